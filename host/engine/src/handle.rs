@@ -1,0 +1,138 @@
+//! The rule set in use: read without waiting, replaced without anybody noticing.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+
+use crate::rule_set::RuleSet;
+
+/// Holds the rule set in use.
+///
+/// Reading is wait-free: it takes no lock, and after a thread's first time it allocates nothing.
+/// Replacing costs the readers nothing either, not even the freeing of the old set: what a reader still
+/// holds is set aside, and freed by a later [`swap`](Self::swap) on the swapping thread.
+pub struct RuleSetHandle<A> {
+    current: ArcSwap<Numbered<A>>,
+    /// Sets that were in use when they were replaced. Only [`swap`](Self::swap) takes this lock.
+    retired: Mutex<Vec<Arc<Numbered<A>>>>,
+}
+
+/// A rule set with its generation, so that a reader gets both at once or neither.
+struct Numbered<A> {
+    set: RuleSet<A>,
+    generation: u64,
+}
+
+impl<A> RuleSetHandle<A> {
+    /// Starts with `set` as generation 0.
+    pub fn new(set: RuleSet<A>) -> Self {
+        Self { current: ArcSwap::from_pointee(Numbered { set, generation: 0 }), retired: Mutex::new(Vec::new()) }
+    }
+
+    /// The rule set in use. It stays as it is for as long as the guard lives, whatever is swapped in.
+    /// Keep the guard for one event, not longer: guards that pile up in one thread make `load` slower.
+    #[inline]
+    pub fn load(&self) -> RuleSetGuard<A> {
+        RuleSetGuard(self.current.load())
+    }
+
+    /// Replaces the rule set and returns the new one's generation, which is one more than the last.
+    ///
+    /// A set that no reader holds any more is freed here and now; one that is still held is kept until
+    /// a later swap finds it free.
+    pub fn swap(&self, set: RuleSet<A>) -> u64 {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock, so that two swaps at once get two generations.
+        let generation = self.current.load().generation + 1;
+        retired.push(self.current.swap(Arc::new(Numbered { set, generation })));
+        // A replaced set can get no new readers, so a count of one is final: nobody but us has it.
+        let free: Vec<_> = retired.extract_if(.., |old| Arc::strong_count(old) == 1).collect();
+        drop(retired);
+        drop(free);
+        generation
+    }
+
+    /// The generation of the rule set in use.
+    pub fn generation(&self) -> u64 {
+        self.current.load().generation
+    }
+}
+
+impl<A> fmt::Debug for RuleSetHandle<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let current = self.load();
+        f.debug_struct("RuleSetHandle")
+            .field("generation", &current.generation())
+            .field("set", &*current)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A rule set that is being read. See [`RuleSetHandle::load`].
+pub struct RuleSetGuard<A>(Guard<Arc<Numbered<A>>>);
+
+impl<A> RuleSetGuard<A> {
+    /// How many times the handle had been swapped when this set came in.
+    pub fn generation(&self) -> u64 {
+        self.0.generation
+    }
+}
+
+impl<A> Deref for RuleSetGuard<A> {
+    type Target = RuleSet<A>;
+
+    #[inline]
+    fn deref(&self) -> &RuleSet<A> {
+        &self.0.set
+    }
+}
+
+impl<A> fmt::Debug for RuleSetGuard<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleSetGuard").field("generation", &self.generation()).field("set", &**self).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::compile;
+    use crate::rule::{RuleSource, RuleSpec};
+    use crate::trigger::Trigger;
+
+    fn set<A>(action: A) -> RuleSet<A> {
+        let rules = vec![RuleSpec::new(Trigger::MidiAny { channel: None }, action)];
+        compile(RuleSource { modes: vec![], rules }).unwrap()
+    }
+
+    #[test]
+    fn a_reader_keeps_what_it_loaded() {
+        let handle = RuleSetHandle::new(set("old"));
+        let before = handle.load();
+        assert_eq!(handle.swap(set("new")), 1);
+        assert_eq!((before.rules()[0].action, before.generation()), ("old", 0));
+        assert_eq!((handle.load().rules()[0].action, handle.generation()), ("new", 1));
+    }
+
+    #[test]
+    fn what_a_reader_holds_is_freed_by_a_later_swap_and_never_by_the_reader() {
+        let witness = Arc::new(());
+        let handle = RuleSetHandle::new(set(Arc::clone(&witness)));
+        let reader = handle.load();
+        handle.swap(set(Arc::default()));
+        drop(reader);
+        assert_eq!(Arc::strong_count(&witness), 2, "the reader must not have freed it");
+        handle.swap(set(Arc::default()));
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+
+    #[test]
+    fn what_nobody_reads_is_freed_at_once() {
+        let witness = Arc::new(());
+        let handle = RuleSetHandle::new(set(Arc::clone(&witness)));
+        handle.swap(set(Arc::default()));
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+}

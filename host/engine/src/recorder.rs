@@ -1,0 +1,171 @@
+//! The flight recorder: the last events and what the rules made of them, always on.
+
+use crate::Nanos;
+use crate::device::DeviceId;
+use crate::event::Event;
+use crate::rule::RuleId;
+use crate::rule_set::ModeIx;
+
+/// The rules that fired for one event: how many, and the first eight of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Fired {
+    first: [RuleId; Self::KEPT],
+    total: u32,
+}
+
+impl Fired {
+    /// How many ids are kept; more are only counted.
+    pub const KEPT: usize = 8;
+
+    /// No rule yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a rule.
+    pub fn push(&mut self, rule: RuleId) {
+        if let Some(slot) = self.first.get_mut(self.total as usize) {
+            *slot = rule;
+        }
+        self.total = self.total.saturating_add(1);
+    }
+
+    /// The first of them, up to [`KEPT`](Self::KEPT), in the order in which they fired.
+    pub fn ids(&self) -> &[RuleId] {
+        &self.first[..self.first.len().min(self.total as usize)]
+    }
+
+    /// How many there were.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+}
+
+impl Extend<RuleId> for Fired {
+    fn extend<I: IntoIterator<Item = RuleId>>(&mut self, rules: I) {
+        rules.into_iter().for_each(|rule| self.push(rule));
+    }
+}
+
+impl FromIterator<RuleId> for Fired {
+    fn from_iter<I: IntoIterator<Item = RuleId>>(rules: I) -> Self {
+        let mut fired = Self::new();
+        fired.extend(rules);
+        fired
+    }
+}
+
+/// One event and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// When it came.
+    pub at: Nanos,
+    /// Where it came from.
+    pub device: DeviceId,
+    /// What came.
+    pub event: Event,
+    /// The mode that was active.
+    pub mode: ModeIx,
+    /// The generation of the rule set that was in use; ids and modes are of that set.
+    pub generation: u64,
+    /// The rules that fired.
+    pub fired: Fired,
+}
+
+/// A ring of the last records. Its memory is taken when it is made, and recording takes no more; the
+/// record that falls out is dropped by [`push`](Self::push).
+#[derive(Clone, Debug)]
+pub struct FlightRecorder {
+    ring: Vec<Record>,
+    capacity: usize,
+    /// Where the next record goes once the ring is full; there the oldest is.
+    next: usize,
+    recorded: u64,
+}
+
+impl FlightRecorder {
+    /// Room for `capacity` records. With room for none it only counts.
+    pub fn new(capacity: usize) -> Self {
+        Self { ring: Vec::with_capacity(capacity), capacity, next: 0, recorded: 0 }
+    }
+
+    /// Adds a record; the oldest makes room for it.
+    pub fn push(&mut self, record: Record) {
+        self.recorded += 1;
+        if self.ring.len() < self.capacity {
+            self.ring.push(record);
+        } else if let Some(oldest) = self.ring.get_mut(self.next) {
+            *oldest = record;
+            self.next = (self.next + 1) % self.capacity;
+        }
+    }
+
+    /// The records that are still there, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        let (newer, older) = self.ring.split_at(self.next);
+        older.iter().chain(newer)
+    }
+
+    /// How many are there now.
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// How many have been pushed, ever.
+    pub fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// How many there is room for.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::midi::MidiMessage;
+
+    fn record(at: Nanos) -> Record {
+        Record {
+            at,
+            device: DeviceId::new("pads"),
+            event: MidiMessage::Clock.into(),
+            mode: ModeIx(0),
+            generation: 0,
+            fired: Fired::new(),
+        }
+    }
+
+    #[test]
+    fn the_last_ones_stay_in_order() {
+        let mut recorder = FlightRecorder::new(3);
+        for at in 0..8 {
+            recorder.push(record(at));
+            let kept: Vec<_> = recorder.iter().map(|record| record.at).collect();
+            assert_eq!(kept, ((at + 1).saturating_sub(3)..=at).collect::<Vec<_>>());
+        }
+        assert_eq!((recorder.recorded(), recorder.len(), recorder.capacity()), (8, 3, 3));
+    }
+
+    #[test]
+    fn without_room_it_counts() {
+        let mut recorder = FlightRecorder::new(0);
+        recorder.push(record(1));
+        assert_eq!((recorder.recorded(), recorder.is_empty()), (1, true));
+    }
+
+    #[test]
+    fn the_ninth_rule_is_counted_only() {
+        let fired: Fired = (0..10).map(RuleId).collect();
+        assert_eq!(fired.total(), 10);
+        assert_eq!(fired.ids(), (0..8).map(RuleId).collect::<Vec<_>>());
+        assert_eq!(Fired::new().ids(), []);
+    }
+}

@@ -1,0 +1,137 @@
+//! Rules: as a person wrote them, and as they are after compiling.
+
+use std::ops::Range;
+
+use crate::device::DeviceId;
+use crate::rule_set::ModeIx;
+use crate::trigger::Trigger;
+
+/// Where something stands in the configuration file, as a range of bytes; or nowhere, for rules that
+/// came from somewhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Place(Option<(u32, u32)>);
+
+impl Place {
+    /// Not in a file.
+    pub const NONE: Self = Self(None);
+
+    /// These bytes of the file. Files of 4 GiB and more have no places.
+    pub fn bytes(range: Range<usize>) -> Self {
+        match (u32::try_from(range.start), u32::try_from(range.end)) {
+            (Ok(start), Ok(end)) => Self(Some((start, end))),
+            _ => Self::NONE,
+        }
+    }
+
+    /// The bytes, if it is in a file.
+    pub fn range(self) -> Option<Range<usize>> {
+        self.0.map(|(start, end)| start as usize..end as usize)
+    }
+}
+
+impl From<Range<usize>> for Place {
+    fn from(range: Range<usize>) -> Self {
+        Self::bytes(range)
+    }
+}
+
+/// When a rule is awake.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Scope {
+    /// In every mode, and where there are no modes.
+    #[default]
+    Global,
+    /// In the mode of this name.
+    Mode(String),
+}
+
+/// A rule as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleSpec<A> {
+    /// When it is awake.
+    pub scope: Scope,
+    /// The device it listens to, by the name a [`DeviceId`] has; none for every device.
+    pub device: Option<String>,
+    /// What it waits for.
+    pub trigger: Trigger,
+    /// Higher goes first. 0 is usual.
+    pub priority: i32,
+    /// Whether rules after it are not asked any more when it fires.
+    pub consume: bool,
+    /// What people call it.
+    pub name: Option<String>,
+    /// Where it stands in the file.
+    pub place: Place,
+    /// What it does.
+    pub action: A,
+}
+
+impl<A> RuleSpec<A> {
+    /// A global rule for every device: priority 0, not consuming, without name or place.
+    pub fn new(trigger: Trigger, action: A) -> Self {
+        Self {
+            scope: Scope::Global,
+            device: None,
+            trigger,
+            priority: 0,
+            consume: false,
+            name: None,
+            place: Place::NONE,
+            action,
+        }
+    }
+}
+
+/// Everything a rule set is compiled from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleSource<A> {
+    /// The names of the modes. The first is the one that is active to begin with.
+    pub modes: Vec<String>,
+    /// The rules, in the order of the file.
+    pub rules: Vec<RuleSpec<A>>,
+}
+
+impl<A> Default for RuleSource<A> {
+    fn default() -> Self {
+        Self { modes: Vec::new(), rules: Vec::new() }
+    }
+}
+
+/// A rule's number in its set: its place in the order in which rules are asked, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct RuleId(pub u32);
+
+/// A rule in a compiled set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule<A> {
+    /// Its number in this set.
+    pub id: RuleId,
+    /// What people call it.
+    pub name: Option<Box<str>>,
+    /// Where it stands in the file.
+    pub place: Place,
+    /// The device it listens to; none for every device.
+    pub device: Option<DeviceId>,
+    /// The mode it is awake in; none for every mode.
+    pub mode: Option<ModeIx>,
+    /// What it waits for.
+    pub trigger: Trigger,
+    /// Whether rules after it are not asked any more when it fires.
+    pub consume: bool,
+    /// Higher goes first.
+    pub priority: i32,
+    /// What it does.
+    pub action: A,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_byte_range_or_nowhere() {
+        assert_eq!(Place::bytes(3..9).range(), Some(3..9));
+        assert_eq!(Place::NONE.range(), None);
+        assert_eq!(Place::bytes(0..usize::MAX), Place::NONE);
+    }
+}

@@ -1,0 +1,832 @@
+//! A small line language for scripts of events, as tests, replays and `conductor` commands use it.
+//!
+//! One event a line: when, from which device, what.
+//!
+//! ```text
+//! # A pad is hit and released, then a fader moves.
+//! 0ms     pads           note-on 36 100 ch 9
+//! +120ms  pads           note-off 36 ch 9
+//! 1.5s    "nano #2"      cc 7 64
+//! +20ms   tablet         osc /mixer/1/fader 0.75 "main" true
+//! ```
+//!
+//! **When**: a number with `ns`, `us`, `ms` or `s`, from the start; with `+` from the line before. Time
+//! never runs backwards. **Device**: a word, or any text in double quotes. `#` where a word could begin
+//! makes the rest of the line a comment.
+//!
+//! **What**: `ch n` (0 to 15) may end every channel message; without it the channel is 0.
+//!
+//! | Write | ranges |
+//! |---|---|
+//! | `note-on NOTE VELOCITY` | 0-127, 1-127 |
+//! | `note-off NOTE [VELOCITY]` | 0-127; the velocity is 64 if it is left out |
+//! | `poly-aftertouch NOTE PRESSURE` | 0-127 |
+//! | `cc CONTROLLER VALUE` | 0-127 |
+//! | `program PROGRAM` | 0-127 |
+//! | `aftertouch PRESSURE` | 0-127 |
+//! | `pitch-bend VALUE` | 0-16383, 8192 is the middle |
+//! | `sysex F0 … F7` | hexadecimal bytes |
+//! | `time-code BYTE`, `song-select SONG` | 0-127 |
+//! | `song-position BEATS` | 0-16383 |
+//! | `clock`, `start`, `continue`, `stop`, `tune-request`, `active-sensing`, `reset` | |
+//! | `osc ADDRESS ARGUMENT…` | see below |
+//!
+//! **OSC arguments** say their type by how they look; a letter at the end of a number is its OSC type
+//! tag:
+//!
+//! | Write | for |
+//! |---|---|
+//! | `1`, `-5` | 32-bit integer |
+//! | `0.5`, `1e-3`, `2f` | 32-bit float |
+//! | `1h` | 64-bit integer |
+//! | `0.5d` | 64-bit float |
+//! | `"text"` | string; `\"`, `\\`, `\n`, `\r`, `\t` and `\u{e9}` stand for what they do in Rust |
+//! | `'c'` | character, with the same escapes and `\'` |
+//! | `true`, `false`, `nil`, `infinitum` | themselves |
+//! | `blob:00ff` | bytes in hexadecimal |
+//! | `color:ff000080` | red, green, blue, alpha |
+//! | `midi:00903c64` | port, status, two data bytes |
+//! | `time:3.7` | seconds since 1900 and 2^-32 seconds, both whole numbers |
+//! | `[1 "two"]` | array |
+
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+use crate::Nanos;
+use crate::event::Event;
+use crate::midi::MidiMessage;
+use crate::osc::{OscArg, OscMessage, check_address};
+
+/// Events in the order of time.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Timeline {
+    /// The events, the earliest first.
+    pub entries: Vec<TimelineEntry>,
+}
+
+/// One line. [`Display`](fmt::Display) writes it as it is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimelineEntry {
+    /// Nanoseconds from the start.
+    pub at: Nanos,
+    /// The name of the device.
+    pub device: String,
+    /// What comes from it.
+    pub event: Event,
+}
+
+/// Something in a script that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct TimelineError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, in characters from 1.
+    pub column: usize,
+    /// What is wrong, and what may stand there.
+    pub message: String,
+}
+
+impl Timeline {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// The first mistake of every line that has one.
+    pub fn parse(script: &str) -> Result<Self, Vec<TimelineError>> {
+        let mut entries = Vec::new();
+        let mut errors = Vec::new();
+        let mut now = 0;
+        for (index, text) in script.lines().enumerate() {
+            match parse_line(text, &mut now) {
+                Ok(entry) => entries.extend(entry),
+                Err(Mistake { at, message }) => errors.push(TimelineError {
+                    line: index + 1,
+                    column: text.get(..at).map_or(0, |before| before.chars().count()) + 1,
+                    message,
+                }),
+            }
+        }
+        if errors.is_empty() { Ok(Self { entries }) } else { Err(errors) }
+    }
+}
+
+impl FromStr for Timeline {
+    type Err = Vec<TimelineError>;
+
+    fn from_str(script: &str) -> Result<Self, Self::Err> {
+        Self::parse(script)
+    }
+}
+
+impl fmt::Display for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entries.iter().try_for_each(|entry| writeln!(f, "{entry}"))
+    }
+}
+
+/// A mistake at a byte of a line.
+struct Mistake {
+    at: usize,
+    message: String,
+}
+
+type Parsed<T> = Result<T, Mistake>;
+
+fn mistake<T>(at: usize, message: impl Into<String>) -> Parsed<T> {
+    Err(Mistake { at, message: message.into() })
+}
+
+/// The entry of a line, if it is not empty. Moves `now` to its time even if what follows is wrong, so
+/// that one mistake does not make the lines after it wrong too.
+fn parse_line(text: &str, now: &mut Nanos) -> Parsed<Option<TimelineEntry>> {
+    let mut line = Line { text, at: 0 };
+    let Some(time) = line.next()? else { return Ok(None) };
+    *now = parse_time(&time, *now)?;
+    let device = match line.expect("a device: a word, or a name in double quotes")?.token {
+        Token::Word(word) => word.to_owned(),
+        Token::Text(text) => text,
+        Token::Char(_) | Token::Open | Token::Close => {
+            return mistake(time.end, "a device's name goes here: a word, or text in double quotes");
+        }
+    };
+    let event = parse_event(&mut line)?;
+    if let Some(extra) = line.next()? {
+        return mistake(extra.at, "the line should end here");
+    }
+    Ok(Some(TimelineEntry { at: *now, device, event }))
+}
+
+/// One line that is being read.
+struct Line<'a> {
+    text: &'a str,
+    /// The byte to read next.
+    at: usize,
+}
+
+struct Found<'a> {
+    token: Token<'a>,
+    at: usize,
+    end: usize,
+}
+
+#[derive(Debug)]
+enum Token<'a> {
+    Word(&'a str),
+    /// In double quotes.
+    Text(String),
+    /// In single quotes.
+    Char(char),
+    Open,
+    Close,
+}
+
+impl<'a> Line<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    /// The next token; none at the end or before a comment.
+    fn next(&mut self) -> Parsed<Option<Found<'a>>> {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+        let at = self.at;
+        let token = match self.rest().chars().next() {
+            None | Some('#') => return Ok(None),
+            Some('[') => self.symbol(Token::Open),
+            Some(']') => self.symbol(Token::Close),
+            Some('"') => Token::Text(self.quoted('"')?),
+            Some('\'') => {
+                let text = self.quoted('\'')?;
+                let mut chars = text.chars();
+                match (chars.next(), chars.next()) {
+                    (Some(c), None) => Token::Char(c),
+                    _ => return mistake(at, "single quotes hold exactly one character"),
+                }
+            }
+            Some(_) => {
+                let rest = self.rest();
+                let ends = |c: char| c.is_whitespace() || "[]".contains(c);
+                let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
+                self.at += word.len();
+                Token::Word(word)
+            }
+        };
+        Ok(Some(Found { token, at, end: self.at }))
+    }
+
+    fn symbol(&mut self, token: Token<'a>) -> Token<'a> {
+        self.at += 1;
+        token
+    }
+
+    /// What stands between two quotation marks, escapes replaced.
+    fn quoted(&mut self, quote: char) -> Parsed<String> {
+        let start = self.at;
+        let mut text = String::new();
+        let mut chars = self.rest().char_indices().skip(1);
+        while let Some((offset, c)) = chars.next() {
+            let here = start + offset;
+            match c {
+                c if c == quote => {
+                    self.at = here + c.len_utf8();
+                    return Ok(text);
+                }
+                '\\' => match chars.next().map(|(_, c)| c) {
+                    Some('n') => text.push('\n'),
+                    Some('r') => text.push('\r'),
+                    Some('t') => text.push('\t'),
+                    Some(c @ ('\\' | '"' | '\'')) => text.push(c),
+                    Some('u') => {
+                        let digits: String = chars
+                            .by_ref()
+                            .map(|(_, c)| c)
+                            .skip_while(|&c| c == '{')
+                            .take_while(|&c| c != '}')
+                            .collect();
+                        match u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32) {
+                            Some(c) => text.push(c),
+                            None => return mistake(here, "write \\u{e9} for the character U+00E9"),
+                        }
+                    }
+                    _ => {
+                        return mistake(here, r#"after \ goes one of \ " ' n r t or u{…}"#);
+                    }
+                },
+                c => text.push(c),
+            }
+        }
+        mistake(start, format!("this {quote} is not closed on its line"))
+    }
+
+    /// The next token, or a mistake that says what is missing.
+    fn expect(&mut self, what: &str) -> Parsed<Found<'a>> {
+        let end = self.text[..self.at].trim_end().len();
+        match self.next()? {
+            Some(found) => Ok(found),
+            None => mistake(end, format!("missing here: {what}")),
+        }
+    }
+
+    /// A whole number from `min` to `max`.
+    fn number(&mut self, what: &str, min: u16, max: u16) -> Parsed<u16> {
+        let wanted = || format!("{what}, a whole number from {min} to {max}");
+        let found = self.expect(&wanted())?;
+        parse_number(&found, min, max).or_else(|()| {
+            let wanted = wanted();
+            mistake(found.at, format!("{} is not {wanted}", self.quote(&found)))
+        })
+    }
+
+    fn seven_bit(&mut self, what: &str) -> Parsed<u8> {
+        self.number(what, 0, 127).map(|number| number as u8)
+    }
+
+    /// `ch n` or nothing; nothing is channel 0.
+    fn channel(&mut self) -> Parsed<u8> {
+        match self.next()? {
+            None => Ok(0),
+            Some(Found { token: Token::Word("ch"), .. }) => {
+                self.number("a channel", 0, 15).map(|channel| channel as u8)
+            }
+            Some(other) => {
+                let shown = self.quote(&other);
+                mistake(other.at, format!("{shown} is too much; only `ch` and a channel may follow"))
+            }
+        }
+    }
+
+    fn quote(&self, found: &Found) -> String {
+        format!("`{}`", &self.text[found.at..found.end])
+    }
+}
+
+fn parse_number(found: &Found, min: u16, max: u16) -> Result<u16, ()> {
+    match found.token {
+        Token::Word(word) => word.parse().ok().filter(|n| (min..=max).contains(n)).ok_or(()),
+        _ => Err(()),
+    }
+}
+
+/// The units, and how many digits they have after the point.
+const UNITS: [(&str, u32); 4] = [("ns", 0), ("us", 3), ("ms", 6), ("s", 9)];
+
+fn parse_time(found: &Found, now: Nanos) -> Parsed<Nanos> {
+    let Token::Word(word) = found.token else {
+        return mistake(found.at, "a line begins with a time, such as 120ms, 1.5s or +20ms");
+    };
+    let (relative, amount) = match word.strip_prefix('+') {
+        Some(amount) => (true, amount),
+        None => (false, word),
+    };
+    let Some(nanos) = parse_amount(amount) else {
+        return mistake(
+            found.at,
+            format!("`{word}` is not a time; write a number with ns, us, ms or s, as 120ms or +1.5s"),
+        );
+    };
+    match (relative, nanos.checked_add(now)) {
+        (true, Some(then)) => Ok(then),
+        (true, None) => mistake(found.at, "this is later than time can be counted"),
+        (false, _) if nanos < now => {
+            let before = Time(now);
+            mistake(found.at, format!("`{word}` is before the line above, which is at {before}"))
+        }
+        (false, _) => Ok(nanos),
+    }
+}
+
+/// A decimal number with a unit, exactly: no digit may be smaller than a nanosecond.
+fn parse_amount(text: &str) -> Option<Nanos> {
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(unit_at);
+    let &(_, digits) = UNITS.iter().find(|&&(name, _)| name == unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let fraction_digits = fraction.trim_end_matches('0');
+    if !is_digits(whole) || !is_digits(fraction) || fraction_digits.len() > digits as usize {
+        return None;
+    }
+    let scale = 10_u64.pow(digits);
+    let below = match fraction_digits {
+        "" => 0,
+        some => some.parse::<u64>().ok()? * 10_u64.pow(digits - some.len() as u32),
+    };
+    whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(below)
+}
+
+const MESSAGES: &str = "note-on, note-off, poly-aftertouch, cc, program, aftertouch, pitch-bend, \
+    sysex, time-code, song-position, song-select, tune-request, clock, start, continue, stop, \
+    active-sensing, reset, osc";
+
+fn parse_event(line: &mut Line) -> Parsed<Event> {
+    let found = line.expect(&format!("a message, one of {MESSAGES}"))?;
+    let Token::Word(word) = found.token else {
+        return mistake(found.at, format!("a message goes here, one of {MESSAGES}"));
+    };
+    let message = match word {
+        "note-on" => {
+            let note = line.seven_bit("a note")?;
+            // 0 would be a note-off: MIDI has no press without velocity.
+            let velocity = line.number("a velocity", 1, 127)? as u8;
+            MidiMessage::NoteOn { note, velocity, channel: line.channel()? }
+        }
+        "note-off" => {
+            let note = line.seven_bit("a note")?;
+            let before = line.at;
+            let velocity = match line.next()? {
+                Some(found) if !matches!(found.token, Token::Word("ch")) => {
+                    line.at = before;
+                    line.seven_bit("a velocity")?
+                }
+                _ => {
+                    line.at = before;
+                    64
+                }
+            };
+            MidiMessage::NoteOff { note, velocity, channel: line.channel()? }
+        }
+        "poly-aftertouch" => {
+            let note = line.seven_bit("a note")?;
+            let pressure = line.seven_bit("a pressure")?;
+            MidiMessage::PolyAftertouch { note, pressure, channel: line.channel()? }
+        }
+        "cc" => {
+            let controller = line.seven_bit("a controller")?;
+            let value = line.seven_bit("a value")?;
+            MidiMessage::ControlChange { controller, value, channel: line.channel()? }
+        }
+        "program" => {
+            let program = line.seven_bit("a program")?;
+            MidiMessage::ProgramChange { program, channel: line.channel()? }
+        }
+        "aftertouch" => {
+            let pressure = line.seven_bit("a pressure")?;
+            MidiMessage::Aftertouch { pressure, channel: line.channel()? }
+        }
+        "pitch-bend" => {
+            let value = line.number("a value", 0, 16_383)?;
+            MidiMessage::PitchBend { value, channel: line.channel()? }
+        }
+        "sysex" => parse_sysex(line, found.end)?,
+        "time-code" => MidiMessage::TimeCode(line.seven_bit("a quarter frame")?),
+        "song-position" => MidiMessage::SongPosition(line.number("a position", 0, 16_383)?),
+        "song-select" => MidiMessage::SongSelect(line.seven_bit("a song")?),
+        "tune-request" => MidiMessage::TuneRequest,
+        "clock" => MidiMessage::Clock,
+        "start" => MidiMessage::Start,
+        "continue" => MidiMessage::Continue,
+        "stop" => MidiMessage::Stop,
+        "active-sensing" => MidiMessage::ActiveSensing,
+        "reset" => MidiMessage::Reset,
+        "osc" => return parse_osc(line),
+        other => {
+            return mistake(found.at, format!("there is no message `{other}`; there are {MESSAGES}"));
+        }
+    };
+    Ok(Event::Midi(message))
+}
+
+fn parse_sysex(line: &mut Line, start: usize) -> Parsed<MidiMessage> {
+    let mut bytes = Vec::new();
+    while let Some(found) = line.next()? {
+        let byte = match found.token {
+            Token::Word(word) => parse_hex(word).filter(|bytes| bytes.len() == 1),
+            _ => None,
+        };
+        match byte {
+            Some(byte) => bytes.extend(byte),
+            None => {
+                let shown = line.quote(&found);
+                return mistake(found.at, format!("{shown} is not a byte; write two hexadecimal digits"));
+            }
+        }
+    }
+    match bytes.as_slice() {
+        [0xF0, data @ .., 0xF7] if data.iter().all(|&byte| byte < 0x80) => Ok(MidiMessage::SysEx(bytes.into())),
+        _ => mistake(start, "a sysex is F0, then bytes from 00 to 7F, then F7"),
+    }
+}
+
+/// Pairs of hexadecimal digits as bytes.
+fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    pairs.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8)).collect()
+}
+
+fn parse_osc(line: &mut Line) -> Parsed<Event> {
+    let found = line.expect("an OSC address, such as /mixer/1/fader")?;
+    let Token::Word(address) = found.token else {
+        return mistake(found.at, "an OSC address goes here, such as /mixer/1/fader");
+    };
+    if let Err(error) = check_address(address) {
+        return mistake(found.at, error.to_string());
+    }
+    let mut args = Vec::new();
+    while let Some(found) = line.next()? {
+        args.push(parse_arg(line, found, 0)?);
+    }
+    Ok(OscMessage { address: address.into(), args }.into())
+}
+
+/// Arrays may be in arrays; this deep, so that a script can not exhaust the stack.
+const MAX_DEPTH: usize = 16;
+
+fn parse_arg(line: &mut Line, found: Found, depth: usize) -> Parsed<OscArg> {
+    match found.token {
+        Token::Text(text) => Ok(OscArg::String(text)),
+        Token::Char(c) => Ok(OscArg::Char(c)),
+        Token::Word(word) => match parse_arg_word(word) {
+            Some(arg) => Ok(arg),
+            None => mistake(
+                found.at,
+                format!(
+                    "`{word}` is not an OSC argument; write 1, 0.5, 1h, 0.5d, \"text\", 'c', true, \
+                     false, nil, infinitum, blob:00ff, color:rrggbbaa, midi:00903c64, time:3.7 or [ ]"
+                ),
+            ),
+        },
+        Token::Close => mistake(found.at, "this ] was not opened"),
+        Token::Open if depth == MAX_DEPTH => mistake(found.at, format!("arrays go no deeper than {MAX_DEPTH}")),
+        Token::Open => {
+            let mut args = Vec::new();
+            loop {
+                match line.next()? {
+                    Some(Found { token: Token::Close, .. }) => return Ok(OscArg::Array(args)),
+                    Some(inner) => args.push(parse_arg(line, inner, depth + 1)?),
+                    None => return mistake(found.at, "this [ is not closed"),
+                }
+            }
+        }
+    }
+}
+
+fn parse_arg_word(word: &str) -> Option<OscArg> {
+    let four = |text| parse_hex(text).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+    match word {
+        "true" => return Some(OscArg::Bool(true)),
+        "false" => return Some(OscArg::Bool(false)),
+        "nil" => return Some(OscArg::Nil),
+        "infinitum" => return Some(OscArg::Inf),
+        _ => {}
+    }
+    if let Some((kind, text)) = word.split_once(':') {
+        return match kind {
+            "blob" => parse_hex(text).map(OscArg::Blob),
+            "color" => four(text).map(OscArg::Color),
+            "midi" => four(text).map(OscArg::Midi),
+            "time" => {
+                let (seconds, fractional) = text.split_once('.')?;
+                let (seconds, fractional) = (seconds.parse().ok()?, fractional.parse().ok()?);
+                Some(OscArg::Time { seconds, fractional })
+            }
+            _ => None,
+        };
+    }
+    if let Ok(value) = word.parse() {
+        return Some(OscArg::Int(value));
+    }
+    if let Some(value) = word.strip_suffix('h') {
+        return value.parse().ok().map(OscArg::Long);
+    }
+    if let Some(value) = word.strip_suffix('d') {
+        return value.parse().ok().map(OscArg::Double);
+    }
+    // "inf" ends in an f that is no type tag.
+    if let Ok(value) = word.parse() {
+        // An integer that is too big for 32 bits is more likely a slip than meant as a float.
+        let is_float = word.contains(|c: char| ".eEnN".contains(c));
+        return is_float.then_some(OscArg::Float(value));
+    }
+    word.strip_suffix('f')?.parse().ok().map(OscArg::Float)
+}
+
+/// A time as it is read: in the largest unit that leaves it whole.
+struct Time(Nanos);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |&&(_, digits): &&(&str, u32)| self.0.is_multiple_of(10_u64.pow(digits));
+        // Nanoseconds always are whole.
+        let &(unit, digits) = UNITS.iter().rev().find(whole).unwrap_or(&UNITS[0]);
+        write!(f, "{}{unit}", self.0 / 10_u64.pow(digits))
+    }
+}
+
+impl fmt::Display for TimelineEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_word = !self.device.is_empty()
+            && !self.device.starts_with(['#', '\''])
+            && !self.device.contains(|c: char| c.is_whitespace() || c.is_control() || "[]\"".contains(c));
+        write!(f, "{} ", Time(self.at))?;
+        if is_word {
+            f.write_str(&self.device)?;
+        } else {
+            write_quoted(f, '"', &self.device)?;
+        }
+        write!(f, " {}", self.event)
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind().name())?;
+        match self {
+            Self::Midi(message) => write_midi(f, message),
+            Self::Osc(message) => {
+                write!(f, " {}", message.address)?;
+                message.args.iter().try_for_each(|arg| write!(f, " {arg}"))
+            }
+        }
+    }
+}
+
+/// What follows the message's word.
+fn write_midi(f: &mut fmt::Formatter<'_>, message: &MidiMessage) -> fmt::Result {
+    match *message {
+        MidiMessage::NoteOff { note: first, velocity: second, .. }
+        | MidiMessage::NoteOn { note: first, velocity: second, .. }
+        | MidiMessage::PolyAftertouch { note: first, pressure: second, .. }
+        | MidiMessage::ControlChange { controller: first, value: second, .. } => {
+            write!(f, " {first} {second}")?;
+        }
+        MidiMessage::ProgramChange { program: value, .. }
+        | MidiMessage::Aftertouch { pressure: value, .. }
+        | MidiMessage::TimeCode(value)
+        | MidiMessage::SongSelect(value) => write!(f, " {value}")?,
+        MidiMessage::PitchBend { value, .. } | MidiMessage::SongPosition(value) => {
+            write!(f, " {value}")?;
+        }
+        MidiMessage::SysEx(ref bytes) => {
+            bytes.iter().try_for_each(|byte| write!(f, " {byte:02X}"))?;
+        }
+        _ => {}
+    }
+    match message.channel() {
+        None | Some(0) => Ok(()),
+        Some(channel) => write!(f, " ch {channel}"),
+    }
+}
+
+/// Writes the argument as a [`Timeline`] reads it.
+impl fmt::Display for OscArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(value) => write!(f, "{value}"),
+            // Debug gives the shortest digits that read back, always with a point or an exponent.
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Long(value) => write!(f, "{value}h"),
+            Self::Double(value) => write!(f, "{value:?}d"),
+            Self::String(text) => write_quoted(f, '"', text),
+            Self::Char(c) => write_quoted(f, '\'', c.encode_utf8(&mut [0; 4])),
+            Self::Blob(bytes) => write_hex(f, "blob:", bytes),
+            Self::Color(bytes) => write_hex(f, "color:", bytes),
+            Self::Midi(bytes) => write_hex(f, "midi:", bytes),
+            Self::Time { seconds, fractional } => write!(f, "time:{seconds}.{fractional}"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Nil => f.write_str("nil"),
+            Self::Inf => f.write_str("infinitum"),
+            Self::Array(args) => {
+                f.write_str("[")?;
+                for (index, arg) in args.iter().enumerate() {
+                    let space = if index > 0 { " " } else { "" };
+                    write!(f, "{space}{arg}")?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+fn write_hex(f: &mut fmt::Formatter<'_>, prefix: &str, bytes: &[u8]) -> fmt::Result {
+    f.write_str(prefix)?;
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+fn write_quoted(f: &mut fmt::Formatter<'_>, quote: char, text: &str) -> fmt::Result {
+    f.write_char(quote)?;
+    for c in text.chars() {
+        match c {
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            c if c == quote || c == '\\' => write!(f, "\\{c}")?,
+            c if c.is_control() => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+            c => f.write_char(c)?,
+        }
+    }
+    f.write_char(quote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::tests::midi_message;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_script_reads_like_what_happens() {
+        let script = r#"
+            # A pad is hit and released, then a fader moves.
+            0ms     pads      note-on 36 100 ch 9
+            +120ms  pads      note-off 36 ch 9   # a default velocity
+            1.5s    "nano #2" cc 7 64
+            +10us   tablet    osc /mixer/1/fader 0.75 "main" [1 true]
+            +1ns    synth     sysex F0 7e 7F 06 01 F7
+        "#;
+        let timeline = Timeline::parse(script).unwrap();
+        let lines: Vec<_> = timeline.entries.iter().map(|entry| entry.to_string()).collect();
+        assert_eq!(
+            lines,
+            [
+                "0s pads note-on 36 100 ch 9",
+                "120ms pads note-off 36 64 ch 9",
+                r#"1500ms "nano #2" cc 7 64"#,
+                r#"1500010us tablet osc /mixer/1/fader 0.75 "main" [1 true]"#,
+                "1500010001ns synth sysex F0 7E 7F 06 01 F7",
+            ]
+        );
+        assert_eq!(timeline.to_string().parse(), Ok(timeline));
+    }
+
+    #[test]
+    fn every_line_with_a_mistake_is_reported() {
+        let script = "\
+soon pads clock
+10ms
+5ms pads note-on 36
+20ms pads note-on 36 0
+10ms pads clock
++1ms pads note-on 36 100 chan 9
++1ms pads note-on 128 100
++1ms pads strike 36
++1ms pads sysex F0 80 F7
++1ms \"pads clock
++1ms pads osc /a* 1
++1ms pads osc /a [1 2
++1ms pads osc /a 5000000000
++1ms pads clock 5
++1ms pads cc 7 64 ch 16";
+        let errors = Timeline::parse(script).unwrap_err();
+        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let starts = [
+            "line 1, column 1: `soon` is not a time; write a number with ns, us, ms or s",
+            "line 2, column 5: missing here: a device",
+            "line 3, column 1: `5ms` is before the line above, which is at 10ms",
+            "line 4, column 22: `0` is not a velocity, a whole number from 1 to 127",
+            "line 5, column 1: `10ms` is before the line above, which is at 20ms",
+            "line 6, column 26: `chan` is too much; only `ch` and a channel may follow",
+            "line 7, column 19: `128` is not a note, a whole number from 0 to 127",
+            "line 8, column 11: there is no message `strike`; there are note-on, note-off",
+            "line 9, column 16: a sysex is F0, then bytes from 00 to 7F, then F7",
+            "line 10, column 6: this \" is not closed on its line",
+            "line 11, column 15: '*' may not appear in an OSC address",
+            "line 12, column 18: this [ is not closed",
+            "line 13, column 18: `5000000000` is not an OSC argument; write 1, 0.5, 1h",
+            "line 14, column 17: the line should end here",
+            "line 15, column 22: `16` is not a channel, a whole number from 0 to 15",
+        ];
+        assert_eq!(told.len(), starts.len(), "{told:#?}");
+        for (told, start) in told.iter().zip(starts) {
+            assert!(told.starts_with(start), "{told}\n{start}");
+        }
+    }
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(parse_amount("0.1s"), Some(100_000_000));
+        assert_eq!(parse_amount("1.000000001s"), Some(1_000_000_001));
+        assert_eq!(parse_amount("1.50ns"), None);
+        assert_eq!(parse_amount("1.0ns"), Some(1));
+        assert_eq!(parse_amount(".5s"), None);
+        assert_eq!(parse_amount("5"), None);
+        assert_eq!(parse_amount("99999999999s"), None);
+    }
+
+    #[test]
+    fn osc_arguments_say_their_type() {
+        let cases = [
+            ("1", OscArg::Int(1)),
+            ("-1", OscArg::Int(-1)),
+            ("1.0", OscArg::Float(1.0)),
+            ("1f", OscArg::Float(1.0)),
+            ("1e3", OscArg::Float(1000.0)),
+            ("inf", OscArg::Float(f32::INFINITY)),
+            ("-infd", OscArg::Double(f64::NEG_INFINITY)),
+            ("5000000000h", OscArg::Long(5_000_000_000)),
+            ("0.1d", OscArg::Double(0.1)),
+            ("blob:", OscArg::Blob(vec![])),
+            ("blob:00FF", OscArg::Blob(vec![0, 255])),
+            ("color:01020304", OscArg::Color([1, 2, 3, 4])),
+            ("midi:00903c64", OscArg::Midi([0, 0x90, 60, 100])),
+            ("time:3.7", OscArg::Time { seconds: 3, fractional: 7 }),
+            ("infinitum", OscArg::Inf),
+        ];
+        for (word, arg) in cases {
+            assert_eq!(parse_arg_word(word), Some(arg), "{word}");
+        }
+        for word in ["", "x", "5000000000", "color:010203", "blob:0", "time:3", "é:1"] {
+            assert_eq!(parse_arg_word(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn arrays_have_a_floor() {
+        let nest = |depth| format!("0s x osc /a {}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(Timeline::parse(&nest(MAX_DEPTH)).is_ok());
+        assert!(Timeline::parse(&nest(100_000)).is_err());
+    }
+
+    fn osc_arg() -> impl Strategy<Value = OscArg> {
+        let finite = any::<f32>().prop_filter("finite", |value| value.is_finite());
+        let double = any::<f64>().prop_filter("finite", |value| value.is_finite());
+        let leaf = prop_oneof![
+            any::<i32>().prop_map(OscArg::Int),
+            finite.prop_map(OscArg::Float),
+            any::<i64>().prop_map(OscArg::Long),
+            double.prop_map(OscArg::Double),
+            any::<String>().prop_map(OscArg::String),
+            proptest::collection::vec(any::<u8>(), 0..8).prop_map(OscArg::Blob),
+            any::<(u32, u32)>().prop_map(|(seconds, fractional)| OscArg::Time { seconds, fractional }),
+            any::<char>().prop_map(OscArg::Char),
+            any::<[u8; 4]>().prop_map(OscArg::Color),
+            any::<[u8; 4]>().prop_map(OscArg::Midi),
+            any::<bool>().prop_map(OscArg::Bool),
+            Just(OscArg::Nil),
+            Just(OscArg::Inf),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| proptest::collection::vec(inner, 0..4).prop_map(OscArg::Array))
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let osc = ("(/[!-\"$-)+.0-Z^-z|~\\\\-]{1,6}){1,3}", proptest::collection::vec(osc_arg(), 0..5))
+            .prop_filter("an address", |(address, _)| check_address(address).is_ok())
+            .prop_map(|(address, args)| OscMessage { address: address.into(), args }.into());
+        prop_oneof![midi_message().prop_map(Event::Midi), osc]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_read_back(
+            lines in proptest::collection::vec((any::<u32>(), any::<String>(), event()), 0..6),
+        ) {
+            let mut at = 0;
+            let entries = lines
+                .into_iter()
+                .map(|(wait, device, event)| {
+                    at += Nanos::from(wait);
+                    TimelineEntry { at, device, event }
+                })
+                .collect();
+            let timeline = Timeline { entries };
+            prop_assert_eq!(Timeline::parse(&timeline.to_string()), Ok(timeline));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(script in "\\PC{0,60}", tail in "\\PC{0,30}") {
+            let _ = Timeline::parse(&script);
+            let _ = Timeline::parse(&format!("1ms pads {script}"));
+            let _ = Timeline::parse(&format!("1ms pads osc /a {script}\n{tail}"));
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! What a rule waits for: triggers, and the ranges in them.
+//!
+//! Triggers are written by people and hold whatever they wrote; [`compile`](crate::compile()) is where
+//! they are checked. [`Trigger::matches`] is their definition in plain form. The
+//! [`RuleSet`](crate::RuleSet) gives the same answers from an index.
+
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
+use crate::event::Event;
+use crate::midi::MidiMessage;
+use crate::osc::{OscMessage, OscPattern};
+
+/// Note, controller or program numbers from `first` to `last`, both included, each 0 to 127.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NumberRange {
+    /// The lowest number.
+    pub first: u8,
+    /// The highest number.
+    pub last: u8,
+}
+
+impl NumberRange {
+    /// All numbers, 0 to 127.
+    pub const ALL: Self = Self { first: 0, last: 127 };
+
+    /// One number.
+    pub const fn one(number: u8) -> Self {
+        Self { first: number, last: number }
+    }
+
+    /// Whether the number is in the range.
+    pub const fn contains(self, number: u8) -> bool {
+        self.first <= number && number <= self.last
+    }
+
+    /// How far into the range the number is, from 0; none if it is outside.
+    pub const fn position(self, number: u8) -> Option<u16> {
+        if self.contains(number) { Some((number - self.first) as u16) } else { None }
+    }
+}
+
+/// Values from `min` to `max`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueRange {
+    /// The lowest value.
+    pub min: u16,
+    /// The highest value.
+    pub max: u16,
+}
+
+impl ValueRange {
+    /// Every 7-bit value, 0 to 127.
+    pub const SEVEN_BIT: Self = Self { min: 0, max: 127 };
+    /// Every 14-bit value, 0 to 16 383.
+    pub const FOURTEEN_BIT: Self = Self { min: 0, max: 16_383 };
+
+    /// Whether the value is in the range.
+    pub const fn contains(self, value: u16) -> bool {
+        self.min <= value && value <= self.max
+    }
+}
+
+/// Which movement of a key counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// Going down.
+    Press,
+    /// Coming up.
+    Release,
+    /// Each of the two.
+    Both,
+}
+
+impl Edge {
+    /// Whether going down counts.
+    pub const fn has_press(self) -> bool {
+        matches!(self, Self::Press | Self::Both)
+    }
+
+    /// Whether coming up counts.
+    pub const fn has_release(self) -> bool {
+        matches!(self, Self::Release | Self::Both)
+    }
+}
+
+/// What a rule waits for. A `channel` of none means any channel; channels are 0 to 15.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trigger {
+    /// A key goes down or comes up.
+    Note {
+        /// Which keys.
+        notes: NumberRange,
+        /// How hard, 0 to 127. Only asked when the key goes down: a release always passes, since a
+        /// release that is missed is a note that never ends.
+        velocity: ValueRange,
+        /// Down, up, or both.
+        edge: Edge,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// A controller moves.
+    ControlChange {
+        /// Which controllers.
+        controllers: NumberRange,
+        /// To which values, 0 to 127.
+        value: ValueRange,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// Pressure on the whole keyboard.
+    Aftertouch {
+        /// How much, 0 to 127.
+        value: ValueRange,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// Pressure on one key.
+    PolyAftertouch {
+        /// Which keys.
+        notes: NumberRange,
+        /// How much, 0 to 127.
+        value: ValueRange,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// The pitch wheel moves.
+    PitchBend {
+        /// To which values, 0 to 16 383.
+        value: ValueRange,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// Another program is chosen.
+    ProgramChange {
+        /// Which programs.
+        programs: NumberRange,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// A system exclusive message begins like this.
+    SysEx {
+        /// How it begins.
+        pattern: SysExPattern,
+    },
+    /// Any MIDI message; with a channel, any message on that channel.
+    MidiAny {
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// An OSC message to exactly this address.
+    Osc {
+        /// The address.
+        address: String,
+        /// A test of one argument.
+        arg: Option<OscArgTest>,
+    },
+    /// An OSC message to an address that matches.
+    OscPattern {
+        /// The pattern.
+        pattern: OscPattern,
+        /// A test of one argument.
+        arg: Option<OscArgTest>,
+    },
+}
+
+impl Trigger {
+    /// Whether the event is what the trigger waits for, and if so its position in the trigger's number
+    /// range (0 where there is no range).
+    ///
+    /// This is what triggers mean, one at a time; [`RuleSet::matches`](crate::RuleSet::matches) asks a
+    /// whole set at once.
+    pub fn matches(&self, event: &Event) -> Option<u16> {
+        match event {
+            Event::Midi(message) => self.matches_midi(message),
+            Event::Osc(message) => self.matches_osc(message).then_some(0),
+        }
+    }
+
+    fn matches_midi(&self, message: &MidiMessage) -> Option<u16> {
+        let on = |wanted: Option<u8>| wanted.is_none() || wanted == message.channel();
+        match (self, message) {
+            (Self::Note { notes, velocity: range, edge, channel }, &MidiMessage::NoteOn { note, velocity, .. })
+                if edge.has_press() && on(*channel) && range.contains(velocity.into()) =>
+            {
+                notes.position(note)
+            }
+            (Self::Note { notes, edge, channel, .. }, &MidiMessage::NoteOff { note, .. })
+                if edge.has_release() && on(*channel) =>
+            {
+                notes.position(note)
+            }
+            (
+                Self::ControlChange { controllers, value: range, channel },
+                &MidiMessage::ControlChange { controller, value, .. },
+            ) if on(*channel) && range.contains(value.into()) => controllers.position(controller),
+            (
+                Self::PolyAftertouch { notes, value: range, channel },
+                &MidiMessage::PolyAftertouch { note, pressure, .. },
+            ) if on(*channel) && range.contains(pressure.into()) => notes.position(note),
+            (Self::Aftertouch { value: range, channel }, &MidiMessage::Aftertouch { pressure, .. })
+                if on(*channel) && range.contains(pressure.into()) =>
+            {
+                Some(0)
+            }
+            (Self::PitchBend { value: range, channel }, &MidiMessage::PitchBend { value, .. })
+                if on(*channel) && range.contains(value) =>
+            {
+                Some(0)
+            }
+            (Self::ProgramChange { programs, channel }, &MidiMessage::ProgramChange { program, .. })
+                if on(*channel) =>
+            {
+                programs.position(program)
+            }
+            (Self::SysEx { pattern }, MidiMessage::SysEx(bytes)) if pattern.matches(bytes) => Some(0),
+            (Self::MidiAny { channel }, _) if on(*channel) => Some(0),
+            _ => None,
+        }
+    }
+
+    fn matches_osc(&self, message: &OscMessage) -> bool {
+        let (found, test) = match self {
+            Self::Osc { address, arg } => (**address == *message.address, arg),
+            Self::OscPattern { pattern, arg } => (pattern.matches(&message.address), arg),
+            _ => return false,
+        };
+        found && test.is_none_or(|test| test.passes(message))
+    }
+}
+
+impl Hash for Trigger {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Self::Note { notes, velocity, edge, channel } => {
+                (notes, velocity, edge, channel).hash(state);
+            }
+            Self::ControlChange { controllers, value, channel } => {
+                (controllers, value, channel).hash(state);
+            }
+            Self::Aftertouch { value, channel } | Self::PitchBend { value, channel } => {
+                (value, channel).hash(state);
+            }
+            Self::PolyAftertouch { notes, value, channel } => (notes, value, channel).hash(state),
+            Self::ProgramChange { programs, channel } => (programs, channel).hash(state),
+            Self::SysEx { pattern } => pattern.hash(state),
+            Self::MidiAny { channel } => channel.hash(state),
+            Self::Osc { address, arg } => (address, arg).hash(state),
+            Self::OscPattern { pattern, arg } => (pattern.as_str(), arg).hash(state),
+        }
+    }
+}
+
+/// A test of one OSC argument: present, a number or a boolean (`true` is 1), and from `min` to `max`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OscArgTest {
+    /// Which argument, from 0.
+    pub index: usize,
+    /// The lowest value, included.
+    pub min: f64,
+    /// The highest value, included.
+    pub max: f64,
+}
+
+impl OscArgTest {
+    /// Whether the message's argument passes. NaN never does.
+    pub fn passes(self, message: &OscMessage) -> bool {
+        message
+            .args
+            .get(self.index)
+            .and_then(|arg| arg.as_f64())
+            .is_some_and(|value| self.min <= value && value <= self.max)
+    }
+}
+
+impl Hash for OscArgTest {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Adding zero makes -0.0, which equals 0.0, hash as 0.0.
+        (self.index, (self.min + 0.0).to_bits(), (self.max + 0.0).to_bits()).hash(state);
+    }
+}
+
+/// How a system exclusive message begins: its first bytes from `F0` on, each with a mask of the bits
+/// that count.
+///
+/// Written as hexadecimal bytes with `?` for a half byte that does not matter:
+///
+/// ```
+/// # use conductor_engine::SysExPattern;
+/// // "Identity reply" from any device, Universal Non-Realtime, MIDI 1.0 specification.
+/// let reply: SysExPattern = "F0 7E ?? 06 02".parse()?;
+/// assert!(reply.matches(&[0xF0, 0x7E, 0x10, 0x06, 0x02, 0x41, 0xF7]));
+/// # Ok::<(), conductor_engine::SysExPatternError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SysExPattern(Box<[(u8, u8)]>);
+
+impl SysExPattern {
+    /// A pattern of `(byte, mask)` pairs, the first for `F0`. Checked when rules are compiled.
+    pub fn new(bytes: impl Into<Box<[(u8, u8)]>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The `(byte, mask)` pairs.
+    pub fn bytes(&self) -> &[(u8, u8)] {
+        &self.0
+    }
+
+    /// Whether `message` (from `F0` on) begins like this.
+    pub fn matches(&self, message: &[u8]) -> bool {
+        message.len() >= self.0.len()
+            && self.0.iter().zip(message).all(|(&(byte, mask), &found)| found & mask == byte & mask)
+    }
+
+    /// Checks what [`matches`](Self::matches) takes for granted: that some message could ever match.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), SysExPatternError> {
+        let Some((&first, rest)) = self.0.split_first() else {
+            return Err(SysExPatternError::Empty);
+        };
+        if first != (0xF0, 0xFF) {
+            return Err(SysExPatternError::NoStart);
+        }
+        for (index, &(byte, mask)) in rest.iter().enumerate() {
+            let is_end = byte == 0xF7 && mask == 0xFF && index + 1 == rest.len();
+            if byte & mask > 0x7F && !is_end {
+                return Err(SysExPatternError::NotData { byte, index: index + 1 });
+            }
+        }
+        Ok(())
+    }
+
+    /// The byte after `F0`, when the pattern fixes it.
+    pub(crate) fn manufacturer(&self) -> Option<u8> {
+        match self.0.get(1) {
+            Some(&(byte, 0xFF)) if byte <= 0x7F => Some(byte),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for SysExPattern {
+    type Err = SysExPatternError;
+
+    fn from_str(text: &str) -> Result<Self, SysExPatternError> {
+        let half = |c: char| match c {
+            '?' => Some((0, 0)),
+            c => c.to_digit(16).map(|digit| (digit as u8, 0xF)),
+        };
+        let byte = |word: &str| {
+            let mut chars = word.chars();
+            let (high, low, None) = (half(chars.next()?)?, half(chars.next()?)?, chars.next()) else {
+                return None;
+            };
+            Some((high.0 << 4 | low.0, high.1 << 4 | low.1))
+        };
+        let bytes = text
+            .split_whitespace()
+            .map(|word| byte(word).ok_or_else(|| SysExPatternError::NotAByte(word.to_owned())))
+            .collect::<Result<Vec<_>, _>>()?;
+        let pattern = Self::new(bytes);
+        pattern.check()?;
+        Ok(pattern)
+    }
+}
+
+/// What is wrong with a SysEx pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SysExPatternError {
+    /// There are no bytes.
+    #[error("a SysEx pattern needs at least the byte F0")]
+    Empty,
+    /// It does not begin with `F0`.
+    #[error("a SysEx pattern begins with F0, and all of that byte counts")]
+    NoStart,
+    /// A byte inside a SysEx message is 00 to 7F; only the last may be `F7`.
+    #[error("byte {index}, {byte:02X}, can not be inside a SysEx message: write 00 to 7F, or F7 last")]
+    NotData {
+        /// The byte.
+        byte: u8,
+        /// Its place, from 0.
+        index: usize,
+    },
+    /// A word that is not two hexadecimal digits.
+    #[error("{0:?} is not a byte: write two hexadecimal digits, with ? for a digit that may be any")]
+    NotAByte(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::osc::OscArg;
+
+    fn note_on(note: u8, velocity: u8) -> Event {
+        MidiMessage::NoteOn { channel: 9, note, velocity }.into()
+    }
+
+    fn note_off(note: u8) -> Event {
+        MidiMessage::NoteOff { channel: 9, note, velocity: 0 }.into()
+    }
+
+    #[test]
+    fn a_soft_release_of_a_hard_press_still_counts() {
+        let hard = Trigger::Note {
+            notes: NumberRange { first: 36, last: 51 },
+            velocity: ValueRange { min: 100, max: 127 },
+            edge: Edge::Both,
+            channel: Some(9),
+        };
+        assert_eq!(hard.matches(&note_on(36, 100)), Some(0));
+        assert_eq!(hard.matches(&note_on(51, 127)), Some(15));
+        assert_eq!(hard.matches(&note_on(36, 99)), None);
+        assert_eq!(hard.matches(&note_off(40)), Some(4));
+        assert_eq!(hard.matches(&note_off(52)), None);
+    }
+
+    #[test]
+    fn an_edge_is_only_that_edge() {
+        let with =
+            |edge| Trigger::Note { notes: NumberRange::one(1), velocity: ValueRange::SEVEN_BIT, edge, channel: None };
+        assert!(with(Edge::Press).matches(&note_off(1)).is_none());
+        assert!(with(Edge::Release).matches(&note_on(1, 1)).is_none());
+    }
+
+    #[test]
+    fn any_midi_on_a_channel_leaves_out_what_has_no_channel() {
+        let clock = Event::from(MidiMessage::Clock);
+        assert_eq!(Trigger::MidiAny { channel: None }.matches(&clock), Some(0));
+        assert_eq!(Trigger::MidiAny { channel: Some(9) }.matches(&clock), None);
+        assert_eq!(Trigger::MidiAny { channel: Some(9) }.matches(&note_on(1, 1)), Some(0));
+        assert_eq!(Trigger::MidiAny { channel: Some(8) }.matches(&note_on(1, 1)), None);
+    }
+
+    #[test]
+    fn an_osc_argument_is_tested_by_value_whatever_its_type() {
+        let test = OscArgTest { index: 1, min: 0.5, max: 1.0 };
+        let message = |arg| OscMessage { address: "/x".into(), args: vec![OscArg::Nil, arg] };
+        assert!(test.passes(&message(OscArg::Float(0.5))));
+        assert!(test.passes(&message(OscArg::Bool(true))));
+        assert!(test.passes(&message(OscArg::Int(1))));
+        assert!(!test.passes(&message(OscArg::Float(f32::NAN))));
+        assert!(!test.passes(&message(OscArg::String("1".into()))));
+        assert!(!test.passes(&OscMessage { address: "/x".into(), args: vec![] }));
+    }
+
+    #[test]
+    fn sysex_patterns_are_read_and_checked() {
+        let read = |text: &str| text.parse::<SysExPattern>();
+        assert_eq!(read("f0 4?"), Ok(SysExPattern::new([(0xF0, 0xFF), (0x40, 0xF0)])));
+        assert_eq!(read(""), Err(SysExPatternError::Empty));
+        assert_eq!(read("7E"), Err(SysExPatternError::NoStart));
+        assert_eq!(read("F?"), Err(SysExPatternError::NoStart));
+        assert_eq!(read("F0 7E7"), Err(SysExPatternError::NotAByte("7E7".into())));
+        assert_eq!(read("F0 F7 01"), Err(SysExPatternError::NotData { byte: 0xF7, index: 1 }));
+        assert!(read("F0 7E F7").is_ok());
+    }
+
+    #[test]
+    fn a_prefix_longer_than_the_message_does_not_match() {
+        let pattern: SysExPattern = "F0 7E ?? 06".parse().unwrap();
+        assert!(!pattern.matches(&[0xF0, 0x7E]));
+    }
+}
