@@ -1,0 +1,286 @@
+//! `conductor demo`: the real host, a short performance, and what came out of it.
+//!
+//! Nothing is staged: the events go through ports, engine, rules and the sandboxed feature, and the
+//! packets shown are those that a socket on loopback received. The demo fails when one is missing.
+
+mod stage;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use conductor_engine::{Record, Timeline, TimelineEntry};
+use crossbeam_channel::Receiver;
+
+use self::stage::Stage;
+use super::{Done, Failure, Places, make_home};
+use crate::config;
+use crate::dispatch::Action;
+use crate::host::Host;
+use crate::observer::Observation;
+
+/// What to play on.
+#[derive(Debug, clap::Args)]
+pub(super) struct DemoArguments {
+    /// Play on virtual ports of the system's MIDI (ALSA; JACK in a build with that feature)
+    #[arg(long, alias = "jack")]
+    midi: bool,
+    /// Send to the host's own OSC port, too, as a tablet would
+    #[arg(long)]
+    osc: bool,
+}
+
+const SHOW: &str = include_str!("show.toml");
+const PERFORMANCE: &str = include_str!("show.timeline");
+const TABLET: &str = include_str!("tablet.timeline");
+/// How long an effect may take before the demo calls it missing.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) fn run(places: &Places, arguments: &DemoArguments) -> Done {
+    let features = places.features.as_ref().ok_or_else(|| {
+        Failure::Wrong("conductor: the bundled features are not there; build them with `cargo xtask features`, or name their folder in CONDUCTOR_FEATURES".into())
+    })?;
+    make_home(&places.home);
+    let mut stage: Box<dyn Stage> = if arguments.midi { system()? } else { Box::new(stage::Simulated::new()?) };
+    let (target, packets) = stage::listen()?;
+    let listen = free_port()?;
+    let show = SHOW.replace("TARGET", &target.to_string()).replace("LISTEN", &listen.to_string());
+    let loaded = config::parse(&show, "demo.toml").map_err(super::wrong)?;
+
+    let mut builder = Host::builder().home(&places.home).features(features).backend(stage.backend());
+    if arguments.osc {
+        builder = builder.backend(Box::new(crate::ports::osc::OscBackend::new()));
+    }
+    let host = builder.start(&loaded).map_err(super::started)?;
+    let screen = Screen::new();
+    screen.head(&host, stage.describe(), &target.to_string());
+
+    let mut show =
+        Show { observations: host.subscribe(), packets, synth: stage.synth(), screen, host, tally: Tally::default() };
+    show.perform(PERFORMANCE, &mut |entry| stage.play(entry))?;
+    if arguments.osc {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.connect(("127.0.0.1", listen))?;
+        show.perform(TABLET, &mut |entry| stage::send_osc(&socket, entry))?;
+    }
+    show.end()
+}
+
+#[cfg(unix)]
+fn system() -> Result<Box<dyn Stage>, Failure> {
+    Ok(Box::new(stage::System::new()?))
+}
+
+#[cfg(not(unix))]
+fn system() -> Result<Box<dyn Stage>, Failure> {
+    Err(Failure::Wrong(
+        "conductor: this system has no virtual MIDI ports; the demo plays on simulated ones without --midi".into(),
+    ))
+}
+
+/// A UDP port that was free a moment ago.
+fn free_port() -> std::io::Result<u16> {
+    Ok(UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    events: usize,
+    packets: usize,
+    midi: usize,
+    missing: usize,
+    /// From the event at its port to the packet at the listener, in microseconds.
+    latencies: Vec<f64>,
+}
+
+struct Show {
+    observations: Receiver<Observation>,
+    packets: Receiver<(Instant, rosc::OscMessage)>,
+    synth: Receiver<Vec<u8>>,
+    screen: Screen,
+    host: Host,
+    tally: Tally,
+}
+
+impl Show {
+    fn perform(&mut self, script: &str, play: &mut dyn FnMut(&TimelineEntry) -> anyhow::Result<()>) -> Done {
+        let timeline = Timeline::parse(script).map_err(|errors| anyhow::anyhow!("the demo's script: {}", errors[0]))?;
+        let start = Instant::now();
+        for entry in &timeline.entries {
+            let due = start + Duration::from_nanos(entry.at);
+            // Waiting for the beat is what a performance is.
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            play(entry)?;
+            match self.observed() {
+                Some(record) => self.show(&record),
+                None => {
+                    self.tally.missing += 1;
+                    self.screen.missing(&entry.to_string());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The record of the event that was just played.
+    fn observed(&self) -> Option<Record> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.observations.recv_deadline(deadline).ok()? {
+                Observation::Event(record) => return Some(record),
+                Observation::Mode(mode) => self.screen.note(&format!("mode: {mode}")),
+                Observation::Failure(failure) => self.screen.missing(&failure.reason.to_string()),
+                Observation::Port(_) | Observation::Reload(_) | Observation::Sink(_) => {}
+            }
+        }
+    }
+
+    fn show(&mut self, record: &Record) {
+        self.tally.events += 1;
+        let now = (Instant::now(), self.host.clock().now());
+        let fired = self.host.with_rules(|rules, _| {
+            let rules = record.fired.ids().iter().filter_map(|id| rules.rules().get(id.0 as usize));
+            rules.map(|rule| (rule.name.as_deref().unwrap_or("-").to_owned(), rule.action.clone())).collect::<Vec<_>>()
+        });
+        let mut line = Line { record, rule: String::new(), effect: String::new() };
+        if fired.is_empty() {
+            self.screen.line(&line);
+        }
+        for (name, action) in fired {
+            line.rule = name;
+            line.effect = match action {
+                Action::Feature(_) => match self.packets.recv_timeout(PATIENCE) {
+                    Ok((at, message)) => {
+                        self.tally.packets += 1;
+                        let event = now.0 - Duration::from_nanos(now.1.saturating_sub(record.at));
+                        let latency = at.saturating_duration_since(event).as_secs_f64() * 1e6;
+                        self.tally.latencies.push(latency);
+                        format!("OSC  {} {}   {latency:.0} µs", message.addr, words(&message.args))
+                    }
+                    Err(_) => self.lost("an OSC packet"),
+                },
+                Action::SendMidi { .. } | Action::MidiForward { .. } => match self.synth.recv_timeout(PATIENCE) {
+                    Ok(bytes) => {
+                        self.tally.midi += 1;
+                        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+                        format!("MIDI {} at the synth", hex.join(" "))
+                    }
+                    Err(_) => self.lost("a MIDI message"),
+                },
+                Action::ModeChange { mode } => format!("mode {mode}"),
+                Action::Suppress => "nothing".to_owned(),
+            };
+            self.screen.line(&line);
+        }
+    }
+
+    fn lost(&mut self, what: &str) -> String {
+        self.tally.missing += 1;
+        format!("MISSING: {what} that did not come")
+    }
+
+    fn end(self) -> Done {
+        let Self { host, screen, mut tally, .. } = self;
+        let status = host.status();
+        host.stop();
+        tally.latencies.sort_by(f64::total_cmp);
+        let median = tally.latencies.get(tally.latencies.len() / 2).copied().unwrap_or_default();
+        screen.note("");
+        screen.note(&format!(
+            "{} events in, {} OSC packets and {} MIDI messages received; median {median:.0} µs from event to packet",
+            tally.events, tally.packets, tally.midi
+        ));
+        for feature in &status.features {
+            screen.note(&format!("{}: {} actions, {} failed", feature.name, feature.performed, feature.failed));
+        }
+        if tally.missing > 0 || tally.packets == 0 {
+            return Err(Failure::Failed(anyhow::anyhow!("{} effects did not come", tally.missing)));
+        }
+        screen.note("Next: the README maps your own controller in five minutes.");
+        Ok(())
+    }
+}
+
+/// OSC arguments as people read them.
+fn words(args: &[rosc::OscType]) -> String {
+    let word = |arg: &rosc::OscType| match arg {
+        rosc::OscType::Float(value) => format!("{value:.3}"),
+        rosc::OscType::Int(value) => value.to_string(),
+        rosc::OscType::Bool(value) => value.to_string(),
+        rosc::OscType::String(value) => format!("\"{value}\""),
+        other => format!("{other:?}"),
+    };
+    args.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+struct Line<'a> {
+    record: &'a Record,
+    rule: String,
+    effect: String,
+}
+
+struct Screen {
+    colour: bool,
+}
+
+impl Screen {
+    fn new() -> Self {
+        Self { colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn print(&self, line: &str) {
+        // Nobody reads any more: the show goes on all the same.
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+
+    fn note(&self, text: &str) {
+        self.print(&self.paint("2", text));
+    }
+
+    fn missing(&self, text: &str) {
+        self.print(&self.paint("31", &format!("MISSING: {text}")));
+    }
+
+    fn head(&self, host: &Host, stage: &str, target: &str) {
+        let status = host.status();
+        self.print(&self.paint("1", "conductor demo: controller -> rule -> sandboxed feature -> the world"));
+        self.note(&format!("ports    {stage}; {} rules in the modes {}", status.rules, status.modes.join(", ")));
+        for feature in &status.features {
+            if let Some(package) = &feature.package {
+                let udp: Vec<String> = feature.grants.udp.iter().map(ToString::to_string).collect();
+                self.note(&format!(
+                    "feature  {} {} ({} KB of WebAssembly, sha256 {}), may send to {}",
+                    package.id,
+                    package.version,
+                    package.size / 1024,
+                    &package.digest[..12],
+                    udp.join(", ")
+                ));
+            }
+        }
+        self.note(&format!("world    a socket that listens at {target}"));
+        self.note("");
+        self.print(
+            &self.paint("2", &format!("{:>9}  {:<7} {:<24} {:<14} {}", "TIME", "FROM", "EVENT", "RULE", "RECEIVED")),
+        );
+    }
+
+    fn line(&self, line: &Line<'_>) {
+        let record = line.record;
+        let time = format!("{:>7.3} s", record.at as f64 / 1e9);
+        let event = format!("{:<24}", record.event.to_string());
+        let colour = if line.effect.starts_with("MISSING") { "31" } else { "32" };
+        self.print(&format!(
+            "{}  {:<7} {} {} {}",
+            self.paint("2", &time),
+            record.device.as_str(),
+            self.paint("36", &event),
+            self.paint("33", &format!("{:<14}", line.rule)),
+            self.paint(colour, &line.effect)
+        ));
+    }
+}

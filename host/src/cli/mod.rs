@@ -1,0 +1,193 @@
+//! The command line. Every command is a client of the library or of a running host.
+//!
+//! Exit codes: 0 done, 1 it failed, 2 the command line or the configuration is wrong.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{self, Diagnostics, Loaded};
+use crate::ports::PortBackend;
+use crate::ports::midi::MidiBackend;
+use crate::ports::osc::OscBackend;
+
+mod config_command;
+mod demo;
+mod feature;
+mod monitor;
+mod ports;
+mod run;
+mod simulate;
+
+/// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
+#[derive(Debug, Parser)]
+#[command(name = "conductor", version, about, disable_help_subcommand = true)]
+struct Arguments {
+    /// The configuration [default: config.toml in the home]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The folder for configuration, cache and socket [default: $CONDUCTOR_HOME, or ~/.conductor]
+    #[arg(long, global = true, value_name = "FOLDER")]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Open the ports and do what the configuration says, until Ctrl-C or SIGTERM
+    Run,
+    /// See controllers, rules and a sandboxed feature at work, without any hardware
+    Demo(demo::DemoArguments),
+    /// List ports, with the reason where one can't be used
+    Ports(Output),
+    /// Show every event as it comes, and the rules that fire
+    Monitor(Output),
+    /// Show what rules would do for the events of a script; nothing is done
+    Simulate(simulate::SimulateArguments),
+    /// Check the configuration, or print its schema
+    #[command(subcommand)]
+    Config(config_command::ConfigCommand),
+    /// List features, or look into a package
+    #[command(subcommand)]
+    Feature(feature::FeatureCommand),
+}
+
+#[derive(Debug, clap::Args)]
+struct Output {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why a command failed, and with which exit code.
+#[derive(Debug)]
+enum Failure {
+    /// 1
+    Failed(anyhow::Error),
+    /// 2
+    Wrong(String),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+type Done = Result<(), Failure>;
+
+/// Where things are, as the command line and the environment say.
+#[derive(Debug)]
+struct Places {
+    config: PathBuf,
+    home: PathBuf,
+    features: Option<PathBuf>,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // A host that runs tells its story; the other commands have an answer to print.
+    let level = if matches!(arguments.command, Command::Run) { "info" } else { "warn" };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("CONDUCTOR_LOG").unwrap_or_else(|_| level.into());
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).with_target(false).init();
+    let done = places(&arguments).and_then(|places| match &arguments.command {
+        Command::Run => run::run(&places),
+        Command::Demo(demo) => demo::run(&places, demo),
+        Command::Ports(output) => ports::run(&places, output.json),
+        Command::Monitor(output) => monitor::run(&places, output.json),
+        Command::Simulate(simulate) => simulate::run(&places, simulate),
+        Command::Config(command) => config_command::run(&places, command),
+        Command::Feature(command) => feature::run(&places, command),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(error)) => {
+            eprintln!("conductor: {error:#}");
+            ExitCode::from(1)
+        }
+        Err(Failure::Wrong(message)) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn places(arguments: &Arguments) -> Result<Places, Failure> {
+    let home = match (&arguments.home, std::env::var_os("CONDUCTOR_HOME")) {
+        (Some(home), _) => home.clone(),
+        (None, Some(home)) => home.into(),
+        (None, None) => std::env::home_dir()
+            .ok_or_else(|| Failure::Wrong("conductor: there is no home folder; give one with --home".into()))?
+            .join(".conductor"),
+    };
+    let config = arguments.config.clone().unwrap_or_else(|| home.join("config.toml"));
+    Ok(Places { config, features: features_folder(), home })
+}
+
+/// The bundled features lie beside the program, or where the environment says.
+fn features_folder() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("CONDUCTOR_FEATURES") {
+        return Some(folder.into());
+    }
+    let program = std::env::current_exe().ok()?;
+    let beside = program.parent()?;
+    [beside.join("features"), beside.join("../features"), beside.join("../share/conductor/features")]
+        .into_iter()
+        .find(|folder| folder.is_dir())
+}
+
+/// Makes the home if it is not there. Without one the host still runs; it only keeps nothing.
+fn make_home(home: &Path) {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    if let Err(error) = builder.create(home) {
+        tracing::warn!("{} can't be made: {error}; nothing will be cached", home.display());
+    }
+}
+
+/// Reads the configuration.
+fn load(path: &Path) -> Result<Loaded, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let hint = if error.kind() == std::io::ErrorKind::NotFound {
+            "\nWrite one (the README shows how, `conductor config schema` says what may be in it), name one with --config, or try `conductor demo`."
+        } else {
+            ""
+        };
+        Failure::Wrong(format!("conductor: {}: {error}{hint}", path.display()))
+    })?;
+    config::parse(&text, &path.display().to_string()).map_err(wrong)
+}
+
+fn wrong(diagnostics: Diagnostics) -> Failure {
+    Failure::Wrong(diagnostics.render(colour()))
+}
+
+/// Whether to colour what goes to the terminal.
+fn colour() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Prints what is doubtful, if anything is.
+fn warn(warnings: &Diagnostics) {
+    if !warnings.is_empty() {
+        eprintln!("{}", warnings.render(colour()));
+    }
+}
+
+/// A configuration that is wrong is another failure than a machine that is.
+fn started(error: crate::host::StartError) -> Failure {
+    match error {
+        crate::host::StartError::Config(diagnostics) => wrong(diagnostics),
+        other => Failure::Failed(other.into()),
+    }
+}
+
+/// Every real way to reach ports.
+fn system_backends() -> Vec<Box<dyn PortBackend>> {
+    vec![Box::new(MidiBackend::new()), Box::new(OscBackend::new())]
+}

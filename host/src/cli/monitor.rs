@@ -1,0 +1,66 @@
+//! `conductor monitor`: every event as it comes.
+//!
+//! Watches the host that runs in this home. Where none runs, it opens every input itself and shows
+//! what comes; then no rule is there to fire.
+
+use std::io::Write as _;
+
+use super::{Done, Places, system_backends};
+use crate::api::view::ObservationView;
+use crate::config;
+use crate::host::Host;
+
+pub(super) fn run(places: &Places, json: bool) -> Done {
+    #[cfg(unix)]
+    {
+        use crate::api::client::{self, AskError};
+        match client::events(&places.home, |view| print(&view, json)) {
+            Err(AskError::NotRunning(_)) => {}
+            other => return Ok(other?),
+        }
+    }
+    eprintln!("no host is running in {}: listening to every input", places.home.display());
+    let nothing = config::parse("", "nothing").map_err(super::wrong)?;
+    // Bindings still name devices, and OSC ports exist because they are configured.
+    let loaded = super::load(&places.config).map(without_rules).unwrap_or(nothing);
+    let mut builder = Host::builder().listen_to_all();
+    for backend in system_backends() {
+        builder = builder.backend(backend);
+    }
+    let host = builder.start(&loaded).map_err(super::started)?;
+    for observation in host.subscribe() {
+        if !print(&host.view(&observation), json) {
+            break;
+        }
+    }
+    host.stop();
+    Ok(())
+}
+
+fn without_rules(mut loaded: config::Loaded) -> config::Loaded {
+    loaded.config.modes.clear();
+    loaded.config.global_mappings.clear();
+    loaded.config.features.clear();
+    loaded
+}
+
+/// False when nobody reads any more.
+fn print(view: &ObservationView, json: bool) -> bool {
+    let line = if json { serde_json::to_string(view).unwrap_or_default() } else { words(view) };
+    writeln!(std::io::stdout(), "{line}").is_ok()
+}
+
+fn words(view: &ObservationView) -> String {
+    match view {
+        ObservationView::Event { at, device, event, rules } => {
+            let fired = if rules.is_empty() { String::new() } else { format!("  -> {}", rules.join(", ")) };
+            format!("{:>10.3} ms  {device:<16} {event:<32}{fired}", *at as f64 / 1e6)
+        }
+        ObservationView::Failure { at, rule, worker, reason } => {
+            format!("{:>10.3} ms  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e6)
+        }
+        ObservationView::Mode { mode } => format!("{:>13}  mode {mode}", ""),
+        ObservationView::Message { feature, sink, text } => format!("{:>13}  {feature} ({sink}): {text}", ""),
+        ObservationView::Note { text } => format!("{:>13}  {text}", ""),
+    }
+}

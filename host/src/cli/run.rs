@@ -1,0 +1,158 @@
+//! `conductor run`: the host as a process, until a signal ends it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+use notify::Watcher as _;
+
+use super::{Done, Failure, Places, load, make_home, started, system_backends, warn};
+use crate::config;
+use crate::host::Host;
+
+/// What wakes the main thread.
+enum Wake {
+    /// SIGINT or SIGTERM.
+    Stop,
+    /// The configuration may have changed, or SIGHUP asks to read it again.
+    Reload,
+}
+
+/// Editors write a file in several steps; the last one counts.
+const SETTLE: Duration = Duration::from_millis(50);
+
+pub(super) fn run(places: &Places) -> Done {
+    make_home(&places.home);
+    #[cfg(unix)]
+    crate::api::server::claim(&places.home)?;
+    let loaded = load(&places.config)?;
+    warn(&loaded.warnings);
+
+    let mut builder = Host::builder().home(&places.home);
+    if let Some(features) = &places.features {
+        builder = builder.features(features);
+    }
+    for backend in system_backends() {
+        builder = builder.backend(backend);
+    }
+    // Both before the host, so that nothing that comes during the start is missed.
+    let (wake, woken) = crossbeam_channel::unbounded();
+    listen_for_signals(wake.clone())?;
+    let watcher = watch(&places.config, wake);
+    let host = Arc::new(builder.start(&loaded).map_err(started)?);
+    #[cfg(unix)]
+    let server = crate::api::server::Server::start(&places.home, Arc::clone(&host))
+        .inspect_err(|error| tracing::warn!("other processes can't ask this host: {error}"))
+        .ok();
+
+    let status = host.status();
+    let open = status.ports.ports.iter().filter(|port| port.state == crate::ports::supervisor::PortState::Open).count();
+    let features = status.features.iter().filter(|feature| feature.refused.is_none()).count();
+    tracing::info!("ready: {} rules, {open} ports open, {features} features; Ctrl-C ends", status.rules);
+
+    let mut text = loaded.source.text().to_owned();
+    serve(&host, &places.config, &mut text, &woken);
+
+    drop(watcher);
+    #[cfg(unix)]
+    drop(server);
+    tracing::info!("stopping");
+    // The API's threads let go of the host as they end.
+    match wait_for_last(host) {
+        Some(host) => host.stop(),
+        None => tracing::warn!("a client still holds on to the host"),
+    }
+    Ok(())
+}
+
+fn wait_for_last(mut host: Arc<Host>) -> Option<Host> {
+    for _ in 0..1000 {
+        match Arc::try_unwrap(host) {
+            Ok(host) => return Some(host),
+            Err(shared) => host = shared,
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
+fn serve(host: &Host, path: &Path, text: &mut String, woken: &Receiver<Wake>) {
+    while let Ok(wake) = woken.recv() {
+        match wake {
+            Wake::Stop => return,
+            Wake::Reload => {
+                // What else comes while the file settles belongs to the same change.
+                let settled = crossbeam_channel::after(SETTLE);
+                loop {
+                    crossbeam_channel::select! {
+                        recv(woken) -> wake => if matches!(wake, Ok(Wake::Stop) | Err(_)) { return },
+                        recv(settled) -> _ => break,
+                    }
+                }
+                reload(host, path, text);
+            }
+        }
+    }
+}
+
+fn reload(host: &Host, path: &Path, before: &mut String) {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) if text == *before => return,
+        Ok(text) => text,
+        Err(error) => return tracing::error!("{}: {error}; the old rules stay", path.display()),
+    };
+    let result = config::parse(&text, &path.display().to_string()).and_then(|loaded| host.reload(&loaded));
+    match result {
+        Ok(reloaded) => {
+            warn(&reloaded.warnings);
+            tracing::info!("reloaded {}: {} rules", path.display(), reloaded.rules);
+        }
+        Err(diagnostics) => {
+            eprintln!("{}", diagnostics.render(super::colour()));
+            tracing::error!("{} was refused; the old rules stay", path.display());
+        }
+    }
+    *before = text;
+}
+
+/// Watches the file's folder: editors replace files, and a watch on the file would follow the old one.
+fn watch(path: &Path, wake: Sender<Wake>) -> Option<notify::RecommendedWatcher> {
+    let path = std::path::absolute(path).ok()?;
+    let folder = path.parent()?.to_owned();
+    let name = path.file_name()?.to_owned();
+    let on_change = move |event: notify::Result<notify::Event>| {
+        let Ok(event) = event else { return };
+        if !event.kind.is_access() && event.paths.iter().any(|changed| changed.file_name() == Some(&name)) {
+            let _ = wake.send(Wake::Reload);
+        }
+    };
+    let watching = notify::recommended_watcher(on_change).and_then(|mut watcher| {
+        watcher.watch(&folder, notify::RecursiveMode::NonRecursive)?;
+        Ok(watcher)
+    });
+    watching
+        .inspect_err(|error| {
+            tracing::warn!("changes of {} are not noticed: {error}; send SIGHUP to reload", path.display())
+        })
+        .ok()
+}
+
+#[cfg(unix)]
+fn listen_for_signals(wake: Sender<Wake>) -> Result<(), Failure> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            let _ = wake.send(if signal == SIGHUP { Wake::Reload } else { Wake::Stop });
+        }
+    })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn listen_for_signals(wake: Sender<Wake>) -> Result<(), Failure> {
+    // Without signals the process is simply ended; the channel must stay open all the same.
+    std::mem::forget(wake);
+    Ok(())
+}

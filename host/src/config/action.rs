@@ -1,0 +1,346 @@
+//! Actions: what a mapping does.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+
+use super::number::{DATA_MAX, NumberExpr};
+use super::text::SysExMessage;
+
+/// The `type` of every action that the host itself carries out, for suggesting the nearest one where an
+/// action is unknown to both the host and the features.
+pub const HOST_ACTIONS: &[&str] = &["SendMidi", "MidiForward", "ModeChange", "Suppress"];
+
+/// What a mapping does, by `type`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type")]
+#[schemars(
+    transform = also_send_midi_in_capitals,
+    transform = super::schema::also_in_snake_case,
+    transform = keep_features_apart
+)]
+pub enum Action {
+    /// Sends a MIDI message.
+    SendMidi(SendMidi),
+
+    /// Sends the event on to another device, changed on the way if so wished.
+    MidiForward(MidiForward),
+
+    /// Makes another mode the active one.
+    ModeChange(ModeChange),
+
+    /// Does nothing: with `consume`, keeps an event from other mappings.
+    Suppress(Suppress),
+
+    /// An action of a feature. Its other keys are the feature's to define, and are checked by it.
+    #[serde(untagged)]
+    Feature {
+        /// `<feature>:<Action>`, or `<Action>` alone where one feature only has an action of that name.
+        #[serde(rename = "type", deserialize_with = "not_of_the_host")]
+        #[schemars(extend("format" = "action-name"))]
+        type_name: String,
+
+        /// The other keys: always an object, without `type`.
+        #[serde(flatten)]
+        #[schemars(with = "serde_json::Map<String, Value>")]
+        params: Value,
+    },
+}
+
+/// Sends a MIDI message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SendMidi {
+    /// Where to: the alias of a binding, or the name of a port.
+    #[schemars(length(min = 1), extend("x-mentions" = "binding"))]
+    pub target: String,
+
+    /// What is sent.
+    #[serde(flatten)]
+    pub message: MidiMessage,
+}
+
+/// A MIDI message to send, by `message_type`.
+///
+/// A number may be an integer, or one of `"{n}"` (the position in the trigger's range, counted from 0),
+/// `"{value}"`, `"{note}"`, `"{channel}"` (of the event), optionally followed by `+k` or `-k`. What such
+/// an expression yields is brought into the range of its field.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "message_type")]
+pub enum MidiMessage {
+    /// Begins a note.
+    NoteOn {
+        /// The MIDI channel, 0 to 15. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 15))]
+        channel: NumberExpr,
+        /// The note, 0 to 127.
+        #[schemars(range(min = 0, max = 127))]
+        note: NumberExpr,
+        /// How hard it is struck, 0 to 127; 0 ends the note.
+        #[schemars(range(min = 0, max = 127))]
+        velocity: NumberExpr,
+    },
+
+    /// Ends a note.
+    NoteOff {
+        /// The MIDI channel, 0 to 15. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 15))]
+        channel: NumberExpr,
+        /// The note, 0 to 127.
+        #[schemars(range(min = 0, max = 127))]
+        note: NumberExpr,
+        /// How fast it is let go, 0 to 127. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 127))]
+        velocity: NumberExpr,
+    },
+
+    /// Moves a controller (control change).
+    CC {
+        /// The MIDI channel, 0 to 15. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 15))]
+        channel: NumberExpr,
+        /// The controller, 0 to 127.
+        #[schemars(range(min = 0, max = 127))]
+        cc: NumberExpr,
+        /// Its new value, 0 to 127.
+        #[schemars(range(min = 0, max = 127))]
+        value: NumberExpr,
+    },
+
+    /// Chooses a program.
+    ProgramChange {
+        /// The MIDI channel, 0 to 15. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 15))]
+        channel: NumberExpr,
+        /// The program, 0 to 127, counted from 0.
+        #[schemars(range(min = 0, max = 127))]
+        program: NumberExpr,
+    },
+
+    /// Moves the pitch wheel.
+    PitchBend {
+        /// The MIDI channel, 0 to 15. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 15))]
+        channel: NumberExpr,
+        /// Its new position, 0 to 16383; 8192 is the middle.
+        #[schemars(range(min = 0, max = 16383))]
+        value: NumberExpr,
+    },
+
+    /// Changes the pressure on the whole channel.
+    Aftertouch {
+        /// The MIDI channel, 0 to 15. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 15))]
+        channel: NumberExpr,
+        /// The pressure, 0 to 127.
+        #[schemars(range(min = 0, max = 127))]
+        pressure: NumberExpr,
+    },
+
+    /// Changes the pressure on one note.
+    PolyAftertouch {
+        /// The MIDI channel, 0 to 15. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 15))]
+        channel: NumberExpr,
+        /// The note, 0 to 127.
+        #[schemars(range(min = 0, max = 127))]
+        note: NumberExpr,
+        /// The pressure, 0 to 127.
+        #[schemars(range(min = 0, max = 127))]
+        pressure: NumberExpr,
+    },
+
+    /// Sends a system-exclusive message.
+    SysEx {
+        /// The whole message in hex, from F0 to F7.
+        bytes: SysExMessage,
+    },
+}
+
+/// Sends the event on to another device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MidiForward {
+    /// Where to: the alias of a binding, or the name of a port.
+    #[schemars(length(min = 1), extend("x-mentions" = "binding"))]
+    pub target: String,
+
+    /// What is changed on the way. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transform: Option<MidiTransform>,
+}
+
+/// How a forwarded message differs from the one that came in.
+///
+/// The value (of a note its velocity, of a controller its value) is scaled, shifted, inverted and bent by
+/// the curve, in this order. SysEx passes as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MidiTransform {
+    /// The channel to send on, 0 to 15. Default: that of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 15))]
+    pub channel: Option<u8>,
+
+    /// The controller to send as, 0 to 127; for control changes only. Default: that of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 127))]
+    pub cc: Option<u8>,
+
+    /// The note to send as, 0 to 127; for notes only. Default: that of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 127))]
+    pub note: Option<u8>,
+
+    /// What the value is multiplied with, 0 to 127; the result is clamped to 0 to 127. Default: 1.
+    #[schemars(range(min = 0, max = 127))]
+    pub velocity_scale: f32,
+
+    /// What is added to the value, -127 to 127; the result is clamped to 0 to 127. Default: 0.
+    #[schemars(range(min = -127, max = 127))]
+    pub velocity_offset: i8,
+
+    /// Whether the value becomes 127 minus itself. Default: false.
+    pub invert_value: bool,
+
+    /// How the value is bent.
+    pub curve: Curve,
+}
+
+impl Default for MidiTransform {
+    fn default() -> Self {
+        Self {
+            channel: None,
+            cc: None,
+            note: None,
+            velocity_scale: 1.0,
+            velocity_offset: 0,
+            invert_value: false,
+            curve: Curve::default(),
+        }
+    }
+}
+
+/// How a value from 0 to 127 is bent into another one. Default: `linear`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Curve {
+    /// As it is.
+    #[default]
+    Linear,
+    /// Rises fast, then slowly.
+    Logarithmic,
+    /// Rises slowly, then fast.
+    Exponential,
+    /// Rises slowly at both ends and fast in the middle.
+    S,
+    /// By a table of 128 numbers, each 0 to 127: value 0 becomes the first of them, 127 the last.
+    Lut(Lut),
+}
+
+/// A number from 0 to 127 for each number from 0 to 127.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
+pub struct Lut(Box<[u8; Lut::LEN]>);
+
+impl Lut {
+    /// How many numbers the table has.
+    pub const LEN: usize = DATA_MAX as usize + 1;
+
+    /// The numbers, each 0 to 127.
+    pub fn numbers(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<u8>> for Lut {
+    type Error = &'static str;
+
+    fn try_from(numbers: Vec<u8>) -> Result<Self, Self::Error> {
+        if numbers.iter().any(|&number| number > DATA_MAX) {
+            return Err("a number of the table is above 127");
+        }
+        let numbers = numbers.into_boxed_slice().try_into();
+        numbers.map(Self).map_err(|_| "the table does not have 128 numbers")
+    }
+}
+
+impl From<Lut> for Vec<u8> {
+    fn from(lut: Lut) -> Self {
+        lut.0.to_vec()
+    }
+}
+
+impl JsonSchema for Lut {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Lut".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "128 numbers, each 0 to 127.",
+            "type": "array",
+            "items": { "type": "integer", "minimum": 0, "maximum": DATA_MAX },
+            "minItems": Lut::LEN,
+            "maxItems": Lut::LEN,
+        })
+    }
+}
+
+/// Makes another mode the active one, for all devices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModeChange {
+    /// The name of a mode of this configuration.
+    #[schemars(length(min = 1), extend("x-refers-to" = "mode"))]
+    pub mode: String,
+}
+
+/// Does nothing. There is nothing to set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Suppress {}
+
+/// Keeps a faulty action of the host from passing as the action of a feature, where anything goes.
+fn not_of_the_host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if HOST_ACTIONS.contains(&name.as_str()) {
+        return Err(de::Error::invalid_value(Unexpected::Str(&name), &"the name of a feature's action"));
+    }
+    Ok(name)
+}
+
+/// Lets `SendMIDI` stand for `SendMidi`.
+fn also_send_midi_in_capitals(schema: &mut Schema) {
+    super::schema::also_as(schema, |name| (name == "SendMidi").then(|| "SendMIDI".to_owned()));
+}
+
+/// Takes every spelling of the host's own actions from those that a feature's action may have, so that a
+/// faulty action of the host does not pass for one of a feature in the schema either.
+fn keep_features_apart(schema: &mut Schema) {
+    let Some(Value::Array(actions)) = schema.get_mut("anyOf") else {
+        return;
+    };
+    let names =
+        actions.iter().filter_map(|action| action.pointer("/properties/type/enum")?.as_array()).flatten().cloned();
+    let taken = json!({ "enum": names.collect::<Vec<_>>() });
+    let open = |action: &&mut Value| action["additionalProperties"] == true;
+    if let Some(feature) = actions.iter_mut().find(open) {
+        feature["properties"]["type"]["not"] = taken;
+    }
+}

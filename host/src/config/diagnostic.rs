@@ -1,0 +1,427 @@
+//! Diagnostics: what is wrong with a configuration, where, and how it is shown to a person or a program.
+
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use super::place::Source;
+
+/// How many characters of a source line are shown; of a longer one, the part around the mistake.
+const LINE_WIDTH: usize = 120;
+
+/// How many candidates are compared with a word, at most, to find the nearest.
+const MOST_CANDIDATES: usize = 256;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The configuration is refused.
+    Error,
+    /// The configuration is used, though it may not do what its author means.
+    Warning,
+}
+
+impl Severity {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+
+    /// The ANSI codes that the name is shown in.
+    fn colour(self) -> &'static str {
+        match self {
+            Self::Error => "\x1b[1;31m",
+            Self::Warning => "\x1b[1;33m",
+        }
+    }
+}
+
+/// One thing that is wrong, at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The bytes of the source that are wrong. May be empty, between two bytes.
+    pub place: Range<usize>,
+    /// What is wrong, in one line, without a full stop.
+    pub message: String,
+    /// What is allowed instead. Default: nothing is said.
+    pub allowed: Option<String>,
+    /// The valid name that was probably meant. Default: none is near.
+    pub nearest: Option<String>,
+    /// What to do about it, or where else to look. Default: nothing is said.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A mistake for which the configuration is refused.
+    pub fn error(place: Range<usize>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, place, message.into())
+    }
+
+    /// Something doubtful, for which the configuration is not refused.
+    pub fn warning(place: Range<usize>, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, place, message.into())
+    }
+
+    fn new(severity: Severity, place: Range<usize>, message: String) -> Self {
+        Self { severity, place, message, allowed: None, nearest: None, help: None }
+    }
+
+    /// Says what is allowed instead.
+    #[must_use]
+    pub fn with_allowed(mut self, allowed: impl Into<String>) -> Self {
+        self.allowed = Some(allowed.into());
+        self
+    }
+
+    /// Says which valid name was probably meant, if there is one; see [`nearest`].
+    #[must_use]
+    pub fn with_nearest(mut self, nearest: Option<String>) -> Self {
+        self.nearest = nearest;
+        self
+    }
+
+    /// Says what to do about it, or where else to look.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The candidate that is so near to `word` that it was probably meant: one that differs only in case, or
+/// by an edit (a letter more, less, changed or swapped with the next) per three letters.
+///
+/// Of several, the first of the nearest. Only the first 256 candidates are looked at, since there may be as
+/// many words as candidates.
+pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
+    let word = word.to_lowercase();
+    let length = word.chars().count();
+    let limit = length.max(3) / 3;
+    candidates
+        .into_iter()
+        .take(MOST_CANDIDATES)
+        .filter(|candidate| candidate.chars().count().abs_diff(length) <= limit)
+        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_lowercase()), candidate))
+        .filter(|&(distance, _)| distance <= limit)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+/// Everything that is wrong with one configuration, in the order of the file.
+///
+/// [`Display`](fmt::Display) gives the plain text for a person. Serialized, it is an object with `file`,
+/// `errors` and `warnings` (how many), and `diagnostics`: an array of objects with `severity`, `message`,
+/// `line`, `column`, `end_line`, `end_column` (from 1, columns in characters, the end not included),
+/// `place` (`start` and `end` in bytes), and `allowed`, `nearest` and `help`, each a string or null.
+#[derive(Debug, Clone)]
+pub struct Diagnostics {
+    source: Source,
+    found: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// No diagnostics yet, about this source.
+    pub fn new(source: Source) -> Self {
+        Self { source, found: Vec::new() }
+    }
+
+    /// Adds a diagnostic. It takes its place among the others by where it is in the file; of several at
+    /// one place, the first that was added comes first.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let start = |found: &Diagnostic| found.place.start;
+        let at = self.found.partition_point(|found| start(found) <= start(&diagnostic));
+        self.found.insert(at, diagnostic);
+    }
+
+    /// The source that all of them are about.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// All of them, in the order of the file.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Diagnostic> {
+        self.found.iter()
+    }
+
+    /// Whether nothing is wrong, not even doubtful.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// How many are of this severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        let same = |found: &&Diagnostic| found.severity == severity;
+        self.found.iter().filter(same).count()
+    }
+
+    /// The warnings, if there is nothing worse.
+    ///
+    /// # Errors
+    /// All of them, where one or more are errors.
+    pub fn into_result(self) -> Result<Self, Self> {
+        if self.count(Severity::Error) == 0 { Ok(self) } else { Err(self) }
+    }
+
+    /// The text for a person, with ANSI colours if `colour` is set. Empty if nothing is wrong.
+    ///
+    /// Whatever comes from the file is shown without control characters.
+    pub fn render(&self, colour: bool) -> String {
+        let mut text = String::new();
+        for diagnostic in &self.found {
+            // Writing to a string cannot fail.
+            let _ = self.write_one(&mut text, diagnostic, &Style { colour });
+            text.push('\n');
+        }
+        if !self.is_empty() {
+            let _ = writeln!(text, "{}", self.summary());
+        }
+        text
+    }
+
+    /// The last line: how many there are.
+    fn summary(&self) -> String {
+        let counted = |severity: Severity| match self.count(severity) {
+            0 => None,
+            1 => Some(format!("1 {}", severity.as_str())),
+            many => Some(format!("{many} {}s", severity.as_str())),
+        };
+        let counts = [counted(Severity::Error), counted(Severity::Warning)];
+        let counts: Vec<String> = counts.into_iter().flatten().collect();
+        format!("{} in {}", counts.join(" and "), Clean(self.source.file()))
+    }
+
+    fn write_one(&self, out: &mut String, found: &Diagnostic, style: &Style) -> fmt::Result {
+        let (line, column) = self.source.line_col(found.place.start);
+        let severity = found.severity;
+        writeln!(
+            out,
+            "{}{}{}: {}:{line}:{column}: {}",
+            style.code(severity.colour()),
+            severity.as_str(),
+            style.code(Style::PLAIN),
+            Clean(self.source.file()),
+            Clean(&found.message),
+        )?;
+
+        let shown = Excerpt::new(&self.source, line, &found.place);
+        let gutter = line.to_string().len();
+        let bar = format!("{}|{}", style.code(Style::GUTTER), style.code(Style::PLAIN));
+        let number = format!("{}{line}", style.code(Style::GUTTER));
+        writeln!(out, " {number} {bar} {}", Clean(&shown.text))?;
+        writeln!(
+            out,
+            " {:gutter$} {bar} {}{}{}{}",
+            "",
+            shown.indent,
+            style.code(severity.colour()),
+            "^".repeat(shown.carets),
+            style.code(Style::PLAIN),
+        )?;
+
+        if let Some(allowed) = &found.allowed {
+            writeln!(out, " {:gutter$}   allowed: {}", "", Clean(allowed))?;
+        }
+        if let Some(nearest) = &found.nearest {
+            writeln!(out, " {:gutter$}   did you mean \"{}\"?", "", Clean(nearest))?;
+        }
+        if let Some(help) = &found.help {
+            writeln!(out, " {:gutter$}   help: {}", "", Clean(help))?;
+        }
+        Ok(())
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, more: T) {
+        self.found.extend(more);
+        self.found.sort_by_key(|found| found.place.start);
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl Serialize for Diagnostics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let located = |found| Located { source: &self.source, found };
+        let located: Vec<_> = self.found.iter().map(located).collect();
+        let mut object = serializer.serialize_struct("Diagnostics", 4)?;
+        object.serialize_field("file", self.source.file())?;
+        object.serialize_field("errors", &self.count(Severity::Error))?;
+        object.serialize_field("warnings", &self.count(Severity::Warning))?;
+        object.serialize_field("diagnostics", &located)?;
+        object.end()
+    }
+}
+
+/// A diagnostic with its lines and columns.
+struct Located<'d> {
+    source: &'d Source,
+    found: &'d Diagnostic,
+}
+
+impl Serialize for Located<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { source, found } = self;
+        let (line, column) = source.line_col(found.place.start);
+        let (end_line, end_column) = source.line_col(found.place.end);
+        let mut object = serializer.serialize_struct("Diagnostic", 10)?;
+        object.serialize_field("severity", &found.severity)?;
+        object.serialize_field("message", &found.message)?;
+        object.serialize_field("line", &line)?;
+        object.serialize_field("column", &column)?;
+        object.serialize_field("end_line", &end_line)?;
+        object.serialize_field("end_column", &end_column)?;
+        object.serialize_field("place", &found.place)?;
+        object.serialize_field("allowed", &found.allowed)?;
+        object.serialize_field("nearest", &found.nearest)?;
+        object.serialize_field("help", &found.help)?;
+        object.end()
+    }
+}
+
+/// The part of a source line that is shown, and where under it the carets stand.
+struct Excerpt {
+    text: String,
+    indent: String,
+    carets: usize,
+}
+
+impl Excerpt {
+    fn new(source: &Source, line: usize, place: &Range<usize>) -> Self {
+        let (start, text) = source.line(line);
+        let offset = |byte: usize| text.floor_char_boundary(byte.saturating_sub(start));
+        let (from, to) = (offset(place.start), offset(place.end.max(place.start)));
+
+        let before = text[..from].chars().rev();
+        // A third of the width is enough to see what comes before.
+        let lead: usize = before.take(LINE_WIDTH / 3).map(char::len_utf8).sum();
+        let cut_left = text.chars().nth(LINE_WIDTH).is_some() && lead < from;
+        let shown_from = if cut_left { from - lead } else { 0 };
+        let shown: String = text[shown_from..].chars().take(LINE_WIDTH).collect();
+        let cut_right = shown_from + shown.len() < text.len();
+
+        let ahead = if cut_left { "…" } else { "" };
+        let tabs_stay = |c: char| if c == '\t' { '\t' } else { ' ' };
+        let indent = ahead.chars().chain(text[shown_from..from].chars());
+        let carets = text[from..to].chars().count();
+        let room = shown.chars().count() - text[shown_from..from].chars().count();
+        Self {
+            indent: indent.map(tabs_stay).collect(),
+            carets: carets.min(room).max(1),
+            text: format!("{ahead}{shown}{}", if cut_right { "…" } else { "" }),
+        }
+    }
+}
+
+/// Text without control characters other than tabs: a file must not be able to drive the terminal.
+struct Clean<'t>(&'t str);
+
+impl fmt::Display for Clean<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let harmless = |c: char| {
+            if c.is_control() && c != '\t' { '\u{fffd}' } else { c }
+        };
+        self.0.chars().try_for_each(|c| f.write_char(harmless(c)))
+    }
+}
+
+struct Style {
+    colour: bool,
+}
+
+impl Style {
+    const PLAIN: &'static str = "\x1b[0m";
+    const GUTTER: &'static str = "\x1b[34m";
+
+    fn code(&self, code: &'static str) -> &'static str {
+        if self.colour { code } else { "" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(text: &str, place: Range<usize>) -> String {
+        let mut all = Diagnostics::new(Source::new("c.toml", text));
+        all.push(Diagnostic::error(place, "wrong"));
+        all.render(false)
+    }
+
+    #[test]
+    fn the_nearest_name_has_to_be_near() {
+        let names = ["exact_name", "name_contains", "name_regex"];
+        assert_eq!(nearest("name_contians", names).as_deref(), Some("name_contains"));
+        assert_eq!(nearest("NAME_REGEX", names).as_deref(), Some("name_regex"));
+        assert_eq!(nearest("regex", names), None);
+        assert_eq!(nearest("cc", ["CC", "Note"]).as_deref(), Some("CC"));
+        assert_eq!(nearest("", ["a", "b"]).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn carets_stand_under_the_place_whatever_comes_before() {
+        assert_eq!(
+            rendered("a = 1\n\té = 2\n", 7..9),
+            "error: c.toml:2:2: wrong\n 2 | \té = 2\n   | \t^\n\n1 error in c.toml\n"
+        );
+    }
+
+    #[test]
+    fn a_place_over_several_lines_is_marked_on_the_first() {
+        assert_eq!(
+            rendered("a = [\n1,\n]\n", 4..10),
+            "error: c.toml:1:5: wrong\n 1 | a = [\n   |     ^\n\n1 error in c.toml\n"
+        );
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_part_around_is_shown() {
+        let text = format!("{}x{}", "a".repeat(500), "b".repeat(500));
+        let shown = rendered(&text, 500..501);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1], format!(" 1 | …{}x{}…", "a".repeat(40), "b".repeat(79)));
+        assert_eq!(lines[2], format!("   | {}^", " ".repeat(41)));
+    }
+
+    #[test]
+    fn a_file_cannot_drive_the_terminal() {
+        let shown = rendered("a = \"\u{1b}[2J\"\n", 4..5);
+        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+
+    #[test]
+    fn a_place_outside_the_text_is_shown_at_its_end() {
+        assert_eq!(rendered("a", 7..9), "error: c.toml:1:2: wrong\n 1 | a\n   |  ^\n\n1 error in c.toml\n");
+    }
+
+    #[test]
+    fn programs_get_everything_as_json() {
+        let mut all = Diagnostics::new(Source::new("c.toml", "a = 1\nb = 2\n"));
+        all.push(Diagnostic::warning(6..7, "second").with_help("h"));
+        all.push(Diagnostic::error(0..1, "first").with_allowed("x"));
+        let json = serde_json::to_value(&all).expect("JSON");
+        assert_eq!(json["errors"], 1);
+        assert_eq!(json["warnings"], 1);
+        let first = serde_json::json!({
+            "severity": "error", "message": "first",
+            "line": 1, "column": 1, "end_line": 1, "end_column": 2,
+            "place": { "start": 0, "end": 1 },
+            "allowed": "x", "nearest": null, "help": null,
+        });
+        assert_eq!(json["diagnostics"][0], first);
+        assert_eq!(json["diagnostics"][1]["line"], 2);
+    }
+}

@@ -1,0 +1,103 @@
+//! The configuration front-end: from the text of a TOML file to a [`Config`], or to all of its mistakes.
+//!
+//! ```text
+//! text ─▶ spanned tree ─▶ upgrade (old forms) ─▶ check (against the schema) ─▶ serde ─▶ Config
+//! ```
+//!
+//! The types in [`model`](Config) are the one source of truth: the JSON Schema is generated from them,
+//! and the file is held against that schema. Later stages (compiling rules, preparing features) report
+//! through the same [`Diagnostics`], at places that [`Source`] finds for them.
+
+mod action;
+mod check;
+mod diagnostic;
+mod model;
+mod names;
+mod number;
+mod place;
+mod schema;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod text;
+mod trigger;
+mod upgrade;
+
+use serde::Deserialize;
+use toml::de::{DeTable, Deserializer};
+
+pub use action::{
+    Action, Curve, HOST_ACTIONS, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Suppress,
+};
+pub use diagnostic::{Diagnostic, Diagnostics, Severity, nearest};
+pub use model::{
+    AdvancedSettings, Binding, Config, Connection, Feature, Grants, ListenMode, Mapping, Matcher, Mode, OscInput,
+};
+pub use number::{
+    Bounds, DATA_MAX, DataBounds, Inputs, Malformed, NumberExpr, NumberRange, Variable, WIDE_MAX, WideBounds,
+};
+pub use place::{PathStep, Source};
+pub use schema::json_schema;
+pub use text::{HexBytes, SysExMessage, SysExPrefix, UdpDestination};
+pub use trigger::{Edge, Trigger, TriggerEvent};
+
+use check::{Trust, check};
+use upgrade::upgrade;
+
+/// A configuration without mistakes, and where it comes from.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The configuration, old forms already brought to today's.
+    pub config: Config,
+    /// Its text, for diagnostics of later stages.
+    pub source: Source,
+    /// What is doubtful in it. A later stage may go on adding to them.
+    pub warnings: Diagnostics,
+}
+
+/// Reads a configuration; `file_name` is the name of the file as messages show it.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the file. If the text is not TOML, that is all syntax errors,
+/// and of the other mistakes those before the first of them: what comes after could only be guessed.
+pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
+    let source = Source::new(file_name, text);
+    let (mut tree, syntax_errors) = DeTable::parse_recoverable(text);
+    let mut found: Vec<_> = syntax_errors.iter().map(|error| syntax_error(error, text)).collect();
+    // The parser may meet one mistake on several ways.
+    found.sort_by_key(|diagnostic| diagnostic.place.start);
+    found.dedup();
+    let trust = match found.first() {
+        None => Trust::Whole,
+        Some(first) => {
+            let (line, _) = source.line_col(first.place.start);
+            Trust::Until(source.line(line).0)
+        }
+    };
+
+    upgrade(&mut tree, &mut |diagnostic| found.push(diagnostic));
+    check(&mut tree, &source, trust, &mut |diagnostic| found.push(diagnostic));
+
+    let mut diagnostics = Diagnostics::new(source.clone());
+    diagnostics.extend(found);
+    let warnings = diagnostics.into_result()?;
+    match Config::deserialize(Deserializer::from(tree)) {
+        Ok(config) => Ok(Loaded { config, source, warnings }),
+        // The checker let through what the types do not take. That is a fault here and not in the file,
+        // but a person who meets it is helped by the same kind of message.
+        Err(error) => {
+            let mut diagnostics = warnings;
+            diagnostics.push(Diagnostic::error(error.span().unwrap_or(0..0), error.message()));
+            Err(diagnostics)
+        }
+    }
+}
+
+fn syntax_error(error: &toml::de::Error, text: &str) -> Diagnostic {
+    let place = error.span().unwrap_or(text.len()..text.len());
+    let message = match (error.message(), text.get(place.clone())) {
+        ("duplicate key", Some(key)) => format!("duplicate key `{key}`"),
+        (message, _) => message.to_owned(),
+    };
+    Diagnostic::error(place, message)
+}

@@ -1,0 +1,102 @@
+//! Names of modes and bindings: who has them, and who refers to names that nobody has.
+
+use std::cell::LazyCell;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use super::diagnostic::{Diagnostic, nearest};
+use super::place::Source;
+
+/// How many names are listed as allowed, at most.
+const MOST_LISTED: usize = 12;
+
+/// The names in a file, collected while it is checked.
+#[derive(Default)]
+pub(super) struct Names<'k> {
+    kinds: HashMap<&'k str, Kind>,
+}
+
+/// The names of one kind of thing.
+#[derive(Default)]
+struct Kind {
+    given: Vec<(String, Range<usize>)>,
+    uses: Vec<Use>,
+}
+
+struct Use {
+    name: String,
+    place: Range<usize>,
+    /// Whether it is a mistake if nothing has the name.
+    must_exist: bool,
+}
+
+impl<'k> Names<'k> {
+    /// A thing of this kind has the name.
+    pub(super) fn give(&mut self, kind: &'k str, name: &str, place: Range<usize>) {
+        let kind = self.kinds.entry(kind).or_default();
+        kind.given.push((name.to_owned(), place));
+    }
+
+    /// A thing of this kind is referred to by name.
+    pub(super) fn refer(&mut self, kind: &'k str, name: &str, place: Range<usize>, must_exist: bool) {
+        let name = name.to_owned();
+        self.kinds.entry(kind).or_default().uses.push(Use { name, place, must_exist });
+    }
+
+    /// Reports names that two things have, and names that nothing has.
+    pub(super) fn check(&self, source: &Source, report: &mut impl FnMut(Diagnostic)) {
+        for (kind, names) in &self.kinds {
+            names.check(kind, source, report);
+        }
+    }
+}
+
+impl Kind {
+    fn check(&self, kind: &str, source: &Source, report: &mut impl FnMut(Diagnostic)) {
+        let mut owners: HashMap<&str, &Range<usize>> = HashMap::new();
+        for (name, place) in &self.given {
+            if let Some(first) = owners.get(name.as_str()) {
+                let (line, column) = source.line_col(first.start);
+                let message = format!("a second {kind} is called {name:?}");
+                let help = format!("the first is at {}:{line}:{column}", source.file());
+                report(Diagnostic::error(place.clone(), message).with_help(help));
+            } else {
+                owners.insert(name, place);
+            }
+        }
+
+        // A misspelt name is often misspelt many times.
+        let listed = LazyCell::new(|| self.listed(kind));
+        let mut meant: HashMap<&str, Option<String>> = HashMap::new();
+        for Use { name, place, must_exist } in &self.uses {
+            if owners.contains_key(name.as_str()) {
+                continue;
+            }
+            let meant = meant.entry(name).or_insert_with(|| nearest(name, self.names()));
+            let diagnostic = if *must_exist {
+                let message = format!("no {kind} is called {name:?}");
+                Diagnostic::error(place.clone(), message).with_allowed(listed.as_str())
+            } else {
+                let message = format!("no {kind} is called {name:?}: it is taken for a port's name");
+                Diagnostic::warning(place.clone(), message)
+            };
+            report(diagnostic.with_nearest(meant.clone()));
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.given.iter().map(|(name, _)| name.as_str())
+    }
+
+    fn listed(&self, kind: &str) -> String {
+        let mut seen = HashSet::new();
+        let distinct = self.names().filter(|name| seen.insert(*name));
+        let names: Vec<String> = distinct.map(|name| format!("{name:?}")).collect();
+        let listed = &names[..names.len().min(MOST_LISTED)];
+        match names.len() - listed.len() {
+            _ if listed.is_empty() => format!("nothing, since there is no {kind}"),
+            0 => listed.join(", "),
+            more => format!("{} and {more} more", listed.join(", ")),
+        }
+    }
+}

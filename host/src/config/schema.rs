@@ -1,0 +1,135 @@
+//! The JSON Schema of the configuration, generated from the types in `model`.
+//!
+//! It is what `conductor config schema` prints, what editors complete from, and what the checker holds a
+//! file against. Beside the standard keywords it has a few of its own, for rules that JSON Schema lacks:
+//!
+//! - `x-names`: the string is the name of a thing of this kind, and no other may have it.
+//! - `x-refers-to`: the string must be such a name. `x-mentions`: it may be one; if not, that is a warning.
+//! - `x-ascending`: the items of an array, or two named keys of a table, are not in descending order.
+//! - `x-same-length`: two named keys hold hex texts of as many bytes.
+//!
+//! Where a string has a `format` of the configuration's own, its `pattern` is added here.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use serde_json::{Value, json};
+
+use super::model::Config;
+use super::text::format;
+
+/// The JSON Schema (draft 2020-12) of a configuration file, with the documentation, the default and the
+/// range of every field.
+pub fn json_schema() -> Value {
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
+    RecursiveTransform(as_toml).transform(&mut schema);
+    describe_old_forms(&mut schema);
+    schema.to_value()
+}
+
+/// Takes out what TOML cannot say (`null`) and what only Rust means (`uint8`); adds patterns to formats.
+fn as_toml(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_mut_slice() {
+            object["type"] = only.take();
+        }
+    }
+    if object.get("default").is_some_and(Value::is_null) {
+        object.shift_remove("default");
+    }
+    if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+        choices.retain(|choice| choice != &json!({ "type": "null" }));
+        if let [Value::Object(only)] = choices.as_mut_slice() {
+            let only = std::mem::take(only);
+            object.shift_remove("anyOf");
+            object.extend(only);
+        }
+    }
+    if let Some(name) = object.get("format").and_then(Value::as_str) {
+        match format(name) {
+            Some(format) => {
+                object.insert("pattern".to_owned(), format.pattern.into());
+            }
+            None => {
+                object.shift_remove("format");
+            }
+        }
+    }
+}
+
+/// Adds the keys that are read for the sake of old files; they mean what `bindings` means.
+fn describe_old_forms(schema: &mut Schema) {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let devices = json!({
+            "description": "The old name of `bindings`. A `direction` in it is ignored.",
+            "deprecated": true,
+            "type": "array",
+            "items": { "type": "object" },
+        });
+        let device = json!({
+            "description": "The oldest form: one binding, whose alias is `main` if it has none.",
+            "deprecated": true,
+            "type": "object",
+        });
+        properties.insert("devices".to_owned(), devices);
+        properties.insert("device".to_owned(), device);
+    }
+}
+
+/// Lets the `type` of each variant be written in PascalCase too.
+pub(super) fn also_in_pascal_case(schema: &mut Schema) {
+    also_as(schema, |name| {
+        let mut capital = true;
+        let letters = name.chars().filter_map(|letter| {
+            let written = if capital { letter.to_ascii_uppercase() } else { letter };
+            capital = letter == '_';
+            (!capital).then_some(written)
+        });
+        Some(letters.collect())
+    });
+}
+
+/// Lets the `type` of each variant be written in snake_case too.
+pub(super) fn also_in_snake_case(schema: &mut Schema) {
+    also_as(schema, |name| {
+        let mut snake = String::with_capacity(name.len() + 2);
+        let mut after_lower = false;
+        for letter in name.chars() {
+            if letter.is_ascii_uppercase() && after_lower {
+                snake.push('_');
+            }
+            after_lower = letter.is_ascii_lowercase();
+            snake.push(letter.to_ascii_lowercase());
+        }
+        Some(snake)
+    });
+}
+
+/// Adds a second spelling of the `type` of each variant for which `respell` has one.
+/// The first spelling stays the one that serde knows: the checker puts it in place of the others.
+pub(super) fn also_as(schema: &mut Schema, respell: impl Fn(&str) -> Option<String>) {
+    for union in ["oneOf", "anyOf"] {
+        let Some(Value::Array(variants)) = schema.get_mut(union) else {
+            continue;
+        };
+        for variant in variants {
+            let Some(Value::Object(tag)) = variant.pointer_mut("/properties/type") else {
+                continue;
+            };
+            if let Some(name) = tag.shift_remove("const") {
+                tag.insert("enum".to_owned(), Value::Array(vec![name]));
+            }
+            if let Some(Value::Array(names)) = tag.get_mut("enum")
+                && let Some(name) = names.first().and_then(Value::as_str)
+                && let Some(other) = respell(name)
+                && !names.iter().any(|name| *name == other)
+            {
+                names.push(other.into());
+            }
+        }
+    }
+}

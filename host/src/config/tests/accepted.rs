@@ -1,0 +1,190 @@
+//! Configurations that are read: today's form, old forms, and what absent keys mean.
+
+use super::super::*;
+use super::EVERYTHING;
+
+fn read(text: &str) -> Config {
+    parse(text, "config.toml").map_err(|wrong| wrong.to_string()).unwrap().config
+}
+
+/// The configuration that a mapping's trigger and action make up.
+fn mapping(trigger: &str, action: &str) -> Mapping {
+    let text = format!("[[global_mappings]]\ntrigger = {{ {trigger} }}\naction = {{ {action} }}\n");
+    read(&text).global_mappings.remove(0)
+}
+
+#[test]
+fn everything_is_read_without_a_warning() {
+    let loaded = parse(EVERYTHING, "config.toml").map_err(|wrong| wrong.to_string()).unwrap();
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+    let config = loaded.config;
+    assert_eq!(config.advanced_settings.listen_mode, ListenMode::All);
+    assert_eq!(config.bindings.len(), 3);
+    assert_eq!(config.modes[0].mappings[0].priority, -5);
+
+    let trigger = &config.modes[0].mappings[0].trigger;
+    assert_eq!(trigger.device.as_deref(), Some("pads"));
+    let expected = TriggerEvent::Note {
+        note: NumberRange::new(36, 51).unwrap(),
+        velocity_range: Bounds::new(1, 100).unwrap(),
+        on: Some(Edge::Both),
+        channel: Some(9),
+    };
+    assert_eq!(trigger.event, expected);
+
+    let Action::Feature { type_name, params } = &config.global_mappings[3].action else {
+        panic!("not the action of a feature");
+    };
+    assert_eq!(type_name, "osc-output:OscSend");
+    let expected = serde_json::json!({
+        "target": "127.0.0.1:9000", "address": "/x", "args": [1, 2.5, "three", { "four": true }],
+    });
+    assert_eq!(*params, expected);
+
+    let grants = &config.features["osc-output"].grants;
+    assert_eq!((grants.udp[1].host(), grants.udp[1].port()), ("::1", None));
+}
+
+#[test]
+fn what_is_absent_has_its_default() {
+    assert_eq!(read(""), Config::default());
+    let settings = AdvancedSettings { listen_mode: ListenMode::Configured, max_midi_ports: 32 };
+    assert_eq!(read("[advanced_settings]").advanced_settings, settings);
+
+    let binding = &read("[[bindings]]\nalias = 'a'").bindings[0];
+    assert!(binding.enabled);
+    let expected = Connection::Midi { matchers: vec![], name: None };
+    assert_eq!(binding.connection, expected);
+
+    let found = mapping("type = 'CC', cc = 1", "type = 'Suppress'");
+    assert_eq!((found.priority, found.consume), (0, false));
+    let expected =
+        TriggerEvent::CC { cc: NumberRange::new(1, 1).unwrap(), value_range: DataBounds::FULL, channel: None };
+    assert_eq!(found.trigger.event, expected);
+
+    let feature = &read("[features.x]").features["x"];
+    assert!(feature.enabled && feature.path.is_none());
+    assert_eq!(feature.grants, Grants::default());
+}
+
+#[test]
+fn the_oldest_form_is_a_binding_called_main() {
+    let config = read("[device]\nname = \"Mikro\"\n");
+    let expected = Binding {
+        alias: "main".to_owned(),
+        description: None,
+        enabled: true,
+        connection: Connection::Midi {
+            matchers: vec![Matcher::NameContains { value: "Mikro".to_owned() }],
+            name: Some("Mikro".to_owned()),
+        },
+    };
+    assert_eq!(config.bindings, [expected]);
+}
+
+#[test]
+fn old_and_new_bindings_stand_in_the_order_of_the_file() {
+    let text = "
+        [[bindings]]
+        alias = 'a'
+        [device]
+        name = 'b'
+        [[devices]]
+        alias = 'c'
+        [[bindings]]
+        alias = 'd'
+    ";
+    let aliases: Vec<_> = read(text).bindings.into_iter().map(|binding| binding.alias).collect();
+    assert_eq!(aliases, ["a", "main", "c", "d"]);
+}
+
+#[test]
+fn a_name_counts_only_where_there_is_no_matcher() {
+    let text = "[[bindings]]\nalias = 'a'\nname = 'x'\nmatchers = [{ type = 'ExactName', value = 'y' }]";
+    let Connection::Midi { matchers, .. } = &read(text).bindings[0].connection else {
+        panic!("not MIDI");
+    };
+    let expected = Matcher::ExactName { value: "y".to_owned() };
+    assert_eq!(*matchers, [expected]);
+}
+
+#[test]
+fn every_spelling_of_a_type_is_read() {
+    for (spelling, today) in [("note", "Note"), ("Note", "Note")] {
+        let rest = "note = 1";
+        assert_eq!(
+            mapping(&format!("type = '{spelling}', {rest}"), "type = 'suppress'"),
+            mapping(&format!("type = '{today}', {rest}"), "type = 'Suppress'"),
+        );
+    }
+    let sent = "target = 'x', message_type = 'ProgramChange', program = 1";
+    for spelling in ["SendMIDI", "send_midi"] {
+        assert_eq!(
+            mapping("type = 'MidiAny'", &format!("type = '{spelling}', {sent}")),
+            mapping("type = 'midi_any'", &format!("type = 'SendMidi', {sent}")),
+        );
+    }
+}
+
+#[test]
+fn curves_have_names_or_a_table() {
+    let forward = |curve: &str| {
+        let action = format!("type = 'MidiForward', target = 'x', transform = {{ curve = {curve} }}");
+        let Action::MidiForward(forward) = mapping("type = 'MidiAny'", &action).action else {
+            panic!("not forwarded");
+        };
+        forward.transform.unwrap()
+    };
+    let expected = MidiTransform { curve: Curve::Logarithmic, ..MidiTransform::default() };
+    assert_eq!(forward("'logarithmic'"), expected);
+
+    let numbers: Vec<String> = (0..128).rev().map(|number| number.to_string()).collect();
+    let Curve::Lut(lut) = forward(&format!("{{ lut = [{}] }}", numbers.join(", "))).curve else {
+        panic!("not a table");
+    };
+    assert_eq!((lut.numbers()[0], lut.numbers()[127]), (127, 0));
+}
+
+#[test]
+fn a_configuration_survives_being_written_and_read() {
+    let config = read(EVERYTHING);
+    let json = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<Config>(&json).unwrap(), config);
+    assert_eq!(read(&toml::to_string(&config).unwrap()), config);
+}
+
+#[test]
+fn a_faulty_action_of_the_host_never_passes_for_one_of_a_feature() {
+    for name in HOST_ACTIONS {
+        let json = serde_json::json!({ "type": name, "no such key": 1 });
+        assert!(serde_json::from_value::<Action>(json).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn the_host_actions_are_those_of_the_schema() {
+    let schema = json_schema();
+    let actions = schema["$defs"]["Action"]["anyOf"].as_array().unwrap();
+    let names: Vec<&str> =
+        actions.iter().filter_map(|action| action["properties"]["type"]["enum"][0].as_str()).collect();
+    assert_eq!(names, HOST_ACTIONS);
+}
+
+#[test]
+fn the_schema_says_what_a_field_is_for_and_what_it_may_be() {
+    let schema = json_schema();
+    let ports = &schema["$defs"]["AdvancedSettings"]["properties"]["max_midi_ports"];
+    let expected = serde_json::json!({
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 256,
+        "default": 32,
+        "description": "The most MIDI input ports that are open at once, 1 to 256 ports. Default: 32.",
+    });
+    assert_eq!(*ports, expected);
+    let note = &schema["$defs"]["Trigger"]["oneOf"][0]["properties"]["note"];
+    assert_eq!(note["type"], serde_json::json!(["integer", "string"]));
+    assert_eq!(note["maximum"], 127);
+    assert!(note["pattern"].is_string());
+    assert!(!schema.to_string().contains("null"), "TOML has no null");
+}

@@ -1,0 +1,90 @@
+//! Old forms of a configuration, brought to today's form in memory; the file stays as it is.
+//!
+//! The values keep their places in the file, so that a message about one shows what the person wrote.
+
+use std::borrow::Cow;
+use std::mem;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::diagnostic::Diagnostic;
+
+/// Makes bindings of `[[devices]]` and `[device]`, in the order of the file, and reports what is dropped.
+///
+/// What is not of the expected kind stays as it is, for the checker to refuse.
+pub(super) fn upgrade(root: &mut Spanned<DeTable<'_>>, report: &mut dyn FnMut(Diagnostic)) {
+    let root = root.get_mut();
+    let bindings = root.get("bindings");
+    if bindings.is_none_or(|bindings| bindings.get_ref().is_array()) {
+        device_to_binding(root);
+        devices_to_bindings(root, report);
+    }
+}
+
+/// `[device]` becomes a binding that is called `main` unless it has a name.
+fn device_to_binding(root: &mut DeTable<'_>) {
+    let device = root.get("device");
+    if !device.is_some_and(|device| device.get_ref().is_table()) {
+        return;
+    }
+    let Some((key, mut device)) = root.remove_entry("device") else {
+        return;
+    };
+    let span = device.span();
+    if let DeValue::Table(table) = device.get_mut()
+        && !table.contains_key("alias")
+    {
+        let alias = DeValue::String(Cow::Borrowed("main"));
+        let key = Spanned::new(span.clone(), Cow::Borrowed("alias"));
+        table.insert(key, Spanned::new(span.clone(), alias));
+    }
+    add_bindings(root, key.span(), span, [device]);
+}
+
+/// `[[devices]]` becomes `[[bindings]]`.
+fn devices_to_bindings(root: &mut DeTable<'_>, report: &mut dyn FnMut(Diagnostic)) {
+    let devices = root.get("devices");
+    if !devices.is_some_and(|devices| devices.get_ref().is_array()) {
+        return;
+    }
+    let Some((key, mut devices)) = root.remove_entry("devices") else {
+        return;
+    };
+    let span = devices.span();
+    if let DeValue::Array(devices) = devices.get_mut() {
+        for device in devices.iter_mut() {
+            if let DeValue::Table(device) = device.get_mut()
+                && let Some((key, _)) = device.remove_entry("direction")
+            {
+                let warning = Diagnostic::warning(key.span(), "`direction` is not read any more");
+                report(warning.with_help("which way a device works follows from its ports"));
+            }
+        }
+        let devices = mem::replace(devices, DeArray::new());
+        add_bindings(root, key.span(), span, devices);
+    }
+}
+
+/// Puts `more` among the bindings, where they come by their place in the file; `key` and `span` are where
+/// the bindings are if there have been none.
+fn add_bindings<'i>(
+    root: &mut DeTable<'i>,
+    key: Range<usize>,
+    span: Range<usize>,
+    more: impl IntoIterator<Item = Spanned<DeValue<'i>>>,
+) {
+    if let Some(bindings) = root.get_mut("bindings") {
+        if let DeValue::Array(bindings) = bindings.get_mut() {
+            let old = mem::replace(bindings, DeArray::new());
+            let mut all: Vec<_> = old.into_iter().chain(more).collect();
+            all.sort_by_key(|binding| binding.span().start);
+            *bindings = all.into_iter().collect();
+        }
+    } else {
+        let key = Spanned::new(key, Cow::Borrowed("bindings"));
+        let bindings = DeValue::Array(more.into_iter().collect());
+        root.insert(key, Spanned::new(span, bindings));
+    }
+}

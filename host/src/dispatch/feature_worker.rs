@@ -1,0 +1,354 @@
+//! The worker that owns one feature's instances in the real-time lane.
+//!
+//! One instance serves, a spare waits. When the serving one traps, the action that it was doing
+//! fails and the spare takes over at the next one; a new spare is made when there is nothing else
+//! to do.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use conductor_engine::DeviceId;
+use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError};
+
+use super::{Envelope, Failure, QUEUE, Reason, WorkerCounters};
+use crate::feature::sandbox::bindings::Event;
+use crate::feature::sandbox::instance::Refusal;
+use crate::feature::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature};
+use crate::observer::{Observation, Observer};
+use crate::service::devices::DeviceTable;
+
+/// What the worker is told.
+enum Job {
+    Perform(Envelope, u32),
+    Prepare { name: Arc<str>, params: Arc<str>, reply: Sender<Result<u32, CallError>> },
+    Release(u32),
+    Stop,
+}
+
+/// The way to a feature. Clones share it.
+#[derive(Debug, Clone)]
+pub struct FeatureQueue {
+    name: Arc<str>,
+    sender: Sender<Job>,
+    counters: Arc<WorkerCounters>,
+}
+
+/// An action that a feature has prepared. Dropping the last one gives it back.
+#[derive(Debug)]
+pub struct PreparedAction {
+    queue: FeatureQueue,
+    name: Arc<str>,
+    slot: u32,
+}
+
+impl PreparedAction {
+    /// The action's name, as mappings write it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The feature that does it.
+    pub fn feature(&self) -> &Arc<str> {
+        &self.queue.name
+    }
+
+    /// Hands an event over without waiting.
+    ///
+    /// # Errors
+    /// [`Reason::QueueFull`] or [`Reason::Gone`].
+    pub fn try_perform(&self, envelope: Envelope) -> Result<(), Reason> {
+        self.queue.sender.try_send(Job::Perform(envelope, self.slot)).map_err(|error| {
+            self.queue.counters.failed.fetch_add(1, Ordering::Relaxed);
+            match error {
+                TrySendError::Full(_) => {
+                    self.queue.counters.queue_full.fetch_add(1, Ordering::Relaxed);
+                    Reason::QueueFull
+                }
+                TrySendError::Disconnected(_) => Reason::Gone,
+            }
+        })
+    }
+}
+
+impl Drop for PreparedAction {
+    fn drop(&mut self) {
+        let _ = self.queue.sender.send(Job::Release(self.slot));
+    }
+}
+
+impl FeatureQueue {
+    /// Makes the first instance, which installs the feature, and starts the worker around it.
+    ///
+    /// # Errors
+    /// See [`InstallError`]; nothing is left behind.
+    pub fn start(
+        feature: PreparedFeature,
+        observer: Observer,
+    ) -> Result<(Self, JoinHandle<()>, Vec<crate::feature::sandbox::state::RegisteredAction>), InstallError> {
+        let instance = feature.instantiate()?;
+        let registered = instance.registered().to_vec();
+        let (sender, jobs) = crossbeam_channel::bounded(QUEUE);
+        let name: Arc<str> = feature.facts().descriptor.id.name().into();
+        let queue = Self { name: Arc::clone(&name), sender, counters: Arc::default() };
+        let worker = Worker {
+            name,
+            devices: Arc::clone(&feature.facts().services.devices),
+            counters: Arc::clone(&queue.counters),
+            feature,
+            observer,
+            slots: Vec::new(),
+            by_meaning: HashMap::new(),
+            free: Vec::new(),
+            serving: Some(Ready { instance, ids: Vec::new() }),
+            spare: None,
+            numbers: HashMap::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("feature {}", queue.name))
+            .spawn(move || worker.run(&jobs))
+            .map_err(|error| InstallError::Instantiate(error.to_string()))?;
+        Ok((queue, thread, registered))
+    }
+
+    /// The feature's short name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What the worker has done so far.
+    pub fn counters(&self) -> &WorkerCounters {
+        &self.counters
+    }
+
+    /// Has the feature prepare an action; `params` is a JSON object. The same action with the same
+    /// parameters is prepared once.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn prepare(&self, action: &str, params: &str) -> Result<Arc<PreparedAction>, CallError> {
+        let gone = || CallError::Trapped("the feature is shut down".into());
+        let (reply, answer) = crossbeam_channel::bounded(1);
+        let name: Arc<str> = action.into();
+        let job = Job::Prepare { name: Arc::clone(&name), params: params.into(), reply };
+        self.sender.send(job).map_err(|_| gone())?;
+        let slot = answer.recv().map_err(|_| gone())??;
+        Ok(Arc::new(PreparedAction { queue: self.clone(), name, slot }))
+    }
+
+    /// Ends the worker once it has done what is in its queue.
+    pub fn stop(&self) {
+        let _ = self.sender.send(Job::Stop);
+    }
+}
+
+/// An action that is prepared in every instance.
+struct Slot {
+    name: Arc<str>,
+    params: Arc<str>,
+    /// How many [`PreparedAction`]s stand for it; at 0 the slot is free.
+    uses: usize,
+}
+
+/// An instance and the ids under which it knows the slots, as far as it has prepared them.
+struct Ready {
+    instance: ActionInstance,
+    ids: Vec<Option<u32>>,
+}
+
+impl Ready {
+    /// Prepares the first slot that this instance does not know yet. False when it knows all.
+    fn catch_up(&mut self, slots: &[Slot]) -> Result<bool, CallError> {
+        let Some(slot) = slots.get(self.ids.len()) else { return Ok(false) };
+        let id = if slot.uses == 0 {
+            None
+        } else {
+            match self.instance.prepare(&slot.name, &slot.params) {
+                Ok(id) => Some(id),
+                // It was prepared before, so this is odd, but the other slots are none the worse.
+                Err(CallError::Refused(_)) => None,
+                Err(trap) => return Err(trap),
+            }
+        };
+        self.ids.push(id);
+        Ok(true)
+    }
+}
+
+struct Worker {
+    name: Arc<str>,
+    feature: PreparedFeature,
+    devices: Arc<DeviceTable>,
+    counters: Arc<WorkerCounters>,
+    observer: Observer,
+    slots: Vec<Slot>,
+    /// The slots in use, by what they stand for.
+    by_meaning: HashMap<(Arc<str>, Arc<str>), u32>,
+    /// The slots that may be used again.
+    free: Vec<u32>,
+    serving: Option<Ready>,
+    spare: Option<Ready>,
+    /// Device numbers that were asked for before, by the device's key.
+    numbers: HashMap<u64, u32>,
+}
+
+impl Worker {
+    fn run(mut self, jobs: &Receiver<Job>) {
+        loop {
+            let job = match jobs.try_recv() {
+                Ok(job) => job,
+                Err(TryRecvError::Disconnected) => return,
+                // Nothing to do: a good time to get the spare ready, one step at a time.
+                Err(TryRecvError::Empty) if self.ready_the_spare() => continue,
+                Err(TryRecvError::Empty) => match jobs.recv() {
+                    Ok(job) => job,
+                    Err(_) => return,
+                },
+            };
+            match job {
+                Job::Perform(envelope, slot) => self.perform(&envelope, slot),
+                Job::Prepare { name, params, reply } => {
+                    let _ = reply.send(self.prepare(name, params));
+                }
+                Job::Release(slot) => self.release(slot),
+                Job::Stop => return,
+            }
+        }
+    }
+
+    fn perform(&mut self, envelope: &Envelope, slot: u32) {
+        let event = self.event(envelope);
+        let result = match self.serving() {
+            Ok(ready) => match ready.ids.get(slot as usize).copied().flatten() {
+                Some(id) => ready.instance.perform(id, event),
+                None => Err(CallError::Refused(Refusal::Failed("the action is not prepared".into()))),
+            },
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(()) => {
+                self.counters.done.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) => {
+                if matches!(error, CallError::Trapped(_)) {
+                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
+                    self.serving = None;
+                }
+                let reason = Reason::Failed(error.to_string());
+                self.counters.failure(&reason);
+                self.observer.put(Observation::Failure(Failure::new(envelope, &self.name, reason)));
+            }
+        }
+    }
+
+    fn event(&mut self, envelope: &Envelope) -> Event {
+        let Self { numbers, devices, .. } = self;
+        let event = &envelope.event;
+        Event {
+            at: envelope.at,
+            device: number_of(numbers, devices, &envelope.device),
+            kind: event.kind() as u8,
+            channel: event.channel().unwrap_or(u8::MAX),
+            number: event.number(),
+            position: envelope.position,
+            value: event.value(),
+            unit: event.unit(),
+        }
+    }
+
+    /// The instance that serves, which knows every slot; the spare, or a new one, where it is gone.
+    fn serving(&mut self) -> Result<&mut Ready, CallError> {
+        if self.serving.is_none() {
+            let mut ready = match self.spare.take() {
+                Some(ready) => ready,
+                None => self.instance()?,
+            };
+            while ready.catch_up(&self.slots)? {}
+            self.serving = Some(ready);
+        }
+        self.serving.as_mut().ok_or_else(|| CallError::Trapped("no instance".into()))
+    }
+
+    fn instance(&self) -> Result<Ready, CallError> {
+        let instance = self.feature.instantiate().map_err(|error| CallError::Trapped(error.to_string()))?;
+        Ok(Ready { instance, ids: Vec::new() })
+    }
+
+    /// One step towards a spare that can take over at once. False when there is nothing to do, or
+    /// it can't be done now.
+    fn ready_the_spare(&mut self) -> bool {
+        match &mut self.spare {
+            Some(spare) => match spare.catch_up(&self.slots) {
+                Ok(more) => more,
+                Err(_) => {
+                    self.spare = None;
+                    false
+                }
+            },
+            None => match self.instance() {
+                Ok(ready) => {
+                    self.spare = Some(ready);
+                    true
+                }
+                Err(_) => false,
+            },
+        }
+    }
+
+    fn prepare(&mut self, name: Arc<str>, params: Arc<str>) -> Result<u32, CallError> {
+        let meaning = (name, params);
+        if let Some(&slot) = self.by_meaning.get(&meaning) {
+            self.slots[slot as usize].uses += 1;
+            return Ok(slot);
+        }
+        let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));
+        let id = prepared.inspect_err(|error| {
+            if matches!(error, CallError::Trapped(_)) {
+                self.counters.trapped.fetch_add(1, Ordering::Relaxed);
+                self.serving = None;
+            }
+        })?;
+        let entry = Slot { name: Arc::clone(&meaning.0), params: Arc::clone(&meaning.1), uses: 1 };
+        let slot = match self.free.pop() {
+            Some(free) => {
+                self.slots[free as usize] = entry;
+                // What the spare knows under this number is something else.
+                self.spare = None;
+                free
+            }
+            None => {
+                self.slots.push(entry);
+                u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        self.by_meaning.insert(meaning, slot);
+        if let Some(ready) = &mut self.serving {
+            ready.ids.resize(self.slots.len(), None);
+            ready.ids[slot as usize] = Some(id);
+        }
+        Ok(slot)
+    }
+
+    fn release(&mut self, slot: u32) {
+        let Some(entry) = self.slots.get_mut(slot as usize) else { return };
+        entry.uses = entry.uses.saturating_sub(1);
+        if entry.uses > 0 {
+            return;
+        }
+        self.by_meaning.remove(&(Arc::clone(&entry.name), Arc::clone(&entry.params)));
+        self.free.push(slot);
+        for keeper in [&mut self.serving, &mut self.spare] {
+            if let Some(ready) = keeper
+                && let Some(id) = ready.ids.get_mut(slot as usize).and_then(Option::take)
+                && ready.instance.release(id).is_err()
+            {
+                *keeper = None;
+            }
+        }
+    }
+}
+
+fn number_of(numbers: &mut HashMap<u64, u32>, devices: &DeviceTable, device: &DeviceId) -> u32 {
+    *numbers.entry(device.key()).or_insert_with(|| devices.number(device))
+}

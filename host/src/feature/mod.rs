@@ -1,0 +1,22 @@
+//! Features: sandboxed WebAssembly components, from the file on disk to a running instance.
+//!
+//! The way of a package: [`package`] reads the bytes without running them (size, digest,
+//! descriptor, imports, exports); [`check`] compares what the component's type says with what the
+//! descriptor declares; [`capability`] cuts what was requested down to what was granted;
+//! [`sandbox`] compiles and runs it.
+//!
+//! [`registry`] keeps what is installed.
+//!
+//! May import: `service` (what a grant opens), and in `registry` the worker that `dispatch` runs an
+//! instance in. Nothing here knows ports, rules or configuration.
+
+pub mod capability;
+pub mod check;
+pub mod descriptor;
+pub mod package;
+pub mod registry;
+pub mod sandbox;
+
+pub use capability::{EndpointPattern, Grants};
+pub use descriptor::{Descriptor, FeatureId};
+pub use package::{Package, PackageError};

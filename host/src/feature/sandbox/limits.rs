@@ -1,0 +1,150 @@
+//! The limits of one instance, and the object that enforces those of memory and tables.
+
+use std::time::Duration;
+
+use wasmtime::ResourceLimiter;
+
+/// How often the epoch advances; the grain of every CPU budget.
+pub const TICK: Duration = Duration::from_millis(1);
+/// CPU time of one `perform`.
+pub const PERFORM_BUDGET: Duration = Duration::from_millis(20);
+/// CPU time of one `prepare` or `release`.
+pub const PREPARE_BUDGET: Duration = Duration::from_millis(200);
+/// CPU time of `install`.
+pub const INSTALL_BUDGET: Duration = Duration::from_millis(1000);
+/// Linear memory of one instance, all its memories together.
+pub const MEMORY_BYTES: usize = 16 * 1024 * 1024;
+/// Elements of each table.
+pub const TABLE_ELEMENTS: usize = 20_000;
+/// Tables of one instance.
+pub const MAX_TABLES: u32 = 8;
+/// Memories of one instance.
+pub const MAX_MEMORIES: u32 = 4;
+/// Core modules instantiated within one component.
+pub const MAX_CORE_INSTANCES: u32 = 32;
+/// Instances in the whole lane; spares count.
+pub const MAX_INSTANCES: u32 = 128;
+/// WebAssembly stack of a call.
+pub const STACK_BYTES: usize = 512 * 1024;
+/// Handles (targets, sinks, registrars) that one instance may hold.
+pub const MAX_HANDLES: usize = 1024;
+/// Bytes kept of any text that a guest gives: an error, a diagnostic.
+pub const MAX_TEXT: usize = 1024;
+/// Bytes of an action's parameter schema.
+pub const MAX_SCHEMA: usize = 64 * 1024;
+/// Messages to all sinks together that one instance may send per second, after a burst.
+pub const SINK_RATE: f64 = 20.0;
+/// Messages to the sinks that one instance may send at once.
+pub const SINK_BURST: f64 = 50.0;
+
+/// Refuses growth beyond [`MEMORY_BYTES`] (summed over all memories) and [`TABLE_ELEMENTS`], and
+/// remembers that it did, so that the trap which usually follows can be explained.
+#[derive(Debug, Default)]
+pub struct Limiter {
+    memory: usize,
+    refused: Option<&'static str>,
+}
+
+impl Limiter {
+    /// The limit that was hit since the last call, if any.
+    pub fn take_refusal(&mut self) -> Option<&'static str> {
+        self.refused.take()
+    }
+
+    /// Linear memory in use, in bytes.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let total = self.memory.saturating_sub(current).saturating_add(desired);
+        if total > MEMORY_BYTES {
+            self.refused = Some("its memory limit of 16 MiB");
+            return Ok(false);
+        }
+        self.memory = total;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        if desired > TABLE_ELEMENTS {
+            self.refused = Some("its table limit of 20000 elements");
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// A token bucket: `burst` at once, `rate` per second after.
+#[derive(Debug)]
+pub struct TokenBucket {
+    rate: f64,
+    burst: f64,
+    tokens: f64,
+    last: std::time::Instant,
+}
+
+impl TokenBucket {
+    /// A full bucket.
+    pub fn new(rate: f64, burst: f64) -> Self {
+        Self { rate, burst, tokens: burst, last: std::time::Instant::now() }
+    }
+
+    /// Takes one token if there is one at `now`.
+    pub fn take(&mut self, now: std::time::Instant) -> bool {
+        let passed = now.saturating_duration_since(self.last).as_secs_f64();
+        self.last = now;
+        self.tokens = passed.mul_add(self.rate, self.tokens).min(self.burst);
+        let there = self.tokens >= 1.0;
+        if there {
+            self.tokens -= 1.0;
+        }
+        there
+    }
+}
+
+/// Cuts `text` to `max` bytes at a character boundary.
+pub fn cut(mut text: String, max: usize) -> String {
+    if text.len() > max {
+        let mut end = max;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_summed_over_all_memories() {
+        let mut limiter = Limiter::default();
+        let mib = 1024 * 1024;
+        assert!(limiter.memory_growing(0, 10 * mib, None).is_ok_and(|grown| grown));
+        assert!(limiter.memory_growing(0, 7 * mib, None).is_ok_and(|grown| !grown), "10 + 7 is over 16");
+        assert_eq!(limiter.take_refusal(), Some("its memory limit of 16 MiB"));
+        assert!(limiter.memory_growing(10 * mib, 16 * mib, None).is_ok_and(|grown| grown));
+        assert_eq!(limiter.take_refusal(), None);
+    }
+
+    #[test]
+    fn a_bucket_empties_and_fills_again() {
+        let mut bucket = TokenBucket::new(10.0, 2.0);
+        let start = std::time::Instant::now();
+        assert!(bucket.take(start) && bucket.take(start) && !bucket.take(start));
+        let later = start + Duration::from_millis(100);
+        assert!(bucket.take(later) && !bucket.take(later));
+    }
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        assert_eq!(cut("äöü".into(), 3), "ä…");
+        assert_eq!(cut("short".into(), 10), "short");
+    }
+}

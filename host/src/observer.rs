@@ -1,0 +1,194 @@
+//! The observer: everything that happens, seen from off the event path.
+//!
+//! The engine thread, workers and ports put observations into one bounded queue and go on. The
+//! observer's thread takes them out in batches, keeps the flight recorder, logs what a person
+//! should know of, and passes everything on to subscribers (monitors, the demo, learn).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use conductor_engine::{FlightRecorder, Record};
+use crossbeam_channel::{Receiver, Sender};
+
+use crate::dispatch::Failure;
+use crate::service::sinks::{Severity, SinkKind, SinkMessage};
+
+/// Observations that the queue holds before more are left out and counted.
+const QUEUE: usize = 16_384;
+/// Records that the flight recorder keeps.
+pub const RECORDED: usize = 4096;
+/// Observations that one subscriber may be behind before it misses some.
+const SUBSCRIBER_QUEUE: usize = 8192;
+/// How long the observer lets observations gather, so that it is woken once and not per event.
+const BATCH: Duration = Duration::from_millis(2);
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub enum Observation {
+    /// An event, and the rules that fired for it.
+    Event(Record),
+    /// An action that was not done.
+    Failure(Failure),
+    /// Another mode is active.
+    Mode(Arc<str>),
+    /// A port was opened, closed or refused; in words.
+    Port(String),
+    /// A feature says something.
+    Sink(SinkMessage),
+    /// A new rule set is in use, or a new configuration was refused; in words.
+    Reload(String),
+}
+
+/// The way in. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Observer {
+    sender: Sender<Observation>,
+    missed: Arc<AtomicU64>,
+}
+
+impl Observer {
+    /// Puts an observation in without waiting.
+    pub fn put(&self, observation: Observation) {
+        if self.sender.try_send(observation).is_err() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Observations that were left out because the queue was full.
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+}
+
+/// What the observer has gathered; for whoever asks.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    recorder: FlightRecorder,
+    mode: Option<Arc<str>>,
+    failures: u64,
+    last_failure: Option<Failure>,
+    subscribers: Vec<Sender<Observation>>,
+}
+
+impl Observed {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything from now on, until the receiver is dropped. A subscriber that falls too far
+    /// behind misses observations.
+    pub fn subscribe(&self) -> Receiver<Observation> {
+        let (sender, receiver) = crossbeam_channel::bounded(SUBSCRIBER_QUEUE);
+        self.inner().subscribers.push(sender);
+        receiver
+    }
+
+    /// Events recorded so far.
+    pub fn recorded(&self) -> u64 {
+        self.inner().recorder.recorded()
+    }
+
+    /// The last events, oldest first.
+    pub fn records(&self) -> Vec<Record> {
+        self.inner().recorder.iter().cloned().collect()
+    }
+
+    /// The mode that was last changed to; none before the first change.
+    pub fn mode(&self) -> Option<Arc<str>> {
+        self.inner().mode.clone()
+    }
+
+    /// How many actions failed, and the last one.
+    pub fn failures(&self) -> (u64, Option<Failure>) {
+        let inner = self.inner();
+        (inner.failures, inner.last_failure.clone())
+    }
+}
+
+/// Starts the observer's thread; `sinks` is what features say. It ends when every [`Observer`] is
+/// dropped.
+///
+/// # Errors
+/// When the system has no thread left.
+pub fn start(sinks: Receiver<SinkMessage>) -> std::io::Result<(Observer, Observed, JoinHandle<()>)> {
+    let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
+    let inner = Inner {
+        recorder: FlightRecorder::new(RECORDED),
+        mode: None,
+        failures: 0,
+        last_failure: None,
+        subscribers: Vec::new(),
+    };
+    let observed = Observed { inner: Arc::new(Mutex::new(inner)) };
+    let shared = observed.clone();
+    let thread = std::thread::Builder::new().name("observer".into()).spawn(move || {
+        let mut open_sinks = Some(sinks);
+        loop {
+            let first = match &open_sinks {
+                Some(sinks) => crossbeam_channel::select! {
+                    recv(receiver) -> observation => observation.ok(),
+                    recv(sinks) -> message => match message {
+                        Ok(message) => Some(Observation::Sink(message)),
+                        Err(_) => { open_sinks = None; continue }
+                    },
+                },
+                None => receiver.recv().ok(),
+            };
+            let Some(first) = first else { return };
+            std::thread::sleep(BATCH);
+            let mut inner = shared.inner();
+            inner.take(first);
+            receiver.try_iter().for_each(|observation| inner.take(observation));
+        }
+    })?;
+    Ok((Observer { sender, missed: Arc::default() }, observed, thread))
+}
+
+impl Inner {
+    fn take(&mut self, observation: Observation) {
+        match &observation {
+            Observation::Event(record) => self.recorder.push(record.clone()),
+            Observation::Failure(failure) => {
+                self.failures += 1;
+                // The first, and then every power of two: a broken mapping must not fill the log.
+                if self.failures.is_power_of_two() {
+                    tracing::warn!(
+                        "{} did not do what rule {} asked for: {} ({} failures so far)",
+                        failure.worker,
+                        failure.rule.0,
+                        failure.reason,
+                        self.failures
+                    );
+                }
+                self.last_failure = Some(failure.clone());
+            }
+            Observation::Mode(mode) => {
+                tracing::info!("mode: {mode}");
+                self.mode = Some(Arc::clone(mode));
+            }
+            Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
+            Observation::Sink(message) => log_sink(message),
+        }
+        self.subscribers.retain(|subscriber| {
+            !matches!(subscriber.try_send(observation.clone()), Err(crossbeam_channel::TrySendError::Disconnected(_)))
+        });
+    }
+}
+
+fn log_sink(message: &SinkMessage) {
+    let SinkMessage { feature, kind, text } = message;
+    match kind {
+        SinkKind::Diagnostic(Severity::Info) => tracing::info!(%feature, "{text}"),
+        SinkKind::Diagnostic(Severity::Warning) => tracing::warn!(%feature, "{text}"),
+        SinkKind::Diagnostic(Severity::Error) => tracing::error!(%feature, "{text}"),
+        SinkKind::Alert => tracing::warn!(%feature, "ALERT: {text}"),
+        SinkKind::Notification => tracing::info!(%feature, "notification: {text}"),
+    }
+}

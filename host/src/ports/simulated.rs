@@ -1,0 +1,157 @@
+//! Simulated ports: for tests, demos and feature authors. Same trait as the real ones.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
+
+/// The hand that plugs simulated ports, plays on them and listens to them. Clones share the ports.
+#[derive(Debug, Clone, Default)]
+pub struct SimulatedPorts {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ports: Vec<PortInfo>,
+    sinks: HashMap<String, EventSink>,
+    outputs: HashMap<String, (Sender<Vec<u8>>, Receiver<Vec<u8>>)>,
+    refused: HashMap<String, String>,
+}
+
+impl SimulatedPorts {
+    /// No ports yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The backend to give to a host.
+    pub fn backend(&self) -> Box<dyn PortBackend> {
+        Box::new(Backend { ports: self.clone() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Plugs a MIDI port in.
+    pub fn plug(&self, name: &str, direction: Direction) {
+        let key = format!("{direction}:{name}");
+        let mut state = self.state();
+        if direction == Direction::Output {
+            state.outputs.entry(name.to_owned()).or_insert_with(crossbeam_channel::unbounded);
+        }
+        state.ports.push(PortInfo {
+            name: name.to_owned(),
+            key,
+            backend: "simulated",
+            protocol: Protocol::Midi,
+            direction,
+        });
+    }
+
+    /// Pulls a port out.
+    pub fn unplug(&self, name: &str, direction: Direction) {
+        let mut state = self.state();
+        state.ports.retain(|port| port.name != name || port.direction != direction);
+        if direction == Direction::Input {
+            state.sinks.remove(name);
+        }
+    }
+
+    /// Makes the port refuse to be opened, for this reason.
+    pub fn refuse(&self, name: &str, reason: &str) {
+        self.state().refused.insert(name.to_owned(), reason.to_owned());
+    }
+
+    /// Plays MIDI bytes on an input. False when the port is not open.
+    pub fn play(&self, name: &str, bytes: &[u8]) -> bool {
+        self.with_sink(name, |sink| sink.midi(bytes))
+    }
+
+    /// Plays an OSC packet on an input. False when the port is not open.
+    pub fn play_osc(&self, name: &str, packet: &[u8]) -> bool {
+        self.with_sink(name, |sink| sink.osc(packet))
+    }
+
+    fn with_sink(&self, name: &str, play: impl FnOnce(&mut EventSink)) -> bool {
+        // Taken out while it plays: a full queue makes it wait, and nobody else should.
+        let Some(mut sink) = self.state().sinks.remove(name) else { return false };
+        play(&mut sink);
+        let mut state = self.state();
+        if state.ports.iter().any(|port| port.name == name && port.direction == Direction::Input) {
+            state.sinks.insert(name.to_owned(), sink);
+        }
+        true
+    }
+
+    /// What the host sends to an output, message by message. None when no such output was plugged.
+    pub fn sent(&self, name: &str) -> Option<Receiver<Vec<u8>>> {
+        self.state().outputs.get(name).map(|(_, receiver)| receiver.clone())
+    }
+
+    /// Whether the host listens to this input now.
+    pub fn is_open(&self, name: &str) -> bool {
+        self.state().sinks.contains_key(name)
+    }
+}
+
+struct Backend {
+    ports: SimulatedPorts,
+}
+
+struct OpenInput {
+    ports: SimulatedPorts,
+    name: String,
+}
+
+impl Connection for OpenInput {}
+
+impl Drop for OpenInput {
+    fn drop(&mut self) {
+        self.ports.state().sinks.remove(&self.name);
+    }
+}
+
+struct OpenOutput(Sender<Vec<u8>>);
+
+impl MidiOut for OpenOutput {
+    fn send(&mut self, message: &[u8]) -> Result<(), PortError> {
+        self.0.send(message.to_vec()).map_err(|_| PortError("the simulated port is gone".into()))
+    }
+}
+
+impl Backend {
+    fn refusal(&self, port: &PortInfo) -> Result<(), PortError> {
+        match self.ports.state().refused.get(&port.name) {
+            Some(reason) => Err(PortError(reason.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl PortBackend for Backend {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn list(&mut self) -> Result<Vec<PortInfo>, PortError> {
+        Ok(self.ports.state().ports.clone())
+    }
+
+    fn open_input(&mut self, port: &PortInfo, sink: EventSink) -> Result<Box<dyn Connection>, PortError> {
+        self.refusal(port)?;
+        self.ports.state().sinks.insert(port.name.clone(), sink);
+        Ok(Box::new(OpenInput { ports: self.ports.clone(), name: port.name.clone() }))
+    }
+
+    fn open_output(&mut self, port: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
+        self.refusal(port)?;
+        let state = self.ports.state();
+        let (sender, _) =
+            state.outputs.get(&port.name).ok_or_else(|| PortError(format!("{} is no output", port.name)))?;
+        Ok(Box::new(OpenOutput(sender.clone())))
+    }
+}

@@ -1,0 +1,24 @@
+//! Services: what a grant opens.
+//!
+//! Each file implements one interface of the contract for [`InstanceState`]: the resource behind
+//! the guest's handle holds its scope, and a revocation flag that is looked at on every call.
+//!
+//! [`InstanceState`]: crate::feature::sandbox::state::InstanceState
+
+use std::sync::Arc;
+
+pub mod devices;
+pub mod install;
+pub mod sinks;
+pub mod udp;
+
+/// The host's side of all services, shared by every instance of every feature.
+#[derive(Debug)]
+pub struct Services {
+    /// Names behind device numbers.
+    pub devices: Arc<devices::DeviceTable>,
+    /// Where diagnostics, alerts and notifications go.
+    pub sinks: sinks::SinkQueue,
+    /// How datagrams leave, and how host names are resolved.
+    pub datagrams: Box<dyn udp::Datagrams>,
+}

@@ -1,0 +1,190 @@
+//! The three sinks: diagnostics, alerts, notifications.
+//!
+//! A guest's message goes into one bounded queue and the call returns; somebody off the event path
+//! takes it out. What does not fit is counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender};
+use wasmtime::component::Resource;
+
+use super::install::Context;
+use crate::feature::FeatureId;
+use crate::feature::sandbox::bindings::Error;
+use crate::feature::sandbox::bindings::imports::{alerts, diagnostics, notifications};
+use crate::feature::sandbox::limits::{self, cut};
+use crate::feature::sandbox::state::InstanceState;
+
+/// Messages that the queue holds before it refuses more.
+const QUEUE: usize = 256;
+/// Bytes kept of an alert.
+const MAX_ALERT: usize = 256;
+/// Bytes kept of a notification.
+const MAX_NOTIFICATION: usize = 4096;
+
+/// What kind of message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SinkKind {
+    /// An operational record, with its severity.
+    Diagnostic(Severity),
+    /// For the person, passing.
+    Alert,
+    /// For a model, durable.
+    Notification,
+}
+
+/// How much a diagnostic matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Something was skipped or bent.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// A message from a feature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkMessage {
+    /// Who said it.
+    pub feature: FeatureId,
+    /// Which sink.
+    pub kind: SinkKind,
+    /// What, cut to the sink's length, without control characters.
+    pub text: String,
+}
+
+/// The sending end, for features.
+#[derive(Debug, Clone)]
+pub struct SinkQueue {
+    sender: Sender<SinkMessage>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl SinkQueue {
+    /// A queue and its receiving end.
+    pub fn new() -> (Self, Receiver<SinkMessage>) {
+        let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
+        (Self { sender, dropped: Arc::default() }, receiver)
+    }
+
+    /// Messages that were left out so far: too many at once, or nobody took them.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    fn put(&self, message: SinkMessage) {
+        if self.sender.try_send(message).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The guest's handle to the log.
+#[derive(Debug)]
+pub struct DiagnosticSink;
+/// The guest's handle to the person.
+#[derive(Debug)]
+pub struct AlertSink;
+/// The guest's handle to the notification log.
+#[derive(Debug)]
+pub struct NotificationSink;
+
+impl InstanceState {
+    fn say(&mut self, kind: SinkKind, text: String, max: usize) {
+        let queue = &self.facts.services.sinks;
+        if !self.sink_bucket.take(Instant::now()) {
+            queue.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        // Control characters could rewrite what stands around them on a terminal.
+        let text = cut(text, max).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        queue.put(SinkMessage { feature: self.facts.descriptor.id.clone(), kind, text });
+    }
+}
+
+impl diagnostics::Host for InstanceState {}
+impl alerts::Host for InstanceState {}
+impl notifications::Host for InstanceState {}
+
+impl diagnostics::HostSink for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<DiagnosticSink>, Error>> {
+        self.table.get(&context)?;
+        Ok(Ok(self.table.push(DiagnosticSink)?))
+    }
+
+    fn emit(
+        &mut self,
+        sink: Resource<DiagnosticSink>,
+        severity: diagnostics::Severity,
+        text: String,
+    ) -> wasmtime::Result<()> {
+        self.table.get(&sink)?;
+        let severity = match severity {
+            diagnostics::Severity::Info => Severity::Info,
+            diagnostics::Severity::Warning => Severity::Warning,
+            diagnostics::Severity::Error => Severity::Error,
+        };
+        self.say(SinkKind::Diagnostic(severity), text, limits::MAX_TEXT);
+        Ok(())
+    }
+
+    fn drop(&mut self, sink: Resource<DiagnosticSink>) -> wasmtime::Result<()> {
+        self.table.delete(sink)?;
+        Ok(())
+    }
+}
+
+impl alerts::HostSink for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<AlertSink>, Error>> {
+        self.table.get(&context)?;
+        if !self.facts.grants.alert {
+            return Ok(Err(self.not_granted("alert")));
+        }
+        Ok(Ok(self.table.push(AlertSink)?))
+    }
+
+    fn emit(&mut self, sink: Resource<AlertSink>, text: String) -> wasmtime::Result<()> {
+        self.table.get(&sink)?;
+        self.say(SinkKind::Alert, text, MAX_ALERT);
+        Ok(())
+    }
+
+    fn drop(&mut self, sink: Resource<AlertSink>) -> wasmtime::Result<()> {
+        self.table.delete(sink)?;
+        Ok(())
+    }
+}
+
+impl notifications::HostSink for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<NotificationSink>, Error>> {
+        self.table.get(&context)?;
+        if !self.facts.grants.notify {
+            return Ok(Err(self.not_granted("notify")));
+        }
+        Ok(Ok(self.table.push(NotificationSink)?))
+    }
+
+    fn emit(&mut self, sink: Resource<NotificationSink>, text: String) -> wasmtime::Result<()> {
+        self.table.get(&sink)?;
+        self.say(SinkKind::Notification, text, MAX_NOTIFICATION);
+        Ok(())
+    }
+
+    fn drop(&mut self, sink: Resource<NotificationSink>) -> wasmtime::Result<()> {
+        self.table.delete(sink)?;
+        Ok(())
+    }
+}
+
+impl InstanceState {
+    fn not_granted(&self, capability: &str) -> Error {
+        let name = self.facts.descriptor.id.name();
+        Error::Denied(format!(
+            "\"{capability}\" is not granted; write `{capability} = true` under [features.{name}.grants]"
+        ))
+    }
+}
