@@ -1,0 +1,95 @@
+//! The host: the program `conductor`.
+
+use std::{
+    env, fs,
+    path::PathBuf,
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{process, repo::Repo, setup};
+
+/// Build the host and print the program's path.
+#[derive(clap::Args)]
+pub struct Args {
+    /// MIDI goes through JACK.
+    #[arg(long)]
+    jack: bool,
+    /// Optimised.
+    #[arg(long)]
+    release: bool,
+}
+
+/// What the host's MIDI goes through: decided when it is compiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Midi {
+    /// The system's own: ALSA, CoreMIDI, WinMM.
+    System,
+    /// A JACK server.
+    Jack,
+}
+
+/// How carefully the compiler works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Quick to build.
+    Dev,
+    /// Quick to run.
+    Release,
+}
+
+/// The chore.
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    setup::ensure(setup::Purpose::Build)?;
+    if args.jack {
+        setup::ensure_jack()?;
+    }
+    let midi = if args.jack { Midi::Jack } else { Midi::System };
+    let profile = if args.release { Profile::Release } else { Profile::Dev };
+    println!("{}", build(repo, midi, profile)?.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the built program is.
+///
+/// Cargo gives both variants one name. The one for JACK is a copy, so that no step builds over what another runs.
+pub fn program(repo: &Repo, midi: Midi, profile: Profile) -> PathBuf {
+    let folder = match profile {
+        Profile::Dev => "debug",
+        Profile::Release => "release",
+    };
+    let name = match midi {
+        Midi::System => "conductor",
+        Midi::Jack => "conductor-jack",
+    };
+    repo.target().join(folder).join(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+/// Builds the host and returns the program's path.
+pub fn build(repo: &Repo, midi: Midi, profile: Profile) -> Result<PathBuf> {
+    process::run(&mut build_command(repo, midi, profile))?;
+    let built = program(repo, Midi::System, profile);
+    if !built.is_file() {
+        bail!("Cargo built the host, but not as {}: is `build.target` set?", built.display());
+    }
+    if midi == Midi::System {
+        return Ok(built);
+    }
+    let copy = program(repo, midi, profile);
+    // Not written in place: the old copy may be running.
+    let fresh = copy.with_extension("new");
+    fs::copy(&built, &fresh)
+        .and_then(|_| fs::rename(&fresh, &copy))
+        .with_context(|| format!("cannot copy {} to {}", built.display(), copy.display()))?;
+    Ok(copy)
+}
+
+fn build_command(repo: &Repo, midi: Midi, profile: Profile) -> Command {
+    let mut command = repo.cargo("build");
+    command
+        .args(["--package", "conductor-host", "--bin", "conductor"])
+        .args((midi == Midi::Jack).then_some("--features=jack"))
+        .args((profile == Profile::Release).then_some("--release"));
+    command
+}

@@ -1,0 +1,85 @@
+//! Conductor's chores, as `cargo xtask <chore>`.
+//!
+//! Two of them are all that a newcomer needs: `cargo xtask demo` and `cargo xtask test`. Every chore installs
+//! what it lacks by itself, after saying what and why (see `setup`).
+
+mod bench;
+mod cargo;
+mod demo;
+mod features;
+mod guest_rust;
+mod host;
+mod jack;
+mod process;
+mod repo;
+mod setup;
+mod test;
+mod vm;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use repo::Repo;
+
+/// Conductor's chores. Start with `cargo xtask demo`; prove the whole with `cargo xtask test`.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Args {
+    /// Refuse to change a Cargo.lock (for CI).
+    #[arg(long, global = true)]
+    locked: bool,
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install the system packages that the other chores need.
+    Setup(setup::Args),
+    /// Build all features, and the tests' guests, into WebAssembly components.
+    Features(features::Args),
+    /// Build the host and print the program's path.
+    Host(host::Args),
+    /// Build everything and run the demonstration.
+    Demo(demo::Args),
+    /// Run every check and test of the project, and print a table.
+    Test(test::Args),
+    /// Run a command in a throw-away virtual machine that has ALSA, USB-MIDI gadgets and game pads.
+    Vm(vm::Args),
+    /// Run a command beside a private JACK server.
+    WithJack(jack::Args),
+    /// Run the benchmarks; arguments go to the benchmark program.
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    run(Args::parse()).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(args: Args) -> Result<ExitCode> {
+    let repo = Repo::open(args.locked)?;
+    match args.chore {
+        Chore::Setup(args) => setup::run(args),
+        Chore::Features(args) => features::run(&repo, args),
+        Chore::Host(args) => host::run(&repo, args),
+        Chore::Demo(args) => demo::run(&repo, args),
+        Chore::Test(args) => test::run(&repo, args),
+        Chore::Vm(args) => vm::run(&repo, args),
+        Chore::WithJack(args) => jack::run(args),
+        Chore::Bench(args) => bench::run(&repo, args),
+    }
+}
+
+/// A command line given after `--`, as program and arguments.
+fn split(mut command: Vec<OsString>) -> Option<(OsString, Vec<OsString>)> {
+    if command.is_empty() {
+        return None;
+    }
+    let program = command.remove(0);
+    Some((program, command))
+}

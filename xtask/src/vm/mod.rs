@@ -1,0 +1,150 @@
+//! A throw-away virtual machine for what this machine's kernel may not have: ALSA's sequencer, USB-MIDI
+//! devices that can be plugged and unplugged, game pads.
+//!
+//! It runs Debian's kernel, and its root is this machine's own `/`, read-only below an overlay in memory: every
+//! program built here runs there as it is, and whatever it writes is gone afterwards. Results are what the
+//! command prints, and its exit status.
+
+mod cpio;
+mod image;
+mod kernel;
+mod machine;
+
+use std::{
+    env,
+    ffi::OsString,
+    path::PathBuf,
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    cargo, features,
+    host::{self, Midi, Profile},
+    process::{self, quote},
+    repo::Repo,
+    setup,
+    setup::apt,
+};
+
+/// Run a command in a throw-away virtual machine that has ALSA, USB-MIDI gadgets and game pads.
+///
+/// The machine sees this machine's files, read-only; what it writes is discarded.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Seconds until the machine is switched off.
+    #[arg(long, default_value_t = 300)]
+    timeout: u64,
+    /// Build the machine's image anew, with the kernel package of today.
+    #[arg(long)]
+    fresh: bool,
+    /// The command; the end-to-end tests on ALSA if not given.
+    #[arg(last = true)]
+    command: Vec<OsString>,
+}
+
+/// The chore.
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    if let Some(reason) = unavailable() {
+        bail!("no virtual machine: {reason}");
+    }
+    setup::ensure(setup::Purpose::Vm)?;
+    let job = if args.command.is_empty() { alsa_tests(repo)? } else { Job::new(args.command) };
+    let image = image::Image::ready(&cache()?, args.fresh)?;
+    let status = machine::run(&image, &job.script()?, Duration::from_secs(args.timeout))?;
+    Ok(ExitCode::from(status))
+}
+
+/// Why there can be no such machine on this one, if so.
+pub fn unavailable() -> Option<&'static str> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Some("it shares this machine's files and programs, which must be Linux on x86-64");
+    }
+    if !apt::available() {
+        return Some("its kernel is a Debian package, and there is no apt-get here to fetch it with");
+    }
+    None
+}
+
+/// What is to run inside, and what it is told.
+struct Job {
+    command: Vec<OsString>,
+    variables: Vec<(String, OsString)>,
+}
+
+impl Job {
+    fn new(command: Vec<OsString>) -> Self {
+        let told = |name: &str| {
+            name.starts_with("CONDUCTOR_") || ["PATH", "HOME", "RUST_BACKTRACE", "RUST_LOG"].contains(&name)
+        };
+        let variables = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let mut variables: Vec<_> = variables.filter(|(name, _)| told(name)).collect();
+        variables.push(("CONDUCTOR_VM".into(), "1".into()));
+        Self { command, variables }
+    }
+
+    /// As a shell script that starts in our own folder.
+    fn script(&self) -> Result<String> {
+        let word = |value: &OsString| value.to_str().map(quote).context("the virtual machine's command must be UTF-8");
+        let folder = word(&env::current_dir()?.into_os_string())?;
+        let mut script = format!("cd {folder} || exit 125\n");
+        for (name, value) in &self.variables {
+            script += &format!("export {name}={}\n", word(value)?);
+        }
+        let command: Result<Vec<_>> = self.command.iter().map(word).collect();
+        Ok(script + "exec " + &command?.join(" ") + "\n")
+    }
+}
+
+/// The end-to-end tests on ALSA, with everything that they test.
+fn alsa_tests(repo: &Repo) -> Result<Job> {
+    setup::ensure(setup::Purpose::Build)?;
+    let components = features::build(repo)?;
+    let conductor = host::build(repo, Midi::System, Profile::Dev)?;
+    let mut command = repo.cargo("test");
+    command.args(["--package", "conductor-tests", "--test", "alsa", "--no-run"]);
+    let artifacts = cargo::build(&mut command)?;
+    let test = artifacts
+        .into_iter()
+        .find_map(|artifact| artifact.executable.filter(|_| artifact.name == "alsa"))
+        .context("the tests crate has no test named alsa")?;
+    let mut job = Job::new(vec![test.into()]);
+    job.variables.push(("CONDUCTOR_BIN".into(), conductor.into()));
+    job.variables.push(("CONDUCTOR_FEATURES".into(), components.into()));
+    Ok(job)
+}
+
+/// The folder for the kernel and the initial file system, kept between builds and shared by checkouts.
+fn cache() -> Result<PathBuf> {
+    let folder = match env::var_os("XDG_CACHE_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env::var_os("HOME").context("HOME is not set")?).join(".cache"),
+    };
+    Ok(folder.join("conductor/vm"))
+}
+
+/// Runs a tool of the system for its effect.
+fn tool(command: &mut Command) -> Result<()> {
+    process::read(command).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_becomes_a_script() {
+        let job = Job {
+            command: vec!["sh".into(), "-c".into(), "cat /proc/asound/seq/clients".into()],
+            variables: vec![("CONDUCTOR_VM".into(), "1".into()), ("HOME".into(), "/home/an artist".into())],
+        };
+        let script = job.script().expect("UTF-8");
+        let (_, rest) = script.split_once('\n').expect("several lines");
+        assert_eq!(
+            rest,
+            "export CONDUCTOR_VM=1\nexport HOME='/home/an artist'\nexec sh -c 'cat /proc/asound/seq/clients'\n"
+        );
+    }
+}
