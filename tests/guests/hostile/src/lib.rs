@@ -1,0 +1,127 @@
+//! A feature that misbehaves in the way that a mapping's parameter `how` names.
+//!
+//! `prepare` and `install` misbehave, too: `how = "prepare-loop"` loops while it is prepared.
+wit_bindgen::generate!({ path: "../../../wit/v0.1", world: "action-feature" });
+
+use std::cell::RefCell;
+
+use conductor::feature::action_registrar::Registrar;
+use conductor::feature::alerts;
+use conductor::feature::install::Context;
+use conductor::feature::types::{Error, Event};
+use conductor::feature::udp::{Network, Target};
+
+struct Hostile;
+
+#[derive(Default)]
+struct State {
+    ways: Vec<String>,
+    network: Option<Network>,
+    targets: Vec<Target>,
+    alerts: Option<alerts::Sink>,
+}
+
+thread_local!(static STATE: RefCell<State> = RefCell::default());
+
+impl exports::conductor::feature::lifecycle::Guest for Hostile {
+    fn install(ctx: &Context) -> Result<(), Error> {
+        let registrar = Registrar::open(ctx)?;
+        let undeclared = registrar.register("Undeclared", "{}");
+        let nonsense = registrar.register("Misbehave", "no JSON");
+        if undeclared.is_ok() || nonsense.is_ok() {
+            return Err(Error::Failed("the registrar takes anything".into()));
+        }
+        registrar.register("Misbehave", r#"{"type": "object"}"#)?;
+        if registrar.register("Misbehave", "{}").is_ok() {
+            return Err(Error::Failed("the registrar takes a name twice".into()));
+        }
+        if Network::open(ctx, "another purpose").is_ok() {
+            return Err(Error::Failed("a purpose that was not requested is open".into()));
+        }
+        STATE.with_borrow_mut(|state| {
+            state.network = Network::open(ctx, "mischief").ok();
+            state.alerts = alerts::Sink::open(ctx).ok();
+        });
+        Ok(())
+    }
+}
+
+fn recurse(depth: u64) -> u64 {
+    let frame = [depth; 64];
+    if std::hint::black_box(&frame)[0] == u64::MAX { 0 } else { recurse(depth + 1) + frame[7] }
+}
+
+fn forever() -> ! {
+    let mut n = 0_u64;
+    loop {
+        n = std::hint::black_box(n.wrapping_add(1));
+    }
+}
+
+fn target(name: &str) -> Result<(), Error> {
+    STATE.with_borrow_mut(|state| {
+        let network = state.network.as_ref().ok_or_else(|| Error::Denied("no network".into()))?;
+        let target = network.target(name)?;
+        state.targets.push(target);
+        Ok(())
+    })
+}
+
+impl exports::conductor::feature::actions::Guest for Hostile {
+    fn prepare(_name: String, params: String) -> Result<u32, Error> {
+        let way = params.split('"').nth(3).unwrap_or_default().to_owned();
+        match way.as_str() {
+            "prepare-loop" => forever(),
+            "prepare-trap" => core::arch::wasm32::unreachable(),
+            "target-elsewhere" => target("192.0.2.1:9")?,
+            "target-nonsense" => target("user@127.1:0x50")?,
+            "target-handles" => {
+                for port in 1..=2000 {
+                    target(&format!("127.0.0.1:{port}"))?;
+                }
+            }
+            "target-local" => target("127.0.0.1:9")?,
+            _ => {}
+        }
+        STATE.with_borrow_mut(|state| {
+            state.ways.push(way);
+            Ok(state.ways.len() as u32 - 1)
+        })
+    }
+
+    fn perform(action: u32, _event: Event) -> Result<(), Error> {
+        let way = STATE.with_borrow(|state| state.ways.get(action as usize).cloned()).unwrap_or_default();
+        match way.as_str() {
+            "loop" => forever(),
+            "trap" => core::arch::wasm32::unreachable(),
+            "recurse" => Err(Error::Failed(recurse(0).to_string())),
+            "memory" => {
+                let mut kept: Vec<Vec<u8>> = Vec::new();
+                loop {
+                    kept.push(std::hint::black_box(vec![1; 1 << 20]));
+                }
+            }
+            "nonsense" => Err(Error::Failed("\u{1b}[2J".repeat(10_000))),
+            "flood" => STATE.with_borrow(|state| {
+                for n in 0..10_000 {
+                    if let Some(alerts) = &state.alerts {
+                        alerts.emit(&format!("flood {n}\r\n\u{1b}[31m"));
+                    }
+                }
+                Ok(())
+            }),
+            "large-datagram" => STATE.with_borrow(|state| match state.targets.first() {
+                Some(target) => target.send(&vec![0; 100_000]),
+                None => Err(Error::Failed("no target".into())),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn release(_action: u32) {}
+}
+
+#[unsafe(link_section = "conductor:feature")]
+#[used]
+static DESCRIPTOR: [u8; include_bytes!("../feature.toml").len()] = *include_bytes!("../feature.toml");
+export!(Hostile);
