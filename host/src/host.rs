@@ -28,6 +28,7 @@ use crate::ports::{MidiOut, PortBackend, Protocol};
 use crate::rules::{self, Compiled};
 use crate::service::Services;
 use crate::service::devices::DeviceTable;
+use crate::service::notification_log::NotificationLog;
 use crate::service::sinks::SinkQueue;
 use crate::service::udp::{Datagrams, SystemDatagrams};
 
@@ -53,7 +54,8 @@ impl std::fmt::Debug for HostBuilder {
 }
 
 impl HostBuilder {
-    /// The folder for what the host keeps between starts: the code cache and its key.
+    /// The folder for what the host keeps between starts: the code cache with its key, and the
+    /// notifications of features.
     #[must_use]
     pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
         self.home = Some(home.into());
@@ -96,7 +98,8 @@ impl HostBuilder {
     /// [`StartError`]; nothing keeps running.
     pub fn start(self, loaded: &Loaded) -> Result<Host, StartError> {
         let (sinks, said) = SinkQueue::new();
-        let (observer, observed, observer_thread) = observer::start(said)?;
+        let (observer, observed, observer_thread) =
+            observer::start(said, self.home.as_deref().map(NotificationLog::new))?;
         let devices = Arc::new(DeviceTable::default());
         let services = Arc::new(Services { devices, sinks, datagrams: self.datagrams });
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
@@ -169,7 +172,7 @@ impl Workshop {
     /// A workshop without a host around it.
     fn on_its_own(home: Option<&Path>, features: Option<&Path>) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
-        let (observer, _, _) = observer::start(said)?;
+        let (observer, _, _) = observer::start(said, None)?;
         let services = Arc::new(Services { devices: Arc::default(), sinks, datagrams: Box::new(SystemDatagrams) });
         let sandbox = Sandbox::new(home, services).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());

@@ -13,6 +13,7 @@ use conductor_engine::{FlightRecorder, Record};
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::dispatch::Failure;
+use crate::service::notification_log::NotificationLog;
 use crate::service::sinks::{Severity, SinkKind, SinkMessage};
 
 /// Observations that the queue holds before more are left out and counted.
@@ -74,6 +75,7 @@ struct Inner {
     mode: Option<Arc<str>>,
     failures: u64,
     last_failure: Option<Failure>,
+    notifications: Option<NotificationLog>,
     subscribers: Vec<Sender<Observation>>,
 }
 
@@ -112,18 +114,22 @@ impl Observed {
     }
 }
 
-/// Starts the observer's thread; `sinks` is what features say. It ends when every [`Observer`] is
-/// dropped.
+/// Starts the observer's thread; `sinks` is what features say, and `notifications` where the durable
+/// part of it goes. It ends when every [`Observer`] is dropped.
 ///
 /// # Errors
 /// When the system has no thread left.
-pub fn start(sinks: Receiver<SinkMessage>) -> std::io::Result<(Observer, Observed, JoinHandle<()>)> {
+pub fn start(
+    sinks: Receiver<SinkMessage>,
+    notifications: Option<NotificationLog>,
+) -> std::io::Result<(Observer, Observed, JoinHandle<()>)> {
     let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
     let inner = Inner {
         recorder: FlightRecorder::new(RECORDED),
         mode: None,
         failures: 0,
         last_failure: None,
+        notifications,
         subscribers: Vec::new(),
     };
     let observed = Observed { inner: Arc::new(Mutex::new(inner)) };
@@ -174,7 +180,14 @@ impl Inner {
                 self.mode = Some(Arc::clone(mode));
             }
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
-            Observation::Sink(message) => log_sink(message),
+            Observation::Sink(message) => {
+                log_sink(message);
+                if let (SinkKind::Notification, Some(log)) = (message.kind, &mut self.notifications)
+                    && let Err(error) = log.append(message)
+                {
+                    tracing::error!("a notification of {} could not be kept: {error}", message.feature);
+                }
+            }
         }
         self.subscribers.retain(|subscriber| {
             !matches!(subscriber.try_send(observation.clone()), Err(crossbeam_channel::TrySendError::Disconnected(_)))

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use conductor_engine::DeviceId;
@@ -23,7 +23,6 @@ use crate::service::devices::DeviceTable;
 enum Job {
     Perform(Envelope, u32),
     Prepare { name: Arc<str>, params: Arc<str>, reply: Sender<Result<u32, CallError>> },
-    Release(u32),
     Stop,
 }
 
@@ -32,6 +31,10 @@ enum Job {
 pub struct FeatureQueue {
     name: Arc<str>,
     sender: Sender<Job>,
+    /// Slots that nobody uses any more. Unbounded, so that giving back never waits for a feature
+    /// that is slow; there are no more of them than were prepared.
+    released: Sender<u32>,
+    abandoned: Arc<AtomicBool>,
     counters: Arc<WorkerCounters>,
 }
 
@@ -74,7 +77,7 @@ impl PreparedAction {
 
 impl Drop for PreparedAction {
     fn drop(&mut self) {
-        let _ = self.queue.sender.send(Job::Release(self.slot));
+        let _ = self.queue.released.send(self.slot);
     }
 }
 
@@ -91,9 +94,13 @@ impl FeatureQueue {
         let registered = instance.registered().to_vec();
         let (sender, jobs) = crossbeam_channel::bounded(QUEUE);
         let name: Arc<str> = feature.facts().descriptor.id.name().into();
-        let queue = Self { name: Arc::clone(&name), sender, counters: Arc::default() };
+        let (released, releases) = crossbeam_channel::unbounded();
+        let queue =
+            Self { name: Arc::clone(&name), sender, released, abandoned: Arc::default(), counters: Arc::default() };
         let worker = Worker {
             name,
+            releases,
+            abandoned: Arc::clone(&queue.abandoned),
             devices: Arc::clone(&feature.facts().services.devices),
             counters: Arc::clone(&queue.counters),
             feature,
@@ -141,6 +148,13 @@ impl FeatureQueue {
     pub fn stop(&self) {
         let _ = self.sender.send(Job::Stop);
     }
+
+    /// Ends the worker after the job that it is at; what is in its queue is left undone.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        // Wakes it if it waits; a full queue means that it does not.
+        let _ = self.sender.try_send(Job::Stop);
+    }
 }
 
 /// An action that is prepared in every instance.
@@ -178,6 +192,8 @@ impl Ready {
 
 struct Worker {
     name: Arc<str>,
+    releases: Receiver<u32>,
+    abandoned: Arc<AtomicBool>,
     feature: PreparedFeature,
     devices: Arc<DeviceTable>,
     counters: Arc<WorkerCounters>,
@@ -199,19 +215,21 @@ impl Worker {
             let job = match jobs.try_recv() {
                 Ok(job) => job,
                 Err(TryRecvError::Disconnected) => return,
-                // Nothing to do: a good time to get the spare ready, one step at a time.
-                Err(TryRecvError::Empty) if self.ready_the_spare() => continue,
+                // Nothing to do: a good time to tidy up, and to get the spare ready, step by step.
+                Err(TryRecvError::Empty) if self.release_one() || self.ready_the_spare() => continue,
                 Err(TryRecvError::Empty) => match jobs.recv() {
                     Ok(job) => job,
                     Err(_) => return,
                 },
             };
+            if self.abandoned.load(Ordering::Relaxed) {
+                return;
+            }
             match job {
                 Job::Perform(envelope, slot) => self.perform(&envelope, slot),
                 Job::Prepare { name, params, reply } => {
                     let _ = reply.send(self.prepare(name, params));
                 }
-                Job::Release(slot) => self.release(slot),
                 Job::Stop => return,
             }
         }
@@ -297,6 +315,8 @@ impl Worker {
     }
 
     fn prepare(&mut self, name: Arc<str>, params: Arc<str>) -> Result<u32, CallError> {
+        // First, so that a slot is free again when it can be.
+        while self.release_one() {}
         let meaning = (name, params);
         if let Some(&slot) = self.by_meaning.get(&meaning) {
             self.slots[slot as usize].uses += 1;
@@ -328,6 +348,13 @@ impl Worker {
             ready.ids[slot as usize] = Some(id);
         }
         Ok(slot)
+    }
+
+    /// Takes one slot back, if one was given back.
+    fn release_one(&mut self) -> bool {
+        let Ok(slot) = self.releases.try_recv() else { return false };
+        self.release(slot);
+        true
     }
 
     fn release(&mut self, slot: u32) {

@@ -96,7 +96,7 @@ struct Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        self.queue.stop();
+        self.queue.abandon();
     }
 }
 

@@ -62,7 +62,7 @@ impl InstanceState {
         let declared = &self.facts.descriptor.actions;
         if !declared.iter().any(|action| action.name == name) {
             let names = declared.iter().map(|action| action.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(format!("{:?} is not declared in the descriptor, which has {names}", limits::cut(name, 64)));
+            return Err(format!("{:?} is not declared in the descriptor, which has {names}", limits::plain(name, 64)));
         }
         if self.registered.iter().any(|action| action.name == name) {
             return Err(format!("{name} is registered already"));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 pub mod devices;
 pub mod install;
+pub mod notification_log;
 pub mod sinks;
 pub mod udp;
 

@@ -14,7 +14,7 @@ use super::install::Context;
 use crate::feature::FeatureId;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::{alerts, diagnostics, notifications};
-use crate::feature::sandbox::limits::{self, cut};
+use crate::feature::sandbox::limits::{self, plain};
 use crate::feature::sandbox::state::InstanceState;
 
 /// Messages that the queue holds before it refuses more.
@@ -100,9 +100,7 @@ impl InstanceState {
             queue.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // Control characters could rewrite what stands around them on a terminal.
-        let text = cut(text, max).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        queue.put(SinkMessage { feature: self.facts.descriptor.id.clone(), kind, text });
+        queue.put(SinkMessage { feature: self.facts.descriptor.id.clone(), kind, text: plain(text, max) });
     }
 }
 

@@ -157,3 +157,69 @@ fn write_private(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     out.write_all(bytes)?;
     out.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package() -> Package {
+        let descriptor = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
+        let wat = format!("(component (core module (@custom \"conductor:feature\" {descriptor:?})))");
+        Package::from_bytes(Path::new("x.wasm"), wat::parse_str(wat).unwrap()).unwrap()
+    }
+
+    fn home(name: &str) -> PathBuf {
+        let home = std::env::temp_dir().join(format!("conductor-cache-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&home).unwrap();
+        home
+    }
+
+    fn cached(home: &Path) -> PathBuf {
+        let mut files = std::fs::read_dir(home.join("cache/code")).unwrap();
+        files.next().unwrap().unwrap().path()
+    }
+
+    #[test]
+    fn compiled_code_is_found_again_and_altered_code_is_not_run() {
+        let (home, engine) = (home("altered"), Engine::default());
+        CodeCache::new(Some(&home)).compile(&engine, &package()).unwrap();
+        let file = cached(&home);
+        let good = std::fs::read(&file).unwrap();
+        let store = Store::open(&home).unwrap();
+        assert!(store.load(&file).is_some());
+
+        for position in [0, MAC_LEN, good.len() - 1] {
+            let mut altered = good.clone();
+            altered[position] ^= 1;
+            std::fs::write(&file, &altered).unwrap();
+            assert!(store.load(&file).is_none(), "byte {position}");
+        }
+        let elsewhere = file.with_file_name("other.cwasm");
+        std::fs::write(&elsewhere, &good).unwrap();
+        assert!(store.load(&elsewhere).is_none(), "code for another package");
+
+        // Compiling again mends what is there.
+        CodeCache::new(Some(&home)).compile(&engine, &package()).unwrap();
+        assert!(store.load(&file).is_some());
+        std::fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn code_of_another_host_is_not_run() {
+        let (home, engine) = (home("foreign"), Engine::default());
+        CodeCache::new(Some(&home)).compile(&engine, &package()).unwrap();
+        std::fs::remove_file(home.join("host.key")).unwrap();
+        assert!(Store::open(&home).unwrap().load(&cached(&home)).is_none());
+        std::fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn without_a_home_everything_is_compiled() {
+        let file = home("file").join("not-a-folder");
+        std::fs::write(&file, "").unwrap();
+        for cache in [CodeCache::new(None), CodeCache::new(Some(&file))] {
+            assert!(cache.compile(&Engine::default(), &package()).is_ok());
+        }
+        std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    }
+}

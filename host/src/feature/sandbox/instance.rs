@@ -8,9 +8,9 @@ use wasmtime::{Store, Trap};
 
 use super::bindings::exports::{actions, lifecycle};
 use super::bindings::{Error, Event};
-use super::limits::{self, cut};
+use super::cpu::{self, CpuBudget};
+use super::limits::{self, plain};
 use super::state::{FeatureFacts, InstanceState, RegisteredAction};
-use super::ticks;
 use crate::service::install::Context;
 
 /// Why a call into a guest gave no result.
@@ -46,7 +46,7 @@ pub enum Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let text = |text| cut(text, limits::MAX_TEXT);
+        let text = |text| plain(text, limits::MAX_TEXT);
         match error {
             Error::Denied(t) => Self::Denied(text(t)),
             Error::Unavailable(t) => Self::Unavailable(text(t)),
@@ -87,10 +87,11 @@ impl ActionInstance {
     /// Instantiates and installs.
     pub(super) fn new(pre: &InstancePre<InstanceState>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
         let instantiate =
-            |error: wasmtime::Error| InstallError::Instantiate(cut(format!("{error:#}"), limits::MAX_TEXT));
+            |error: wasmtime::Error| InstallError::Instantiate(plain(format!("{error:#}"), limits::MAX_TEXT));
         let mut store = Store::new(pre.engine(), InstanceState::new(facts));
         store.limiter(|state| &mut state.limiter);
-        store.set_epoch_deadline(ticks(limits::INSTALL_BUDGET));
+        store.epoch_deadline_callback(cpu::on_tick);
+        begin(&mut store, limits::INSTALL_BUDGET);
         let instance = pre.instantiate(&mut store).map_err(instantiate)?;
         let lifecycle = lifecycle::GuestIndices::new(pre)
             .and_then(|indices| indices.load(&mut store, &instance))
@@ -131,7 +132,7 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn prepare(&mut self, name: &str, params: &str) -> Result<u32, CallError> {
-        self.store.set_epoch_deadline(ticks(limits::PREPARE_BUDGET));
+        begin(&mut self.store, limits::PREPARE_BUDGET);
         let result = self.actions.call_prepare(&mut self.store, name, params);
         self.outcome(result, limits::PREPARE_BUDGET)
     }
@@ -141,7 +142,7 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
-        self.store.set_epoch_deadline(ticks(limits::PERFORM_BUDGET));
+        begin(&mut self.store, limits::PERFORM_BUDGET);
         let result = self.actions.call_perform(&mut self.store, action, event);
         self.outcome(result, limits::PERFORM_BUDGET)
     }
@@ -151,7 +152,7 @@ impl ActionInstance {
     /// # Errors
     /// [`CallError::Trapped`] only.
     pub fn release(&mut self, action: u32) -> Result<(), CallError> {
-        self.store.set_epoch_deadline(ticks(limits::PREPARE_BUDGET));
+        begin(&mut self.store, limits::PREPARE_BUDGET);
         let result = self.actions.call_release(&mut self.store, action).map(Ok);
         self.outcome(result, limits::PREPARE_BUDGET)
     }
@@ -168,6 +169,12 @@ impl ActionInstance {
     }
 }
 
+/// Gives the call that comes its CPU time.
+fn begin(store: &mut Store<InstanceState>, budget: Duration) {
+    store.data_mut().cpu = CpuBudget::new(budget);
+    store.set_epoch_deadline(1);
+}
+
 /// A trap in words that say what to do about it.
 fn explain(error: &wasmtime::Error, reached: Option<&str>, budget: Duration) -> String {
     let trap = error.downcast_ref::<Trap>();
@@ -178,6 +185,6 @@ fn explain(error: &wasmtime::Error, reached: Option<&str>, budget: Duration) -> 
         }
         (_, Some(limit)) => format!("trapped: it reached {limit}"),
         (Some(trap), None) => format!("trapped: {trap}"),
-        (None, None) => cut(format!("trapped: {}", error.root_cause()), limits::MAX_TEXT),
+        (None, None) => plain(format!("trapped: {}", error.root_cause()), limits::MAX_TEXT),
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
-/// How often the epoch advances; the grain of every CPU budget.
+/// How often the epoch advances; the grain of every CPU budget. Budgets count from the first tick
+/// within a call.
 pub const TICK: Duration = Duration::from_millis(1);
 /// CPU time of one `perform`.
 pub const PERFORM_BUDGET: Duration = Duration::from_millis(20);
@@ -105,8 +106,9 @@ impl TokenBucket {
     }
 }
 
-/// Cuts `text` to `max` bytes at a character boundary.
-pub fn cut(mut text: String, max: usize) -> String {
+/// A guest's text as people may see it: at most `max` bytes, cut between characters, and without
+/// control characters, which could rewrite what stands around them on a terminal.
+pub fn plain(mut text: String, max: usize) -> String {
     if text.len() > max {
         let mut end = max;
         while !text.is_char_boundary(end) {
@@ -114,6 +116,9 @@ pub fn cut(mut text: String, max: usize) -> String {
         }
         text.truncate(end);
         text.push('…');
+    }
+    if text.contains(char::is_control) {
+        text = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     }
     text
 }
@@ -143,8 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn text_is_cut_between_characters() {
-        assert_eq!(cut("äöü".into(), 3), "ä…");
-        assert_eq!(cut("short".into(), 10), "short");
+    fn text_is_cut_between_characters_and_keeps_none_that_controls() {
+        assert_eq!(plain("äöü".into(), 3), "ä…");
+        assert_eq!(plain("short".into(), 10), "short");
+        assert_eq!(plain("a\u{1b}[2J\r\nb".into(), 10), "a [2J  b");
     }
 }

@@ -9,13 +9,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub mod bindings;
 pub mod cache;
+mod cpu;
 pub mod instance;
 pub mod limits;
 pub mod state;
@@ -159,10 +159,4 @@ fn tick(engine: &Engine) {
     if let Err(error) = ticker {
         tracing::error!(%error, "the sandbox's clock can't start; features that loop won't be stopped");
     }
-}
-
-/// Turns a time budget into epoch ticks. One more than asked for, because the current tick has
-/// already begun.
-pub(crate) fn ticks(budget: Duration) -> u64 {
-    u64::try_from(budget.as_millis() / limits::TICK.as_millis()).unwrap_or(u64::MAX - 1) + 1
 }

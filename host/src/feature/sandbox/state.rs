@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use wasmtime::component::ResourceTable;
 
+use super::cpu::CpuBudget;
 use super::limits::{self, Limiter, TokenBucket};
 use crate::feature::capability::{CapabilityRequest, Endpoint, Grants};
 use crate::feature::descriptor::Descriptor;
@@ -80,6 +81,8 @@ pub struct InstanceState {
     pub limiter: Limiter,
     /// The feature.
     pub facts: Arc<FeatureFacts>,
+    /// Limits the call under way.
+    pub(super) cpu: CpuBudget,
     /// What `install` registered.
     pub registered: Vec<RegisteredAction>,
     /// Limits the sinks.
@@ -95,6 +98,7 @@ impl InstanceState {
             table,
             limiter: Limiter::default(),
             facts,
+            cpu: CpuBudget::default(),
             registered: Vec::new(),
             sink_bucket: TokenBucket::new(limits::SINK_RATE, limits::SINK_BURST),
         }

@@ -1,0 +1,79 @@
+//! CPU time of guests: what a call may use before it is stopped.
+//!
+//! Epochs count time that passes, and a busy machine may keep a thread waiting for longer than any
+//! budget; a feature must not pay for that. So a tick only makes the host look at the thread's own
+//! clock. Reading it costs a system call, which is why it is not read for calls that end before
+//! the first tick, as nearly all do.
+
+use std::time::Duration;
+
+use wasmtime::{StoreContextMut, Trap, UpdateDeadline};
+
+use super::state::InstanceState;
+
+/// What the call under way may use, and since when it is watched.
+#[derive(Debug, Default)]
+pub struct CpuBudget {
+    budget: Duration,
+    /// The thread's CPU time at the first tick of the call.
+    watched_since: Option<Duration>,
+}
+
+impl CpuBudget {
+    /// For a call that begins now.
+    pub fn new(budget: Duration) -> Self {
+        Self { budget, watched_since: None }
+    }
+
+    /// Whether the call has used up its budget, with the thread's clock at `now`.
+    fn is_spent(&mut self, now: Duration) -> bool {
+        let since = *self.watched_since.get_or_insert(now);
+        now.saturating_sub(since) >= self.budget
+    }
+}
+
+/// Called at every tick of a call: go on, or trap.
+pub(super) fn on_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime::Result<UpdateDeadline> {
+    if store.data_mut().cpu.is_spent(thread_time()) {
+        return Err(Trap::Interrupt.into());
+    }
+    Ok(UpdateDeadline::Continue(1))
+}
+
+/// CPU time that this thread has used.
+#[cfg(unix)]
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Time that has passed, where the system has no such clock.
+#[cfg(not(unix))]
+fn thread_time() -> Duration {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_counts_from_the_first_tick() {
+        let ms = Duration::from_millis;
+        let mut cpu = CpuBudget::new(ms(20));
+        assert!(!cpu.is_spent(ms(1_000)), "whatever the thread has used before");
+        assert!(!cpu.is_spent(ms(1_000)), "waiting costs nothing");
+        assert!(!cpu.is_spent(ms(1_019)));
+        assert!(cpu.is_spent(ms(1_020)));
+    }
+
+    #[test]
+    fn the_threads_clock_runs_when_the_thread_does() {
+        let start = thread_time();
+        let mut n = 0_u64;
+        while thread_time() == start {
+            n = std::hint::black_box(n + 1);
+        }
+    }
+}
