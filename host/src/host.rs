@@ -291,6 +291,10 @@ impl PortEvents for PortReports {
         self.observer.put(Observation::Port(text));
     }
 
+    fn trouble(&mut self, text: String) {
+        self.observer.put(Observation::PortTrouble(text));
+    }
+
     fn output(&mut self, target: &str, port: Box<dyn MidiOut>) {
         self.outputs.attach(target, port);
     }

@@ -34,8 +34,10 @@ pub enum Observation {
     Failure(Failure),
     /// Another mode is active.
     Mode(Arc<str>),
-    /// A port was opened, closed or refused; in words.
+    /// A port was opened or closed; in words.
     Port(String),
+    /// A port or a backend can't be had; in words.
+    PortTrouble(String),
     /// A feature says something.
     Sink(SinkMessage),
     /// A new rule set is in use, or a new configuration was refused; in words.
@@ -165,13 +167,7 @@ impl Inner {
                 self.failures += 1;
                 // The first, and then every power of two: a broken mapping must not fill the log.
                 if self.failures.is_power_of_two() {
-                    tracing::warn!(
-                        "{} did not do what rule {} asked for: {} ({} failures so far)",
-                        failure.worker,
-                        failure.rule.0,
-                        failure.reason,
-                        self.failures
-                    );
+                    tracing::warn!("{}: {} ({} failures so far)", failure.worker, failure.reason, self.failures);
                 }
                 self.last_failure = Some(failure.clone());
             }
@@ -180,6 +176,7 @@ impl Inner {
                 self.mode = Some(Arc::clone(mode));
             }
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
+            Observation::PortTrouble(text) => tracing::warn!("{text}"),
             Observation::Sink(message) => {
                 log_sink(message);
                 if let (SinkKind::Notification, Some(log)) = (message.kind, &mut self.notifications)

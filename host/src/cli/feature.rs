@@ -70,9 +70,9 @@ fn list(places: &Places, json: bool) -> Done {
             text(&package["id"]),
             text(&package["version"]),
             text(&package["digest"]).get(..8).unwrap_or("-"),
-            feature["performed"],
-            feature["failed"],
-            feature["trapped"],
+            feature["performed"].to_string(),
+            feature["failed"].to_string(),
+            feature["trapped"].to_string(),
             actions.join(" "),
         );
         if let Some(failure) = feature["last_failure"].as_str() {

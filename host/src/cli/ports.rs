@@ -81,7 +81,7 @@ fn print(value: &Value, asked: bool) {
             text(&port["direction"]),
             text(&port["name"]),
             text(&port["device"]),
-            port["events"],
+            port["events"].to_string(),
         );
     }
     for unreachable in value["unreachable"].as_array().into_iter().flatten() {

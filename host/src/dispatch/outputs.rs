@@ -8,10 +8,12 @@ use super::midi_out::{MidiJob, MidiQueue};
 use crate::observer::Observer;
 use crate::ports::MidiOut;
 
+type Workers = BTreeMap<String, (MidiQueue, JoinHandle<()>)>;
+
 /// The workers. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Outputs {
-    workers: Arc<Mutex<BTreeMap<String, (MidiQueue, JoinHandle<()>)>>>,
+    workers: Arc<Mutex<Workers>>,
     observer: Observer,
 }
 
@@ -21,7 +23,7 @@ impl Outputs {
         Self { workers: Arc::default(), observer }
     }
 
-    fn workers(&self) -> MutexGuard<'_, BTreeMap<String, (MidiQueue, JoinHandle<()>)>> {
+    fn workers(&self) -> MutexGuard<'_, Workers> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

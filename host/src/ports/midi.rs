@@ -1,5 +1,8 @@
 //! MIDI ports of the system, through midir: ALSA or JACK on Linux, CoreMIDI, WinMM.
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use midir::{Ignore, MidiInput, MidiInputConnection, MidiOutput, MidiOutputConnection};
 
 use super::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
@@ -25,7 +28,13 @@ const BACKEND: &str = if cfg!(feature = "jack") {
 pub struct MidiBackend {
     input: Option<MidiInput>,
     output: Option<MidiOutput>,
+    /// The last failure to reach the system, and when to try again.
+    failed: Option<(PortError, Instant)>,
 }
+
+/// How long a system that can't be reached is left alone: its libraries complain on the terminal at
+/// every try.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 impl MidiBackend {
     /// Connects to the system when it is first asked for ports.
@@ -36,7 +45,7 @@ impl MidiBackend {
 
 fn unreachable(error: impl std::fmt::Display) -> PortError {
     let hint = match BACKEND {
-        "alsa" => "; is there a /dev/snd/seq (modprobe snd-seq), and may this user open it?",
+        "alsa" => "; load the sequencer (modprobe snd-seq) and let this user open it (group audio)",
         "jack" => "; is a JACK server running?",
         _ => "",
     };
@@ -100,17 +109,34 @@ fn find<IO: midir::MidiIO>(io: &IO, wanted: &PortInfo) -> Result<IO::Port, PortE
         .ok_or_else(|| PortError(format!("{} is gone", wanted.name)))
 }
 
+impl MidiBackend {
+    fn list_now(&mut self) -> Result<Vec<PortInfo>, PortError> {
+        // Without the device there is nothing to reach, and trying would only make noise.
+        if BACKEND == "alsa" && !Path::new("/dev/snd/seq").exists() {
+            return Err(unreachable("there is no /dev/snd/seq"));
+        }
+        let input = connected(&mut self.input, || MidiInput::new(&format!("{CLIENT}-list")))?;
+        let mut ports: Vec<_> = ports_of(input, Direction::Input).into_iter().map(|(info, _)| info).collect();
+        let output = connected(&mut self.output, || MidiOutput::new(&format!("{CLIENT}-list")))?;
+        ports.extend(ports_of(output, Direction::Output).into_iter().map(|(info, _)| info));
+        Ok(ports)
+    }
+}
+
 impl PortBackend for MidiBackend {
     fn name(&self) -> &'static str {
         BACKEND
     }
 
     fn list(&mut self) -> Result<Vec<PortInfo>, PortError> {
-        let input = connected(&mut self.input, || MidiInput::new(&format!("{CLIENT}-list")))?;
-        let mut ports: Vec<_> = ports_of(input, Direction::Input).into_iter().map(|(info, _)| info).collect();
-        let output = connected(&mut self.output, || MidiOutput::new(&format!("{CLIENT}-list")))?;
-        ports.extend(ports_of(output, Direction::Output).into_iter().map(|(info, _)| info));
-        Ok(ports)
+        if let Some((error, again)) = &self.failed
+            && Instant::now() < *again
+        {
+            return Err(error.clone());
+        }
+        let listed = self.list_now();
+        self.failed = listed.as_ref().err().map(|error| (error.clone(), Instant::now() + TRY_AGAIN));
+        listed
     }
 
     fn open_input(&mut self, port: &PortInfo, sink: EventSink) -> Result<Box<dyn Connection>, PortError> {

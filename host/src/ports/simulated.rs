@@ -13,11 +13,14 @@ pub struct SimulatedPorts {
     state: Arc<Mutex<State>>,
 }
 
+/// Both ends of what goes to an output: the host's and the listener's.
+type Wire = (Sender<Vec<u8>>, Receiver<Vec<u8>>);
+
 #[derive(Debug, Default)]
 struct State {
     ports: Vec<PortInfo>,
     sinks: HashMap<String, EventSink>,
-    outputs: HashMap<String, (Sender<Vec<u8>>, Receiver<Vec<u8>>)>,
+    outputs: HashMap<String, Wire>,
     refused: HashMap<String, String>,
 }
 

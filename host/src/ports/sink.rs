@@ -61,7 +61,7 @@ impl EventSink {
             .then(|| rosc::decoder::decode_udp(packet).ok())
             .flatten();
         match decoded {
-            Some((rest, packet)) if rest.is_empty() => self.osc_packet(packet),
+            Some(([], packet)) => self.osc_packet(packet),
             _ => self.malformed(),
         }
     }

@@ -81,8 +81,10 @@ pub struct PortsStatus {
 
 /// What the supervisor reports to whoever started it.
 pub trait PortEvents: Send {
-    /// Something about a port, in words.
+    /// A port was opened or closed; in words.
     fn changed(&mut self, text: String);
+    /// A port or a backend can't be had; in words.
+    fn trouble(&mut self, text: String);
     /// An output that rules send to is there.
     fn output(&mut self, target: &str, port: Box<dyn MidiOut>);
     /// An output that rules send to is gone.
@@ -252,7 +254,7 @@ impl Keeper {
         let before = lock(&self.status).unreachable.clone();
         for (name, reason) in unreachable {
             if !before.iter().any(|(known, _)| known == name) {
-                self.events.changed(format!("{reason} The rest works."));
+                self.events.trouble(format!("{reason}. The rest works."));
             }
         }
     }
@@ -317,7 +319,7 @@ impl Keeper {
     }
 
     fn fail(&mut self, resolved: &Resolved, reason: String) -> PortState {
-        self.events.changed(format!("skipped {}: {reason}", resolved.device));
+        self.events.trouble(format!("skipped {}: {reason}", resolved.device));
         self.failed.insert(key(&resolved.port), reason.clone());
         PortState::Failed(reason)
     }

@@ -130,6 +130,7 @@ impl Show {
                 Observation::Event(record) => return Some(record),
                 Observation::Mode(mode) => self.screen.note(&format!("mode: {mode}")),
                 Observation::Failure(failure) => self.screen.missing(&failure.reason.to_string()),
+                Observation::PortTrouble(text) => self.screen.missing(&text),
                 Observation::Port(_) | Observation::Reload(_) | Observation::Sink(_) => {}
             }
         }
