@@ -4,7 +4,7 @@
 //!
 //! | path | gives |
 //! |---|---|
-//! | `GET /v1/status` | a [`crate::host::Status`] |
+//! | `GET /v1/status` | a [`crate::host::status::Status`] |
 //! | `GET /v1/events` | one [`view::ObservationView`] a line, from now on, until the client leaves |
 
 use std::path::{Path, PathBuf};

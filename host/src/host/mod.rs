@@ -1,0 +1,302 @@
+//! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
+
+pub mod status;
+mod workshop;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use conductor_engine::{RuleSet, RuleSetHandle};
+use crossbeam_channel::{Receiver, Sender};
+
+use self::workshop::Workshop;
+pub(crate) use self::workshop::binding_specs;
+pub use self::workshop::{check, installed};
+use crate::clock::Clock;
+use crate::config::{Diagnostics, Loaded};
+use crate::dispatch::Action;
+use crate::dispatch::outputs::Outputs;
+use crate::event_loop::{self, Input};
+use crate::feature::registry::Registry;
+use crate::feature::sandbox::Sandbox;
+use crate::observer::{self, Observation, Observed, Observer};
+use crate::ports::supervisor::{PortEvents, Supervisor};
+use crate::ports::{MidiOut, PortBackend};
+use crate::service::Services;
+use crate::service::devices::DeviceTable;
+use crate::service::notification_log::NotificationLog;
+use crate::service::sinks::SinkQueue;
+use crate::service::udp::{Datagrams, SystemDatagrams};
+
+/// How long a stop waits for features to finish what they were asked to do.
+const STOP_WITHIN: Duration = Duration::from_secs(2);
+
+/// What a host is made of. See [`Host::builder`].
+pub struct HostBuilder {
+    home: Option<PathBuf>,
+    features: Option<PathBuf>,
+    backends: Vec<Box<dyn PortBackend>>,
+    datagrams: Box<dyn Datagrams>,
+    listen_to_all: bool,
+}
+
+impl std::fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostBuilder")
+            .field("home", &self.home)
+            .field("features", &self.features)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HostBuilder {
+    /// The folder for what the host keeps between starts: the code cache with its key, and the
+    /// notifications of features.
+    #[must_use]
+    pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.home = Some(home.into());
+        self
+    }
+
+    /// The folder with the bundled features, one `.wasm` file each. None are bundled without it.
+    #[must_use]
+    pub fn features(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.features = Some(folder.into());
+        self
+    }
+
+    /// One more way to reach ports. A host without any has no ports.
+    #[must_use]
+    pub fn backend(mut self, backend: Box<dyn PortBackend>) -> Self {
+        self.backends.push(backend);
+        self
+    }
+
+    /// Sends datagrams another way than through the system's sockets.
+    #[must_use]
+    pub fn datagrams(mut self, datagrams: Box<dyn Datagrams>) -> Self {
+        self.datagrams = datagrams;
+        self
+    }
+
+    /// Listens to every input, whatever the configuration says.
+    #[must_use]
+    pub fn listen_to_all(mut self) -> Self {
+        self.listen_to_all = true;
+        self
+    }
+
+    /// Starts with a configuration: installs the features, compiles the rules, opens the ports.
+    ///
+    /// A feature or a port that can't be had is reported and skipped.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing keeps running.
+    pub fn start(self, loaded: &Loaded) -> Result<Host, StartError> {
+        let (sinks, said) = SinkQueue::new();
+        let (observer, observed, observer_thread) =
+            observer::start(said, self.home.as_deref().map(NotificationLog::new))?;
+        let devices = Arc::new(DeviceTable::default());
+        let services = Arc::new(Services { devices, sinks, datagrams: self.datagrams });
+        let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
+        let outputs = Outputs::new(observer.clone());
+
+        let workshop = Workshop {
+            sandbox,
+            observer: observer.clone(),
+            outputs: outputs.clone(),
+            bundled: self.features,
+            listen_to_all: self.listen_to_all,
+        };
+        let (registry, compiled) = workshop.make(loaded, &Registry::default())?;
+        let plan = workshop.port_plan(&loaded.config, &compiled);
+
+        let rules = Arc::new(RuleSetHandle::new(compiled.rules));
+        let (queue, engine_thread) = event_loop::start(Arc::clone(&rules), observer.clone())?;
+        let clock = Clock::start();
+        let events = PortReports { observer: observer.clone(), outputs: outputs.clone() };
+        let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
+        supervisor.apply(plan);
+
+        Ok(Host {
+            rules,
+            queue,
+            supervisor,
+            outputs,
+            observer,
+            observed,
+            services,
+            clock,
+            engine_thread,
+            _observer_thread: observer_thread,
+            state: Mutex::new(State { workshop, registry }),
+        })
+    }
+}
+
+/// Why a host did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration is wrong.
+    #[error("{}", .0.render(false))]
+    Config(Diagnostics),
+    /// The sandbox can't run on this machine.
+    #[error(transparent)]
+    Sandbox(anyhow::Error),
+    /// The system refused a thread.
+    #[error("the system refused a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl From<Diagnostics> for StartError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Config(diagnostics)
+    }
+}
+
+struct PortReports {
+    observer: Observer,
+    outputs: Outputs,
+}
+
+impl PortEvents for PortReports {
+    fn changed(&mut self, text: String) {
+        self.observer.put(Observation::Port(text));
+    }
+
+    fn trouble(&mut self, text: String) {
+        self.observer.put(Observation::PortTrouble(text));
+    }
+
+    fn output(&mut self, target: &str, port: Box<dyn MidiOut>) {
+        self.outputs.attach(target, port);
+    }
+
+    fn output_gone(&mut self, target: &str) {
+        self.outputs.detach(target);
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    workshop: Workshop,
+    registry: Registry,
+}
+
+/// A running host.
+#[derive(Debug)]
+pub struct Host {
+    rules: Arc<RuleSetHandle<Action>>,
+    queue: Sender<Input>,
+    supervisor: Supervisor,
+    outputs: Outputs,
+    observer: Observer,
+    observed: Observed,
+    services: Arc<Services>,
+    clock: Clock,
+    engine_thread: JoinHandle<()>,
+    _observer_thread: JoinHandle<()>,
+    state: Mutex<State>,
+}
+
+/// What a reload did.
+#[derive(Debug, Clone)]
+pub struct Reloaded {
+    /// The generation of the rule set that is in use now.
+    pub generation: u64,
+    /// Its rules.
+    pub rules: usize,
+    /// What is doubtful in the configuration.
+    pub warnings: Diagnostics,
+}
+
+impl Host {
+    /// What to make a host of. Nothing is started before [`HostBuilder::start`].
+    pub fn builder() -> HostBuilder {
+        HostBuilder {
+            home: None,
+            features: None,
+            backends: Vec::new(),
+            datagrams: Box::new(SystemDatagrams),
+            listen_to_all: false,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts another configuration in force. No event is lost: those that come in between meet the
+    /// old rules or the new ones, whole.
+    ///
+    /// # Errors
+    /// What is wrong with it; then everything stays as it was.
+    pub fn reload(&self, loaded: &Loaded) -> Result<Reloaded, Diagnostics> {
+        let mut state = self.state();
+        let State { workshop, registry } = &mut *state;
+        let (next, compiled) = match workshop.make(loaded, registry) {
+            Ok(made) => made,
+            Err(diagnostics) => {
+                self.observer.put(Observation::Reload("the new configuration was refused; the old rules stay".into()));
+                return Err(diagnostics);
+            }
+        };
+        let plan = workshop.port_plan(&loaded.config, &compiled);
+        let rules = compiled.rules.rules().len();
+        let generation = self.rules.swap(compiled.rules);
+        *registry = next;
+        self.supervisor.apply(plan);
+        self.observer.put(Observation::Reload(format!("{rules} rules in use")));
+        Ok(Reloaded { generation, rules, warnings: compiled.warnings })
+    }
+
+    /// Makes another mode active, as a `ModeChange` would. Unknown modes are left alone.
+    pub fn set_mode(&self, mode: &str) {
+        let _ = self.queue.send(Input::SetMode(mode.into()));
+    }
+
+    /// Everything that happens from now on.
+    pub fn subscribe(&self) -> Receiver<Observation> {
+        self.observed.subscribe()
+    }
+
+    /// The rules in use and their generation, for explaining what fired.
+    pub fn with_rules<T>(&self, look: impl FnOnce(&RuleSet<Action>, u64) -> T) -> T {
+        let rules = self.rules.load();
+        look(&rules, rules.generation())
+    }
+
+    /// What has been observed so far.
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// The way into the engine, for ports that are not the supervisor's.
+    pub fn queue(&self) -> Sender<Input> {
+        self.queue.clone()
+    }
+
+    /// The clock that events are stamped with.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Stops: closes the inputs, lets the workers finish, switches off what is on.
+    pub fn stop(self) {
+        let Self { queue, supervisor, outputs, engine_thread, state, rules, .. } = self;
+        // First the inputs, so that nothing new comes; the outputs close last, when the workers
+        // have ended the notes that they began.
+        supervisor.close_inputs();
+        let _ = queue.send(Input::Stop);
+        let _ = engine_thread.join();
+        outputs.stop();
+        drop(rules);
+        let registry = state.into_inner().unwrap_or_else(PoisonError::into_inner).registry;
+        if !registry.stop(Instant::now() + STOP_WITHIN) {
+            tracing::warn!("a feature did not finish within {} s", STOP_WITHIN.as_secs());
+        }
+        drop(supervisor);
+    }
+}

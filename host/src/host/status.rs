@@ -1,0 +1,98 @@
+//! How a running host is: everything there is to know about it, as the API and the commands show it.
+
+use std::sync::atomic::Ordering;
+
+use conductor_engine::Nanos;
+use serde::Serialize;
+
+use super::Host;
+use crate::feature::registry::FeatureReport;
+use crate::ports::supervisor::PortsStatus;
+
+/// Everything there is to know about a running host.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// The version of the host.
+    pub version: &'static str,
+    /// Its process.
+    pub pid: u32,
+    /// Nanoseconds since it started.
+    pub uptime: Nanos,
+    /// The active mode; none where the configuration has no modes.
+    pub mode: Option<String>,
+    /// The modes there are.
+    pub modes: Vec<String>,
+    /// Rules in use.
+    pub rules: usize,
+    /// How often the rules were replaced.
+    pub generation: u64,
+    /// Events that reached the rules.
+    pub events: u64,
+    /// Actions that failed.
+    pub failures: u64,
+    /// The last of them.
+    pub last_failure: Option<String>,
+    /// Observations that nobody saw because the observer was behind.
+    pub unobserved: u64,
+    /// Messages of features that were left out: too many, or too fast.
+    pub dropped_messages: u64,
+    /// Ports.
+    #[serde(flatten)]
+    pub ports: PortsStatus,
+    /// MIDI outputs.
+    pub outputs: Vec<OutputStatus>,
+    /// Features.
+    pub features: Vec<FeatureReport>,
+}
+
+/// What there is to know about a MIDI output that rules send to.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutputStatus {
+    /// What rules call it.
+    pub target: String,
+    /// Messages sent.
+    pub sent: u64,
+    /// Messages that could not be sent.
+    pub failed: u64,
+    /// Why the last of those could not.
+    pub last_failure: Option<String>,
+}
+
+impl Host {
+    /// How things are.
+    pub fn status(&self) -> Status {
+        let (rules, modes, generation) = {
+            let rules = self.rules.load();
+            (
+                rules.rules().len(),
+                rules.modes().iter().map(|mode| mode.to_string()).collect::<Vec<_>>(),
+                rules.generation(),
+            )
+        };
+        let (failures, last_failure) = self.observed.failures();
+        let mode = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
+        let outputs = self.outputs.queues().into_iter().map(|queue| OutputStatus {
+            target: queue.target().to_string(),
+            sent: queue.counters().done.load(Ordering::Relaxed),
+            failed: queue.counters().failed.load(Ordering::Relaxed),
+            last_failure: queue.counters().last_failure(),
+        });
+        Status {
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            uptime: self.clock.now(),
+            mode: mode.or_else(|| modes.first().cloned()),
+            modes,
+            rules,
+            generation,
+            events: self.observed.recorded(),
+            failures,
+            last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
+            unobserved: self.observer.missed(),
+            dropped_messages: self.services.sinks.dropped(),
+            ports: self.supervisor.status(),
+            outputs: outputs.collect(),
+            features: self.state().registry.reports(),
+        }
+    }
+}
