@@ -272,3 +272,71 @@ fn transform(transform: &config::MidiTransform) -> engine::MidiTransform {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use conductor_engine::{DeviceId, Event, MidiMessage, ModeIx};
+
+    use super::*;
+    use crate::observer;
+    use crate::service::sinks::SinkQueue;
+
+    fn compiled(toml: &str) -> Result<Compiled, Diagnostics> {
+        let (_, said) = SinkQueue::new();
+        let (observer, _, _) = observer::start(said, None).unwrap();
+        let outputs = Outputs::new(observer);
+        let compiled = compile(&config::parse(toml, "c.toml").unwrap(), &Registry::default(), &outputs);
+        outputs.stop();
+        compiled
+    }
+
+    fn fired(compiled: &Compiled, event: MidiMessage) -> Vec<String> {
+        let (device, event) = (DeviceId::new("pads"), Event::from(event));
+        compiled.rules.matches(ModeIx(0), &device, &event).map(|found| found.rule.action.describe()).collect()
+    }
+
+    const FORWARD: &str = r#"
+        [[modes]]
+        name = "Play"
+        [[modes.mappings]]
+        trigger = { type = "Note", note = "36..39" }
+        action = { type = "MidiForward", target = "synth" }
+        [[global_mappings]]
+        trigger = { type = "Note", note = 36 }
+        action = { type = "SendMidi", target = "synth", message_type = "CC", cc = 1, value = "{value}" }
+    "#;
+
+    /// ENG-7: the same configuration gives the same rules.
+    #[test]
+    fn compiling_is_deterministic() {
+        assert_eq!(compiled(FORWARD).unwrap().rules.fingerprint(), compiled(FORWARD).unwrap().rules.fingerprint());
+    }
+
+    /// ENG-10: what is forwarded is forwarded with its end; other actions are done once.
+    #[test]
+    fn a_forwarded_note_is_forwarded_with_its_end() {
+        let rules = compiled(FORWARD).unwrap();
+        assert_eq!(rules.targets, BTreeSet::from(["synth".to_owned()]));
+        let on = MidiMessage::NoteOn { channel: 0, note: 36, velocity: 90 };
+        let off = MidiMessage::NoteOff { channel: 0, note: 36, velocity: 0 };
+        assert_eq!(fired(&rules, on), ["MidiForward to synth", "SendMidi to synth"]);
+        assert_eq!(fired(&rules, off), ["MidiForward to synth"]);
+    }
+
+    /// CFG-2: an action that nobody has is reported with its place, what there is, and what was meant.
+    #[test]
+    fn an_unknown_action_is_reported_at_its_place() {
+        let toml = r#"
+[[global_mappings]]
+trigger = { type = "Note", note = 36 }
+action = { type = "MidiForwards", target = "synth" }
+[[global_mappings]]
+trigger = { type = "Note", note = 37 }
+action = { type = "OscSend", target = "127.0.0.1:1", address = "/a" }
+"#;
+        let text = compiled(toml).unwrap_err().render(false);
+        assert!(text.contains("c.toml:4:19: there is no action \"MidiForwards\""), "{text}");
+        assert!(text.contains("did you mean \"MidiForward\"?"), "{text}");
+        assert!(text.contains("c.toml:7:19: there is no action \"OscSend\""), "{text}");
+    }
+}

@@ -134,9 +134,17 @@ fn features_folder() -> Option<PathBuf> {
     }
     let program = std::env::current_exe().ok()?;
     let beside = program.parent()?;
-    [beside.join("features"), beside.join("../features"), beside.join("../share/conductor/features")]
+    let folder = [beside.join("features"), beside.join("../features"), beside.join("../share/conductor/features")]
         .into_iter()
-        .find(|folder| folder.is_dir())
+        .find(|folder| folder.is_dir());
+    if folder.is_none() {
+        tracing::warn!(
+            "the bundled features are not there: no folder `features` beside {}; build them with \
+             `cargo xtask features`, or name their folder in CONDUCTOR_FEATURES",
+            program.display()
+        );
+    }
+    folder
 }
 
 /// Makes the home if it is not there. Without one the host still runs; it only keeps nothing.

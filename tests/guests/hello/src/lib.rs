@@ -1,34 +1,28 @@
 //! A third party's feature, written from the contract alone.
 wit_bindgen::generate!({ path: "../../../wit/v0.1", world: "action-feature" });
-
-use conductor::feature::{
-    action_registrar::Registrar,
-    devices, diagnostics,
-    install::Context,
-    types::{Error, Event},
-};
-use std::cell::OnceCell;
+use conductor::feature::diagnostics::{Severity, Sink};
+use conductor::feature::types::{Error, Event};
+use conductor::feature::{action_registrar::Registrar, devices, install::Context};
+use exports::conductor::feature::{actions, lifecycle};
 
 struct Hello;
-thread_local!(static LOG: OnceCell<diagnostics::Sink> = const { OnceCell::new() });
+thread_local!(static LOG: std::cell::OnceCell<Sink> = const { std::cell::OnceCell::new() });
 
-impl exports::conductor::feature::lifecycle::Guest for Hello {
+impl lifecycle::Guest for Hello {
     fn install(ctx: &Context) -> Result<(), Error> {
-        Registrar::open(ctx)?.register("Hello", r#"{"type": "object"}"#)?;
-        let sink = diagnostics::Sink::open(ctx)?;
+        Registrar::open(ctx)?.register("Hello", "{}")?;
+        let sink = Sink::open(ctx)?;
         LOG.with(|log| log.set(sink)).map_err(|_| Error::Failed("installed twice".into()))
     }
 }
 
-impl exports::conductor::feature::actions::Guest for Hello {
+impl actions::Guest for Hello {
     fn prepare(_name: String, _params: String) -> Result<u32, Error> {
         Ok(0)
     }
     fn perform(_action: u32, event: Event) -> Result<(), Error> {
-        let who = devices::name(event.device).unwrap_or_default();
-        LOG.with(|log| {
-            log.get().map(|log| log.emit(diagnostics::Severity::Info, &format!("hello, {who}: {}", event.value)))
-        });
+        let text = format!("hello, {}: {}", devices::name(event.device).unwrap_or_default(), event.value);
+        LOG.with(|log| log.get().map(|log| log.emit(Severity::Info, &text)));
         Ok(())
     }
     fn release(_action: u32) {}
