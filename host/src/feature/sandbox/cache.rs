@@ -1,8 +1,10 @@
 //! The code cache: compiled components on disk, so that a start needs no compiler.
 //!
-//! Loading machine code is trusting it, so every file carries a MAC under a key that only this
-//! user's host has, and is named by the package's digest and the engine's compatibility hash. A
-//! file that does not fit is compiled anew and replaced.
+//! Loading machine code is trusting it, so beside every file stands a MAC under a key that only
+//! this user's host has, over the name (the package's digest and the engine's compatibility hash)
+//! and the code. Code that does not fit its MAC is compiled anew and replaced.
+//!
+//! Code is mapped, not read: what a feature never runs takes no memory.
 
 use std::hash::{BuildHasher as _, Hash};
 use std::io::{Read as _, Write as _};
@@ -14,9 +16,6 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::feature::package::Package;
-
-/// Length of the MAC at the start of every file.
-const MAC_LEN: usize = 32;
 
 /// Compiled components of one host, in `<home>/cache/code`.
 #[derive(Debug)]
@@ -53,24 +52,31 @@ impl CodeCache {
             return Component::new(engine, &package.bytes);
         };
         let file = store.folder.join(format!("{}-{:016x}.cwasm", package.info.digest, compatibility(engine)));
-        if let Some(code) = store.load(&file) {
-            // SAFETY: `deserialize` runs what it is given as machine code, so the bytes must come
-            // from `serialize` of a compatible engine. They do: the MAC was made with a key that
-            // only this user's hosts can read, over the bytes that `serialize` returned below, for
-            // this file name, which holds the engine's compatibility hash.
-            match unsafe { Component::deserialize(engine, code) } {
+        if store.vouches_for(&file) {
+            match mapped(engine, &file) {
                 Ok(component) => return Ok(component),
                 Err(error) => tracing::debug!("{}: not usable: {error:#}", file.display()),
             }
         }
         let component = Component::new(engine, &package.bytes)?;
-        if let Err(error) =
-            component.serialize().map_err(std::io::Error::other).and_then(|code| store.save(&file, &code))
-        {
-            tracing::warn!("{}: not cached: {error}", file.display());
+        match component.serialize().map_err(std::io::Error::other).and_then(|code| store.save(&file, &code)) {
+            Ok(()) => mapped(engine, &file),
+            Err(error) => {
+                tracing::warn!("{}: not cached: {error}", file.display());
+                Ok(component)
+            }
         }
-        Ok(component)
     }
+}
+
+/// Maps a file that the store vouches for.
+fn mapped(engine: &Engine, file: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: `deserialize_file` runs what is in the file as machine code, so the file must hold
+    // what `serialize` of a compatible engine returned, and go on holding it. Its MAC was made or
+    // checked just now, with a key that only this user's hosts can read, over the code and a name
+    // that holds the engine's compatibility hash. The file lies in a folder that only this user can
+    // write to, and the host replaces such files by renaming, never in place.
+    unsafe { Component::deserialize_file(engine, file) }
 }
 
 fn compatibility(engine: &Engine) -> u64 {
@@ -89,7 +95,7 @@ fn compatibility(engine: &Engine) -> u64 {
 impl Store {
     fn open(home: &Path) -> std::io::Result<Self> {
         let folder = home.join("cache").join("code");
-        std::fs::create_dir_all(&folder)?;
+        private_folder(&folder)?;
         let key_file = home.join("host.key");
         match read_key(&key_file) {
             Ok(key) => Ok(Self { folder, key }),
@@ -119,27 +125,45 @@ impl Store {
         mac
     }
 
-    fn load(&self, file: &Path) -> Option<Vec<u8>> {
-        let mut bytes = std::fs::read(file).ok()?;
-        if bytes.len() < MAC_LEN {
-            return None;
-        }
-        let code = bytes.split_off(MAC_LEN);
-        if self.mac(file, &code).verify_slice(&bytes).is_err() {
+    /// Whether the file is there, whole, and made by this host under this name.
+    fn vouches_for(&self, file: &Path) -> bool {
+        let (Ok(code), Ok(mac)) = (std::fs::read(file), std::fs::read(mac_file(file))) else { return false };
+        let fits = self.mac(file, &code).verify_slice(&mac).is_ok();
+        if !fits {
             tracing::warn!("{}: was altered; compiling anew", file.display());
-            return None;
         }
-        Some(code)
+        fits
     }
 
     fn save(&self, file: &Path, code: &[u8]) -> std::io::Result<()> {
-        let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
-        let mut out = std::fs::File::create(&temporary)?;
-        out.write_all(&self.mac(file, code).finalize().into_bytes())?;
-        out.write_all(code)?;
-        out.sync_all()?;
-        std::fs::rename(&temporary, file)
+        // In this order: without its MAC the code is not taken.
+        let _ = std::fs::remove_file(mac_file(file));
+        replace(file, code)?;
+        replace(&mac_file(file), &self.mac(file, code).finalize().into_bytes())
     }
+}
+
+fn mac_file(file: &Path) -> PathBuf {
+    file.with_extension("mac")
+}
+
+/// Writes beside the file and renames: whoever maps the old one keeps the old one.
+fn replace(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = file.with_file_name(name);
+    let mut out = std::fs::File::create(&temporary)?;
+    out.write_all(bytes)?;
+    out.sync_all()?;
+    std::fs::rename(&temporary, file)
+}
+
+fn private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 fn read_key(file: &Path) -> std::io::Result<[u8; 32]> {
@@ -175,8 +199,9 @@ mod tests {
     }
 
     fn cached(home: &Path) -> PathBuf {
-        let mut files = std::fs::read_dir(home.join("cache/code")).unwrap();
-        files.next().unwrap().unwrap().path()
+        let files = std::fs::read_dir(home.join("cache/code")).unwrap();
+        let mut files = files.map(|file| file.unwrap().path());
+        files.find(|file| file.extension().is_some_and(|extension| extension == "cwasm")).unwrap()
     }
 
     #[test]
@@ -186,21 +211,24 @@ mod tests {
         let file = cached(&home);
         let good = std::fs::read(&file).unwrap();
         let store = Store::open(&home).unwrap();
-        assert!(store.load(&file).is_some());
+        assert!(store.vouches_for(&file));
 
-        for position in [0, MAC_LEN, good.len() - 1] {
+        for position in [0, good.len() / 2, good.len() - 1] {
             let mut altered = good.clone();
             altered[position] ^= 1;
-            std::fs::write(&file, &altered).unwrap();
-            assert!(store.load(&file).is_none(), "byte {position}");
+            replace(&file, &altered).unwrap();
+            assert!(!store.vouches_for(&file), "byte {position}");
         }
+        replace(&file, &good[..good.len() - 1]).unwrap();
+        assert!(!store.vouches_for(&file), "cut short");
         let elsewhere = file.with_file_name("other.cwasm");
         std::fs::write(&elsewhere, &good).unwrap();
-        assert!(store.load(&elsewhere).is_none(), "code for another package");
+        std::fs::copy(mac_file(&file), mac_file(&elsewhere)).unwrap();
+        assert!(!store.vouches_for(&elsewhere), "code for another package");
 
         // Compiling again mends what is there.
         CodeCache::new(Some(&home)).compile(&engine, &package()).unwrap();
-        assert!(store.load(&file).is_some());
+        assert!(store.vouches_for(&file));
         std::fs::remove_dir_all(home).unwrap();
     }
 
@@ -209,7 +237,7 @@ mod tests {
         let (home, engine) = (home("foreign"), Engine::default());
         CodeCache::new(Some(&home)).compile(&engine, &package()).unwrap();
         std::fs::remove_file(home.join("host.key")).unwrap();
-        assert!(Store::open(&home).unwrap().load(&cached(&home)).is_none());
+        assert!(!Store::open(&home).unwrap().vouches_for(&cached(&home)));
         std::fs::remove_dir_all(home).unwrap();
     }
 

@@ -99,6 +99,11 @@ impl Sandbox {
             .concurrency_support(false)
             .epoch_interruption(true)
             .max_wasm_stack(limits::STACK_BYTES)
+            // A guest has no debugger here and its traps are told in words: without the tables for
+            // both, compiled features take half the memory.
+            .generate_address_map(false)
+            .native_unwind_info(false)
+            .wasm_backtrace_max_frames(None)
             .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         let engine = Engine::new(&config).map_err(|error| anyhow::anyhow!("the sandbox can't start: {error:#}"))?;
         tick(&engine);
