@@ -1,1 +1,24 @@
-//! Being written.
+//! What the end-to-end tests share: a home, a conductor in it, and the peers that it talks to.
+//!
+//! Nothing here knows the host's code: it is started as a program and asked as a person or another
+//! program would. Nothing sleeps to give something time: see [`wait`].
+//!
+//! | module | is |
+//! |---|---|
+//! | [`home`] | a folder with a configuration, gone afterwards |
+//! | [`conductor`] | the program under test: commands that end, and a host that runs |
+//! | [`osc`] | OSC peers of our own: a sender, and a listener |
+//! | [`liblo`] | OSC peers of others: `oscsend` and `oscdump` |
+//! | [`instrument`] | MIDI peers: controllers and synthesizers on virtual ports |
+//! | [`process`] | any program, with what it has printed so far |
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+pub mod conductor;
+pub mod home;
+#[cfg(unix)]
+pub mod instrument;
+pub mod liblo;
+pub mod osc;
+pub mod process;
+pub mod wait;

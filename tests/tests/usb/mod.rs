@@ -1,0 +1,70 @@
+//! A real USB-MIDI controller without hardware: the kernel's gadget on one end of an emulated cable, the
+//! kernel's driver for class-compliant devices on the other.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use conductor_tests::wait;
+
+/// Where the gadget is described.
+const GADGET: &str = "/sys/kernel/config/usb_gadget/conductor";
+/// The emulated socket that it is plugged into.
+const SOCKET: &str = "dummy_udc.0";
+
+/// The controller. One at a time: there is one socket.
+pub struct Controller(());
+
+impl Controller {
+    /// Builds one; it is not plugged in yet.
+    pub fn new(product: &str) -> Self {
+        let gadget = Path::new(GADGET);
+        for folder in ["strings/0x409", "configs/c.1", "functions/midi.usb0"] {
+            fs::create_dir_all(gadget.join(folder)).unwrap();
+        }
+        let write = |file: &str, text: &str| fs::write(gadget.join(file), text).unwrap();
+        // The numbers of the Linux Foundation's gadgets.
+        write("idVendor", "0x1d6b");
+        write("idProduct", "0x0104");
+        write("strings/0x409/manufacturer", "Conductor");
+        write("strings/0x409/product", product);
+        write("strings/0x409/serialnumber", "1");
+        symlink(gadget.join("functions/midi.usb0"), gadget.join("configs/c.1/midi.usb0")).unwrap();
+        Self(())
+    }
+
+    /// Plugs it in.
+    pub fn plug(&mut self) {
+        fs::write(format!("{GADGET}/UDC"), SOCKET).unwrap();
+    }
+
+    /// Pulls it out.
+    pub fn unplug(&mut self) {
+        fs::write(format!("{GADGET}/UDC"), "\n").unwrap();
+    }
+
+    /// Plays one message: what is written to the gadget's own card comes out of the cable.
+    pub fn play(&mut self, message: &[u8]) {
+        let own = |card: &fs::DirEntry| fs::read_to_string(card.path().join("id")).is_ok_and(|id| id.trim() == "fmidi");
+        let (card, _) = wait::until(
+            || fs::read_dir("/proc/asound").ok()?.flatten().find(own).map(|card| card.file_name()),
+            || fs::read_to_string("/proc/asound/cards").unwrap_or_default(),
+        );
+        let number = card.to_str().unwrap().trim_start_matches("card").to_owned();
+        let mut port = OpenOptions::new().write(true).open(format!("/dev/snd/midiC{number}D0")).unwrap();
+        port.write_all(message).unwrap();
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        // Fails only if it is out already.
+        let _ = fs::write(format!("{GADGET}/UDC"), "\n");
+        // In the order that the kernel wants; what can't be removed is gone with the machine.
+        let _ = fs::remove_file(format!("{GADGET}/configs/c.1/midi.usb0"));
+        for folder in ["configs/c.1", "functions/midi.usb0", "strings/0x409", ""] {
+            let _ = fs::remove_dir(Path::new(GADGET).join(folder));
+        }
+    }
+}
