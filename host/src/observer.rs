@@ -40,8 +40,10 @@ pub enum Observation {
     PortTrouble(String),
     /// A feature says something.
     Sink(SinkMessage),
-    /// A new rule set is in use, or a new configuration was refused; in words.
+    /// A new rule set is in use; in words.
     Reload(String),
+    /// A new configuration was refused; in words.
+    Refused(String),
 }
 
 /// The way in. Clones share it.
@@ -177,6 +179,7 @@ impl Inner {
             }
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
             Observation::PortTrouble(text) => tracing::warn!("{text}"),
+            Observation::Refused(text) => tracing::error!("{text}"),
             Observation::Sink(message) => {
                 log_sink(message);
                 if let (SinkKind::Notification, Some(log)) = (message.kind, &mut self.notifications)

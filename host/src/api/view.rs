@@ -71,9 +71,10 @@ impl ObservationView {
                 reason: failure.reason.to_string(),
             },
             Observation::Mode(mode) => Self::Mode { mode: mode.to_string() },
-            Observation::Port(text) | Observation::PortTrouble(text) | Observation::Reload(text) => {
-                Self::Note { text: text.clone() }
-            }
+            Observation::Port(text)
+            | Observation::PortTrouble(text)
+            | Observation::Reload(text)
+            | Observation::Refused(text) => Self::Note { text: text.clone() },
             Observation::Sink(message) => Self::Message {
                 feature: message.feature.to_string(),
                 sink: match message.kind {

@@ -18,6 +18,7 @@ mod feature;
 mod monitor;
 mod ports;
 mod run;
+mod signals;
 mod simulate;
 
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
@@ -92,7 +93,12 @@ pub fn main() -> ExitCode {
     // A host that runs tells its story; the other commands have an answer to print.
     let level = if matches!(arguments.command, Command::Run) { "info" } else { "warn" };
     let filter = tracing_subscriber::EnvFilter::try_from_env("CONDUCTOR_LOG").unwrap_or_else(|_| level.into());
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(colour())
+        .init();
     let done = places(&arguments).and_then(|places| match &arguments.command {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),

@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 
-use super::{Done, Places, system_backends};
+use super::{Done, Places, signals, system_backends};
 use crate::api::view::ObservationView;
 use crate::config;
 use crate::host::Host;
@@ -23,14 +23,22 @@ pub(super) fn run(places: &Places, json: bool) -> Done {
     let nothing = config::parse("", "nothing").map_err(super::wrong)?;
     // Bindings still name devices, and OSC ports exist because they are configured.
     let loaded = super::load(&places.config).map(without_rules).unwrap_or(nothing);
+    // Ports are closed in good order: some systems wait for a client that just disappears.
+    let (ending, end) = crossbeam_channel::unbounded();
+    signals::listen(ending, |_| ())?;
     let mut builder = Host::builder().listen_to_all();
     for backend in system_backends() {
         builder = builder.backend(backend);
     }
     let host = builder.start(&loaded).map_err(super::started)?;
-    for observation in host.subscribe() {
-        if !print(&host.view(&observation), json) {
-            break;
+    let observations = host.subscribe();
+    loop {
+        crossbeam_channel::select! {
+            recv(observations) -> observation => match observation {
+                Ok(observation) if print(&host.view(&observation), json) => {}
+                _ => break,
+            },
+            recv(end) -> _ => break,
         }
     }
     host.stop();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use notify::Watcher as _;
 
-use super::{Done, Failure, Places, load, make_home, started, system_backends, warn};
-use crate::config;
+use super::signals::{self, Signal};
+use super::{Done, Places, load, make_home, started, system_backends, warn};
 use crate::host::Host;
 
 /// What wakes the main thread.
@@ -38,7 +38,10 @@ pub(super) fn run(places: &Places) -> Done {
     }
     // Both before the host, so that nothing that comes during the start is missed.
     let (wake, woken) = crossbeam_channel::unbounded();
-    listen_for_signals(wake.clone())?;
+    signals::listen(wake.clone(), |signal| match signal {
+        Signal::End => Wake::Stop,
+        Signal::HangUp => Wake::Reload,
+    })?;
     let watcher = watch(&places.config, wake);
     let host = Arc::new(builder.start(&loaded).map_err(started)?);
     #[cfg(unix)]
@@ -102,16 +105,9 @@ fn reload(host: &Host, path: &Path, before: &mut String) {
         Ok(text) => text,
         Err(error) => return tracing::error!("{}: {error}; the old rules stay", path.display()),
     };
-    let result = config::parse(&text, &path.display().to_string()).and_then(|loaded| host.reload(&loaded));
-    match result {
-        Ok(reloaded) => {
-            warn(&reloaded.warnings);
-            tracing::info!("reloaded {}: {} rules", path.display(), reloaded.rules);
-        }
-        Err(diagnostics) => {
-            eprintln!("{}", diagnostics.render(super::colour()));
-            tracing::error!("{} was refused; the old rules stay", path.display());
-        }
+    match host.reload(&text, &path.display().to_string()) {
+        Ok(reloaded) => warn(&reloaded.warnings),
+        Err(diagnostics) => eprintln!("{}", diagnostics.render(super::colour())),
     }
     *before = text;
 }
@@ -136,23 +132,4 @@ fn watch(path: &Path, wake: Sender<Wake>) -> Option<notify::RecommendedWatcher> 
             tracing::warn!("changes of {} are not noticed: {error}; send SIGHUP to reload", path.display())
         })
         .ok()
-}
-
-#[cfg(unix)]
-fn listen_for_signals(wake: Sender<Wake>) -> Result<(), Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        for signal in signals.forever() {
-            let _ = wake.send(if signal == SIGHUP { Wake::Reload } else { Wake::Stop });
-        }
-    })?;
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn listen_for_signals(wake: Sender<Wake>) -> Result<(), Failure> {
-    // Without signals the process is simply ended; the channel must stay open all the same.
-    std::mem::forget(wake);
-    Ok(())
 }

@@ -5,12 +5,14 @@
 //! to do.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use conductor_engine::DeviceId;
-use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TrySendError};
 
 use super::{Envelope, Failure, QUEUE, Reason, WorkerCounters};
 use crate::feature::sandbox::bindings::Event;
@@ -19,22 +21,34 @@ use crate::feature::sandbox::{ActionInstance, CallError, InstallError, PreparedF
 use crate::observer::{Observation, Observer};
 use crate::service::devices::DeviceTable;
 
-/// What the worker is told.
-enum Job {
-    Perform(Envelope, u32),
-    Prepare { name: Arc<str>, params: Arc<str>, reply: Sender<Result<u32, CallError>> },
-    Stop,
+/// What the worker is told beside its work, and heeds first: nobody who changes the configuration
+/// or ends the host should wait for all that a slow feature still has to do.
+enum Order {
+    Prepare {
+        name: Arc<str>,
+        params: Arc<str>,
+        reply: Sender<Result<u32, CallError>>,
+    },
+    Release(u32),
+    /// End when there is nothing left to do.
+    Finish,
+    /// End now.
+    Abandon,
 }
+
+/// An event for the action in this slot.
+struct Job(Envelope, u32);
+
+/// How long a feature may take to begin and end with a `prepare`.
+const PREPARED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The way to a feature. Clones share it.
 #[derive(Debug, Clone)]
 pub struct FeatureQueue {
     name: Arc<str>,
-    sender: Sender<Job>,
-    /// Slots that nobody uses any more. Unbounded, so that giving back never waits for a feature
-    /// that is slow; there are no more of them than were prepared.
-    released: Sender<u32>,
-    abandoned: Arc<AtomicBool>,
+    jobs: Sender<Job>,
+    /// Unbounded: only the control side gives orders, and it waits for the answers.
+    orders: Sender<Order>,
     counters: Arc<WorkerCounters>,
 }
 
@@ -62,7 +76,7 @@ impl PreparedAction {
     /// # Errors
     /// [`Reason::QueueFull`] or [`Reason::Gone`].
     pub fn try_perform(&self, envelope: Envelope) -> Result<(), Reason> {
-        self.queue.sender.try_send(Job::Perform(envelope, self.slot)).map_err(|error| {
+        self.queue.jobs.try_send(Job(envelope, self.slot)).map_err(|error| {
             self.queue.counters.failed.fetch_add(1, Ordering::Relaxed);
             match error {
                 TrySendError::Full(_) => {
@@ -77,7 +91,7 @@ impl PreparedAction {
 
 impl Drop for PreparedAction {
     fn drop(&mut self) {
-        let _ = self.queue.released.send(self.slot);
+        let _ = self.queue.orders.send(Order::Release(self.slot));
     }
 }
 
@@ -92,15 +106,15 @@ impl FeatureQueue {
     ) -> Result<(Self, JoinHandle<()>, Vec<crate::feature::sandbox::state::RegisteredAction>), InstallError> {
         let instance = feature.instantiate()?;
         let registered = instance.registered().to_vec();
-        let (sender, jobs) = crossbeam_channel::bounded(QUEUE);
+        let (jobs, work) = crossbeam_channel::bounded(QUEUE);
+        let (orders, told) = crossbeam_channel::unbounded();
         let name: Arc<str> = feature.facts().descriptor.id.name().into();
-        let (released, releases) = crossbeam_channel::unbounded();
-        let queue =
-            Self { name: Arc::clone(&name), sender, released, abandoned: Arc::default(), counters: Arc::default() };
+        let queue = Self { name: Arc::clone(&name), jobs, orders, counters: Arc::default() };
         let worker = Worker {
             name,
-            releases,
-            abandoned: Arc::clone(&queue.abandoned),
+            work,
+            told,
+            finishing: false,
             devices: Arc::clone(&feature.facts().services.devices),
             counters: Arc::clone(&queue.counters),
             feature,
@@ -114,7 +128,7 @@ impl FeatureQueue {
         };
         let thread = std::thread::Builder::new()
             .name(format!("feature {}", queue.name))
-            .spawn(move || worker.run(&jobs))
+            .spawn(move || worker.run())
             .map_err(|error| InstallError::Instantiate(error.to_string()))?;
         Ok((queue, thread, registered))
     }
@@ -138,22 +152,25 @@ impl FeatureQueue {
         let gone = || CallError::Trapped("the feature is shut down".into());
         let (reply, answer) = crossbeam_channel::bounded(1);
         let name: Arc<str> = action.into();
-        let job = Job::Prepare { name: Arc::clone(&name), params: params.into(), reply };
-        self.sender.send(job).map_err(|_| gone())?;
-        let slot = answer.recv().map_err(|_| gone())??;
+        let order = Order::Prepare { name: Arc::clone(&name), params: params.into(), reply };
+        self.orders.send(order).map_err(|_| gone())?;
+        let slot = answer.recv_timeout(PREPARED_WITHIN).map_err(|error| match error {
+            RecvTimeoutError::Disconnected => gone(),
+            RecvTimeoutError::Timeout => {
+                CallError::Trapped(format!("the feature did not answer within {} s", PREPARED_WITHIN.as_secs()))
+            }
+        })??;
         Ok(Arc::new(PreparedAction { queue: self.clone(), name, slot }))
     }
 
     /// Ends the worker once it has done what is in its queue.
-    pub fn stop(&self) {
-        let _ = self.sender.send(Job::Stop);
+    pub fn finish(&self) {
+        let _ = self.orders.send(Order::Finish);
     }
 
     /// Ends the worker after the job that it is at; what is in its queue is left undone.
     pub fn abandon(&self) {
-        self.abandoned.store(true, Ordering::Relaxed);
-        // Wakes it if it waits; a full queue means that it does not.
-        let _ = self.sender.try_send(Job::Stop);
+        let _ = self.orders.send(Order::Abandon);
     }
 }
 
@@ -192,8 +209,9 @@ impl Ready {
 
 struct Worker {
     name: Arc<str>,
-    releases: Receiver<u32>,
-    abandoned: Arc<AtomicBool>,
+    work: Receiver<Job>,
+    told: Receiver<Order>,
+    finishing: bool,
     feature: PreparedFeature,
     devices: Arc<DeviceTable>,
     counters: Arc<WorkerCounters>,
@@ -210,29 +228,46 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(mut self, jobs: &Receiver<Job>) {
+    fn run(mut self) {
         loop {
-            let job = match jobs.try_recv() {
-                Ok(job) => job,
-                Err(TryRecvError::Disconnected) => return,
-                // Nothing to do: a good time to tidy up, and to get the spare ready, step by step.
-                Err(TryRecvError::Empty) if self.release_one() || self.ready_the_spare() => continue,
-                Err(TryRecvError::Empty) => match jobs.recv() {
-                    Ok(job) => job,
-                    Err(_) => return,
-                },
-            };
-            if self.abandoned.load(Ordering::Relaxed) {
-                return;
-            }
-            match job {
-                Job::Perform(envelope, slot) => self.perform(&envelope, slot),
-                Job::Prepare { name, params, reply } => {
-                    let _ = reply.send(self.prepare(name, params));
+            // Orders first; then work; and when there is neither, the spare.
+            if let Ok(order) = self.told.try_recv() {
+                if self.obey(order).is_break() {
+                    return;
                 }
-                Job::Stop => return,
+            } else if let Ok(Job(envelope, slot)) = self.work.try_recv() {
+                self.perform(&envelope, slot);
+            } else if self.finishing {
+                return;
+            } else if !self.ready_the_spare() {
+                crossbeam_channel::select! {
+                    recv(self.told) -> order => match order {
+                        Ok(order) => if self.obey(order).is_break() { return },
+                        Err(_) => return,
+                    },
+                    recv(self.work) -> job => match job {
+                        Ok(Job(envelope, slot)) => self.perform(&envelope, slot),
+                        Err(_) => return,
+                    },
+                }
             }
         }
+    }
+
+    fn obey(&mut self, order: Order) -> ControlFlow<()> {
+        match order {
+            Order::Prepare { name, params, reply } => {
+                let slot = self.prepare(name, params);
+                // Nobody waits any more: then nobody will give it back either.
+                if let Err(SendError(Ok(slot))) = reply.send(slot) {
+                    self.release(slot);
+                }
+            }
+            Order::Release(slot) => self.release(slot),
+            Order::Finish => self.finishing = true,
+            Order::Abandon => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
     }
 
     fn perform(&mut self, envelope: &Envelope, slot: u32) {
@@ -315,8 +350,6 @@ impl Worker {
     }
 
     fn prepare(&mut self, name: Arc<str>, params: Arc<str>) -> Result<u32, CallError> {
-        // First, so that a slot is free again when it can be.
-        while self.release_one() {}
         let meaning = (name, params);
         if let Some(&slot) = self.by_meaning.get(&meaning) {
             self.slots[slot as usize].uses += 1;
@@ -348,13 +381,6 @@ impl Worker {
             ready.ids[slot as usize] = Some(id);
         }
         Ok(slot)
-    }
-
-    /// Takes one slot back, if one was given back.
-    fn release_one(&mut self) -> bool {
-        let Ok(slot) = self.releases.try_recv() else { return false };
-        self.release(slot);
-        true
     }
 
     fn release(&mut self, slot: u32) {

@@ -300,12 +300,13 @@ impl Registry {
     /// Has every worker do what is in its queue and end; waits until `deadline` at most. True when
     /// all have ended.
     pub fn stop(&self, deadline: Instant) -> bool {
-        self.installed().for_each(|installed| installed.queue.stop());
+        self.installed().for_each(|installed| installed.queue.finish());
         loop {
             if self.installed().all(|installed| installed.thread.is_finished()) {
                 return true;
             }
             if Instant::now() >= deadline {
+                self.installed().for_each(|installed| installed.queue.abandon());
                 return false;
             }
             std::thread::sleep(Duration::from_millis(1));

@@ -15,7 +15,7 @@ use self::workshop::Workshop;
 pub(crate) use self::workshop::binding_specs;
 pub use self::workshop::{check, installed};
 use crate::clock::Clock;
-use crate::config::{Diagnostics, Loaded};
+use crate::config::{self, Diagnostics, Loaded, Severity};
 use crate::dispatch::Action;
 use crate::dispatch::outputs::Outputs;
 use crate::event_loop::{self, Input};
@@ -131,7 +131,7 @@ impl HostBuilder {
             clock,
             engine_thread,
             _observer_thread: observer_thread,
-            state: Mutex::new(State { workshop, registry }),
+            state: Mutex::new(State { workshop, registry, refused: None }),
         })
     }
 }
@@ -183,6 +183,8 @@ impl PortEvents for PortReports {
 struct State {
     workshop: Workshop,
     registry: Registry,
+    /// What was said of the last configuration, where it was refused.
+    refused: Option<String>,
 }
 
 /// A running host.
@@ -231,24 +233,35 @@ impl Host {
     /// Puts another configuration in force. No event is lost: those that come in between meet the
     /// old rules or the new ones, whole.
     ///
+    /// `file_name` is the file's name as messages show it, and what paths in it are relative to.
+    ///
     /// # Errors
-    /// What is wrong with it; then everything stays as it was.
-    pub fn reload(&self, loaded: &Loaded) -> Result<Reloaded, Diagnostics> {
+    /// What is wrong with it; then everything stays as it was, and the status says so.
+    pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let State { workshop, registry } = &mut *state;
-        let (next, compiled) = match workshop.make(loaded, registry) {
-            Ok(made) => made,
-            Err(diagnostics) => {
-                self.observer.put(Observation::Reload("the new configuration was refused; the old rules stay".into()));
-                return Err(diagnostics);
+        let result = config::parse(text, file_name).and_then(|loaded| self.put_in_force(&mut state, &loaded));
+        match &result {
+            Ok(reloaded) => {
+                state.refused = None;
+                self.observer.put(Observation::Reload(format!("{file_name}: {} rules in use", reloaded.rules)));
             }
-        };
-        let plan = workshop.port_plan(&loaded.config, &compiled);
+            Err(diagnostics) => {
+                let errors = diagnostics.count(Severity::Error);
+                let text = format!("{file_name} was refused ({errors} errors); the old rules stay");
+                state.refused = Some(text.clone());
+                self.observer.put(Observation::Refused(text));
+            }
+        }
+        result
+    }
+
+    fn put_in_force(&self, state: &mut State, loaded: &Loaded) -> Result<Reloaded, Diagnostics> {
+        let (next, compiled) = state.workshop.make(loaded, &state.registry)?;
+        let plan = state.workshop.port_plan(&loaded.config, &compiled);
         let rules = compiled.rules.rules().len();
         let generation = self.rules.swap(compiled.rules);
-        *registry = next;
+        state.registry = next;
         self.supervisor.apply(plan);
-        self.observer.put(Observation::Reload(format!("{rules} rules in use")));
         Ok(Reloaded { generation, rules, warnings: compiled.warnings })
     }
 

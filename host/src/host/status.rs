@@ -26,6 +26,8 @@ pub struct Status {
     pub rules: usize,
     /// How often the rules were replaced.
     pub generation: u64,
+    /// What was said of the last configuration, where it was refused; the rules are older then.
+    pub refused: Option<String>,
     /// Events that reached the rules.
     pub events: u64,
     /// Actions that failed.
@@ -85,6 +87,7 @@ impl Host {
             modes,
             rules,
             generation,
+            refused: self.state().refused.clone(),
             events: self.observed.recorded(),
             failures,
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),

@@ -167,6 +167,16 @@ impl Connection for OpenInput {}
 
 struct OpenOutput(MidiOutputConnection);
 
+/// What was sent last still lies in midir's ring until JACK's next period, and closing throws it
+/// away: a note-off among it would leave a note sounding. Nothing tells when the ring is empty; this
+/// is longer than two of the longest usual periods (1024 frames at 44.1 kHz).
+#[cfg(feature = "jack")]
+impl Drop for OpenOutput {
+    fn drop(&mut self) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// SysEx beyond this is lost in silence by ALSA's sequencer (4096 bytes) and JACK's ring (16 KiB),
 /// so it is refused instead.
 const MAX_SYSEX_OUT: usize = 4096;

@@ -13,6 +13,7 @@ use serde::Serialize;
 pub mod binding;
 pub mod midi;
 pub mod osc;
+mod osc_shape;
 pub mod simulated;
 pub mod sink;
 pub mod supervisor;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage, MidiParser, OscArg, OscMessage};
 use crossbeam_channel::{Sender, TrySendError};
 
+use super::osc_shape;
 use crate::clock::Clock;
 use crate::event_loop::Input;
 
@@ -34,10 +35,6 @@ pub struct EventSink {
     parser: MidiParser,
 }
 
-/// More than this many bundles within one OSC packet are refused: nesting is free for the sender
-/// and recursion for the decoder.
-const MAX_BUNDLES: usize = 32;
-
 impl EventSink {
     /// A sink for the port that is called `device`.
     pub fn new(device: DeviceId, queue: Sender<Input>, clock: Clock, counters: Arc<PortCounters>) -> Self {
@@ -57,9 +54,7 @@ impl EventSink {
     /// Takes one OSC packet. The messages of a bundle count one by one, at once: a time tag in the
     /// future is not waited for.
     pub fn osc(&mut self, packet: &[u8]) {
-        let decoded = (packet.windows(8).filter(|window| *window == b"#bundle\0").count() <= MAX_BUNDLES)
-            .then(|| rosc::decoder::decode_udp(packet).ok())
-            .flatten();
+        let decoded = osc_shape::is_sound(packet).then(|| rosc::decoder::decode_udp(packet).ok()).flatten();
         match decoded {
             Some(([], packet)) => self.osc_packet(packet),
             _ => self.malformed(),

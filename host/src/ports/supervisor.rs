@@ -21,6 +21,9 @@ use crate::event_loop::Input;
 /// How often ports are listed. A new port is open within this time and what opening takes.
 pub const POLL: Duration = Duration::from_millis(500);
 
+/// How long a port that could not be opened is left alone.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
 /// Which ports are opened.
 #[derive(Debug, Clone, Default)]
 pub struct PortPlan {
@@ -195,8 +198,8 @@ struct Keeper {
     inputs: HashMap<PortKey, OpenInput>,
     /// Open outputs, by the target that rules call them.
     outputs: HashMap<String, PortKey>,
-    /// Ports that could not be opened, and why; tried again when they come back or plans change.
-    failed: HashMap<PortKey, String>,
+    /// Ports that could not be opened, why, and when to try again.
+    failed: HashMap<PortKey, (String, Instant)>,
     status: Arc<Mutex<PortsStatus>>,
 }
 
@@ -288,8 +291,8 @@ impl Keeper {
                     PortState::Contested(alias.clone())
                 } else if !still.contains_key(&key) {
                     PortState::Idle
-                } else if let Some(reason) = self.failed.get(&key) {
-                    PortState::Failed(reason.clone())
+                } else if let Some(reason) = self.failure(&key) {
+                    PortState::Failed(reason)
                 } else if counts && midi >= self.plan.max_midi_ports {
                     PortState::OverLimit
                 } else {
@@ -308,6 +311,7 @@ impl Keeper {
         let opened = self.backend(resolved.port.backend).map(|backend| backend.open_input(&resolved.port, sink));
         match opened {
             Some(Ok(connection)) => {
+                self.failed.remove(&key(&resolved.port));
                 self.events.changed(format!("opened {} ({})", resolved.device, resolved.port.name));
                 let open = OpenInput { device: resolved.device.clone(), counters, _connection: connection };
                 self.inputs.insert(key(&resolved.port), open);
@@ -318,9 +322,16 @@ impl Keeper {
         }
     }
 
+    /// Why the port could not be opened, as long as it is left alone for that.
+    fn failure(&self, key: &PortKey) -> Option<String> {
+        self.failed.get(key).filter(|(_, again)| Instant::now() < *again).map(|(reason, _)| reason.clone())
+    }
+
     fn fail(&mut self, resolved: &Resolved, reason: String) -> PortState {
-        self.events.trouble(format!("skipped {}: {reason}", resolved.device));
-        self.failed.insert(key(&resolved.port), reason.clone());
+        let before = self.failed.insert(key(&resolved.port), (reason.clone(), Instant::now() + TRY_AGAIN));
+        if before.is_none_or(|(known, _)| known != reason) {
+            self.events.trouble(format!("skipped {}: {reason}", resolved.device));
+        }
         PortState::Failed(reason)
     }
 
@@ -335,8 +346,8 @@ impl Keeper {
                     states.insert(key(&resolved.port), PortState::Open);
                 }
                 Some(resolved) => {
-                    let state = match self.failed.get(&key(&resolved.port)) {
-                        Some(reason) => PortState::Failed(reason.clone()),
+                    let state = match self.failure(&key(&resolved.port)) {
+                        Some(reason) => PortState::Failed(reason),
                         None => self.open_output(target, resolved),
                     };
                     states.insert(key(&resolved.port), state);
@@ -359,6 +370,7 @@ impl Keeper {
         let opened = self.backend(resolved.port.backend).map(|backend| backend.open_output(&resolved.port));
         match opened {
             Some(Ok(port)) => {
+                self.failed.remove(&key(&resolved.port));
                 self.events.changed(format!("opened output {target} ({})", resolved.port.name));
                 self.events.output(target, port);
                 self.outputs.insert(target.to_owned(), key(&resolved.port));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use wasmtime::component::InstancePre;
+use wasmtime::component::{InstancePre, ResourceTableError};
 use wasmtime::{Store, Trap};
 
 use super::bindings::exports::{actions, lifecycle};
@@ -75,6 +75,8 @@ pub enum InstallError {
 pub struct ActionInstance {
     store: Store<InstanceState>,
     actions: actions::Guest,
+    /// Whether it has performed before.
+    warm: bool,
 }
 
 impl std::fmt::Debug for ActionInstance {
@@ -105,7 +107,7 @@ impl ActionInstance {
         let installed = lifecycle.call_install(&mut store, lent);
         // The context dies with the call, whatever the guest still holds.
         store.data_mut().table.delete(context).map_err(|error| instantiate(error.into()))?;
-        let mut this = Self { store, actions };
+        let mut this = Self { store, actions, warm: false };
         this.outcome(installed, limits::INSTALL_BUDGET)?;
 
         let state = this.store.data();
@@ -142,9 +144,12 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
-        begin(&mut self.store, limits::PERFORM_BUDGET);
+        // The first time, code and memory are still on their way from the disk, at the guest's cost.
+        let budget = if self.warm { limits::PERFORM_BUDGET } else { limits::PREPARE_BUDGET };
+        self.warm = true;
+        begin(&mut self.store, budget);
         let result = self.actions.call_perform(&mut self.store, action, event);
-        self.outcome(result, limits::PERFORM_BUDGET)
+        self.outcome(result, budget)
     }
 
     /// Gives a prepared action back.
@@ -177,6 +182,9 @@ fn begin(store: &mut Store<InstanceState>, budget: Duration) {
 
 /// A trap in words that say what to do about it.
 fn explain(error: &wasmtime::Error, reached: Option<&str>, budget: Duration) -> String {
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        return format!("trapped: it reached its limit of {} handles", limits::MAX_HANDLES);
+    }
     let trap = error.downcast_ref::<Trap>();
     match (trap, reached) {
         (Some(Trap::Interrupt), _) => format!("stopped: it ran longer than its {} ms", budget.as_millis()),
@@ -184,7 +192,7 @@ fn explain(error: &wasmtime::Error, reached: Option<&str>, budget: Duration) -> 
             format!("trapped: it used up its stack of {} KiB", limits::STACK_BYTES / 1024)
         }
         (_, Some(limit)) => format!("trapped: it reached {limit}"),
-        (Some(trap), None) => format!("trapped: {trap}"),
+        (Some(trap), None) => format!("trapped: {}", trap.to_string().trim_start_matches("wasm trap: ")),
         (None, None) => plain(format!("trapped: {}", error.root_cause()), limits::MAX_TEXT),
     }
 }
