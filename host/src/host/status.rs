@@ -71,6 +71,10 @@ impl Host {
                 rules.generation(),
             )
         };
+        let (refused, features) = {
+            let state = self.state();
+            (state.refused.clone(), state.registry.reports())
+        };
         let (failures, last_failure) = self.observed.failures();
         let mode = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
         let outputs = self.outputs.queues().into_iter().map(|queue| OutputStatus {
@@ -87,7 +91,7 @@ impl Host {
             modes,
             rules,
             generation,
-            refused: self.state().refused.clone(),
+            refused,
             events: self.observed.recorded(),
             failures,
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
@@ -95,7 +99,7 @@ impl Host {
             dropped_messages: self.services.sinks.dropped(),
             ports: self.supervisor.status(),
             outputs: outputs.collect(),
-            features: self.state().registry.reports(),
+            features,
         }
     }
 }
