@@ -243,11 +243,11 @@ impl Host {
         match &result {
             Ok(reloaded) => {
                 state.refused = None;
-                self.observer.put(Observation::Reload(format!("{file_name}: {} rules in use", reloaded.rules)));
+                self.observer.put(Observation::Reload(format!("reloaded {file_name}: {} rules", reloaded.rules)));
             }
             Err(diagnostics) => {
                 let errors = diagnostics.count(Severity::Error);
-                let text = format!("{file_name} was refused ({errors} errors); the old rules stay");
+                let text = format!("{file_name} was refused; the old rules stay ({errors} mistakes)");
                 state.refused = Some(text.clone());
                 self.observer.put(Observation::Refused(text));
             }

@@ -75,8 +75,6 @@ pub enum InstallError {
 pub struct ActionInstance {
     store: Store<InstanceState>,
     actions: actions::Guest,
-    /// Whether it has performed before.
-    warm: bool,
 }
 
 impl std::fmt::Debug for ActionInstance {
@@ -107,7 +105,7 @@ impl ActionInstance {
         let installed = lifecycle.call_install(&mut store, lent);
         // The context dies with the call, whatever the guest still holds.
         store.data_mut().table.delete(context).map_err(|error| instantiate(error.into()))?;
-        let mut this = Self { store, actions, warm: false };
+        let mut this = Self { store, actions };
         this.outcome(installed, limits::INSTALL_BUDGET)?;
 
         let state = this.store.data();
@@ -144,9 +142,8 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
-        // The first time, code and memory are still on their way from the disk, at the guest's cost.
-        let budget = if self.warm { limits::PERFORM_BUDGET } else { limits::PREPARE_BUDGET };
-        self.warm = true;
+        // The first time its code is still on its way from the disk, and that is not its fault.
+        let budget = if self.store.data().facts.is_warm() { limits::PERFORM_BUDGET } else { limits::PREPARE_BUDGET };
         begin(&mut self.store, budget);
         let result = self.actions.call_perform(&mut self.store, action, event);
         self.outcome(result, budget)

@@ -7,7 +7,7 @@ use wasmtime::ResourceLimiter;
 /// How often the epoch advances; the grain of every CPU budget. Budgets count from the first tick
 /// within a call.
 pub const TICK: Duration = Duration::from_millis(1);
-/// CPU time of one `perform`; the first one of an instance has [`PREPARE_BUDGET`].
+/// CPU time of one `perform`; a feature's first one has [`PREPARE_BUDGET`].
 pub const PERFORM_BUDGET: Duration = Duration::from_millis(20);
 /// CPU time of one `prepare` or `release`.
 pub const PREPARE_BUDGET: Duration = Duration::from_millis(200);

@@ -27,6 +27,7 @@ pub struct FeatureFacts {
     /// The host's services.
     pub services: Arc<Services>,
     revoked: Arc<AtomicBool>,
+    performed: AtomicBool,
 }
 
 impl FeatureFacts {
@@ -40,7 +41,15 @@ impl FeatureFacts {
             .filter(|host| host.parse::<IpAddr>().is_err())
             .filter_map(|host| Some((host.to_owned(), services.datagrams.resolve(host).ok()?)))
             .collect();
-        Self { descriptor, digest, grants, resolved, services: Arc::clone(services), revoked: Arc::default() }
+        Self {
+            descriptor,
+            digest,
+            grants,
+            resolved,
+            services: Arc::clone(services),
+            revoked: Arc::default(),
+            performed: AtomicBool::new(false),
+        }
     }
 
     /// Whether both the descriptor's request for `purpose` and the grants cover `endpoint`.
@@ -50,6 +59,11 @@ impl FeatureFacts {
             _ => false,
         };
         declared && self.grants.udp.iter().any(|pattern| pattern.covers(endpoint))
+    }
+
+    /// Whether an instance has performed before; from now on one has.
+    pub(super) fn is_warm(&self) -> bool {
+        self.performed.load(Ordering::Relaxed) || self.performed.swap(true, Ordering::Relaxed)
     }
 
     /// Takes every grant back, at once, also for handles that are in use.
