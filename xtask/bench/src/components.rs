@@ -1,0 +1,33 @@
+//! Guests in this process: packages, from the file to an instance that can be called.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use conductor_host::feature::sandbox::{PreparedFeature, Sandbox};
+use conductor_host::feature::{Grants, Package};
+use conductor_host::service::Services;
+use conductor_host::service::sinks::SinkQueue;
+
+use crate::datagrams::Discard;
+
+/// The sandbox with services around it, as a host has it; its datagrams go nowhere.
+pub struct Lane {
+    sandbox: Sandbox,
+}
+
+impl Lane {
+    /// Starts a sandbox. Compiled code is kept in `home`.
+    pub fn new(home: &Path) -> Result<Self> {
+        // Nobody takes out what features say: here they say nothing.
+        let (sinks, _) = SinkQueue::new();
+        let services = Services { devices: Arc::default(), sinks, datagrams: Box::new(Discard) };
+        Ok(Self { sandbox: Sandbox::new(Some(home), Arc::new(services))? })
+    }
+
+    /// Checks and compiles a package; it is granted what bundled features are.
+    pub fn prepare(&self, file: &Path) -> Result<PreparedFeature> {
+        let package = Package::read(file)?;
+        self.sandbox.prepare(&package, Grants::bundled()).with_context(|| format!("{} is not taken", file.display()))
+    }
+}

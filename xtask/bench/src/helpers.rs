@@ -1,0 +1,47 @@
+//! What this program does as another process: be a peer, or be measured.
+
+use std::net::UdpSocket;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::memory;
+
+/// Which part it plays.
+#[derive(Debug, clap::Subcommand)]
+pub enum Helper {
+    /// Send every datagram back
+    #[command(hide = true)]
+    Echo {
+        /// The port on 127.0.0.1
+        port: u16,
+    },
+    /// Hold idle features, and say what they take
+    #[command(hide = true)]
+    Idle {
+        /// The folder for compiled code
+        home: PathBuf,
+        /// The package
+        feature: PathBuf,
+        /// How many of it
+        count: usize,
+    },
+}
+
+/// Plays the part.
+pub fn run(helper: &Helper) -> Result<()> {
+    match helper {
+        Helper::Echo { port } => echo(*port),
+        Helper::Idle { home, feature, count } => memory::idle(home, feature, *count),
+    }
+}
+
+/// The least that a process can do with a datagram: what it costs is the sockets and being woken.
+fn echo(port: u16) -> Result<()> {
+    let socket = UdpSocket::bind(("127.0.0.1", port))?;
+    let mut buffer = [0; 2048];
+    loop {
+        let (length, from) = socket.recv_from(&mut buffer)?;
+        socket.send_to(&buffer[..length], from)?;
+    }
+}

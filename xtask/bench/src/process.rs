@@ -1,0 +1,117 @@
+//! Processes that are measured: started, asked what they use, ended.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// A process that ends with this.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// Kept open: who writes into a closed pipe fails.
+    _said: Option<BufReader<ChildStderr>>,
+}
+
+/// Resident memory, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Resident {
+    /// All of it.
+    pub total: f64,
+    /// The part that is the process's own, not a file's.
+    pub anonymous: f64,
+}
+
+impl Process {
+    /// Starts a program; nobody reads what it says.
+    pub fn start(command: &mut Command) -> Result<Self> {
+        let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = spawned.with_context(|| format!("{} can't be started", command.get_program().display()))?;
+        Ok(Self { child, _said: None })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The processor time that its threads have used. Threads that have ended are not in it.
+    pub fn processor_time(&self) -> Result<Duration> {
+        let mut nanos = 0;
+        let tasks = format!("/proc/{}/task", self.id());
+        for task in fs::read_dir(&tasks).with_context(|| format!("cannot read {tasks}"))? {
+            let file = task?.path().join("schedstat");
+            let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            let running = text.split_whitespace().next().context("schedstat is empty")?;
+            nanos += running.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(nanos))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The resident memory of a process, once it has come to rest.
+pub fn resident(pid: &str) -> Result<Resident> {
+    /// Looks that must agree.
+    const ALIKE: usize = 5;
+    const LOOK: Duration = Duration::from_millis(20);
+    const AT_MOST: Duration = Duration::from_secs(3);
+    let start = Instant::now();
+    let (mut last, mut alike) = (resident_now(pid)?, 0);
+    while alike < ALIKE && start.elapsed() < AT_MOST {
+        std::thread::sleep(LOOK);
+        let now = resident_now(pid)?;
+        alike = if now.total == last.total { alike + 1 } else { 0 };
+        last = now;
+    }
+    Ok(last)
+}
+
+fn resident_now(pid: &str) -> Result<Resident> {
+    let file = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {file}"))?;
+    let bytes = |name: &str| -> Result<f64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).context("no such line in status")?;
+        let kilobytes = line.trim().trim_end_matches(" kB").parse::<f64>()?;
+        Ok(kilobytes * 1024.0)
+    };
+    Ok(Resident { total: bytes("VmRSS:")?, anonymous: bytes("RssAnon:")? })
+}
+
+/// `conductor run` with this configuration, and how long it took until its API answered.
+pub fn conductor(program: &Path, features: &Path, home: &Path, configuration: &str) -> Result<(Process, Duration)> {
+    fs::write(home.join("config.toml"), configuration)?;
+    let mut command = Command::new(program);
+    command.arg("--home").arg(home).arg("run").env("CONDUCTOR_FEATURES", features).env_remove("CONDUCTOR_LOG");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn().with_context(|| format!("{} can't be started", program.display()))?;
+    let said = child.stderr.take().map(BufReader::new);
+    let mut process = Process { child, _said: None };
+    let mut said = said.context("no pipe")?;
+    let (mut line, mut all) = (String::new(), String::new());
+    // Waiting for its word needs no processor time, which asking again and again would take from it.
+    while !line.contains("ready: ") {
+        line.clear();
+        if said.read_line(&mut line)? == 0 {
+            bail!("conductor ended at its start: {all}");
+        }
+        all.push_str(&line);
+    }
+    conductor_host::api::client::status(home)?;
+    let took = start.elapsed();
+    if line.contains(" 0 features") {
+        bail!("there are no features in {}: {all}", features.display());
+    }
+    process._said = Some(said);
+    Ok((process, took))
+}

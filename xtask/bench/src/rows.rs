@@ -1,0 +1,91 @@
+//! The rows, and running them.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::arguments::Arguments;
+use crate::report::Report;
+use crate::{calls, matching, memory, round_trip, start};
+
+/// An entry of the list of what must be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+pub enum Row {
+    /// Matching an event against rules.
+    #[value(name = "PERF-1")]
+    #[serde(rename = "PERF-1")]
+    Match,
+    /// From a port through a guest back to a socket.
+    #[value(name = "PERF-2")]
+    #[serde(rename = "PERF-2")]
+    RoundTrip,
+    /// Calling a guest.
+    #[value(name = "PERF-3")]
+    #[serde(rename = "PERF-3")]
+    Call,
+    /// Starting.
+    #[value(name = "PERF-4")]
+    #[serde(rename = "PERF-4")]
+    Start,
+    /// Memory.
+    #[value(name = "PERF-5")]
+    #[serde(rename = "PERF-5")]
+    Memory,
+}
+
+impl Row {
+    /// What it is about.
+    pub fn subject(self) -> &'static str {
+        match self {
+            Self::Match => "matching an event against rules",
+            Self::RoundTrip => "OSC in, rule, sandboxed OscSend, UDP out: the whole process",
+            Self::Call => "calling a guest in the real-time lane",
+            Self::Start => "from nothing to an answer on the API's socket",
+            Self::Memory => "memory of an idle host",
+        }
+    }
+
+    fn measure(self, arguments: &Arguments, report: &mut Report) -> Result<()> {
+        let mut section = report.section(self);
+        match self {
+            Self::Match => matching::measure(&mut section),
+            Self::RoundTrip => round_trip::measure(arguments, &mut section),
+            Self::Call => calls::measure(arguments, &mut section),
+            Self::Start => start::measure(arguments, &mut section),
+            Self::Memory => memory::measure(arguments, &mut section),
+        }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Match => "PERF-1",
+            Self::RoundTrip => "PERF-2",
+            Self::Call => "PERF-3",
+            Self::Start => "PERF-4",
+            Self::Memory => "PERF-5",
+        })
+    }
+}
+
+/// Measures the rows that were asked for and prints what came out.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let mut report = Report::default();
+    let wanted = |row: &Row| arguments.only.is_empty() || arguments.only.contains(row);
+    for row in Row::value_variants().iter().copied().filter(wanted) {
+        eprintln!("{row}: {}", row.subject());
+        if let Err(error) = row.measure(arguments, &mut report) {
+            report.failed(row, &error);
+        }
+    }
+    println!("{report}");
+    if let Some(file) = &arguments.json {
+        let json = serde_json::to_string_pretty(&report)?;
+        std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
