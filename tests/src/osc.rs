@@ -134,12 +134,12 @@ impl Listener {
         }
     }
 
-    /// The next message, as [`line`] prints it.
+    /// The next message, as [`line()`] prints it.
     pub fn line(&self) -> String {
         line(&self.message())
     }
 
-    /// The next messages, as [`line`] prints them.
+    /// The next messages, as [`line()`] prints them.
     pub fn lines(&self, count: usize) -> Vec<String> {
         (0..count).map(|_| self.line()).collect()
     }

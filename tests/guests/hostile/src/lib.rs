@@ -76,7 +76,7 @@ impl exports::conductor::feature::actions::Guest for Hostile {
         let way = params.split('"').nth(3).unwrap_or_default().to_owned();
         match way.as_str() {
             "prepare-loop" => forever(),
-            "prepare-trap" => core::arch::wasm32::unreachable(),
+            "prepare-trap" => std::process::abort(),
             "target-elsewhere" => target("192.0.2.1:9")?,
             "target-nonsense" => target("user@127.1:0x50")?,
             "target-handles" => {
@@ -97,7 +97,7 @@ impl exports::conductor::feature::actions::Guest for Hostile {
         let way = STATE.with_borrow(|state| state.ways.get(action as usize).cloned()).unwrap_or_default();
         match way.as_str() {
             "loop" => forever(),
-            "trap" => core::arch::wasm32::unreachable(),
+            "trap" => std::process::abort(),
             "recurse" => Err(Error::Failed(recurse(0).to_string())),
             "memory" => {
                 let mut kept: Vec<Vec<u8>> = Vec::new();
