@@ -148,7 +148,7 @@ fn grants(configured: &config::Grants) -> Grants {
     Grants { udp: udp.collect(), alert: configured.alert, notify: configured.notify }
 }
 
-/// Checks a configuration as [`HostBuilder::start`] would, without opening a port: features are
+/// Checks a configuration as [`HostBuilder::start`](super::HostBuilder::start) would, without opening a port: features are
 /// installed and every action is prepared.
 ///
 /// # Errors
