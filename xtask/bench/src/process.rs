@@ -7,13 +7,15 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+/// No start takes longer than this.
+const STARTED_WITHIN: Duration = Duration::from_secs(20);
 
 /// A process that ends with this.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// Kept open: who writes into a closed pipe fails.
-    _said: Option<BufReader<ChildStderr>>,
 }
 
 /// Resident memory, in bytes.
@@ -30,7 +32,7 @@ impl Process {
     pub fn start(command: &mut Command) -> Result<Self> {
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = spawned.with_context(|| format!("{} can't be started", command.get_program().display()))?;
-        Ok(Self { child, _said: None })
+        Ok(Self { child })
     }
 
     /// Its number.
@@ -95,23 +97,33 @@ pub fn conductor(program: &Path, features: &Path, home: &Path, configuration: &s
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn().with_context(|| format!("{} can't be started", program.display()))?;
-    let said = child.stderr.take().map(BufReader::new);
-    let mut process = Process { child, _said: None };
-    let mut said = said.context("no pipe")?;
-    let (mut line, mut all) = (String::new(), String::new());
+    let said = child.stderr.take().map(lines);
+    let process = Process { child };
+    let said = said.context("no pipe")?;
+    let mut all = String::new();
     // Waiting for its word needs no processor time, which asking again and again would take from it.
-    while !line.contains("ready: ") {
-        line.clear();
-        if said.read_line(&mut line)? == 0 {
-            bail!("conductor ended at its start: {all}");
+    let ready = loop {
+        match said.recv_timeout(STARTED_WITHIN.saturating_sub(start.elapsed())) {
+            Ok(line) if line.contains("ready: ") => break line,
+            Ok(line) => all = all + &line + "\n",
+            Err(RecvTimeoutError::Disconnected) => bail!("conductor ended at its start: {all}"),
+            Err(RecvTimeoutError::Timeout) => bail!("conductor did not get ready: {all}"),
         }
-        all.push_str(&line);
-    }
+    };
     conductor_host::api::client::status(home)?;
     let took = start.elapsed();
-    if line.contains(" 0 features") {
+    if ready.contains(" 0 features") {
         bail!("there are no features in {}: {all}", features.display());
     }
-    process._said = Some(said);
     Ok((process, took))
+}
+
+/// What a process says, line by line, until it ends. Read to the end by a thread, whoever listens: who writes
+/// into a closed pipe fails, and into a full one waits.
+fn lines(said: ChildStderr) -> Receiver<String> {
+    let (line, lines) = crossbeam_channel::unbounded();
+    std::thread::spawn(move || {
+        BufReader::new(said).lines().map_while(Result::ok).for_each(|said| drop(line.send(said)));
+    });
+    lines
 }
