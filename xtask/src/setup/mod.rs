@@ -80,6 +80,12 @@ const BUILD: &[Need] = &[
     Need { probe: Probe::Library("alsa"), why: "MIDI on Linux goes through ALSA", packages: &["libasound2-dev"] },
 ];
 
+const BENCH: &[Need] = &[Need {
+    probe: Probe::Library("libudev"),
+    why: "the original engine, which is measured beside ours, reads gamepads",
+    packages: &["libudev-dev"],
+}];
+
 const JACK: &[Need] = &[
     Need {
         probe: Probe::Program("jackd"),
@@ -126,7 +132,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
 /// [`GuestRust::ensure`].
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
-        Purpose::Build | Purpose::Demo | Purpose::Bench => satisfy(&[BUILD]),
+        Purpose::Build | Purpose::Demo => satisfy(&[BUILD]),
+        Purpose::Bench => satisfy(&[BUILD, BENCH]),
         Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, JACK]),
         Purpose::Test if vm::unavailable().is_some() => satisfy(&[BUILD, OSC, JACK]),
         Purpose::Test => satisfy(&[BUILD, OSC, JACK, VM]),
