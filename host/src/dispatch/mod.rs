@@ -4,7 +4,8 @@
 //! One worker owns one backend: a MIDI output ([`midi_out`]), one feature ([`feature_worker`]). A
 //! slow or dead backend delays nobody else, and each worker keeps its order.
 //!
-//! May import: `feature` (to run instances), `ports` (to send). Knows no configuration.
+//! May import: `feature` (to run instances), `ports` (to send), and of `config` the MIDI message that
+//! a mapping describes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,7 @@
 //! Services: what a grant opens.
 //!
-//! Each file implements one interface of the contract for [`InstanceState`]: the resource behind
+//! Each file but [`notification_log`], where notifications end, implements interfaces of the contract
+//! for [`InstanceState`]: the resource behind
 //! the guest's handle holds its scope, and a revocation flag that is looked at on every call.
 //!
 //! [`InstanceState`]: crate::feature::sandbox::state::InstanceState
