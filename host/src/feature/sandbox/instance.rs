@@ -122,11 +122,6 @@ impl ActionInstance {
         &self.store.data().registered
     }
 
-    /// Linear memory in use, in bytes.
-    pub fn memory(&self) -> usize {
-        self.store.data().limiter.memory()
-    }
-
     /// Prepares one use of an action; `params` is a JSON object.
     ///
     /// # Errors

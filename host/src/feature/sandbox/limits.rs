@@ -51,11 +51,6 @@ impl Limiter {
     pub fn take_refusal(&mut self) -> Option<&'static str> {
         self.refused.take()
     }
-
-    /// Linear memory in use, in bytes.
-    pub fn memory(&self) -> usize {
-        self.memory
-    }
 }
 
 impl ResourceLimiter for Limiter {
