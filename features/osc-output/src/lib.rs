@@ -4,15 +4,17 @@
 //! and hands the packet to the targets' handles.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use conductor_feature::udp::{Network, Target};
 use conductor_feature::{Actions, Context, Error, Event, Lifecycle, action_registrar, devices};
 
 pub mod message;
+pub mod params;
 pub mod template;
 
-use message::{Message, Params};
+use message::Message;
+use params::Params;
 
 struct OscOutput;
 
@@ -27,7 +29,7 @@ struct State {
     network: Option<Network>,
     prepared: Vec<Option<Prepared>>,
     /// Device numbers keep their meaning, so a name is asked for once.
-    names: HashMap<u32, String>,
+    names: BTreeMap<u32, String>,
 }
 
 thread_local! {
@@ -36,7 +38,7 @@ thread_local! {
 
 impl Lifecycle for OscOutput {
     fn install(ctx: &Context) -> Result<(), Error> {
-        action_registrar::Registrar::open(ctx)?.register("OscSend", message::SCHEMA)?;
+        action_registrar::Registrar::open(ctx)?.register("OscSend", params::SCHEMA)?;
         let network = Network::open(ctx, "osc")?;
         STATE.with_borrow_mut(|state| state.network = Some(network));
         Ok(())
@@ -68,8 +70,8 @@ impl Actions for OscOutput {
         STATE.with_borrow_mut(|state| {
             let State { prepared, names, .. } = state;
             let prepared = prepared
-                .get(action as usize)
-                .and_then(Option::as_ref)
+                .get_mut(action as usize)
+                .and_then(Option::as_mut)
                 .ok_or_else(|| Error::Invalid(format!("action {action} is not prepared")))?;
             let name = if prepared.message.wants_name() {
                 names.entry(event.device).or_insert_with(|| devices::name(event.device).unwrap_or_default()).as_str()
@@ -80,7 +82,7 @@ impl Actions for OscOutput {
             // One target that is away must not keep the packet from the others.
             let mut result = Ok(());
             for target in &prepared.targets {
-                let sent = target.send(&packet);
+                let sent = target.send(packet);
                 result = result.and(sent);
             }
             result

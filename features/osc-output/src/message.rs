@@ -1,68 +1,10 @@
-//! What a mapping says under `action`, and the OSC packet that an event makes of it.
+//! The OSC packet that an event makes of a mapping.
 
 use conductor_feature::{Event, kind};
 use rosc::{OscMessage, OscPacket, OscType};
-use serde::Deserialize;
 
+use crate::params::ArgValue;
 use crate::template::{Field, Template, lone_placeholder};
-
-/// The parameters of `OscSend`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// Where to: one `host:port`, or several.
-    pub target: Targets,
-    /// The OSC address, with placeholders.
-    pub address: String,
-    /// The arguments; one float, the value scaled to 0-1, when left out.
-    #[serde(default = "default_args")]
-    pub args: Vec<serde_json::Value>,
-}
-
-/// One target or several.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub enum Targets {
-    /// `"127.0.0.1:9000"`
-    One(String),
-    /// `["127.0.0.1:9000", "127.0.0.1:9001"]`
-    Several(Vec<String>),
-}
-
-impl Targets {
-    /// Every target, in the order written.
-    pub fn iter(&self) -> std::slice::Iter<'_, String> {
-        match self {
-            Self::One(target) => std::slice::from_ref(target).iter(),
-            Self::Several(targets) => targets.iter(),
-        }
-    }
-}
-
-fn default_args() -> Vec<serde_json::Value> {
-    vec![serde_json::Value::from("{unit}")]
-}
-
-/// The JSON Schema of [`Params`], which the host shows to people and models.
-pub const SCHEMA: &str = r#"{
-  "type": "object",
-  "additionalProperties": false,
-  "required": ["target", "address"],
-  "properties": {
-    "target": {
-      "description": "Where to send: host:port, or a list of them. Each must be covered by a grant.",
-      "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
-    },
-    "address": {
-      "description": "OSC address. Placeholders: {value} {unit} {note} {cc} {number} {channel} {name} {n}.",
-      "type": "string", "pattern": "^/"
-    },
-    "args": {
-      "description": "Arguments. Numbers, booleans and text go as they are; text may hold placeholders. A lone placeholder keeps its type, or takes the one written behind a colon: i int32, h int64, f float, d double, s text.",
-      "type": "array", "items": {"type": ["number", "boolean", "string"]}, "default": ["{unit}"]
-    }
-  }
-}"#;
 
 /// One argument, ready to be filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,16 +25,13 @@ enum Tag {
 }
 
 impl Arg {
-    fn parse(value: &serde_json::Value) -> Result<Self, String> {
-        use serde_json::Value;
+    fn parse(value: &ArgValue) -> Result<Self, String> {
         Ok(match value {
-            Value::Bool(b) => Self::Fixed(OscType::Bool(*b)),
-            Value::Number(n) => Self::Fixed(match n.as_i64() {
-                Some(whole) => i32::try_from(whole).map_or(OscType::Long(whole), OscType::Int),
-                #[expect(clippy::cast_possible_truncation, reason = "OSC's usual float has 32 bits")]
-                None => OscType::Float(n.as_f64().unwrap_or_default() as f32),
-            }),
-            Value::String(text) => match lone_placeholder(text) {
+            ArgValue::Bool(b) => Self::Fixed(OscType::Bool(*b)),
+            ArgValue::Whole(whole) => Self::Fixed(i32::try_from(*whole).map_or(OscType::Long(*whole), OscType::Int)),
+            #[expect(clippy::cast_possible_truncation, reason = "OSC's usual float has 32 bits")]
+            ArgValue::Real(real) => Self::Fixed(OscType::Float(*real as f32)),
+            ArgValue::Text(text) => match lone_placeholder(text) {
                 Some((Field::Name, None | Some('s'))) => Self::Text(Template::parse("{name}")?),
                 Some((field, Some('s'))) if field != Field::Name => {
                     Self::Text(Template::parse(&text.replace(":s}", "}"))?)
@@ -119,7 +58,6 @@ impl Arg {
                     }
                 }
             },
-            other => return Err(format!("an argument is a number, a boolean or text, not {other}")),
         })
     }
 
@@ -127,20 +65,15 @@ impl Arg {
         matches!(self, Self::Text(template) if template.wants_name())
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, which is what a too large value should do")]
+    /// The same for every event, or of the same length at least.
+    fn is_steady(&self) -> bool {
+        !matches!(self, Self::Text(_))
+    }
+
     fn fill(&self, event: &Event, name: &str) -> OscType {
         match self {
             Self::Fixed(value) => value.clone(),
-            Self::Number(field, tag) => {
-                let value = field.number(event);
-                match tag {
-                    Tag::Natural if event.kind == kind::OSC && *field == Field::Value => OscType::Float(value as f32),
-                    Tag::Natural | Tag::Int => OscType::Int(value as i32),
-                    Tag::Long => OscType::Long(value as i64),
-                    Tag::Float => OscType::Float(value as f32),
-                    Tag::Double => OscType::Double(value),
-                }
-            }
+            Self::Number(field, tag) => number(*field, *tag, event),
             Self::Text(template) => {
                 let mut text = String::new();
                 template.fill(event, name, |c| c, &mut text);
@@ -150,12 +83,39 @@ impl Arg {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "`as` saturates, which is what a too large value should do")]
+fn number(field: Field, tag: Tag, event: &Event) -> OscType {
+    let value = field.number(event);
+    match tag {
+        Tag::Natural if event.kind == kind::OSC && field == Field::Value => OscType::Float(value as f32),
+        Tag::Natural | Tag::Int => OscType::Int(value as i32),
+        Tag::Long => OscType::Long(value as i64),
+        Tag::Float => OscType::Float(value as f32),
+        Tag::Double => OscType::Double(value),
+    }
+}
+
 /// A message that waits for an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     address: Template,
     args: Vec<Arg>,
     wants_name: bool,
+    /// The packet of the event before, and where its numbers stand: where nothing but numbers
+    /// changes from event to event, only they are written.
+    packet: Vec<u8>,
+    numbers: Option<Vec<Number>>,
+}
+
+/// A number in an encoded packet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Number {
+    field: Field,
+    tag: Tag,
+    /// Where its type tag is.
+    tag_at: usize,
+    /// Where its first byte is.
+    at: usize,
 }
 
 impl Message {
@@ -163,18 +123,24 @@ impl Message {
     ///
     /// # Errors
     /// A sentence for the person who wrote the mapping.
-    pub fn new(address: &str, args: &[serde_json::Value]) -> Result<Self, String> {
+    pub fn new(address: &str, args: &[ArgValue]) -> Result<Self, String> {
         if !address.starts_with('/') {
             return Err(format!("the address \"{address}\" must start with `/`"));
         }
         let address = Template::parse(address)?;
         let args = args.iter().map(Arg::parse).collect::<Result<Vec<_>, _>>()?;
         let wants_name = address.wants_name() || args.iter().any(Arg::wants_name);
-        let message = Self { address, args, wants_name };
-        if let Some(fixed) = message.address.as_text() {
+        if let Some(fixed) = address.as_text() {
             rosc::address::verify_address(fixed).map_err(|_| {
                 format!("\"{fixed}\" is no OSC address: printable ASCII without space # * , ? [ ] {{ }}")
             })?;
+        }
+        let mut message = Self { address, args, wants_name, packet: Vec::with_capacity(64), numbers: None };
+        if let Some(fixed) = message.address.as_text()
+            && message.args.iter().all(Arg::is_steady)
+        {
+            message.numbers = Some(numbers(fixed, &message.args));
+            message.encode(&NO_EVENT, "")?;
         }
         Ok(message)
     }
@@ -188,11 +154,61 @@ impl Message {
     ///
     /// # Errors
     /// The encoder's message.
-    pub fn packet(&self, event: &Event, name: &str) -> Result<Vec<u8>, String> {
+    pub fn packet(&mut self, event: &Event, name: &str) -> Result<&[u8], String> {
+        match &self.numbers {
+            Some(numbers) => numbers.iter().for_each(|number| number.write(event, &mut self.packet)),
+            None => self.encode(event, name)?,
+        }
+        Ok(&self.packet)
+    }
+
+    fn encode(&mut self, event: &Event, name: &str) -> Result<(), String> {
         let mut addr = String::with_capacity(64);
         self.address.fill(event, name, address_char, &mut addr);
         let args = self.args.iter().map(|arg| arg.fill(event, name)).collect();
-        rosc::encoder::encode(&OscPacket::Message(OscMessage { addr, args })).map_err(|error| error.to_string())
+        self.packet.clear();
+        rosc::encoder::encode_into(&OscPacket::Message(OscMessage { addr, args }), &mut self.packet)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Stands in where a packet is laid out before there is an event.
+const NO_EVENT: Event = Event { at: 0, device: 0, kind: 0, channel: 0, number: 0, position: 0, value: 0.0, unit: 0.0 };
+
+/// Where the numbers of a message with this address stand (OSC 1.0, "OSC Messages": address, type
+/// tags and every argument are padded to 4 bytes).
+fn numbers(address: &str, args: &[Arg]) -> Vec<Number> {
+    let padded = |bytes: usize| bytes.next_multiple_of(4);
+    let tags = padded(address.len() + 1);
+    let mut at = tags + padded(1 + args.len() + 1);
+    let mut numbers = Vec::new();
+    for (i, arg) in args.iter().enumerate() {
+        at += match arg {
+            Arg::Number(field, tag) => {
+                numbers.push(Number { field: *field, tag: *tag, tag_at: tags + 1 + i, at });
+                if matches!(tag, Tag::Long | Tag::Double) { 8 } else { 4 }
+            }
+            Arg::Fixed(OscType::Bool(_)) => 0,
+            Arg::Fixed(OscType::String(text)) => padded(text.len() + 1),
+            Arg::Fixed(OscType::Long(_)) => 8,
+            Arg::Fixed(_) | Arg::Text(_) => 4,
+        };
+    }
+    numbers
+}
+
+impl Number {
+    fn write(&self, event: &Event, packet: &mut [u8]) {
+        let (tag, bytes): (u8, &[u8]) = match number(self.field, self.tag, event) {
+            OscType::Int(value) => (b'i', &value.to_be_bytes()),
+            OscType::Float(value) => (b'f', &value.to_be_bytes()),
+            OscType::Long(value) => (b'h', &value.to_be_bytes()),
+            OscType::Double(value) => (b'd', &value.to_be_bytes()),
+            _ => return,
+        };
+        packet[self.tag_at] = tag;
+        packet[self.at..self.at + bytes.len()].copy_from_slice(bytes);
     }
 }
 
@@ -222,10 +238,13 @@ mod tests {
         unit: 1.0,
     };
 
+    fn values(args: serde_json::Value) -> Vec<ArgValue> {
+        serde_json::from_value(args).unwrap()
+    }
+
     fn decoded(address: &str, args: serde_json::Value, event: &Event) -> OscMessage {
-        let args: Vec<_> = args.as_array().unwrap().clone();
-        let packet = Message::new(address, &args).unwrap().packet(event, "deck/1 left").unwrap();
-        match rosc::decoder::decode_udp(&packet).unwrap().1 {
+        let mut message = Message::new(address, &values(args)).unwrap();
+        match rosc::decoder::decode_udp(message.packet(event, "deck/1 left").unwrap()).unwrap().1 {
             OscPacket::Message(message) => message,
             OscPacket::Bundle(_) => unreachable!("a message was encoded"),
         }
@@ -257,6 +276,34 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_are_written_into_the_packet_are_those_that_would_be_encoded() {
+        let args = values(json!([
+            "{unit}",
+            "fixed",
+            "{value}",
+            true,
+            1,
+            "{value:d}",
+            5_000_000_000_i64,
+            "{n:h}",
+            "{channel}"
+        ]));
+        for address in ["/a", "/ab", "/abc", "/mixer/level"] {
+            for count in 0..=args.len() {
+                let mut written = Message::new(address, &args[..count]).unwrap();
+                assert!(written.numbers.is_some());
+                for kind in [kind::NOTE_ON, kind::OSC, kind::PITCH_BEND] {
+                    for value in [0.0, 1.0, 127.0, 16_383.0, -3.5, 1e300] {
+                        let event = Event { kind, value, unit: (value / 127.0) as f32, ..EVENT };
+                        let mut encoded = Message { numbers: None, ..written.clone() };
+                        assert_eq!(written.packet(&event, ""), encoded.packet(&event, ""), "{address} {event:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_name_in_an_address_is_made_to_fit() {
         assert_eq!(decoded("/{name}/{n}", json!([]), &EVENT).addr, "/deck_1_left/2");
     }
@@ -271,7 +318,6 @@ mod tests {
     fn mistakes_are_said_plainly() {
         assert_eq!(Message::new("fader", &[]).unwrap_err(), "the address \"fader\" must start with `/`");
         assert!(Message::new("/a b", &[]).unwrap_err().contains("no OSC address"));
-        assert!(Message::new("/a", &[json!({"x": 1})]).unwrap_err().contains("an argument is"));
-        assert!(Message::new("/a", &[json!("{value:q}")]).unwrap_err().contains("no argument type"));
+        assert!(Message::new("/a", &values(json!(["{value:q}"]))).unwrap_err().contains("no argument type"));
     }
 }

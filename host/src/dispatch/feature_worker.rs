@@ -2,7 +2,7 @@
 //!
 //! One instance serves, a spare waits. When the serving one traps, the action that it was doing
 //! fails and the spare takes over at the next one; a new spare is made when there is nothing else
-//! to do.
+//! to do. Features that no event has reached have none: it would only take memory.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -124,6 +124,7 @@ impl FeatureQueue {
             free: Vec::new(),
             serving: Some(Ready { instance, ids: Vec::new() }),
             spare: None,
+            used: false,
             numbers: HashMap::new(),
         };
         let thread = std::thread::Builder::new()
@@ -223,6 +224,8 @@ struct Worker {
     free: Vec<u32>,
     serving: Option<Ready>,
     spare: Option<Ready>,
+    /// Whether it has performed.
+    used: bool,
     /// Device numbers that were asked for before, by the device's key.
     numbers: HashMap<u64, u32>,
 }
@@ -271,6 +274,7 @@ impl Worker {
     }
 
     fn perform(&mut self, envelope: &Envelope, slot: u32) {
+        self.used = true;
         let event = self.event(envelope);
         let result = match self.serving() {
             Ok(ready) => match ready.ids.get(slot as usize).copied().flatten() {
@@ -329,8 +333,11 @@ impl Worker {
     }
 
     /// One step towards a spare that can take over at once. False when there is nothing to do, or
-    /// it can't be done now.
+    /// it can't be done now. A feature that has had nothing to do yet keeps no spare.
     fn ready_the_spare(&mut self) -> bool {
+        if !self.used {
+            return false;
+        }
         match &mut self.spare {
             Some(spare) => match spare.catch_up(&self.slots) {
                 Ok(more) => more,

@@ -5,10 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSo
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wasmtime::component::Resource;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
 
 use super::install::Context;
 use crate::feature::capability::Endpoint;
+use crate::feature::descriptor::CONTRACT;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::udp;
 use crate::feature::sandbox::state::InstanceState;
@@ -166,20 +168,42 @@ impl InstanceState {
     }
 }
 
-impl udp::HostTarget for InstanceState {
-    fn send(&mut self, target: Resource<Target>, data: Vec<u8>) -> wasmtime::Result<Result<(), Error>> {
-        let target = self.table.get(&target)?;
-        if target.revoked.load(Ordering::Acquire) {
-            return Ok(Err(revoked()));
+impl Target {
+    fn send(&self, data: &[u8]) -> Result<(), Error> {
+        if self.revoked.load(Ordering::Acquire) {
+            return Err(revoked());
         }
         if data.len() > MAX_DATAGRAM {
-            return Ok(Err(Error::Invalid(format!("a datagram has at most {MAX_DATAGRAM} bytes, not {}", data.len()))));
+            return Err(Error::Invalid(format!("a datagram has at most {MAX_DATAGRAM} bytes, not {}", data.len())));
         }
-        Ok(target.sender.send(&data).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => Error::Exhausted(format!("the socket to {} is full", target.name)),
-            io::ErrorKind::ConnectionRefused => Error::Unavailable(format!("nothing listens at {}", target.name)),
-            _ => Error::Unavailable(format!("{}: {error}", target.name)),
-        }))
+        self.sender.send(data).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => Error::Exhausted(format!("the socket to {} is full", self.name)),
+            io::ErrorKind::ConnectionRefused => Error::Unavailable(format!("nothing listens at {}", self.name)),
+            _ => Error::Unavailable(format!("{}: {error}", self.name)),
+        })
+    }
+}
+
+/// Puts the interface into a linker. `send` is on the event path, so it reads the datagram where it
+/// lies in the guest's memory; what is generated for it would copy it to the heap first.
+///
+/// # Errors
+/// When the interface is there already.
+pub fn add_to_linker(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
+    udp::add_to_linker::<_, HasSelf<InstanceState>>(linker, |state| state)?;
+    linker.allow_shadowing(true);
+    let send = |store: StoreContextMut<'_, InstanceState>, (target, data): (Resource<Target>, WasmList<u8>)| {
+        let target = store.data().table.get(&target)?;
+        Ok((target.send(data.as_le_slice(&store)),))
+    };
+    let done = linker.instance(&format!("conductor:feature/udp@{CONTRACT}.0"))?.func_wrap("[method]target.send", send);
+    linker.allow_shadowing(false);
+    done
+}
+
+impl udp::HostTarget for InstanceState {
+    fn send(&mut self, target: Resource<Target>, data: Vec<u8>) -> wasmtime::Result<Result<(), Error>> {
+        Ok(self.table.get(&target)?.send(&data))
     }
 
     fn drop(&mut self, target: Resource<Target>) -> wasmtime::Result<()> {

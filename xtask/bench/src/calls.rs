@@ -8,6 +8,7 @@ use conductor_host::feature::sandbox::ActionInstance;
 use conductor_host::feature::sandbox::bindings::Event;
 use conductor_host::service::udp::Datagrams as _;
 use osc_output::message::Message;
+use osc_output::params::ArgValue;
 use serde_json::json;
 
 use crate::allocations;
@@ -45,7 +46,9 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     let bench = lane.prepare(&features.join("tests/bench.wasm"))?;
     let mut nothing = Prepared::new(bench.instantiate()?, "Nothing", "{}")?;
     let mut small = Prepared::new(bench.instantiate()?, "AskDevice", "{}")?;
-    let [bare, with_host_call] = nanos_per_call([nothing.work(), small.work()]);
+    let mut least = Prepared::new(bench.instantiate()?, "Nothing", "{}")?;
+    let [floor, bare, with_host_call] = nanos_per_call([least.releases(), nothing.work(), small.work()]);
+    section.figure("the least a call can be: one number in, nothing out", floor, Unit::Nanoseconds);
     section.figure("a call that does nothing", bare, Unit::Nanoseconds);
     section.figure("a call with one small host call inside", with_host_call, Unit::Nanoseconds);
     section.target("a call with one small host call", with_host_call, Unit::Nanoseconds, Limit::AtMost(150.0));
@@ -55,7 +58,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
         let Sending { name, address, argument } = sending;
         let params = json!({ "target": "127.0.0.1:9", "address": address, "args": [argument] });
         let mut guest = Prepared::new(osc_output.instantiate()?, "OscSend", &params.to_string())?;
-        let native = Native::new(address, argument)?;
+        let mut native = Native::new(address, argument)?;
         let [sandboxed, natively] = nanos_per_call([guest.work(), native.work()]);
         section.beside(format!("{name}, socket excluded"), sandboxed, Unit::Nanoseconds, "natively", natively);
         let allocations = allocations::per_call(10_000, &mut guest.work());
@@ -90,6 +93,15 @@ impl Prepared {
             }
         })
     }
+
+    /// Calls `release`, which takes one number and gives nothing; no such action is prepared.
+    fn releases(&mut self) -> Work<'_> {
+        Box::new(|calls| {
+            for _ in 0..calls {
+                let _ = black_box(self.instance.release(black_box(u32::MAX)));
+            }
+        })
+    }
 }
 
 /// The feature's own code, compiled for this machine.
@@ -97,16 +109,16 @@ struct Native(Message);
 
 impl Native {
     fn new(address: &str, argument: &str) -> Result<Self> {
-        Message::new(address, &[argument.into()]).map(Self).map_err(|error| anyhow!(error))
+        Message::new(address, &[ArgValue::Text(argument.into())]).map(Self).map_err(|error| anyhow!(error))
     }
 
-    fn work(&self) -> Work<'_> {
+    fn work(&mut self) -> Work<'_> {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
         let target = Discard.connect(nowhere);
         Box::new(move |calls| {
             for _ in 0..calls {
                 if let (Ok(packet), Ok(target)) = (self.0.packet(black_box(&SEEN), ""), &target) {
-                    let _ = target.send(&packet);
+                    let _ = target.send(packet);
                 }
             }
         })

@@ -48,7 +48,7 @@ pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descripto
         imports::notifications::add_to_linker::<_, Data>(linker, |state| state)?;
     }
     if descriptor.requests("network") {
-        imports::udp::add_to_linker::<_, Data>(linker, |state| state)?;
+        crate::service::udp::add_to_linker(linker)?;
     }
     Ok(())
 }
