@@ -19,6 +19,7 @@ pub mod api;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod control;
 pub mod dispatch;
 pub mod event_loop;
 pub mod feature;

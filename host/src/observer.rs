@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use conductor_engine::{FlightRecorder, Record};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, TrySendError};
 
 use crate::dispatch::Failure;
 use crate::service::notification_log::NotificationLog;
@@ -80,7 +80,8 @@ struct Inner {
     failures: u64,
     last_failure: Option<Failure>,
     notifications: Option<NotificationLog>,
-    subscribers: Vec<Sender<Observation>>,
+    /// With what each has missed.
+    subscribers: Vec<(Sender<Observation>, Arc<AtomicU64>)>,
 }
 
 impl Observed {
@@ -91,9 +92,15 @@ impl Observed {
     /// Everything from now on, until the receiver is dropped. A subscriber that falls too far
     /// behind misses observations.
     pub fn subscribe(&self) -> Receiver<Observation> {
+        self.subscribe_counted().0
+    }
+
+    /// The same, with the number of observations that the subscriber missed so far.
+    pub fn subscribe_counted(&self) -> (Receiver<Observation>, Arc<AtomicU64>) {
         let (sender, receiver) = crossbeam_channel::bounded(SUBSCRIBER_QUEUE);
-        self.inner().subscribers.push(sender);
-        receiver
+        let missed = Arc::<AtomicU64>::default();
+        self.inner().subscribers.push((sender, Arc::clone(&missed)));
+        (receiver, missed)
     }
 
     /// Events recorded so far.
@@ -189,8 +196,13 @@ impl Inner {
                 }
             }
         }
-        self.subscribers.retain(|subscriber| {
-            !matches!(subscriber.try_send(observation.clone()), Err(crossbeam_channel::TrySendError::Disconnected(_)))
+        self.subscribers.retain(|(subscriber, missed)| match subscriber.try_send(observation.clone()) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                missed.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Err(TrySendError::Disconnected(_)) => false,
         });
     }
 }

@@ -53,8 +53,7 @@ fn refused(bytes: Vec<u8>) -> String {
 
 fn sandbox() -> Sandbox {
     let (sinks, _) = SinkQueue::new();
-    Sandbox::new(None, Arc::new(Services { devices: Arc::default(), sinks, datagrams: Box::new(SystemDatagrams) }))
-        .unwrap()
+    Sandbox::new(None, Arc::new(Services::new(sinks, Box::new(SystemDatagrams)))).unwrap()
 }
 
 /// What the sandbox says of a component that is well-formed but should not run.

@@ -76,7 +76,7 @@ impl Lab {
     fn new() -> Self {
         let network = Recorded::default();
         let (sinks, said) = SinkQueue::new();
-        let services = Services { devices: Arc::default(), sinks: sinks.clone(), datagrams: Box::new(network.clone()) };
+        let services = Services::new(sinks.clone(), Box::new(network.clone()));
         Self { sandbox: Sandbox::new(None, Arc::new(services)).unwrap(), network, said, sinks }
     }
 

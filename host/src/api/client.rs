@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
+use hyper::http::request::Builder;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -17,6 +18,9 @@ pub enum AskError {
     /// No host runs in this home.
     #[error("no host is running in {0}; start one with `conductor run`")]
     NotRunning(String),
+    /// It said no.
+    #[error("{0}")]
+    Refused(String),
     /// It did not answer as it should.
     #[error("the host did not answer: {0}")]
     Failed(String),
@@ -31,10 +35,37 @@ fn failed(error: impl std::fmt::Display) -> AskError {
 /// # Errors
 /// See [`AskError`].
 pub fn status(home: &Path) -> Result<Value, AskError> {
+    json(home, "/v1/status")
+}
+
+/// What the host that runs in `home` answers at `path`, as JSON.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn json(home: &Path, path: &str) -> Result<Value, AskError> {
     block_on(async {
-        let response = get(home, "/v1/status").await?;
+        let response = get(home, path).await?;
         let body = response.into_body().collect().await.map_err(failed)?.to_bytes();
         serde_json::from_slice(&body).map_err(failed)
+    })
+}
+
+/// Posts JSON to `path` of the host that runs in `home`.
+///
+/// # Errors
+/// [`AskError::Refused`] with the host's own words, where it says no; else see [`AskError`].
+pub fn post(home: &Path, path: &str, body: &Value) -> Result<Value, AskError> {
+    block_on(async {
+        let request = Request::post(path).header("content-type", "application/json");
+        let response = send(home, request, Full::new(Bytes::from(body.to_string()))).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(failed)?.to_bytes();
+        let answer: Value = serde_json::from_slice(&body)
+            .map_err(|_| failed(format!("{status}: {}", String::from_utf8_lossy(&body))))?;
+        if status.is_success() {
+            return Ok(answer);
+        }
+        Err(AskError::Refused(answer["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)))
     })
 }
 
@@ -66,12 +97,16 @@ fn block_on<T>(work: impl Future<Output = Result<T, AskError>>) -> Result<T, Ask
 }
 
 async fn get(home: &Path, path: &str) -> Result<Response<Incoming>, AskError> {
+    let response = send(home, Request::get(path), Full::new(Bytes::new())).await?;
+    if response.status().is_success() { Ok(response) } else { Err(failed(response.status())) }
+}
+
+async fn send(home: &Path, request: Builder, body: Full<Bytes>) -> Result<Response<Incoming>, AskError> {
     let stream = tokio::net::UnixStream::connect(socket(home))
         .await
         .map_err(|_| AskError::NotRunning(home.display().to_string()))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     tokio::spawn(connection);
-    let request = Request::get(path).header("host", "conductor").body(Empty::<Bytes>::new()).map_err(failed)?;
-    let response = sender.send_request(request).await.map_err(failed)?;
-    if response.status().is_success() { Ok(response) } else { Err(failed(response.status())) }
+    let request = request.header("host", "conductor").body(body).map_err(failed)?;
+    sender.send_request(request).await.map_err(failed)
 }

@@ -5,6 +5,9 @@
 //! | path | gives |
 //! |---|---|
 //! | `GET /v1/status` | a [`crate::host::status::Status`] |
+//! | `GET /v1/tools` | every [`crate::control::gate::ToolView`] |
+//! | `POST /v1/tools/NAME` | a [`crate::control::gate::ToolResult`], for a [`crate::control::gate::ToolRequest`] |
+//! | `GET /v1/plans` | every [`crate::service::planning::Plan`] that waits |
 //! | `GET /v1/events` | one [`view::ObservationView`] a line, from now on, until the client leaves |
 
 use std::path::{Path, PathBuf};

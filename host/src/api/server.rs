@@ -4,22 +4,24 @@ use std::convert::Infallible;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::{self, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use crossbeam_channel::RecvTimeoutError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 
 use super::socket;
 use super::view::ObservationView;
+use crate::control::gate::{ToolError, ToolRequest};
 use crate::host::Host;
 
 /// How often an event stream looks whether its client is still there.
@@ -56,7 +58,7 @@ pub enum ServeError {
 ///
 /// # Errors
 /// [`ServeError::Running`].
-pub fn claim(home: &Path) -> Result<(), ServeError> {
+pub fn claim(home: &path::Path) -> Result<(), ServeError> {
     match UnixStream::connect(socket(home)) {
         Ok(_) => Err(ServeError::Running { home: home.to_owned() }),
         Err(_) => Ok(()),
@@ -68,7 +70,7 @@ impl Server {
     ///
     /// # Errors
     /// See [`ServeError`].
-    pub fn start(home: &Path, host: Arc<Host>) -> Result<Self, ServeError> {
+    pub fn start(home: &path::Path, host: Arc<Host>) -> Result<Self, ServeError> {
         claim(home)?;
         let path = socket(home);
         let error = |source| ServeError::Socket { socket: path.clone(), source };
@@ -82,7 +84,13 @@ impl Server {
         listener.set_nonblocking(true).map_err(error)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(error)?;
         let (stop, stopped) = oneshot::channel();
-        let router = Router::new().route("/v1/status", get(status)).route("/v1/events", get(events)).with_state(host);
+        let router = Router::new()
+            .route("/v1/status", get(status))
+            .route("/v1/events", get(events))
+            .route("/v1/plans", get(plans))
+            .route("/v1/tools", get(tools))
+            .route("/v1/tools/{name}", post(call_tool))
+            .with_state(host);
         let thread = std::thread::Builder::new().name("api".into()).spawn(move || {
             runtime.block_on(async move {
                 let listener = match tokio::net::UnixListener::from_std(listener) {
@@ -119,6 +127,38 @@ impl Drop for Server {
 
 async fn status(State(host): State<Arc<Host>>) -> impl IntoResponse {
     Json(host.status())
+}
+
+async fn plans(State(host): State<Arc<Host>>) -> impl IntoResponse {
+    Json(host.plans())
+}
+
+async fn tools(State(host): State<Arc<Host>>) -> impl IntoResponse {
+    Json(host.tools())
+}
+
+/// Answers with the result, or with `error` and a status that says whose fault it was. A client that leaves takes
+/// its call with it.
+async fn call_tool(
+    State(host): State<Arc<Host>>,
+    Path(name): Path<String>,
+    Json(request): Json<ToolRequest>,
+) -> Response {
+    let cancelled = CancellationToken::new();
+    let _leaving = cancelled.clone().drop_guard();
+    match host.call_tool(&name, request, cancelled, Arc::new(|_, _| {})).await {
+        Ok(result) => Json(result).into_response(),
+        Err(error) => {
+            let status = match &error {
+                ToolError::Unknown { .. } => StatusCode::NOT_FOUND,
+                ToolError::NeedsConfirmation(_) => StatusCode::PRECONDITION_REQUIRED,
+                ToolError::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+                ToolError::Denied { .. } => StatusCode::FORBIDDEN,
+                ToolError::Failed { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            };
+            (status, Json(serde_json::json!({ "error": error.to_string() }))).into_response()
+        }
+    }
 }
 
 async fn events(State(host): State<Arc<Host>>) -> impl IntoResponse {

@@ -130,15 +130,10 @@ fn words(info: &PackageInfo) -> String {
     let _ = writeln!(out, "digest     sha256:{}", info.digest);
     let _ = writeln!(out, "asks for");
     for request in &descriptor.capabilities {
-        let need = if request.required() { "required" } else { "optional" };
-        let scope = match request {
-            crate::feature::capability::CapabilityRequest::Network { purpose, udp, .. } => {
-                let targets: Vec<String> = udp.iter().map(ToString::to_string).collect();
-                format!(" for {purpose}: udp {}", targets.join(" "))
-            }
-            _ => String::new(),
-        };
-        let _ = writeln!(out, "  {}{scope} ({need}): {}", request.kind(), request.reason());
+        let need = if request.required { "required" } else { "optional" };
+        let (name, scope) = (request.capability.name(), request.capability.scope());
+        let scope = if scope.is_empty() { scope } else { format!(": {scope}") };
+        let _ = writeln!(out, "  {name}{scope} ({need}): {}", request.reason);
     }
     if descriptor.capabilities.is_empty() {
         let _ = writeln!(out, "  nothing");
@@ -146,6 +141,18 @@ fn words(info: &PackageInfo) -> String {
     let _ = writeln!(out, "adds");
     for action in &descriptor.actions {
         let _ = writeln!(out, "  action {}: {}", action.name, action.summary);
+    }
+    for tool in &descriptor.tools {
+        let _ = writeln!(out, "  tool {} ({}): {}", tool.name, tool.tier.as_str(), tool.summary);
+    }
+    for hook in &descriptor.hooks {
+        let _ = writeln!(out, "  hook {}: {}", hook.point.as_str(), hook.summary);
+    }
+    for task in &descriptor.tasks {
+        let _ = writeln!(out, "  task {}: {}", task.name, task.summary);
+    }
+    for skill in &descriptor.skills {
+        let _ = writeln!(out, "  skill {}: {}", skill.name, skill.summary);
     }
     for (title, names) in [("imports", &info.imports), ("exports", &info.exports)] {
         let _ = writeln!(out, "{title}");

@@ -20,6 +20,7 @@ mod ports;
 mod run;
 mod signals;
 mod simulate;
+mod tool;
 
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
 #[derive(Debug, Parser)]
@@ -53,6 +54,9 @@ enum Command {
     /// List features, or look into a package
     #[command(subcommand)]
     Feature(feature::FeatureCommand),
+    /// List and call the tools that features contribute
+    #[command(subcommand)]
+    Tool(tool::ToolCommand),
 }
 
 #[derive(Debug, clap::Args)]
@@ -107,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::Simulate(simulate) => simulate::run(&places, simulate),
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
+        Command::Tool(command) => tool::run(&places, command),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -31,7 +31,8 @@ pub use action::{
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, nearest};
 pub use model::{
-    AdvancedSettings, Binding, Config, Connection, Feature, Grants, ListenMode, Mapping, Matcher, Mode, OscInput,
+    AdvancedSettings, Binding, Config, Connection, Feature, FolderGrant, Grants, ListenMode, Mapping, Matcher, Mode,
+    OscInput, SecretGrant,
 };
 pub use number::{
     Bounds, DATA_MAX, DataBounds, Inputs, Malformed, NumberExpr, NumberRange, Variable, WIDE_MAX, WideBounds,

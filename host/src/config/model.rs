@@ -277,11 +277,72 @@ pub struct Grants {
     /// Default: nowhere.
     pub udp: Vec<UdpDestination>,
 
+    /// Where it may send HTTP requests: `"host:port"` (443 for https). Default: nowhere.
+    pub http: Vec<UdpDestination>,
+
+    /// Secrets that the host may put into its requests, and the hosts that they may go to.
+    /// Default: none.
+    pub secrets: Vec<SecretGrant>,
+
+    /// Folders. Default: none.
+    pub files: Vec<FolderGrant>,
+
+    /// Bytes of its own store. Default: 0, for none.
+    #[schemars(range(max = 1_073_741_824))]
+    pub store: u64,
+
+    /// Aliases of bindings to whose outputs it may send MIDI; `"*"` for every one. Default: none.
+    pub midi_out: Vec<String>,
+
+    /// Whether it may send system exclusive messages there. Default: false.
+    pub sysex: bool,
+
+    /// Aliases of bindings whose events it may see; `"*"` for every one. Default: none.
+    pub observe_events: Vec<String>,
+
+    /// Whether it may read the configuration. Default: false.
+    pub config_read: bool,
+
+    /// Whether it may propose changes to the configuration. Default: false.
+    pub config_propose: bool,
+
+    /// Whether it may see which ports there are. Default: false.
+    pub discover_ports: bool,
+
+    /// Whether it may work in the background. Default: false.
+    pub background_task: bool,
+
     /// Whether it may show notifications. Default: false.
     pub notify: bool,
 
     /// Whether it may raise alerts. Default: false.
     pub alert: bool,
+}
+
+/// A secret that a feature may have put into its requests. It never sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecretGrant {
+    /// Which: the id that the feature asks for.
+    pub id: String,
+
+    /// Where it may go to: `"host:port"`.
+    pub hosts: Vec<UdpDestination>,
+}
+
+/// A folder that a feature may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FolderGrant {
+    /// Which of the feature's requests it answers.
+    pub purpose: String,
+
+    /// The folder.
+    pub path: String,
+
+    /// Whether the feature may make, replace and remove files there. Default: false.
+    #[serde(default)]
+    pub write: bool,
 }
 
 fn yes() -> bool {

@@ -15,9 +15,9 @@ use conductor_engine::DeviceId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TrySendError};
 
 use super::{Envelope, Failure, QUEUE, Reason, WorkerCounters};
-use crate::feature::sandbox::bindings::Event;
-use crate::feature::sandbox::instance::Refusal;
-use crate::feature::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature};
+use crate::feature::actor::{may_run, strike};
+use crate::feature::sandbox::bindings::{self, Event};
+use crate::feature::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
 use crate::observer::{Observation, Observer};
 use crate::service::devices::DeviceTable;
 
@@ -103,7 +103,7 @@ impl FeatureQueue {
     pub fn start(
         feature: PreparedFeature,
         observer: Observer,
-    ) -> Result<(Self, JoinHandle<()>, Vec<crate::feature::sandbox::state::RegisteredAction>), InstallError> {
+    ) -> Result<(Self, JoinHandle<()>, Vec<crate::feature::sandbox::RegisteredAction>), InstallError> {
         let instance = feature.instantiate()?;
         let registered = instance.registered().to_vec();
         let (jobs, work) = crossbeam_channel::bounded(QUEUE);
@@ -276,7 +276,7 @@ impl Worker {
     fn perform(&mut self, envelope: &Envelope, slot: u32) {
         self.used = true;
         let event = self.event(envelope);
-        let result = match self.serving() {
+        let result = match may_run(self.feature.facts()).and_then(|()| self.serving()) {
             Ok(ready) => match ready.ids.get(slot as usize).copied().flatten() {
                 Some(id) => ready.instance.perform(id, event),
                 None => Err(CallError::Refused(Refusal::Failed("the action is not prepared".into()))),
@@ -291,6 +291,7 @@ impl Worker {
                 if matches!(error, CallError::Trapped(_)) {
                     self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                     self.serving = None;
+                    strike(self.feature.facts());
                 }
                 let reason = Reason::Failed(error.to_string());
                 self.counters.failure(&reason);
@@ -301,17 +302,8 @@ impl Worker {
 
     fn event(&mut self, envelope: &Envelope) -> Event {
         let Self { numbers, devices, .. } = self;
-        let event = &envelope.event;
-        Event {
-            at: envelope.at,
-            device: number_of(numbers, devices, &envelope.device),
-            kind: event.kind() as u8,
-            channel: event.channel().unwrap_or(u8::MAX),
-            number: event.number(),
-            position: envelope.position,
-            value: event.value(),
-            unit: event.unit(),
-        }
+        let device = number_of(numbers, devices, &envelope.device);
+        bindings::record(envelope.at, device, &envelope.event, envelope.position)
     }
 
     /// The instance that serves, which knows every slot; the spare, or a new one, where it is gone.

@@ -21,6 +21,8 @@ pub enum MidiJob {
     Send(Envelope, Arc<MidiTemplate>),
     /// Pass the event's message on.
     Forward(Envelope, Option<Arc<MidiTransform>>),
+    /// Send this message, for a feature.
+    Message(MidiMessage),
     /// Here is the port.
     Attach(Box<dyn MidiOut>),
     /// The port is gone.
@@ -119,6 +121,10 @@ impl Worker {
                     };
                     self.account(&envelope, sent);
                 }
+                MidiJob::Message(message) => match self.send(&message) {
+                    Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
+                    Err(reason) => self.counters.failure(&reason),
+                },
                 MidiJob::Attach(port) => {
                     self.port = Some(port);
                     self.held = [0; 16];

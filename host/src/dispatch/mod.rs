@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use conductor_engine::{DeviceId, Event, MidiTransform, Nanos, RuleId};
 
+pub mod event_hook;
 pub mod feature_worker;
 pub mod midi_message;
 pub mod midi_out;

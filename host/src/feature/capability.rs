@@ -1,74 +1,193 @@
 //! Capabilities: what a feature asks for, what a person gave, and what holds in the end.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 /// One entry of `[[capabilities]]` in a descriptor: something the feature asks to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapabilityRequest {
+    /// What it asks for, at the widest.
+    pub capability: Capability,
+    /// Whether the feature is useless without it.
+    pub required: bool,
+    /// Why, in a sentence for the person who grants it.
+    pub reason: String,
+}
+
+/// Something that can be asked for, and given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum CapabilityRequest {
-    /// Datagrams to UDP targets. The grant is opened by `purpose`.
+pub enum Capability {
+    /// Datagrams to UDP targets, requests to HTTP hosts. The grant is opened by `purpose`.
     Network {
         /// A short name for what the feature does with it, such as `osc`. Unique in a descriptor.
         purpose: String,
-        /// The widest set of targets that the feature may ever be given.
+        /// UDP targets.
+        #[serde(default)]
         udp: Vec<EndpointPattern>,
-        /// Whether the feature is useless without it.
-        #[serde(default = "yes")]
-        required: bool,
-        /// Why, in a sentence for the person who grants it.
-        reason: String,
+        /// HTTP hosts, with their port (443 for https).
+        #[serde(default)]
+        http: Vec<EndpointPattern>,
     },
+    /// A secret, for the host to put into requests to these hosts.
+    Secret {
+        /// Which.
+        id: String,
+        /// Where it may go to.
+        hosts: Vec<EndpointPattern>,
+    },
+    /// A place for its own data.
+    Store {
+        /// Bytes, keys and values together.
+        quota: u64,
+    },
+    /// The files of one folder, which the grant names.
+    Files {
+        /// A short name for what the feature does with it. Unique in a descriptor.
+        purpose: String,
+        /// Whether it makes, replaces and removes files there.
+        #[serde(default)]
+        write: bool,
+    },
+    /// MIDI to the outputs of bindings.
+    MidiOut {
+        /// Aliases; `*` for every one.
+        bindings: Vec<String>,
+        /// System exclusive messages, too.
+        #[serde(default)]
+        sysex: bool,
+    },
+    /// Events, as they come.
+    ObserveEvents {
+        /// Aliases; `*` for every one.
+        bindings: Vec<String>,
+    },
+    /// The configuration in force.
+    ConfigRead {},
+    /// Plans for a person to apply.
+    ConfigPropose {},
+    /// The ports that there are.
+    DiscoverPorts {},
+    /// Work beside calls.
+    BackgroundTask {},
     /// Short messages to the person.
-    Alert {
-        /// Whether the feature is useless without it.
-        #[serde(default)]
-        required: bool,
-        /// Why, in a sentence for the person who grants it.
-        reason: String,
-    },
+    Alert {},
     /// Durable facts that a model may see.
-    Notify {
-        /// Whether the feature is useless without it.
-        #[serde(default)]
-        required: bool,
-        /// Why, in a sentence for the person who grants it.
-        reason: String,
-    },
+    Notify {},
 }
 
-const fn yes() -> bool {
-    true
+/// Every kind of capability, as descriptors write it.
+pub const KINDS: [&str; 12] = [
+    "network",
+    "secret",
+    "store",
+    "files",
+    "midi-out",
+    "observe-events",
+    "config-read",
+    "config-propose",
+    "discover-ports",
+    "background-task",
+    "alert",
+    "notify",
+];
+
+impl Capability {
+    /// The word that descriptors, errors and listings use.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Network { .. } => "network",
+            Self::Secret { .. } => "secret",
+            Self::Store { .. } => "store",
+            Self::Files { .. } => "files",
+            Self::MidiOut { .. } => "midi-out",
+            Self::ObserveEvents { .. } => "observe-events",
+            Self::ConfigRead {} => "config-read",
+            Self::ConfigPropose {} => "config-propose",
+            Self::DiscoverPorts {} => "discover-ports",
+            Self::BackgroundTask {} => "background-task",
+            Self::Alert {} => "alert",
+            Self::Notify {} => "notify",
+        }
+    }
+
+    /// The kind, with what tells two of a kind apart: `network for osc`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Network { purpose, .. } | Self::Files { purpose, .. } => format!("{} for {purpose}", self.kind()),
+            Self::Secret { id, .. } => format!("{} {id}", self.kind()),
+            other => other.kind().to_owned(),
+        }
+    }
+
+    /// How far it goes, in words; empty where there is nothing to say.
+    pub fn scope(&self) -> String {
+        let list =
+            |patterns: &[EndpointPattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        match self {
+            Self::Network { udp, http, .. } => {
+                let part = |word: &str, patterns: &[EndpointPattern]| match patterns {
+                    [] => None,
+                    some => Some(format!("{word} {}", list(some))),
+                };
+                [part("udp", udp), part("http", http)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+            Self::Secret { hosts, .. } => format!("to {}", list(hosts)),
+            Self::Store { quota } => format!("{quota} bytes"),
+            Self::Files { write, .. } => if *write { "read and write" } else { "read" }.to_owned(),
+            Self::MidiOut { bindings, sysex } => {
+                format!("{}{}", bindings.join(" "), if *sysex { ", SysEx too" } else { "" })
+            }
+            Self::ObserveEvents { bindings } => bindings.join(" "),
+            _ => String::new(),
+        }
+    }
 }
 
 impl CapabilityRequest {
     /// The word that descriptors, errors and listings use.
     pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Network { .. } => "network",
-            Self::Alert { .. } => "alert",
-            Self::Notify { .. } => "notify",
-        }
-    }
-
-    /// Whether the feature can't be installed without a grant for it.
-    pub const fn required(&self) -> bool {
-        match self {
-            Self::Network { required, .. } | Self::Alert { required, .. } | Self::Notify { required, .. } => *required,
-        }
-    }
-
-    /// Why the feature asks, in its author's words.
-    pub fn reason(&self) -> &str {
-        match self {
-            Self::Network { reason, .. } | Self::Alert { reason, .. } | Self::Notify { reason, .. } => reason,
-        }
+        self.capability.kind()
     }
 }
 
-/// A set of UDP targets: `host:port`, where either side may be `*`.
+/// As it is written: the capability's fields, with `required` and `reason` among them.
+impl<'de> Deserialize<'de> for CapabilityRequest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let mut fields = serde_json::Map::deserialize(deserializer)?;
+        let required = match fields.remove("required") {
+            None => false,
+            Some(serde_json::Value::Bool(required)) => required,
+            Some(other) => return Err(D::Error::custom(format!("`required` is true or false, not {other}"))),
+        };
+        let reason = match fields.remove("reason") {
+            Some(serde_json::Value::String(reason)) if !reason.trim().is_empty() => reason,
+            _ => {
+                return Err(D::Error::custom(
+                    "a capability needs its `reason`: a sentence for the person who grants it",
+                ));
+            }
+        };
+        let capability = Capability::deserialize(serde_json::Value::Object(fields)).map_err(D::Error::custom)?;
+        Ok(Self { capability, required, reason })
+    }
+}
+
+impl Serialize for CapabilityRequest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let mut value = serde_json::to_value(&self.capability).map_err(S::Error::custom)?;
+        value["required"] = self.required.into();
+        value["reason"] = self.reason.as_str().into();
+        value.serialize(serializer)
+    }
+}
+
+/// A set of network targets: `host:port`, where either side may be `*`.
 ///
 /// A host is an IP address (IPv6 in brackets) or a name, compared without regard to case and never
 /// resolved for comparison: a grant for a name does not cover the address it resolves to.
@@ -137,7 +256,7 @@ impl<'de> Deserialize<'de> for EndpointPattern {
     }
 }
 
-/// One UDP target, as a guest names it.
+/// One network target, as a guest names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Without brackets, lower case.
@@ -194,44 +313,154 @@ fn checked_host(host: &str) -> Option<String> {
     valid.then(|| host.to_ascii_lowercase())
 }
 
+/// A folder that was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolderGrant {
+    /// For which of the descriptor's requests.
+    pub purpose: String,
+    /// The folder.
+    pub path: PathBuf,
+    /// Whether files may be made, replaced and removed.
+    #[serde(default)]
+    pub write: bool,
+}
+
+/// A secret that was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretGrant {
+    /// Which.
+    pub id: String,
+    /// Where it may go to.
+    pub hosts: Vec<EndpointPattern>,
+}
+
 /// What a person (or the policy for bundled features) gave to one feature.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+///
+/// What holds is what is both in here and in the descriptor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Grants {
     /// UDP targets, for every purpose that the descriptor requests.
     pub udp: Vec<EndpointPattern>,
+    /// HTTP hosts, for every purpose that the descriptor requests.
+    pub http: Vec<EndpointPattern>,
+    /// Secrets.
+    pub secrets: Vec<SecretGrant>,
+    /// Folders.
+    pub files: Vec<FolderGrant>,
+    /// Bytes of its store; 0 for none.
+    pub store: u64,
+    /// Aliases of bindings to whose outputs it may send; `*` for every one.
+    pub midi_out: Vec<String>,
+    /// Whether it may send SysEx there.
+    pub sysex: bool,
+    /// Aliases of bindings whose events it may see; `*` for every one.
+    pub observe_events: Vec<String>,
+    /// The configuration in force.
+    pub config_read: bool,
+    /// Plans.
+    pub config_propose: bool,
+    /// The ports that there are.
+    pub discover_ports: bool,
+    /// Background tasks.
+    pub background_task: bool,
     /// Alerts.
     pub alert: bool,
     /// Notifications.
     pub notify: bool,
 }
 
+/// The store that bundled features get: 1 MiB.
+const BUNDLED_STORE: u64 = 1024 * 1024;
+
+/// Appends what is not there yet.
+fn join<T: PartialEq + Clone>(to: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !to.contains(one) {
+            to.push(one.clone());
+        }
+    }
+}
+
 impl Grants {
-    /// What bundled features get without being asked for: targets on this machine.
+    /// What bundled features get without being asked for: this machine's own targets and hosts,
+    /// and what stays within the host.
     pub fn bundled() -> Self {
         let local = |host: &str| EndpointPattern { host: Some(host.to_owned()), port: None };
-        Self { udp: vec![local("127.0.0.1"), local("::1"), local("localhost")], alert: true, notify: true }
+        let here = vec![local("127.0.0.1"), local("::1"), local("localhost")];
+        Self {
+            udp: here,
+            store: BUNDLED_STORE,
+            observe_events: vec!["*".into()],
+            config_read: true,
+            config_propose: true,
+            discover_ports: true,
+            background_task: true,
+            alert: true,
+            notify: true,
+            ..Self::default()
+        }
     }
 
     /// Both grants together.
     pub fn union(mut self, more: &Self) -> Self {
-        for pattern in &more.udp {
-            if !self.udp.contains(pattern) {
-                self.udp.push(pattern.clone());
-            }
-        }
+        join(&mut self.udp, &more.udp);
+        join(&mut self.http, &more.http);
+        join(&mut self.secrets, &more.secrets);
+        join(&mut self.files, &more.files);
+        join(&mut self.midi_out, &more.midi_out);
+        join(&mut self.observe_events, &more.observe_events);
+        self.store = self.store.max(more.store);
+        self.sysex |= more.sysex;
+        self.config_read |= more.config_read;
+        self.config_propose |= more.config_propose;
+        self.discover_ports |= more.discover_ports;
+        self.background_task |= more.background_task;
         self.alert |= more.alert;
         self.notify |= more.notify;
         self
     }
 
-    /// Whether `request` was granted in any part.
-    pub fn answers(&self, request: &CapabilityRequest) -> bool {
-        match request {
-            CapabilityRequest::Network { .. } => !self.udp.is_empty(),
-            CapabilityRequest::Alert { .. } => self.alert,
-            CapabilityRequest::Notify { .. } => self.notify,
+    /// Whether `capability` was granted in any part.
+    pub fn answers(&self, capability: &Capability) -> bool {
+        match capability {
+            Capability::Network { udp, http, .. } => {
+                !udp.is_empty() && !self.udp.is_empty() || !http.is_empty() && !self.http.is_empty()
+            }
+            Capability::Secret { id, .. } => self.secrets.iter().any(|secret| secret.id == *id),
+            Capability::Store { .. } => self.store > 0,
+            Capability::Files { purpose, .. } => self.files.iter().any(|folder| folder.purpose == *purpose),
+            Capability::MidiOut { .. } => !self.midi_out.is_empty(),
+            Capability::ObserveEvents { .. } => !self.observe_events.is_empty(),
+            Capability::ConfigRead {} => self.config_read,
+            Capability::ConfigPropose {} => self.config_propose,
+            Capability::DiscoverPorts {} => self.discover_ports,
+            Capability::BackgroundTask {} => self.background_task,
+            Capability::Alert {} => self.alert,
+            Capability::Notify {} => self.notify,
         }
     }
+
+    /// What to write under `[features.NAME.grants]` for `capability`.
+    pub fn advice(capability: &Capability) -> String {
+        match capability {
+            Capability::Network { udp, .. } if !udp.is_empty() => "udp = [\"host:port\"]".into(),
+            Capability::Network { .. } => "http = [\"host:443\"]".into(),
+            Capability::Secret { id, .. } => format!("secrets = [{{ id = \"{id}\", hosts = [\"host:443\"] }}]"),
+            Capability::Store { quota } => format!("store = {quota}"),
+            Capability::Files { purpose, write } => {
+                format!("files = [{{ purpose = \"{purpose}\", path = \"/folder\", write = {write} }}]")
+            }
+            Capability::MidiOut { bindings, .. } => format!("midi_out = {bindings:?}"),
+            Capability::ObserveEvents { bindings } => format!("observe_events = {bindings:?}"),
+            other => format!("{} = true", other.kind().replace('-', "_")),
+        }
+    }
+}
+
+/// Whether a list of aliases, where `*` stands for every one, covers `alias`.
+pub fn names(list: &[String], alias: &str) -> bool {
+    list.iter().any(|name| name == "*" || name == alias)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! imports must all be covered by the descriptor and its exports must be just the contributions
 //! that the descriptor declares.
 
-use super::descriptor::{CONTRACT, Descriptor};
+use super::descriptor::{CONTRACT, Descriptor, Tier};
 use super::package::PackageInfo;
 
 /// The contract's package, without the version.
@@ -14,23 +14,58 @@ const PACKAGE: &str = "conductor:feature/";
 enum Needs {
     /// Always there: it opens nothing.
     Nothing,
-    /// A capability of this kind.
-    Capability(&'static str),
-    /// A declared action.
-    Actions,
+    /// A capability of one of these kinds.
+    Capability(&'static [&'static str]),
+    /// A contribution in this section.
+    Section(&'static str, fn(&Descriptor) -> bool),
+    /// Tools of this tier, which are handed what is in it.
+    Tier(Tier),
 }
 
 /// Every interface that a component may import.
-const IMPORTS: &[(&str, Needs)] = &[
-    ("types", Needs::Nothing),
-    ("install", Needs::Nothing),
-    ("devices", Needs::Nothing),
-    ("diagnostics", Needs::Nothing),
-    ("alerts", Needs::Capability("alert")),
-    ("notifications", Needs::Capability("notify")),
-    ("udp", Needs::Capability("network")),
-    ("action-registrar", Needs::Actions),
+const IMPORTS: &[(&str, &[Needs])] = &[
+    ("types", &[Needs::Nothing]),
+    ("install", &[Needs::Nothing]),
+    ("devices", &[Needs::Nothing]),
+    ("clock", &[Needs::Nothing]),
+    ("random", &[Needs::Nothing]),
+    ("diagnostics", &[Needs::Nothing]),
+    ("alerts", &[Needs::Capability(&["alert"])]),
+    ("notifications", &[Needs::Capability(&["notify"])]),
+    ("udp", &[Needs::Capability(&["network"])]),
+    ("http", &[Needs::Capability(&["network"])]),
+    ("store", &[Needs::Capability(&["store"])]),
+    ("files", &[Needs::Capability(&["files"])]),
+    ("midi-out", &[Needs::Capability(&["midi-out"])]),
+    (
+        "host-state",
+        &[
+            Needs::Capability(&["config-read", "discover-ports"]),
+            Needs::Section("tools", |descriptor| !descriptor.tools.is_empty()),
+        ],
+    ),
+    ("planning", &[Needs::Capability(&["config-propose"]), Needs::Tier(Tier::ConfigChange)]),
+    ("runtime-controls", &[Needs::Tier(Tier::Stateful)]),
+    ("hardware", &[Needs::Tier(Tier::HardwareIo)]),
+    ("invocations", &[Needs::Section("tools", |descriptor| !descriptor.tools.is_empty())]),
+    ("runs", &[Needs::Section("tasks", |descriptor| !descriptor.tasks.is_empty())]),
+    ("action-registrar", &[Needs::Section("actions", |descriptor| !descriptor.actions.is_empty())]),
+    ("tool-registrar", &[Needs::Section("tools", |descriptor| !descriptor.tools.is_empty())]),
+    ("hook-registrar", &[Needs::Section("hooks", |descriptor| !descriptor.hooks.is_empty())]),
+    ("task-registrar", &[Needs::Section("tasks", |descriptor| !descriptor.tasks.is_empty())]),
+    ("skill-registrar", &[Needs::Section("skills", |descriptor| !descriptor.skills.is_empty())]),
 ];
+
+impl Needs {
+    fn met(&self, descriptor: &Descriptor) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Capability(kinds) => kinds.iter().any(|kind| descriptor.requests(kind)),
+            Self::Section(_, declared) => declared(descriptor),
+            Self::Tier(tier) => descriptor.tools.iter().any(|tool| tool.tier == *tier),
+        }
+    }
+}
 
 /// Why a component does not fit its descriptor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +86,7 @@ pub enum CheckError {
         /// The import.
         import: String,
         /// The kind of capability that it needs.
-        capability: &'static str,
+        capability: String,
     },
     /// It imports a registrar without declaring a contribution for it.
     #[error("imports {import}, but its descriptor declares no contribution for it; add it to [[{section}]]")]
@@ -87,8 +122,23 @@ pub fn check(info: &PackageInfo) -> Result<(), Vec<CheckError>> {
         info.imports.iter().filter_map(|import| check_import(import, descriptor)).collect();
 
     let mut expected = vec![(interface("lifecycle"), "a feature".to_owned())];
-    if let Some(first) = descriptor.actions.first() {
-        expected.push((interface("actions"), format!("the action {}", first.name)));
+    let mut expect = |name: &str, declared: String| {
+        let name = interface(name);
+        if !expected.iter().any(|(there, _)| *there == name) {
+            expected.push((name, declared));
+        }
+    };
+    for action in &descriptor.actions {
+        expect("actions", format!("the action {}", action.name));
+    }
+    for tool in &descriptor.tools {
+        expect(tool.tier.interface(), format!("the {} tool {}", tool.tier.as_str(), tool.name));
+    }
+    for hook in &descriptor.hooks {
+        expect(hook.point.interface(), format!("the hook {}", hook.point.as_str()));
+    }
+    for task in &descriptor.tasks {
+        expect("tasks", format!("the task {}", task.name));
     }
     for (export, declared) in &expected {
         if !info.exports.contains(export) {
@@ -111,15 +161,15 @@ fn check_import(import: &str, descriptor: &Descriptor) -> Option<CheckError> {
             offered: format!("{PACKAGE}{{{offered}}}@{CONTRACT}.0"),
         });
     };
-    match needs {
-        Needs::Capability(capability) if !descriptor.requests(capability) => {
-            Some(CheckError::NotRequested { import: import.to_owned(), capability })
-        }
-        Needs::Actions if descriptor.actions.is_empty() => {
-            Some(CheckError::NotDeclared { import: import.to_owned(), section: "actions" })
-        }
-        _ => None,
+    if needs.iter().any(|needs| needs.met(descriptor)) {
+        return None;
     }
+    let import = import.to_owned();
+    Some(match needs.first() {
+        Some(Needs::Capability(kinds)) => CheckError::NotRequested { import, capability: kinds.join("\" or \"") },
+        Some(Needs::Section(section, _)) => CheckError::NotDeclared { import, section },
+        _ => CheckError::NotDeclared { import, section: "tools" },
+    })
 }
 
 /// The full name of an interface of the contract.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::capability::CapabilityRequest;
+use super::capability::{Capability, CapabilityRequest};
 
 /// The version of the contract that this host serves.
 pub const CONTRACT: &str = "0.1";
@@ -15,6 +15,9 @@ pub const SECTION: &str = "conductor:feature";
 
 /// The largest descriptor that is read, in bytes.
 pub const MAX_DESCRIPTOR: usize = 64 * 1024;
+
+/// Contributions of one kind that a descriptor may declare.
+pub const MAX_DECLARATIONS: usize = 128;
 
 /// A source-qualified identity: `builtin:osc-output`, `project:lights`, `plugin:<digest>:name`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -84,6 +87,142 @@ pub struct ActionDeclaration {
     pub summary: String,
 }
 
+/// How much a tool can do; see the contract's tool interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// Looks and answers.
+    ReadOnly,
+    /// Changes what holds until the host stops.
+    Stateful,
+    /// Proposes changes to the configuration.
+    ConfigChange,
+    /// Sends to devices.
+    HardwareIo,
+}
+
+impl Tier {
+    /// Every tier.
+    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Stateful, Self::ConfigChange, Self::HardwareIo];
+
+    /// As descriptors write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Stateful => "stateful",
+            Self::ConfigChange => "config-change",
+            Self::HardwareIo => "hardware-io",
+        }
+    }
+
+    /// The interface of the contract that exports its tools.
+    pub const fn interface(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only-tools",
+            Self::Stateful => "stateful-tools",
+            Self::ConfigChange => "config-change-tools",
+            Self::HardwareIo => "hardware-io-tools",
+        }
+    }
+}
+
+/// A tool that the feature contributes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolDeclaration {
+    /// The name that models call: a letter, then letters, digits and `_`.
+    pub name: String,
+    /// How much it can do.
+    pub tier: Tier,
+    /// What it does, for the model that chooses among tools.
+    pub summary: String,
+}
+
+/// A point at which the feature is told, or asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookPoint {
+    /// Before a tool runs.
+    PreToolCall,
+    /// After it ran.
+    PostToolCall,
+    /// Events, in batches.
+    Events,
+    /// Ports came or went.
+    PortChange,
+    /// Another mode is in force.
+    ModeChange,
+    /// Another configuration is in force.
+    ConfigApplied,
+}
+
+impl HookPoint {
+    /// As descriptors write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PreToolCall => "pre-tool-call",
+            Self::PostToolCall => "post-tool-call",
+            Self::Events => "events",
+            Self::PortChange => "port-change",
+            Self::ModeChange => "mode-change",
+            Self::ConfigApplied => "config-applied",
+        }
+    }
+
+    /// The interface of the contract that is called at it.
+    pub const fn interface(self) -> &'static str {
+        match self {
+            Self::PreToolCall | Self::PostToolCall => "tool-hooks",
+            Self::Events => "event-hooks",
+            Self::PortChange | Self::ModeChange | Self::ConfigApplied => "change-hooks",
+        }
+    }
+}
+
+/// A hook that the feature contributes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HookDeclaration {
+    /// Where.
+    pub point: HookPoint,
+    /// What it does there, in a sentence.
+    pub summary: String,
+}
+
+/// What the host does when a task ends by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// Nothing.
+    #[default]
+    Never,
+    /// Starts it again when it failed, after a while that doubles each time.
+    OnFailure,
+}
+
+/// A background task that the feature contributes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskDeclaration {
+    /// Its name: letters, digits, `-` and `_`.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub summary: String,
+    /// What happens when it ends by itself.
+    #[serde(default)]
+    pub restart: Restart,
+}
+
+/// A skill that the feature contributes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkillDeclaration {
+    /// Its name: lower-case letters, digits and `-`.
+    pub name: String,
+    /// When it is of use, in a sentence.
+    pub summary: String,
+}
+
 /// What a feature says about itself. Nothing in it is believed: [`super::check`] compares it with
 /// the component's type, and grants cut down what it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +248,18 @@ pub struct Descriptor {
     /// The actions that it contributes.
     #[serde(default)]
     pub actions: Vec<ActionDeclaration>,
+    /// The tools that it contributes.
+    #[serde(default)]
+    pub tools: Vec<ToolDeclaration>,
+    /// The hooks that it contributes.
+    #[serde(default)]
+    pub hooks: Vec<HookDeclaration>,
+    /// The background tasks that it contributes.
+    #[serde(default)]
+    pub tasks: Vec<TaskDeclaration>,
+    /// The skills that it contributes.
+    #[serde(default)]
+    pub skills: Vec<SkillDeclaration>,
 }
 
 /// Why a descriptor was not taken.
@@ -152,30 +303,34 @@ impl Descriptor {
                 return Err(format!("`{what}` must be 1 to 128 printable characters"));
             }
         }
-        for (index, action) in self.actions.iter().enumerate() {
-            let mut chars = action.name.chars();
-            let shaped =
-                chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.all(|c| c.is_ascii_alphanumeric());
-            if !shaped || action.name.len() > 64 {
-                return Err(format!(
-                    "action name {:?} must be a letter, then letters and digits, at most 64",
-                    action.name
-                ));
-            }
-            if self.actions[..index].iter().any(|other| other.name == action.name) {
-                return Err(format!("action {} is declared twice", action.name));
+        let letters = |c: char| c.is_ascii_alphanumeric();
+        names("action", "a letter, then letters and digits", self.actions.iter().map(|action| &action.name), letters)?;
+        let rule = "a letter, then letters, digits and _";
+        names("tool", rule, self.tools.iter().map(|tool| &tool.name), |c| letters(c) || c == '_')?;
+        let rule = "a letter, then letters, digits, - and _";
+        names("task", rule, self.tasks.iter().map(|task| &task.name), |c| letters(c) || c == '_' || c == '-')?;
+        let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        names("skill", "a letter, then a-z, 0-9 and -", self.skills.iter().map(|skill| &skill.name), lower)?;
+        for (index, hook) in self.hooks.iter().enumerate() {
+            if self.hooks[..index].iter().any(|other| other.point == hook.point) {
+                return Err(format!("the hook {} is declared twice", hook.point.as_str()));
             }
         }
         let mut seen = Vec::new();
         for request in &self.capabilities {
-            let key = match request {
-                CapabilityRequest::Network { purpose, .. } => format!("network for purpose {purpose:?}"),
-                other => other.kind().to_owned(),
-            };
+            let key = request.capability.name();
             if seen.contains(&key) {
                 return Err(format!("the capability {key} is requested twice"));
             }
             seen.push(key);
+        }
+        for (declared, kind, what) in [
+            (!self.tasks.is_empty(), "background-task", "background tasks"),
+            (self.hooks.iter().any(|hook| hook.point == HookPoint::Events), "observe-events", "a hook on events"),
+        ] {
+            if declared && !self.requests(kind) {
+                return Err(format!("declares {what}, but does not request the capability \"{kind}\""));
+            }
         }
         Ok(())
     }
@@ -184,13 +339,57 @@ impl Descriptor {
     pub fn network(&self, purpose: &str) -> Option<&CapabilityRequest> {
         self.capabilities
             .iter()
-            .find(|request| matches!(request, CapabilityRequest::Network { purpose: p, .. } if p == purpose))
+            .find(|request| matches!(&request.capability, Capability::Network { purpose: p, .. } if p == purpose))
+    }
+
+    /// The first request of this kind.
+    pub fn request(&self, kind: &str) -> Option<&CapabilityRequest> {
+        self.capabilities.iter().find(|request| request.kind() == kind)
+    }
+
+    /// Whether it contributes anything that runs in the real-time lane.
+    pub fn has_realtime(&self) -> bool {
+        !self.actions.is_empty() || self.hooks_at(HookPoint::Events)
+    }
+
+    /// Whether it contributes anything that runs in the control lane, or nothing at all.
+    pub fn has_control(&self) -> bool {
+        let hooks = self.hooks.iter().any(|hook| hook.point != HookPoint::Events);
+        hooks || !self.tools.is_empty() || !self.tasks.is_empty() || !self.skills.is_empty() || !self.has_realtime()
+    }
+
+    /// Whether it declares a hook at `point`.
+    pub fn hooks_at(&self, point: HookPoint) -> bool {
+        self.hooks.iter().any(|hook| hook.point == point)
     }
 
     /// Whether a capability of this kind is requested.
     pub fn requests(&self, kind: &str) -> bool {
         self.capabilities.iter().any(|request| request.kind() == kind)
     }
+}
+
+/// Names of one kind: shaped as its rule says, at most 64 characters, each once.
+fn names<'a>(
+    kind: &str,
+    rule: &str,
+    names: impl Iterator<Item = &'a String>,
+    allowed: impl Fn(char) -> bool,
+) -> Result<(), String> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        let shaped = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(&allowed);
+        if !shaped || name.len() > 64 {
+            return Err(format!("{kind} name {name:?} must be {rule}, at most 64 characters"));
+        }
+        if !seen.insert(name) {
+            return Err(format!("{kind} {name} is declared twice"));
+        }
+        if seen.len() > MAX_DECLARATIONS {
+            return Err(format!("more than {MAX_DECLARATIONS} of the kind \"{kind}\" are declared"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -207,6 +406,7 @@ mod tests {
         kind = "network"
         purpose = "lamp"
         udp = ["192.168.1.5:*"]
+        required = true
         reason = "Talk to the lamp."
         [[actions]]
         name = "LampOn"
@@ -218,7 +418,7 @@ mod tests {
         let descriptor = Descriptor::parse(GOOD.as_bytes()).unwrap();
         assert_eq!(descriptor.id.name(), "lamp");
         assert_eq!(descriptor.id.source(), "project");
-        assert!(descriptor.network("lamp").unwrap().required());
+        assert!(descriptor.network("lamp").unwrap().required);
         assert!(descriptor.network("other").is_none());
     }
 

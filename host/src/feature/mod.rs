@@ -5,17 +5,22 @@
 //! descriptor declares; [`capability`] cuts what was requested down to what was granted;
 //! [`sandbox`] compiles and runs it.
 //!
-//! [`registry`] keeps what is installed.
+//! [`actor`] owns an instance in the control lane, [`task`] one that works in the background (the
+//! workers of the real-time lane are in `dispatch`); [`quarantine`] counts their traps. [`registry`]
+//! keeps what is installed.
 //!
 //! May import: `service` (what a grant opens), and in `registry` the worker that `dispatch` runs an
 //! instance in. Nothing here knows ports, rules or configuration.
 
+pub mod actor;
 pub mod capability;
 pub mod check;
 pub mod descriptor;
 pub mod package;
+pub mod quarantine;
 pub mod registry;
 pub mod sandbox;
+pub mod task;
 
 pub use capability::{EndpointPattern, Grants};
 pub use descriptor::{Descriptor, FeatureId};

@@ -1,23 +1,29 @@
-//! The registry: which features are installed, and who owns which action.
+//! The registry: which features are installed, and who owns which contribution.
 //!
 //! A registry does not change. [`Registry::with`] makes the next one: what is the same in both is
 //! shared, so a reload that is refused in the end leaves everything as it was.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::actor::Actor;
+use super::descriptor::HookPoint;
 use super::package::{Package, PackageError};
-use super::sandbox::state::RegisteredAction;
-use super::sandbox::{InstallError, PrepareError, Sandbox};
+use super::sandbox::control::Change;
+use super::sandbox::registrations::Band;
+use super::sandbox::state::FeatureFacts;
+use super::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredAction, RegisteredTool, Sandbox};
+use super::task::{Task, TaskReport};
 use super::{Descriptor, Grants};
+use crate::dispatch::event_hook::EventHook;
 use crate::dispatch::feature_worker::FeatureQueue;
-use crate::observer::Observer;
+use crate::observer::{Observed, Observer};
 
 /// A feature that should be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,33 +76,89 @@ pub enum RefusedFeature {
         /// What it says.
         id: String,
     },
-    /// Another feature has an action of this name.
-    #[error("{}: its action {action} belongs to {owner} already", path.display())]
-    ActionTaken {
+    /// Another feature has a contribution of this name.
+    #[error("{}: its {what} belongs to {owner} already", path.display())]
+    Taken {
         /// The package.
         path: PathBuf,
-        /// The action.
-        action: String,
+        /// What, and its name: `action OscSend`.
+        what: String,
         /// The feature that has it.
         owner: String,
     },
 }
 
-/// An installed feature. Dropping the last one ends its worker.
+/// An installed feature. Dropping the last one takes its grants back and ends all that it does.
 #[derive(Debug)]
 struct Installed {
     source: FeatureSource,
-    descriptor: Descriptor,
-    digest: String,
     size: usize,
+    facts: Arc<FeatureFacts>,
+    prepared: PreparedFeature,
+    /// Where it contributes actions.
+    actions: Option<Actions>,
+    /// Where it contributes anything to the control lane.
+    actor: Option<Actor>,
+    /// What goes on by itself, from when the registry is in force.
+    background: Mutex<Option<Background>>,
+}
+
+#[derive(Debug)]
+struct Actions {
     registered: Vec<RegisteredAction>,
     queue: FeatureQueue,
     thread: JoinHandle<()>,
 }
 
+#[derive(Debug)]
+struct Background {
+    tasks: Vec<Task>,
+    events: Option<EventHook>,
+}
+
 impl Drop for Installed {
     fn drop(&mut self) {
-        self.queue.abandon();
+        self.facts.revoke();
+        if let Some(actions) = &self.actions {
+            actions.queue.abandon();
+        }
+    }
+}
+
+impl Installed {
+    fn descriptor(&self) -> &Descriptor {
+        &self.facts.descriptor
+    }
+
+    fn background(&self) -> MutexGuard<'_, Option<Background>> {
+        self.background.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts what goes on by itself, once.
+    fn begin(&self, observed: &Observed) {
+        let mut background = self.background();
+        if background.is_some() {
+            return;
+        }
+        let descriptor = self.descriptor();
+        let tasks = descriptor.tasks.iter().map(|task| Task::start(self.prepared.clone(), task)).collect();
+        let hook = || match EventHook::start(self.prepared.clone(), observed) {
+            Ok(hook) => Some(hook),
+            Err(error) => {
+                tracing::error!(feature = %descriptor.id, "its hook on events can't start: {error}");
+                None
+            }
+        };
+        let events = if descriptor.hooks_at(HookPoint::Events) { hook() } else { None };
+        *background = Some(Background { tasks, events });
+    }
+
+    /// Its contributions as kind and name.
+    fn contributes(descriptor: &Descriptor) -> impl Iterator<Item = (&'static str, &String)> {
+        let actions = descriptor.actions.iter().map(|action| ("action", &action.name));
+        let tools = descriptor.tools.iter().map(|tool| ("tool", &tool.name));
+        let skills = descriptor.skills.iter().map(|skill| ("skill", &skill.name));
+        actions.chain(tools).chain(skills)
     }
 }
 
@@ -148,6 +210,24 @@ pub struct FeatureReport {
     pub refused: Option<String>,
     /// What it was granted.
     pub grants: Grants,
+    /// What it asks for and has not.
+    pub denied: Vec<String>,
+    /// How much longer it is left alone because it kept trapping, in seconds.
+    pub quarantine: Option<u64>,
+    /// Its background tasks.
+    pub tasks: Vec<TaskReport>,
+    /// Calls of its tools and hooks that gave a result.
+    pub calls: u64,
+    /// Those that gave none.
+    pub calls_failed: u64,
+    /// Calls that wait.
+    pub calls_waiting: usize,
+    /// Milliseconds that calls took, waiting included.
+    pub calls_ms: u64,
+    /// Events that its hook has seen, and those that it missed.
+    pub events_seen: u64,
+    /// Events that its hook missed.
+    pub events_missed: u64,
     /// Actions done, failed, and of those trapped and without room in the queue.
     pub performed: u64,
     /// Actions that failed.
@@ -171,8 +251,25 @@ pub struct PackageReport {
     pub digest: String,
     /// In bytes.
     pub size: usize,
-    /// The actions that it registered.
+    /// The actions that it contributes.
     pub actions: Vec<String>,
+    /// The tools that it contributes, with their tier.
+    pub tools: Vec<String>,
+    /// The hooks that it contributes.
+    pub hooks: Vec<String>,
+    /// The skills that it contributes.
+    pub skills: Vec<String>,
+}
+
+/// A tool, and the way to it.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// What its feature registered.
+    pub registered: RegisteredTool,
+    /// The feature's id.
+    pub feature: String,
+    /// The feature.
+    pub actor: Actor,
 }
 
 impl Registry {
@@ -184,7 +281,7 @@ impl Registry {
             let package = Package::read(&source.path);
             let kept = match (self.entries.get(&source.name), &package) {
                 (Some(Entry::Installed(installed)), Ok(package))
-                    if installed.source == source && installed.digest == package.info.digest =>
+                    if installed.source == source && installed.facts.digest == package.info.digest =>
                 {
                     Some(Arc::clone(installed))
                 }
@@ -224,29 +321,90 @@ impl Registry {
         if descriptor.id.name() != source.name {
             return Err(RefusedFeature::OtherName { path: path(), id: descriptor.id.name().to_owned() });
         }
-        for action in &descriptor.actions {
-            if let Some(owner) = self.owner(&action.name) {
-                return Err(RefusedFeature::ActionTaken {
-                    path: path(),
-                    action: action.name.clone(),
-                    owner: owner.descriptor.id.to_string(),
-                });
+        for (kind, name) in Installed::contributes(descriptor) {
+            let has = |owner: &&Arc<Installed>| Installed::contributes(owner.descriptor()).any(|it| it == (kind, name));
+            if let Some(owner) = self.installed().find(has) {
+                let (what, owner) = (format!("{kind} {name}"), owner.descriptor().id.to_string());
+                return Err(RefusedFeature::Taken { path: path(), what, owner });
             }
         }
         let prepared = sandbox
             .prepare(package, source.grants.clone())
             .map_err(|source| RefusedFeature::Prepare { path: path(), source })?;
-        let (queue, thread, registered) = FeatureQueue::start(prepared, observer.clone())
-            .map_err(|source| RefusedFeature::Install { path: path(), source })?;
+        let failed = |source| RefusedFeature::Install { path: path(), source };
+        let actor = prepared.has_control().then(|| Actor::start(prepared.clone())).transpose().map_err(failed)?;
+        let actions = if descriptor.has_realtime() && !descriptor.actions.is_empty() {
+            let (queue, thread, registered) =
+                FeatureQueue::start(prepared.clone(), observer.clone()).map_err(failed)?;
+            Some(Actions { registered, queue, thread })
+        } else {
+            None
+        };
+        if descriptor.hooks_at(HookPoint::Events) && actions.is_none() {
+            // Nothing else has tried whether it installs in that lane.
+            prepared.instantiate().map_err(failed)?;
+        }
         Ok(Arc::new(Installed {
             source: source.clone(),
-            descriptor: descriptor.clone(),
-            digest: package.info.digest.clone(),
             size: package.info.size,
-            registered,
-            queue,
-            thread,
+            facts: Arc::clone(prepared.facts()),
+            prepared,
+            actions,
+            actor,
+            background: Mutex::new(None),
         }))
+    }
+
+    /// Starts what features do by themselves. To be called when this registry is in force.
+    pub fn begin(&self, observed: &Observed) {
+        self.installed().for_each(|installed| installed.begin(observed));
+    }
+
+    /// Every tool, in the order of features.
+    pub fn tools(&self) -> impl Iterator<Item = Tool> {
+        self.actors().flat_map(|(installed, actor)| {
+            let tool = |registered: &RegisteredTool| Tool {
+                registered: registered.clone(),
+                feature: installed.descriptor().id.to_string(),
+                actor: actor.clone(),
+            };
+            actor.registered().tools.iter().map(tool)
+        })
+    }
+
+    /// The features that hook at `point`: by band, then in the order of features.
+    pub fn hooks(&self, point: HookPoint) -> Vec<(String, Actor)> {
+        let mut hooks: Vec<(Band, String, Actor)> = self
+            .actors()
+            .filter_map(|(installed, actor)| {
+                let (_, band) = actor.registered().hooks.iter().find(|(at, _)| *at == point)?;
+                Some((*band, installed.descriptor().id.to_string(), actor.clone()))
+            })
+            .collect();
+        hooks.sort_by_key(|(band, _, _)| *band);
+        hooks.into_iter().map(|(_, feature, actor)| (feature, actor)).collect()
+    }
+
+    /// Tells the features that hook there of a change, without waiting.
+    pub fn changed(&self, change: &Change) {
+        for (_, actor) in self.hooks(change.point()) {
+            actor.changed(change.clone());
+        }
+    }
+
+    /// The skills that features contribute: name and text.
+    pub fn skills(&self) -> Vec<(String, String)> {
+        let skills = self.actors().flat_map(|(_, actor)| &actor.registered().skills);
+        skills.map(|skill| (skill.name.clone(), skill.text.clone())).collect()
+    }
+
+    /// Outputs that features may send to, by alias.
+    pub fn midi_targets(&self) -> impl Iterator<Item = &String> {
+        self.installed().flat_map(|installed| &installed.facts.grants.midi_out).filter(|alias| *alias != "*")
+    }
+
+    fn actors(&self) -> impl Iterator<Item = (&Arc<Installed>, &Actor)> {
+        self.installed().filter_map(|installed| Some((installed, installed.actor.as_ref()?)))
     }
 
     fn installed(&self) -> impl Iterator<Item = &Arc<Installed>> {
@@ -256,8 +414,10 @@ impl Registry {
         })
     }
 
-    fn owner(&self, action: &str) -> Option<&Arc<Installed>> {
-        self.installed().find(|installed| installed.registered.iter().any(|registered| registered.name == action))
+    fn owner(&self, action: &str) -> Option<(&Arc<Installed>, &Actions)> {
+        self.installed()
+            .filter_map(|installed| Some((installed, installed.actions.as_ref()?)))
+            .find(|(_, actions)| actions.registered.iter().any(|registered| registered.name == action))
     }
 
     /// Finds `Action`, or `feature:Action`.
@@ -266,9 +426,9 @@ impl Registry {
             Some((feature, action)) => (Some(feature), action),
             None => (None, type_name),
         };
-        let owner = self.owner(action).filter(|owner| feature.is_none_or(|feature| feature == owner.source.name));
-        if let Some(owner) = owner {
-            return Lookup::Found { queue: owner.queue.clone(), action: action.to_owned() };
+        let owner = self.owner(action).filter(|(owner, _)| feature.is_none_or(|feature| feature == owner.source.name));
+        if let Some((_, actions)) = owner {
+            return Lookup::Found { queue: actions.queue.clone(), action: action.to_owned() };
         }
         match feature.and_then(|feature| self.entries.get(feature)) {
             Some(Entry::Refused { source, reason }) => {
@@ -280,7 +440,8 @@ impl Registry {
 
     /// Every action that mappings can name.
     pub fn action_names(&self) -> Vec<String> {
-        self.installed().flat_map(|installed| installed.registered.iter().map(|action| action.name.clone())).collect()
+        let actions = self.installed().flat_map(|installed| &installed.descriptor().actions);
+        actions.map(|action| action.name.clone()).collect()
     }
 
     /// Features that are not installed, with the reason.
@@ -297,16 +458,18 @@ impl Registry {
         self.entries.values().map(report).collect()
     }
 
-    /// Has every worker do what is in its queue and end; waits until `deadline` at most. True when
-    /// all have ended.
+    /// Has tasks end, and every worker do what is in its queue and end; waits until `deadline` at
+    /// most. True when all have ended.
     pub fn stop(&self, deadline: Instant) -> bool {
-        self.installed().for_each(|installed| installed.queue.finish());
+        let actions = || self.installed().filter_map(|installed| installed.actions.as_ref());
+        self.installed().for_each(|installed| drop(installed.background().take()));
+        actions().for_each(|actions| actions.queue.finish());
         loop {
-            if self.installed().all(|installed| installed.thread.is_finished()) {
+            if actions().all(|actions| actions.thread.is_finished()) {
                 return true;
             }
             if Instant::now() >= deadline {
-                self.installed().for_each(|installed| installed.queue.abandon());
+                actions().for_each(|actions| actions.queue.abandon());
                 return false;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -326,6 +489,15 @@ fn report(entry: &Entry) -> FeatureReport {
         package: None,
         refused,
         grants: source.grants.clone(),
+        denied: Vec::new(),
+        quarantine: None,
+        tasks: Vec::new(),
+        calls: 0,
+        calls_failed: 0,
+        calls_waiting: 0,
+        calls_ms: 0,
+        events_seen: 0,
+        events_missed: 0,
         performed: 0,
         failed: 0,
         trapped: 0,
@@ -333,18 +505,41 @@ fn report(entry: &Entry) -> FeatureReport {
         last_failure: None,
     };
     if let Entry::Installed(installed) = entry {
-        let counters = installed.queue.counters();
-        report.performed = counters.done.load(Ordering::Relaxed);
-        report.failed = counters.failed.load(Ordering::Relaxed);
-        report.trapped = counters.trapped.load(Ordering::Relaxed);
-        report.queue_full = counters.queue_full.load(Ordering::Relaxed);
-        report.last_failure = counters.last_failure();
+        let descriptor = installed.descriptor();
+        let denied = descriptor.capabilities.iter().filter(|request| !source.grants.answers(&request.capability));
+        report.denied = denied.map(|request| request.capability.name()).collect();
+        report.quarantine = installed.facts.quarantine.left(Instant::now()).map(|left| left.as_secs());
+        if let Some(background) = &*installed.background() {
+            report.tasks = background.tasks.iter().map(Task::report).collect();
+            if let Some(events) = &background.events {
+                (report.events_seen, report.events_missed) = events.counts();
+            }
+        }
+        if let Some(actor) = &installed.actor {
+            let counters = actor.counters();
+            report.calls = counters.done.load(Ordering::Relaxed);
+            report.calls_failed = counters.failed.load(Ordering::Relaxed);
+            report.calls_waiting = actor.waiting();
+            report.calls_ms = counters.busy.load(Ordering::Relaxed) / 1_000_000;
+            report.trapped = counters.trapped.load(Ordering::Relaxed);
+        }
+        if let Some(actions) = &installed.actions {
+            let counters = actions.queue.counters();
+            report.performed = counters.done.load(Ordering::Relaxed);
+            report.failed = counters.failed.load(Ordering::Relaxed);
+            report.trapped += counters.trapped.load(Ordering::Relaxed);
+            report.queue_full = counters.queue_full.load(Ordering::Relaxed);
+            report.last_failure = counters.last_failure();
+        }
         report.package = Some(PackageReport {
-            id: installed.descriptor.id.to_string(),
-            version: installed.descriptor.version.clone(),
-            digest: installed.digest.clone(),
+            id: descriptor.id.to_string(),
+            version: descriptor.version.clone(),
+            digest: installed.facts.digest.clone(),
             size: installed.size,
-            actions: installed.registered.iter().map(|action| action.name.clone()).collect(),
+            actions: descriptor.actions.iter().map(|action| action.name.clone()).collect(),
+            tools: descriptor.tools.iter().map(|tool| format!("{} ({})", tool.name, tool.tier.as_str())).collect(),
+            hooks: descriptor.hooks.iter().map(|hook| hook.point.as_str().to_owned()).collect(),
+            skills: descriptor.skills.iter().map(|skill| skill.name.clone()).collect(),
         });
     }
     report

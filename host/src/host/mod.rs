@@ -1,32 +1,39 @@
 //! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
 
 pub mod status;
+mod view;
 mod workshop;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{RuleSet, RuleSetHandle};
 use crossbeam_channel::{Receiver, Sender};
+use tokio_util::sync::CancellationToken;
 
+use self::view::View;
 use self::workshop::Workshop;
 pub(crate) use self::workshop::binding_specs;
 pub use self::workshop::{check, installed};
 use crate::clock::Clock;
 use crate::config::{self, Diagnostics, Loaded, Severity};
+use crate::control::gate::{self, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::dispatch::Action;
 use crate::dispatch::outputs::Outputs;
 use crate::event_loop::{self, Input};
 use crate::feature::registry::Registry;
 use crate::feature::sandbox::Sandbox;
+use crate::feature::sandbox::control::Change;
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::ports::supervisor::{PortEvents, Supervisor};
 use crate::ports::{MidiOut, PortBackend};
 use crate::service::Services;
-use crate::service::devices::DeviceTable;
+use crate::service::host_state::HostView;
+use crate::service::invocation::OnProgress;
 use crate::service::notification_log::NotificationLog;
+use crate::service::planning::Plan;
 use crate::service::sinks::SinkQueue;
 use crate::service::udp::{Datagrams, SystemDatagrams};
 
@@ -98,8 +105,7 @@ impl HostBuilder {
         let (sinks, said) = SinkQueue::new();
         let (observer, observed, observer_thread) =
             observer::start(said, self.home.as_deref().map(NotificationLog::new))?;
-        let devices = Arc::new(DeviceTable::default());
-        let services = Arc::new(Services { devices, sinks, datagrams: self.datagrams });
+        let services = Arc::new(Services::new(sinks, self.datagrams));
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
 
@@ -111,14 +117,24 @@ impl HostBuilder {
             listen_to_all: self.listen_to_all,
         };
         let (registry, compiled) = workshop.make(loaded, &Registry::default())?;
-        let plan = workshop.port_plan(&loaded.config, &compiled);
+        let plan = workshop.port_plan(&loaded.config, &compiled, &registry);
 
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         let (queue, engine_thread) = event_loop::start(Arc::clone(&rules), observer.clone())?;
-        let clock = Clock::start();
+        let clock = services.clock;
         let events = PortReports { observer: observer.clone(), outputs: outputs.clone() };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
+        let view = Arc::new(View {
+            rules: Arc::clone(&rules),
+            observed: observed.clone(),
+            ports: supervisor.reader(),
+            outputs: outputs.clone(),
+            queue: queue.clone(),
+            config: RwLock::new(loaded.source.text().to_owned()),
+        });
+        let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
         supervisor.apply(plan);
+        registry.begin(&observed);
 
         Ok(Host {
             rules,
@@ -128,6 +144,7 @@ impl HostBuilder {
             observer,
             observed,
             services,
+            view,
             clock,
             engine_thread,
             _observer_thread: observer_thread,
@@ -197,6 +214,7 @@ pub struct Host {
     observer: Observer,
     observed: Observed,
     services: Arc<Services>,
+    view: Arc<View>,
     clock: Clock,
     engine_thread: JoinHandle<()>,
     _observer_thread: JoinHandle<()>,
@@ -257,17 +275,46 @@ impl Host {
 
     fn put_in_force(&self, state: &mut State, loaded: &Loaded) -> Result<Reloaded, Diagnostics> {
         let (next, compiled) = state.workshop.make(loaded, &state.registry)?;
-        let plan = state.workshop.port_plan(&loaded.config, &compiled);
+        let plan = state.workshop.port_plan(&loaded.config, &compiled, &next);
         let rules = compiled.rules.rules().len();
         let generation = self.rules.swap(compiled.rules);
         state.registry = next;
         self.supervisor.apply(plan);
+        self.view.set_config(loaded.source.text());
+        state.registry.begin(&self.observed);
+        state.registry.changed(&Change::Config);
         Ok(Reloaded { generation, rules, warnings: compiled.warnings })
     }
 
     /// Makes another mode active, as a `ModeChange` would. Unknown modes are left alone.
     pub fn set_mode(&self, mode: &str) {
         let _ = self.queue.send(Input::SetMode(mode.into()));
+    }
+
+    /// Every tool that features contribute.
+    pub fn tools(&self) -> Vec<ToolView> {
+        gate::tools(&self.state().registry)
+    }
+
+    /// Calls a tool. See [`gate::call`].
+    ///
+    /// # Errors
+    /// See [`ToolError`].
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        request: ToolRequest,
+        cancelled: CancellationToken,
+        progress: OnProgress,
+    ) -> Result<ToolResult, ToolError> {
+        // A copy: what is installed may change while the tool works.
+        let registry = self.state().registry.clone();
+        gate::call(&registry, name, request, cancelled, progress).await
+    }
+
+    /// Plans that wait for a person.
+    pub fn plans(&self) -> Vec<Plan> {
+        self.services.plans.list()
     }
 
     /// Everything that happens from now on.

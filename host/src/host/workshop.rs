@@ -11,7 +11,7 @@ use super::StartError;
 use crate::config::{self, Config, Diagnostic, Diagnostics, ListenMode, Loaded};
 use crate::dispatch::outputs::Outputs;
 use crate::feature::Grants;
-use crate::feature::capability::EndpointPattern;
+use crate::feature::capability::{EndpointPattern, FolderGrant, SecretGrant};
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::feature::sandbox::Sandbox;
 use crate::observer::{self, Observer};
@@ -40,7 +40,7 @@ impl Workshop {
     fn on_its_own(home: Option<&Path>, features: Option<&Path>) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None)?;
-        let services = Arc::new(Services { devices: Arc::default(), sinks, datagrams: Box::new(SystemDatagrams) });
+        let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)));
         let sandbox = Sandbox::new(home, services).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
         Ok(Self { sandbox, observer, outputs, bundled: features.map(Path::to_owned), listen_to_all: false })
@@ -54,14 +54,20 @@ impl Workshop {
         Ok((registry, compiled))
     }
 
-    pub(super) fn port_plan(&self, config: &Config, compiled: &Compiled) -> PortPlan {
+    pub(super) fn port_plan(&self, config: &Config, compiled: &Compiled, registry: &Registry) -> PortPlan {
+        for target in registry.midi_targets() {
+            // An output that no rule sends to is there for features all the same.
+            if let Err(error) = self.outputs.queue(target) {
+                tracing::error!("the output {target} has no worker: {error}");
+            }
+        }
         PortPlan {
             // Without any binding, listening only to bindings would be silence.
             open_unbound: self.listen_to_all
                 || config.bindings.is_empty()
                 || config.advanced_settings.listen_mode == ListenMode::All,
             max_midi_ports: usize::from(config.advanced_settings.max_midi_ports),
-            targets: compiled.targets.iter().cloned().collect(),
+            targets: compiled.targets.iter().chain(registry.midi_targets()).cloned().collect(),
             bindings: binding_specs(config),
         }
     }
@@ -144,8 +150,31 @@ fn feature_sources(loaded: &Loaded, bundled: Option<&Path>) -> Vec<FeatureSource
 }
 
 fn grants(configured: &config::Grants) -> Grants {
-    let udp = configured.udp.iter().filter_map(|destination| destination.to_string().parse::<EndpointPattern>().ok());
-    Grants { udp: udp.collect(), alert: configured.alert, notify: configured.notify }
+    let patterns = |written: &[config::UdpDestination]| -> Vec<EndpointPattern> {
+        written.iter().filter_map(|destination| destination.to_string().parse().ok()).collect()
+    };
+    let secret = |secret: &config::SecretGrant| SecretGrant { id: secret.id.clone(), hosts: patterns(&secret.hosts) };
+    let folder = |folder: &config::FolderGrant| FolderGrant {
+        purpose: folder.purpose.clone(),
+        path: folder.path.clone().into(),
+        write: folder.write,
+    };
+    Grants {
+        udp: patterns(&configured.udp),
+        http: patterns(&configured.http),
+        secrets: configured.secrets.iter().map(secret).collect(),
+        files: configured.files.iter().map(folder).collect(),
+        store: configured.store,
+        midi_out: configured.midi_out.clone(),
+        sysex: configured.sysex,
+        observe_events: configured.observe_events.clone(),
+        config_read: configured.config_read,
+        config_propose: configured.config_propose,
+        discover_ports: configured.discover_ports,
+        background_task: configured.background_task,
+        alert: configured.alert,
+        notify: configured.notify,
+    }
 }
 
 /// Checks a configuration as [`HostBuilder::start`](super::HostBuilder::start) would, without opening a port: features are

@@ -82,6 +82,17 @@ pub struct PortsStatus {
     pub unreachable: Vec<(String, String)>,
 }
 
+/// A look at the ports of a supervisor.
+#[derive(Debug, Clone)]
+pub struct PortsReader(Arc<Mutex<PortsStatus>>);
+
+impl PortsReader {
+    /// All ports, as of now.
+    pub fn status(&self) -> PortsStatus {
+        lock(&self.0).clone()
+    }
+}
+
 /// What the supervisor reports to whoever started it.
 pub trait PortEvents: Send {
     /// A port was opened or closed; in words.
@@ -160,6 +171,11 @@ impl Supervisor {
     /// The ports as they were at the last look.
     pub fn status(&self) -> PortsStatus {
         lock(&self.status).clone()
+    }
+
+    /// A way to the same for whoever must not own the supervisor.
+    pub fn reader(&self) -> PortsReader {
+        PortsReader(Arc::clone(&self.status))
     }
 }
 

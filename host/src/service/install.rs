@@ -1,11 +1,14 @@
-//! Installing: the context that `install` is lent, and the registrar for actions.
+//! Installing: the context that `install` is lent, and the registrars.
 
 use wasmtime::component::Resource;
 
+use crate::feature::descriptor::HookPoint;
 use crate::feature::sandbox::bindings::Error;
-use crate::feature::sandbox::bindings::imports::{action_registrar, install, types};
-use crate::feature::sandbox::limits;
-use crate::feature::sandbox::state::{InstanceState, RegisteredAction};
+use crate::feature::sandbox::bindings::imports::{
+    action_registrar, hook_registrar, install, skill_registrar, task_registrar, tool_registrar, types,
+};
+use crate::feature::sandbox::registrations::Band;
+use crate::feature::sandbox::state::InstanceState;
 
 /// The installation that is under way. In the handle table for the length of `install` only.
 #[derive(Debug)]
@@ -14,6 +17,18 @@ pub struct Context;
 /// The registrar for actions.
 #[derive(Debug)]
 pub struct ActionRegistrar;
+/// The registrar for tools.
+#[derive(Debug)]
+pub struct ToolRegistrar;
+/// The registrar for hooks.
+#[derive(Debug)]
+pub struct HookRegistrar;
+/// The registrar for background tasks.
+#[derive(Debug)]
+pub struct TaskRegistrar;
+/// The registrar for skills.
+#[derive(Debug)]
+pub struct SkillRegistrar;
 
 impl types::Host for InstanceState {}
 impl install::Host for InstanceState {}
@@ -30,15 +45,39 @@ impl install::HostContext for InstanceState {
     }
 }
 
+impl InstanceState {
+    /// Opens a registrar while an installation is under way, where something is declared for it.
+    fn open_registrar<T: Send + 'static>(
+        &mut self,
+        context: &Resource<Context>,
+        declared: bool,
+        what: &str,
+        registrar: T,
+    ) -> wasmtime::Result<Result<Resource<T>, Error>> {
+        self.table.get(context)?;
+        if !declared {
+            return Ok(Err(Error::Denied(format!("the descriptor declares no {what}"))));
+        }
+        Ok(Ok(self.table.push(registrar)?))
+    }
+
+    /// Registers under an open registrar.
+    fn with_registrar<T: 'static>(
+        &mut self,
+        registrar: &Resource<T>,
+        register: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        self.table.get(registrar)?;
+        Ok(register(self).map_err(Error::Invalid))
+    }
+}
+
 impl action_registrar::Host for InstanceState {}
 
 impl action_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ActionRegistrar>, Error>> {
-        self.table.get(&context)?;
-        if self.facts.descriptor.actions.is_empty() {
-            return Ok(Err(Error::Denied("the descriptor declares no action".into())));
-        }
-        Ok(Ok(self.table.push(ActionRegistrar)?))
+        let declared = !self.facts.descriptor.actions.is_empty();
+        self.open_registrar(&context, declared, "action", ActionRegistrar)
     }
 
     fn register(
@@ -47,8 +86,10 @@ impl action_registrar::HostRegistrar for InstanceState {
         name: String,
         schema: String,
     ) -> wasmtime::Result<Result<(), Error>> {
-        self.table.get(&registrar)?;
-        Ok(self.register_action(name, schema).map_err(Error::Invalid))
+        self.with_registrar(&registrar, |state| {
+            let Self { registered, facts, .. } = state;
+            registered.action(&facts.descriptor, name, &schema)
+        })
     }
 
     fn drop(&mut self, registrar: Resource<ActionRegistrar>) -> wasmtime::Result<()> {
@@ -57,29 +98,120 @@ impl action_registrar::HostRegistrar for InstanceState {
     }
 }
 
-impl InstanceState {
-    fn register_action(&mut self, name: String, schema: String) -> Result<(), String> {
-        let declared = &self.facts.descriptor.actions;
-        if !declared.iter().any(|action| action.name == name) {
-            let names = declared.iter().map(|action| action.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(format!("{:?} is not declared in the descriptor, which has {names}", limits::plain(name, 64)));
+impl tool_registrar::Host for InstanceState {}
+
+impl tool_registrar::HostRegistrar for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ToolRegistrar>, Error>> {
+        let declared = !self.facts.descriptor.tools.is_empty();
+        self.open_registrar(&context, declared, "tool", ToolRegistrar)
+    }
+
+    fn register(
+        &mut self,
+        registrar: Resource<ToolRegistrar>,
+        name: String,
+        input: String,
+        output: Option<String>,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        self.with_registrar(&registrar, |state| {
+            let Self { registered, facts, .. } = state;
+            registered.tool(&facts.descriptor, name, &input, output.as_deref())
+        })
+    }
+
+    fn drop(&mut self, registrar: Resource<ToolRegistrar>) -> wasmtime::Result<()> {
+        self.table.delete(registrar)?;
+        Ok(())
+    }
+}
+
+impl hook_registrar::Host for InstanceState {}
+
+impl hook_registrar::HostRegistrar for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<HookRegistrar>, Error>> {
+        let declared = !self.facts.descriptor.hooks.is_empty();
+        self.open_registrar(&context, declared, "hook", HookRegistrar)
+    }
+
+    fn register(
+        &mut self,
+        registrar: Resource<HookRegistrar>,
+        point: hook_registrar::Point,
+        band: hook_registrar::Band,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        use hook_registrar::{Band as Offered, Point};
+        let point = match point {
+            Point::PreToolCall => HookPoint::PreToolCall,
+            Point::PostToolCall => HookPoint::PostToolCall,
+            Point::Events => HookPoint::Events,
+            Point::PortChange => HookPoint::PortChange,
+            Point::ModeChange => HookPoint::ModeChange,
+            Point::ConfigApplied => HookPoint::ConfigApplied,
+        };
+        let band = match band {
+            Offered::Early => Band::Early,
+            Offered::Normal => Band::Normal,
+            Offered::Late => Band::Late,
+        };
+        self.with_registrar(&registrar, |state| {
+            let Self { registered, facts, .. } = state;
+            registered.hook(&facts.descriptor, point, band)
+        })
+    }
+
+    fn drop(&mut self, registrar: Resource<HookRegistrar>) -> wasmtime::Result<()> {
+        self.table.delete(registrar)?;
+        Ok(())
+    }
+}
+
+impl task_registrar::Host for InstanceState {}
+
+impl task_registrar::HostRegistrar for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<TaskRegistrar>, Error>> {
+        if let Err(error) = self.granted("background-task") {
+            self.table.get(&context)?;
+            return Ok(Err(error));
         }
-        if self.registered.iter().any(|action| action.name == name) {
-            return Err(format!("{name} is registered already"));
-        }
-        if schema.len() > limits::MAX_SCHEMA {
-            return Err(format!(
-                "the schema of {name} has {} bytes; at most {} are taken",
-                schema.len(),
-                limits::MAX_SCHEMA
-            ));
-        }
-        match serde_json::from_str::<serde_json::Value>(&schema) {
-            Ok(value) if value.is_object() => {}
-            Ok(_) => return Err(format!("the schema of {name} is not a JSON object")),
-            Err(error) => return Err(format!("the schema of {name} is not JSON: {error}")),
-        }
-        self.registered.push(RegisteredAction { name, schema });
+        let declared = !self.facts.descriptor.tasks.is_empty();
+        self.open_registrar(&context, declared, "background task", TaskRegistrar)
+    }
+
+    fn register(&mut self, registrar: Resource<TaskRegistrar>, name: String) -> wasmtime::Result<Result<(), Error>> {
+        self.with_registrar(&registrar, |state| {
+            let Self { registered, facts, .. } = state;
+            registered.task(&facts.descriptor, name)
+        })
+    }
+
+    fn drop(&mut self, registrar: Resource<TaskRegistrar>) -> wasmtime::Result<()> {
+        self.table.delete(registrar)?;
+        Ok(())
+    }
+}
+
+impl skill_registrar::Host for InstanceState {}
+
+impl skill_registrar::HostRegistrar for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<SkillRegistrar>, Error>> {
+        let declared = !self.facts.descriptor.skills.is_empty();
+        self.open_registrar(&context, declared, "skill", SkillRegistrar)
+    }
+
+    fn register(
+        &mut self,
+        registrar: Resource<SkillRegistrar>,
+        name: String,
+        text: String,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        self.with_registrar(&registrar, |state| {
+            let Self { registered, facts, .. } = state;
+            registered.skill(&facts.descriptor, name, text)
+        })
+    }
+
+    fn drop(&mut self, registrar: Resource<SkillRegistrar>) -> wasmtime::Result<()> {
+        self.table.delete(registrar)?;
         Ok(())
     }
 }

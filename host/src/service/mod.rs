@@ -1,17 +1,29 @@
 //! Services: what a grant opens.
 //!
-//! Each file but [`notification_log`], where notifications end, implements interfaces of the contract
-//! for [`InstanceState`]: the resource behind
-//! the guest's handle holds its scope, and a revocation flag that is looked at on every call.
+//! Most files implement interfaces of the contract for [`InstanceState`]: the resource behind the
+//! guest's handle holds its scope, and whether the grant still holds is looked at on every call.
+//! [`notification_log`] is where notifications end.
 //!
 //! [`InstanceState`]: crate::feature::sandbox::state::InstanceState
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::clock::Clock;
+use crate::feature::sandbox::bindings::Error;
+
+pub mod clock;
 pub mod devices;
+pub mod file_folder;
+pub mod host_state;
+pub mod http_client;
 pub mod install;
+pub mod invocation;
+pub mod midi_out;
 pub mod notification_log;
+pub mod planning;
+pub mod runs;
 pub mod sinks;
+pub mod store_table;
 pub mod udp;
 
 /// The host's side of all services, shared by every instance of every feature.
@@ -23,4 +35,29 @@ pub struct Services {
     pub sinks: sinks::SinkQueue,
     /// How datagrams leave, and how host names are resolved.
     pub datagrams: Box<dyn udp::Datagrams>,
+    /// The clock that events are stamped with.
+    pub clock: Clock,
+    /// Plans that wait for a person.
+    pub plans: planning::Plans,
+    /// The host itself, from when it is complete.
+    pub view: OnceLock<Arc<dyn host_state::HostView>>,
+}
+
+impl Services {
+    /// Services around these sinks and datagrams; the rest is as a fresh host has it.
+    pub fn new(sinks: sinks::SinkQueue, datagrams: Box<dyn udp::Datagrams>) -> Self {
+        Self {
+            devices: Arc::default(),
+            sinks,
+            datagrams,
+            clock: Clock::start(),
+            plans: planning::Plans::default(),
+            view: OnceLock::new(),
+        }
+    }
+}
+
+/// What a handle answers after its grant was taken back.
+fn revoked() -> Error {
+    Error::Denied("the grant was revoked".into())
 }

@@ -139,8 +139,8 @@ impl diagnostics::HostSink for InstanceState {
 impl alerts::HostSink for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<AlertSink>, Error>> {
         self.table.get(&context)?;
-        if !self.facts.grants.alert {
-            return Ok(Err(self.not_granted("alert")));
+        if let Err(error) = self.granted("alert") {
+            return Ok(Err(error));
         }
         Ok(Ok(self.table.push(AlertSink)?))
     }
@@ -160,8 +160,8 @@ impl alerts::HostSink for InstanceState {
 impl notifications::HostSink for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<NotificationSink>, Error>> {
         self.table.get(&context)?;
-        if !self.facts.grants.notify {
-            return Ok(Err(self.not_granted("notify")));
+        if let Err(error) = self.granted("notify") {
+            return Ok(Err(error));
         }
         Ok(Ok(self.table.push(NotificationSink)?))
     }
@@ -175,14 +175,5 @@ impl notifications::HostSink for InstanceState {
     fn drop(&mut self, sink: Resource<NotificationSink>) -> wasmtime::Result<()> {
         self.table.delete(sink)?;
         Ok(())
-    }
-}
-
-impl InstanceState {
-    fn not_granted(&self, capability: &str) -> Error {
-        let name = self.facts.descriptor.id.name();
-        Error::Denied(format!(
-            "\"{capability}\" is not granted; write `{capability} = true` under [features.{name}.grants]"
-        ))
     }
 }

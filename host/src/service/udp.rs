@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
@@ -13,6 +14,7 @@ use crate::feature::capability::Endpoint;
 use crate::feature::descriptor::CONTRACT;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::udp;
+use crate::feature::sandbox::limits;
 use crate::feature::sandbox::state::InstanceState;
 
 /// The largest UDP payload over IPv4 (RFC 768: 65535 bytes less the headers).
@@ -95,10 +97,6 @@ pub struct Target {
     revoked: Arc<AtomicBool>,
 }
 
-fn revoked() -> Error {
-    Error::Denied("the grant was revoked".into())
-}
-
 impl udp::Host for InstanceState {}
 
 impl udp::HostNetwork for InstanceState {
@@ -111,11 +109,8 @@ impl udp::HostNetwork for InstanceState {
         let Some(request) = self.facts.descriptor.network(&purpose) else {
             return Ok(Err(Error::Denied(format!("the descriptor requests no network for the purpose {purpose:?}"))));
         };
-        if !self.facts.grants.answers(request) {
-            let name = self.facts.descriptor.id.name();
-            return Ok(Err(Error::Denied(format!(
-                "no target is granted; write `udp = [\"host:port\"]` under [features.{name}.grants]"
-            ))));
+        if self.facts.grants.udp.is_empty() {
+            return Ok(Err(self.not_granted(&request.capability)));
         }
         let revoked = self.facts.revocation();
         Ok(Ok(self.table.push(Network { purpose, revoked })?))
@@ -143,7 +138,7 @@ impl udp::HostNetwork for InstanceState {
 impl InstanceState {
     fn open_target(&self, network: &Network, target: &str) -> Result<Target, Error> {
         if network.revoked.load(Ordering::Acquire) {
-            return Err(revoked());
+            return Err(super::revoked());
         }
         let endpoint: Endpoint = target.parse().map_err(|error| Error::Invalid(format!("{error}")))?;
         if !self.facts.may_reach(&network.purpose, &endpoint) {
@@ -171,7 +166,7 @@ impl InstanceState {
 impl Target {
     fn send(&self, data: &[u8]) -> Result<(), Error> {
         if self.revoked.load(Ordering::Acquire) {
-            return Err(revoked());
+            return Err(super::revoked());
         }
         if data.len() > MAX_DATAGRAM {
             return Err(Error::Invalid(format!("a datagram has at most {MAX_DATAGRAM} bytes, not {}", data.len())));
@@ -192,7 +187,11 @@ impl Target {
 pub fn add_to_linker(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
     udp::add_to_linker::<_, HasSelf<InstanceState>>(linker, |state| state)?;
     linker.allow_shadowing(true);
-    let send = |store: StoreContextMut<'_, InstanceState>, (target, data): (Resource<Target>, WasmList<u8>)| {
+    let send = |mut store: StoreContextMut<'_, InstanceState>, (target, data): (Resource<Target>, WasmList<u8>)| {
+        if !store.data_mut().datagram_bucket.take(Instant::now()) {
+            let limit = limits::DATAGRAM_RATE;
+            return Ok((Err(Error::Exhausted(format!("more than {limit} datagrams a second"))),));
+        }
         let target = store.data().table.get(&target)?;
         Ok((target.send(data.as_le_slice(&store)),))
     };

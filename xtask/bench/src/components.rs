@@ -21,7 +21,7 @@ impl Lane {
     pub fn new(home: &Path) -> Result<Self> {
         // Nobody takes out what features say: here they say nothing.
         let (sinks, _) = SinkQueue::new();
-        let services = Services { devices: Arc::default(), sinks, datagrams: Box::new(Discard) };
+        let services = Services::new(sinks, Box::new(Discard));
         Ok(Self { sandbox: Sandbox::new(Some(home), Arc::new(services))? })
     }
 

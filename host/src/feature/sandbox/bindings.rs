@@ -1,54 +1,161 @@
-//! What `wasmtime` makes of the contract, and which of it a feature's linker holds.
+//! What `wasmtime` makes of the contract, once per lane, and what a feature's linker holds.
+//!
+//! The lanes share every interface in which nothing waits. Where something does, the control lane
+//! has its own, asynchronous, bindings.
 
 use wasmtime::component::{HasSelf, Linker};
 
 use super::state::InstanceState;
-use crate::feature::descriptor::Descriptor;
+use crate::feature::descriptor::{Descriptor, Tier};
 
 #[expect(missing_docs, reason = "generated; the contract's own text documents it")]
-mod generated {
+mod realtime {
     wasmtime::component::bindgen!({
         path: "../wit/v0.1",
-        world: "action-feature",
+        world: "realtime-lane",
         imports: { default: trappable },
         with: {
             "conductor:feature/install.context": crate::service::install::Context,
             "conductor:feature/action-registrar.registrar": crate::service::install::ActionRegistrar,
+            "conductor:feature/tool-registrar.registrar": crate::service::install::ToolRegistrar,
+            "conductor:feature/hook-registrar.registrar": crate::service::install::HookRegistrar,
+            "conductor:feature/task-registrar.registrar": crate::service::install::TaskRegistrar,
+            "conductor:feature/skill-registrar.registrar": crate::service::install::SkillRegistrar,
             "conductor:feature/diagnostics.sink": crate::service::sinks::DiagnosticSink,
             "conductor:feature/alerts.sink": crate::service::sinks::AlertSink,
             "conductor:feature/notifications.sink": crate::service::sinks::NotificationSink,
             "conductor:feature/udp.network": crate::service::udp::Network,
             "conductor:feature/udp.target": crate::service::udp::Target,
+            "conductor:feature/http.client": crate::service::http_client::Client,
+            "conductor:feature/store.table": crate::service::store_table::Table,
+            "conductor:feature/files.folder": crate::service::file_folder::Folder,
+            "conductor:feature/midi-out.output": crate::service::midi_out::Output,
+            "conductor:feature/host-state.reader": crate::service::host_state::Reader,
+            "conductor:feature/planning.planner": crate::service::planning::Planner,
+            "conductor:feature/runtime-controls.controls": crate::service::host_state::Controls,
+            "conductor:feature/hardware.access": crate::service::host_state::HardwareAccess,
+            "conductor:feature/invocations.invocation": crate::service::invocation::Invocation,
         },
     });
 }
 
-pub use generated::conductor::feature as imports;
-pub use generated::conductor::feature::types::{Error, Event};
-pub use generated::exports::conductor::feature as exports;
+#[expect(missing_docs, reason = "generated; the contract's own text documents it")]
+mod control {
+    wasmtime::component::bindgen!({
+        path: "../wit/v0.1",
+        world: "control-lane",
+        imports: {
+            "conductor:feature/http.[method]client.send": async | trappable,
+            "conductor:feature/runs.[method]run.wait": async | trappable,
+            default: trappable,
+        },
+        exports: { default: async },
+        with: {
+            "conductor:feature/types": super::realtime::conductor::feature::types,
+            "conductor:feature/install": super::realtime::conductor::feature::install,
+            "conductor:feature/devices": super::realtime::conductor::feature::devices,
+            "conductor:feature/clock": super::realtime::conductor::feature::clock,
+            "conductor:feature/random": super::realtime::conductor::feature::random,
+            "conductor:feature/diagnostics": super::realtime::conductor::feature::diagnostics,
+            "conductor:feature/alerts": super::realtime::conductor::feature::alerts,
+            "conductor:feature/notifications": super::realtime::conductor::feature::notifications,
+            "conductor:feature/udp": super::realtime::conductor::feature::udp,
+            "conductor:feature/store": super::realtime::conductor::feature::store,
+            "conductor:feature/files": super::realtime::conductor::feature::files,
+            "conductor:feature/midi-out": super::realtime::conductor::feature::midi_out,
+            "conductor:feature/host-state": super::realtime::conductor::feature::host_state,
+            "conductor:feature/planning": super::realtime::conductor::feature::planning,
+            "conductor:feature/runtime-controls": super::realtime::conductor::feature::runtime_controls,
+            "conductor:feature/hardware": super::realtime::conductor::feature::hardware,
+            "conductor:feature/invocations": super::realtime::conductor::feature::invocations,
+            "conductor:feature/tool-registrar": super::realtime::conductor::feature::tool_registrar,
+            "conductor:feature/http.client": crate::service::http_client::Client,
+            "conductor:feature/runs.run": crate::service::runs::Run,
+        },
+    });
+}
 
-/// Puts into `linker` what every feature may call and what `descriptor` requests. Nothing else is
-/// there to be called.
+pub use control::conductor::feature::{http as waiting_http, runs};
+pub use control::exports::conductor::feature as control_exports;
+pub use realtime::conductor::feature as imports;
+pub use realtime::conductor::feature::types::{Error, Event};
+pub use realtime::exports::conductor::feature as realtime_exports;
+
+/// Where an instance runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Actions and event hooks: nothing waits.
+    RealTime,
+    /// Everything else.
+    Control,
+}
+
+/// Puts into `linker` what every feature may call, what `descriptor` requests, and what the
+/// contributions that it declares are handed. Nothing else is there to be called.
 ///
 /// # Errors
 /// When an interface is put in twice, which would be a mistake here.
-pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descriptor) -> wasmtime::Result<()> {
+pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descriptor, lane: Lane) -> wasmtime::Result<()> {
     type Data = HasSelf<InstanceState>;
-    imports::types::add_to_linker::<_, Data>(linker, |state| state)?;
-    imports::install::add_to_linker::<_, Data>(linker, |state| state)?;
-    imports::devices::add_to_linker::<_, Data>(linker, |state| state)?;
-    imports::diagnostics::add_to_linker::<_, Data>(linker, |state| state)?;
-    if !descriptor.actions.is_empty() {
-        imports::action_registrar::add_to_linker::<_, Data>(linker, |state| state)?;
+    // One line an interface: whether it is there, and what puts it there.
+    macro_rules! link {
+        ($($when:expr => $module:path),+ $(,)?) => {
+            $(if $when {
+                use $module as interface;
+                interface::add_to_linker::<_, Data>(linker, |state| state)?;
+            })+
+        };
     }
-    if descriptor.requests("alert") {
-        imports::alerts::add_to_linker::<_, Data>(linker, |state| state)?;
+    let asks = |kind| descriptor.requests(kind);
+    let tier = |tier| descriptor.tools.iter().any(|tool| tool.tier == tier);
+    let tools = !descriptor.tools.is_empty();
+    link! {
+        true => imports::types,
+        true => imports::install,
+        true => imports::devices,
+        true => imports::clock,
+        true => imports::random,
+        true => imports::diagnostics,
+        asks("alert") => imports::alerts,
+        asks("notify") => imports::notifications,
+        // asks("store") => imports::store,
+        // asks("files") => imports::files,
+        asks("midi-out") => imports::midi_out,
+        asks("config-read") || asks("discover-ports") || tools => imports::host_state,
+        asks("config-propose") || tier(Tier::ConfigChange) => imports::planning,
+        tier(Tier::Stateful) => imports::runtime_controls,
+        tier(Tier::HardwareIo) => imports::hardware,
+        tools => imports::invocations,
+        !descriptor.actions.is_empty() => imports::action_registrar,
+        tools => imports::tool_registrar,
+        !descriptor.hooks.is_empty() => imports::hook_registrar,
+        !descriptor.tasks.is_empty() => imports::task_registrar,
+        !descriptor.skills.is_empty() => imports::skill_registrar,
+        asks("network") && lane == Lane::RealTime => imports::http,
+        asks("network") && lane == Lane::Control => waiting_http,
+        !descriptor.tasks.is_empty() && lane == Lane::Control => runs,
     }
-    if descriptor.requests("notify") {
-        imports::notifications::add_to_linker::<_, Data>(linker, |state| state)?;
-    }
-    if descriptor.requests("network") {
+    if asks("network") {
         crate::service::udp::add_to_linker(linker)?;
     }
+    // Only the control lane runs tasks, but a component's imports must all be there.
+    if !descriptor.tasks.is_empty() && lane == Lane::RealTime {
+        runs::add_to_linker::<_, Data>(linker, |state| state)?;
+    }
     Ok(())
+}
+
+/// The record of an event, as it crosses into guests. `device` is its number, `position` that within the
+/// trigger's range.
+pub fn record(at: conductor_engine::Nanos, device: u32, event: &conductor_engine::Event, position: u16) -> Event {
+    Event {
+        at,
+        device,
+        kind: event.kind() as u8,
+        channel: event.channel().unwrap_or(u8::MAX),
+        number: event.number(),
+        position,
+        value: event.value(),
+        unit: event.unit(),
+    }
 }

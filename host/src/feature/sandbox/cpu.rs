@@ -40,6 +40,14 @@ pub(super) fn on_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime
     Ok(UpdateDeadline::Continue(1))
 }
 
+/// Called at every tick of a call in the control lane: lets others run, or traps. Instances there
+/// move between threads, so ticks are counted: one at most for each millisecond that the guest ran.
+pub(super) fn on_control_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime::Result<UpdateDeadline> {
+    let state = store.data_mut();
+    state.ticks = state.ticks.saturating_sub(1);
+    if state.ticks == 0 { Err(Trap::Interrupt.into()) } else { Ok(UpdateDeadline::Yield(1)) }
+}
+
 /// CPU time that this thread has used.
 #[cfg(unix)]
 fn thread_time() -> Duration {

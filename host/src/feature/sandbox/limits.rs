@@ -11,10 +11,24 @@ pub const TICK: Duration = Duration::from_millis(1);
 pub const PERFORM_BUDGET: Duration = Duration::from_millis(20);
 /// CPU time of one `prepare` or `release`.
 pub const PREPARE_BUDGET: Duration = Duration::from_millis(200);
+/// CPU time of one batch of events in a hook.
+pub const EVENTS_BUDGET: Duration = Duration::from_millis(50);
 /// CPU time of `install`.
 pub const INSTALL_BUDGET: Duration = Duration::from_millis(1000);
-/// Linear memory of one instance, all its memories together.
+/// CPU time of one tool call, and of a background task between two waits.
+pub const CALL_BUDGET: Duration = Duration::from_secs(2);
+/// CPU time of one hook in the control lane.
+pub const HOOK_BUDGET: Duration = Duration::from_millis(200);
+/// Time that may pass in one tool call, whatever it waits for.
+pub const CALL_WITHIN: Duration = Duration::from_secs(60);
+/// Time that may pass in one hook of the control lane, and in `install` there.
+pub const HOOK_WITHIN: Duration = Duration::from_secs(2);
+/// How long a tool call that nobody wants any more may go on, and a task that is told to end.
+pub const CANCEL_WITHIN: Duration = Duration::from_secs(2);
+/// Linear memory of one instance in the real-time lane, all its memories together.
 pub const MEMORY_BYTES: usize = 16 * 1024 * 1024;
+/// Linear memory of one instance in the control lane, all its memories together.
+pub const CONTROL_MEMORY_BYTES: usize = 64 * 1024 * 1024;
 /// Elements of each table.
 pub const TABLE_ELEMENTS: usize = 20_000;
 /// Tables of one instance.
@@ -31,24 +45,39 @@ pub const STACK_BYTES: usize = 512 * 1024;
 pub const MAX_HANDLES: usize = 1024;
 /// Bytes kept of any text that a guest gives: an error, a diagnostic.
 pub const MAX_TEXT: usize = 1024;
-/// Bytes of an action's parameter schema.
+/// Bytes of a tool's arguments, and of its result.
+pub const MAX_RESULT: usize = 256 * 1024;
+/// Bytes of a skill.
+pub const MAX_SKILL: usize = 64 * 1024;
+/// Bytes of a JSON Schema: an action's parameters, a tool's arguments or result.
 pub const MAX_SCHEMA: usize = 64 * 1024;
 /// Messages to all sinks together that one instance may send per second, after a burst.
 pub const SINK_RATE: f64 = 20.0;
 /// Messages to the sinks that one instance may send at once.
 pub const SINK_BURST: f64 = 50.0;
 
-/// Refuses growth beyond [`MEMORY_BYTES`] (summed over all memories) and [`TABLE_ELEMENTS`], and
+/// Datagrams that one instance may send per second, after a burst.
+pub const DATAGRAM_RATE: f64 = 20_000.0;
+/// Datagrams that one instance may send at once.
+pub const DATAGRAM_BURST: f64 = 4_000.0;
+
+/// Refuses growth of memories (summed over all) and of tables ([`TABLE_ELEMENTS`]), and
 /// remembers that it did, so that the trap which usually follows can be explained.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Limiter {
     memory: usize,
-    refused: Option<&'static str>,
+    max_memory: usize,
+    refused: Option<String>,
 }
 
 impl Limiter {
+    /// For an instance with `max_memory` bytes.
+    pub fn new(max_memory: usize) -> Self {
+        Self { memory: 0, max_memory, refused: None }
+    }
+
     /// The limit that was hit since the last call, if any.
-    pub fn take_refusal(&mut self) -> Option<&'static str> {
+    pub fn take_refusal(&mut self) -> Option<String> {
         self.refused.take()
     }
 }
@@ -56,8 +85,8 @@ impl Limiter {
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let total = self.memory.saturating_sub(current).saturating_add(desired);
-        if total > MEMORY_BYTES {
-            self.refused = Some("its memory limit of 16 MiB");
+        if total > self.max_memory {
+            self.refused = Some(format!("its memory limit of {} MiB", self.max_memory / (1024 * 1024)));
             return Ok(false);
         }
         self.memory = total;
@@ -66,7 +95,7 @@ impl ResourceLimiter for Limiter {
 
     fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         if desired > TABLE_ELEMENTS {
-            self.refused = Some("its table limit of 20000 elements");
+            self.refused = Some(format!("its table limit of {TABLE_ELEMENTS} elements"));
             return Ok(false);
         }
         Ok(true)
@@ -124,11 +153,11 @@ mod tests {
 
     #[test]
     fn memory_is_summed_over_all_memories() {
-        let mut limiter = Limiter::default();
+        let mut limiter = Limiter::new(MEMORY_BYTES);
         let mib = 1024 * 1024;
         assert!(limiter.memory_growing(0, 10 * mib, None).is_ok_and(|grown| grown));
         assert!(limiter.memory_growing(0, 7 * mib, None).is_ok_and(|grown| !grown), "10 + 7 is over 16");
-        assert_eq!(limiter.take_refusal(), Some("its memory limit of 16 MiB"));
+        assert_eq!(limiter.take_refusal().as_deref(), Some("its memory limit of 16 MiB"));
         assert!(limiter.memory_growing(10 * mib, 16 * mib, None).is_ok_and(|grown| grown));
         assert_eq!(limiter.take_refusal(), None);
     }

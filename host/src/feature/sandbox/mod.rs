@@ -1,8 +1,12 @@
-//! The sandbox's real-time lane: where actions run.
+//! The sandbox: two lanes, in which features run.
 //!
-//! One synchronous `wasmtime` engine without concurrency support (a call costs a fraction of what
-//! it costs with), one store for every instance, a linker that holds only what the feature
-//! requested. Memory, tables, stack, handles and CPU time are limited per instance; see
+//! The real-time lane is a synchronous `wasmtime` engine without concurrency support (a call costs
+//! a fraction of what it costs with), for actions and event hooks. The control lane is an
+//! asynchronous one, for everything that may wait: tools, hooks, background tasks. A feature that
+//! contributes to both has instances in both, which share nothing but its store.
+//!
+//! One store for every instance, a linker that holds only what the feature requested. Memory,
+//! tables, stack, handles, CPU time and the time that passes are limited per instance; see
 //! [`limits`].
 //!
 //! Compiled code is cached on disk; see [`cache`].
@@ -10,17 +14,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 pub mod bindings;
 pub mod cache;
+pub mod control;
 mod cpu;
 pub mod instance;
 pub mod limits;
+pub mod outcome;
+pub mod registrations;
 pub mod state;
 
-pub use instance::{ActionInstance, CallError, InstallError};
+pub use bindings::Lane;
+pub use control::ControlInstance;
+pub use instance::ActionInstance;
+pub use outcome::{CallError, InstallError, Refusal};
+pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
 use self::cache::CodeCache;
 use self::state::{FeatureFacts, InstanceState};
@@ -29,13 +40,19 @@ use super::check::{self, CheckError};
 use super::package::Package;
 use crate::service::Services;
 
-/// The engine that actions run in, with its epoch clock and its code cache.
+/// The engines that features run in, with their epoch clock and code cache, and the threads of the
+/// control lane.
 #[derive(Debug)]
 pub struct Sandbox {
-    engine: Engine,
+    realtime: Engine,
+    control: Engine,
+    runtime: Option<tokio::runtime::Runtime>,
     cache: CodeCache,
     services: Arc<Services>,
 }
+
+/// Threads of the control lane.
+const CONTROL_THREADS: usize = 2;
 
 /// Why a package can't be prepared to run.
 #[derive(Debug, thiserror::Error)]
@@ -44,14 +61,16 @@ pub enum PrepareError {
     #[error("{}", join(.0))]
     Check(Vec<CheckError>),
     /// A capability that the feature can't do without was not granted.
-    #[error("needs the capability \"{capability}\" ({reason}); grant it under [features.{feature}.grants]")]
+    #[error("needs the capability \"{capability}\" ({reason}); write `{advice}` under [features.{feature}.grants]")]
     NotGranted {
         /// The feature's short name.
         feature: String,
-        /// The kind of capability.
-        capability: &'static str,
+        /// The capability.
+        capability: String,
         /// The feature's own reason.
         reason: String,
+        /// What to write.
+        advice: String,
     },
     /// The compiler or the linker refused it: an import has another type than the contract's.
     #[error("can't be linked: {0}")]
@@ -65,7 +84,11 @@ fn join(errors: &[CheckError]) -> String {
 /// A package that is compiled and linked, ready to be instantiated any number of times.
 #[derive(Clone)]
 pub struct PreparedFeature {
-    pre: wasmtime::component::InstancePre<InstanceState>,
+    /// Where it contributes actions or event hooks.
+    realtime: Option<InstancePre<InstanceState>>,
+    /// Where it contributes anything else, or nothing.
+    control: Option<InstancePre<InstanceState>>,
+    runtime: tokio::runtime::Handle,
     facts: Arc<FeatureFacts>,
 }
 
@@ -76,38 +99,24 @@ impl std::fmt::Debug for PreparedFeature {
 }
 
 impl Sandbox {
-    /// Starts the engine. `home` is where compiled code is cached; without it, or when it can't be
+    /// Starts the engines. `home` is where compiled code is cached; without it, or when it can't be
     /// written, everything is compiled afresh.
     ///
     /// # Errors
-    /// When this machine can't run the engine at all: no virtual memory to reserve, a processor
-    /// without a compiler back-end.
+    /// When this machine can't run an engine at all: no virtual memory to reserve, a processor
+    /// without a compiler back-end, no thread left.
     pub fn new(home: Option<&Path>, services: Arc<Services>) -> anyhow::Result<Self> {
-        let mut pool = PoolingAllocationConfig::default();
-        pool.total_component_instances(limits::MAX_INSTANCES)
-            .total_core_instances(limits::MAX_INSTANCES * limits::MAX_CORE_INSTANCES)
-            .total_memories(limits::MAX_INSTANCES * 2)
-            .total_tables(limits::MAX_INSTANCES * limits::MAX_TABLES)
-            .max_memories_per_component(limits::MAX_MEMORIES)
-            .max_tables_per_component(limits::MAX_TABLES)
-            .max_core_instances_per_component(limits::MAX_CORE_INSTANCES)
-            .max_memory_size(limits::MEMORY_BYTES)
-            .table_elements(limits::TABLE_ELEMENTS);
-        let mut config = Config::new();
-        config
-            .wasm_component_model(true)
-            .concurrency_support(false)
-            .epoch_interruption(true)
-            .max_wasm_stack(limits::STACK_BYTES)
-            // A guest has no debugger here and its traps are told in words: without the tables for
-            // both, compiled features take half the memory.
-            .generate_address_map(false)
-            .native_unwind_info(false)
-            .wasm_backtrace_max_frames(None)
-            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-        let engine = Engine::new(&config).map_err(|error| anyhow::anyhow!("the sandbox can't start: {error:#}"))?;
-        tick(&engine);
-        Ok(Self { cache: CodeCache::new(home), engine, services })
+        let failed = |error: wasmtime::Error| anyhow::anyhow!("the sandbox can't start: {error:#}");
+        let realtime = Engine::new(&config(limits::MEMORY_BYTES)).map_err(failed)?;
+        let control = Engine::new(&config(limits::CONTROL_MEMORY_BYTES)).map_err(failed)?;
+        tick([&realtime, &control]);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(CONTROL_THREADS)
+            .thread_name("control")
+            .enable_io()
+            .enable_time()
+            .build()?;
+        Ok(Self { cache: CodeCache::new(home), realtime, control, runtime: Some(runtime), services })
     }
 
     /// Checks, compiles (or takes from the cache) and links a package. Runs nothing of it.
@@ -118,21 +127,46 @@ impl Sandbox {
         check::check(&package.info).map_err(PrepareError::Check)?;
         let descriptor = &package.info.descriptor;
         if let Some(request) =
-            descriptor.capabilities.iter().find(|request| request.required() && !grants.answers(request))
+            descriptor.capabilities.iter().find(|request| request.required && !grants.answers(&request.capability))
         {
             return Err(PrepareError::NotGranted {
                 feature: descriptor.id.name().to_owned(),
-                capability: request.kind(),
-                reason: request.reason().to_owned(),
+                capability: request.capability.name(),
+                reason: request.reason.clone(),
+                advice: Grants::advice(&request.capability),
             });
         }
-        let link = |error: wasmtime::Error| PrepareError::Link(format!("{error:#}"));
-        let component: Component = self.cache.compile(&self.engine, package).map_err(link)?;
-        let mut linker = Linker::<InstanceState>::new(&self.engine);
-        bindings::link_requested(&mut linker, descriptor).map_err(link)?;
-        let pre = linker.instantiate_pre(&component).map_err(link)?;
+        let realtime =
+            descriptor.has_realtime().then(|| self.link(&self.realtime, package, Lane::RealTime)).transpose()?;
+        let control = descriptor.has_control().then(|| self.link(&self.control, package, Lane::Control)).transpose()?;
         let facts = FeatureFacts::new(descriptor.clone(), package.info.digest.clone(), grants, &self.services);
-        Ok(PreparedFeature { pre, facts: Arc::new(facts) })
+        Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
+    }
+
+    fn link(&self, engine: &Engine, package: &Package, lane: Lane) -> Result<InstancePre<InstanceState>, PrepareError> {
+        let link = |error: wasmtime::Error| PrepareError::Link(format!("{error:#}"));
+        let component: Component = self.cache.compile(engine, package).map_err(link)?;
+        let mut linker = Linker::<InstanceState>::new(engine);
+        bindings::link_requested(&mut linker, &package.info.descriptor, lane).map_err(link)?;
+        linker.instantiate_pre(&component).map_err(link)
+    }
+
+    /// Where the control lane's work runs.
+    fn handle(&self) -> tokio::runtime::Handle {
+        match &self.runtime {
+            Some(runtime) => runtime.handle().clone(),
+            // Only `drop` takes it.
+            None => tokio::runtime::Handle::current(),
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // Not waiting: a sandbox may be dropped where nothing may wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
@@ -142,22 +176,73 @@ impl PreparedFeature {
         &self.facts
     }
 
-    /// Makes an instance and has it install itself.
+    /// Whether it has anything for the control lane.
+    pub fn has_control(&self) -> bool {
+        self.control.is_some()
+    }
+
+    /// Where the control lane's work runs.
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.runtime
+    }
+
+    /// Makes an instance in the real-time lane and has it install itself.
     ///
     /// # Errors
     /// See [`InstallError`].
     pub fn instantiate(&self) -> Result<ActionInstance, InstallError> {
-        ActionInstance::new(&self.pre, Arc::clone(&self.facts))
+        let pre = self.realtime.as_ref().ok_or_else(|| nothing_there("real-time"))?;
+        ActionInstance::new(pre, Arc::clone(&self.facts))
+    }
+
+    /// Makes an instance in the control lane and has it install itself. Within
+    /// [`runtime`](Self::runtime) only.
+    ///
+    /// # Errors
+    /// See [`InstallError`].
+    pub async fn instantiate_control(&self) -> Result<ControlInstance, InstallError> {
+        let pre = self.control.as_ref().ok_or_else(|| nothing_there("control"))?;
+        ControlInstance::new(pre, Arc::clone(&self.facts)).await
     }
 }
 
-/// Advances the engine's epoch once a [`limits::TICK`], for as long as the engine lives.
-fn tick(engine: &Engine) {
-    let weak = engine.weak();
+fn nothing_there(lane: &str) -> InstallError {
+    InstallError::Instantiate(format!("it has nothing for the {lane} lane"))
+}
+
+/// The engine of a lane whose instances have this much memory.
+fn config(memory: usize) -> Config {
+    let mut pool = PoolingAllocationConfig::default();
+    pool.total_component_instances(limits::MAX_INSTANCES)
+        .total_core_instances(limits::MAX_INSTANCES * limits::MAX_CORE_INSTANCES)
+        .total_memories(limits::MAX_INSTANCES * 2)
+        .total_tables(limits::MAX_INSTANCES * limits::MAX_TABLES)
+        .total_stacks(limits::MAX_INSTANCES)
+        .max_memories_per_component(limits::MAX_MEMORIES)
+        .max_tables_per_component(limits::MAX_TABLES)
+        .max_core_instances_per_component(limits::MAX_CORE_INSTANCES)
+        .max_memory_size(memory)
+        .table_elements(limits::TABLE_ELEMENTS);
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        .max_wasm_stack(limits::STACK_BYTES)
+        // A guest has no debugger here and its traps are told in words: without the tables for
+        // both, compiled features take half the memory.
+        .generate_address_map(false)
+        .native_unwind_info(false)
+        .wasm_backtrace_max_frames(None)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+/// Advances the engines' epoch once a [`limits::TICK`], for as long as they live.
+fn tick(engines: [&Engine; 2]) {
+    let weak = engines.map(Engine::weak);
     let ticker = std::thread::Builder::new().name("epoch".into()).spawn(move || {
-        while let Some(engine) = weak.upgrade() {
-            engine.increment_epoch();
-            drop(engine);
+        while weak.iter().filter_map(wasmtime::EngineWeak::upgrade).map(|engine| engine.increment_epoch()).count() > 0 {
             std::thread::sleep(limits::TICK);
         }
     });

@@ -5,13 +5,18 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wasmtime::component::ResourceTable;
+use tokio_util::sync::CancellationToken;
+use wasmtime::component::{Resource, ResourceTable};
 
+use super::bindings::{Error, Lane};
 use super::cpu::CpuBudget;
 use super::limits::{self, Limiter, TokenBucket};
-use crate::feature::capability::{CapabilityRequest, Endpoint, Grants};
+use super::registrations::Registrations;
+use crate::feature::capability::{Capability, CapabilityRequest, Endpoint, Grants};
 use crate::feature::descriptor::Descriptor;
+use crate::feature::quarantine::Quarantine;
 use crate::service::Services;
+use crate::service::install::Context;
 
 /// What is fixed about an installed feature, shared by its instances.
 #[derive(Debug)]
@@ -26,7 +31,11 @@ pub struct FeatureFacts {
     pub resolved: HashMap<String, IpAddr>,
     /// The host's services.
     pub services: Arc<Services>,
+    /// Its traps, whichever instance they happened in.
+    pub quarantine: Quarantine,
     revoked: Arc<AtomicBool>,
+    /// The same for what waits.
+    ended: CancellationToken,
     performed: AtomicBool,
 }
 
@@ -47,7 +56,9 @@ impl FeatureFacts {
             grants,
             resolved,
             services: Arc::clone(services),
+            quarantine: Quarantine::default(),
             revoked: Arc::default(),
+            ended: CancellationToken::new(),
             performed: AtomicBool::new(false),
         }
     }
@@ -55,7 +66,9 @@ impl FeatureFacts {
     /// Whether both the descriptor's request for `purpose` and the grants cover `endpoint`.
     pub fn may_reach(&self, purpose: &str, endpoint: &Endpoint) -> bool {
         let declared = match self.descriptor.network(purpose) {
-            Some(CapabilityRequest::Network { udp, .. }) => udp.iter().any(|pattern| pattern.covers(endpoint)),
+            Some(CapabilityRequest { capability: Capability::Network { udp, .. }, .. }) => {
+                udp.iter().any(|pattern| pattern.covers(endpoint))
+            }
             _ => false,
         };
         declared && self.grants.udp.iter().any(|pattern| pattern.covers(endpoint))
@@ -69,21 +82,23 @@ impl FeatureFacts {
     /// Takes every grant back, at once, also for handles that are in use.
     pub fn revoke(&self) {
         self.revoked.store(true, Ordering::Release);
+        self.ended.cancel();
+    }
+
+    /// Ends what waits when the grants are taken back.
+    pub fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+
+    /// Whether the grants were taken back.
+    pub fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Acquire)
     }
 
     /// The flag that handles look at on every call.
     pub fn revocation(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.revoked)
     }
-}
-
-/// An action that an instance has registered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RegisteredAction {
-    /// Its name.
-    pub name: String,
-    /// JSON Schema of its parameters.
-    pub schema: String,
 }
 
 /// The data of one store.
@@ -95,26 +110,80 @@ pub struct InstanceState {
     pub limiter: Limiter,
     /// The feature.
     pub facts: Arc<FeatureFacts>,
-    /// Limits the call under way.
+    /// Where it runs.
+    pub lane: Lane,
+    /// Limits the call under way in the real-time lane.
     pub(super) cpu: CpuBudget,
+    /// Limits the call under way in the control lane: ticks that are left.
+    pub(crate) ticks: u64,
     /// What `install` registered.
-    pub registered: Vec<RegisteredAction>,
+    pub registered: Registrations,
     /// Limits the sinks.
     pub sink_bucket: TokenBucket,
+    /// Limits datagrams.
+    pub datagram_bucket: TokenBucket,
 }
 
 impl InstanceState {
     /// The state of a fresh instance.
-    pub fn new(facts: Arc<FeatureFacts>) -> Self {
+    pub fn new(facts: Arc<FeatureFacts>, lane: Lane) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::MAX_HANDLES);
+        let memory = match lane {
+            Lane::RealTime => limits::MEMORY_BYTES,
+            Lane::Control => limits::CONTROL_MEMORY_BYTES,
+        };
         Self {
             table,
-            limiter: Limiter::default(),
+            limiter: Limiter::new(memory),
             facts,
+            lane,
             cpu: CpuBudget::default(),
-            registered: Vec::new(),
+            ticks: 0,
+            registered: Registrations::default(),
             sink_bucket: TokenBucket::new(limits::SINK_RATE, limits::SINK_BURST),
+            datagram_bucket: TokenBucket::new(limits::DATAGRAM_RATE, limits::DATAGRAM_BURST),
+        }
+    }
+
+    /// Puts the context of an installation into the table, and lends it.
+    pub(super) fn lend_context(&mut self) -> wasmtime::Result<Resource<Context>> {
+        let context = self.table.push(Context)?;
+        Ok(Resource::new_borrow(context.rep()))
+    }
+
+    /// The context dies with the installation, whatever the guest still holds.
+    pub(super) fn end_context(&mut self, context: u32) -> wasmtime::Result<()> {
+        self.table.delete(Resource::<Context>::new_own(context))?;
+        Ok(())
+    }
+
+    /// What a service that waits answers in the real-time lane.
+    pub(crate) fn must_not_wait(&self, what: &str) -> Result<(), Error> {
+        match self.lane {
+            Lane::Control => Ok(()),
+            Lane::RealTime => {
+                Err(Error::Unavailable(format!("{what} waits, and nothing may wait in the real-time lane")))
+            }
+        }
+    }
+
+    /// What opening a service without a grant answers.
+    pub(crate) fn not_granted(&self, capability: &Capability) -> Error {
+        let name = self.facts.descriptor.id.name();
+        Error::Denied(format!(
+            "\"{}\" is not granted; write `{}` under [features.{name}.grants]",
+            capability.kind(),
+            Grants::advice(capability)
+        ))
+    }
+
+    /// Whether the descriptor requests a capability of this kind and it was granted.
+    pub(crate) fn granted(&self, kind: &str) -> Result<(), Error> {
+        match self.facts.descriptor.request(kind) {
+            None => Err(Error::Denied(format!("the descriptor does not request the capability \"{kind}\""))),
+            Some(request) if self.facts.grants.answers(&request.capability) => Ok(()),
+            Some(request) => Err(self.not_granted(&request.capability)),
         }
     }
 }

@@ -1,0 +1,72 @@
+//! `conductor tool`: the tools of features, from a shell.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{Done, Failure, Output, Places};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolCommand {
+    /// List the tools of the running host
+    List(Output),
+    /// Call a tool and print its result
+    Call {
+        /// The tool
+        name: String,
+        /// Its arguments, a JSON object
+        #[arg(default_value = "{}")]
+        args: String,
+        /// Agree to what a tool sends to devices
+        #[arg(long)]
+        confirm: bool,
+    },
+}
+
+pub(super) fn run(places: &Places, command: &ToolCommand) -> Done {
+    match command {
+        ToolCommand::List(output) => list(places, output.json),
+        ToolCommand::Call { name, args, confirm } => call(places, name, args, *confirm),
+    }
+}
+
+#[cfg(unix)]
+fn list(places: &Places, as_json: bool) -> Done {
+    let tools = crate::api::client::json(&places.home, "/v1/tools")?;
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&tools)?);
+        return Ok(());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    println!("{:<28} {:<14} {:<28} WHAT IT DOES", "TOOL", "TIER", "FEATURE");
+    for tool in tools.as_array().into_iter().flatten() {
+        let (name, tier) = (text(&tool["name"]), text(&tool["tier"]));
+        println!("{name:<28} {tier:<14} {:<28} {}", text(&tool["feature"]), text(&tool["summary"]));
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn call(places: &Places, name: &str, args: &str, confirm: bool) -> Done {
+    let args: Value = serde_json::from_str(args)
+        .map_err(|error| Failure::Wrong(format!("conductor: the arguments are not JSON: {error}")))?;
+    if !args.is_object() {
+        return Err(Failure::Wrong("conductor: the arguments are a JSON object, such as {\"limit\": 5}".into()));
+    }
+    let path = format!("/v1/tools/{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
+    let answer = crate::api::client::post(&places.home, &path, &json!({ "args": args, "confirmed": confirm }))?;
+    for remark in answer["remarks"].as_array().into_iter().flatten() {
+        eprintln!("{}", remark.as_str().unwrap_or_default());
+    }
+    println!("{}", serde_json::to_string_pretty(&answer["result"])?);
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn list(_: &Places, _: bool) -> Done {
+    Err(Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
+}
+
+#[cfg(not(unix))]
+fn call(_: &Places, _: &str, _: &str, _: bool) -> Done {
+    Err(Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
+}

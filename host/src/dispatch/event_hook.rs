@@ -1,0 +1,143 @@
+//! The worker that shows events to one feature's hook, in batches, off the event path.
+//!
+//! It is a subscriber of the observer like any monitor: what it can't take in time it misses, and
+//! events go on whatever happens here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossbeam_channel::RecvTimeoutError;
+
+use crate::feature::actor::{may_run, strike};
+use crate::feature::capability;
+use crate::feature::sandbox::bindings::{self, Event};
+use crate::feature::sandbox::{ActionInstance, CallError, PreparedFeature};
+use crate::observer::{Observation, Observed};
+
+/// Events in one batch.
+const BATCH: usize = 256;
+/// How often the worker looks whether it should end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A running worker. Dropping it ends it.
+#[derive(Debug)]
+pub struct EventHook {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    ended: AtomicBool,
+    seen: AtomicU64,
+    missed: AtomicU64,
+}
+
+impl EventHook {
+    /// Starts the worker.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(feature: PreparedFeature, observed: &Observed) -> std::io::Result<Self> {
+        let shared = Arc::<Shared>::default();
+        let (observations, left_out) = observed.subscribe_counted();
+        let worker =
+            Worker { feature, shared: Arc::clone(&shared), left_out, told: 0, instance: None, numbers: HashMap::new() };
+        let name = format!("events {}", worker.feature.facts().descriptor.id.name());
+        std::thread::Builder::new().name(name).spawn(move || worker.run(&observations))?;
+        Ok(Self { shared })
+    }
+
+    /// Events that the hook has seen, and events that it missed.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.shared.seen.load(Ordering::Relaxed), self.shared.missed.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for EventHook {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Release);
+    }
+}
+
+struct Worker {
+    feature: PreparedFeature,
+    shared: Arc<Shared>,
+    /// Observations that the queue had no room for.
+    left_out: Arc<AtomicU64>,
+    /// How many of those the hook was told of.
+    told: u64,
+    instance: Option<ActionInstance>,
+    /// Device numbers that were asked for before, by the device's key; none where the grant does
+    /// not cover the device.
+    numbers: HashMap<u64, Option<u32>>,
+}
+
+impl Worker {
+    fn run(mut self, observations: &crossbeam_channel::Receiver<Observation>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            match observations.recv_timeout(LOOK) {
+                Ok(observation) => self.take(&observation, &mut batch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            while batch.len() < BATCH
+                && let Ok(observation) = observations.try_recv()
+            {
+                self.take(&observation, &mut batch);
+            }
+            if self.shared.ended.load(Ordering::Acquire) || self.feature.facts().is_revoked() {
+                return;
+            }
+            if !batch.is_empty() {
+                self.show(&batch);
+                batch.clear();
+            }
+        }
+    }
+
+    fn take(&mut self, observation: &Observation, batch: &mut Vec<Event>) {
+        let Observation::Event(record) = observation else { return };
+        let facts = self.feature.facts();
+        let number = self.numbers.entry(record.device.key()).or_insert_with(|| {
+            capability::names(&facts.grants.observe_events, record.device.as_str())
+                .then(|| facts.services.devices.number(&record.device))
+        });
+        if let Some(number) = *number {
+            batch.push(bindings::record(record.at, number, &record.event, 0));
+        }
+    }
+
+    fn show(&mut self, batch: &[Event]) {
+        let left_out = self.left_out.load(Ordering::Relaxed);
+        let missed = left_out - self.told;
+        let shown = may_run(self.feature.facts()).and_then(|()| {
+            if self.instance.is_none() {
+                self.instance =
+                    Some(self.feature.instantiate().map_err(|error| CallError::Trapped(error.to_string()))?);
+            }
+            match &mut self.instance {
+                Some(instance) => instance.events(batch, missed),
+                None => Ok(()),
+            }
+        });
+        let count = batch.len() as u64;
+        match shown {
+            Ok(()) => {
+                self.told = left_out;
+                self.shared.seen.fetch_add(count, Ordering::Relaxed);
+                self.shared.missed.fetch_add(missed, Ordering::Relaxed);
+            }
+            Err(error) => {
+                self.shared.missed.fetch_add(count, Ordering::Relaxed);
+                if matches!(error, CallError::Trapped(_)) {
+                    self.instance = None;
+                    strike(self.feature.facts());
+                    tracing::warn!(feature = %self.feature.facts().descriptor.id, "its hook on events {error}");
+                }
+            }
+        }
+    }
+}

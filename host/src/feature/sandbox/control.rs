@@ -1,0 +1,278 @@
+//! One running instance in the control lane: tools, hooks, background tasks, skills.
+//!
+//! Calls here may wait. Each has CPU time (ticks), and time that may pass whatever it waits for;
+//! a call that is given up leaves the instance in the middle of something, so that instance is
+//! done with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use wasmtime::Store;
+use wasmtime::component::{Instance, InstancePre, Resource};
+
+use super::bindings::control_exports::{
+    change_hooks, config_change_tools, hardware_io_tools, lifecycle, read_only_tools, stateful_tools, tasks, tool_hooks,
+};
+use super::bindings::{Error, Lane};
+use super::cpu;
+use super::limits::{self, plain};
+use super::outcome::{CallError, InstallError, Refusal, explain};
+use super::registrations::Registrations;
+use super::state::{FeatureFacts, InstanceState};
+use crate::feature::descriptor::{HookPoint, Tier};
+use crate::service::host_state::{Controls, HardwareAccess, Reader};
+use crate::service::invocation::{Invocation, OnProgress};
+use crate::service::planning::Planner;
+use crate::service::runs::Run;
+
+pub use super::bindings::control_exports::tool_hooks::{Decision, ToolCall};
+
+/// Something changed, for hooks that are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Ports came or went.
+    Ports,
+    /// Another mode is in force.
+    Mode(String),
+    /// Another configuration is in force.
+    Config,
+}
+
+impl Change {
+    /// The point at which features are told.
+    pub const fn point(&self) -> HookPoint {
+        match self {
+            Self::Ports => HookPoint::PortChange,
+            Self::Mode(_) => HookPoint::ModeChange,
+            Self::Config => HookPoint::ConfigApplied,
+        }
+    }
+}
+
+/// What a call may use.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    cpu: Duration,
+    within: Duration,
+}
+
+const INSTALL: Limits = Limits { cpu: limits::INSTALL_BUDGET, within: limits::HOOK_WITHIN };
+const CALL: Limits = Limits { cpu: limits::CALL_BUDGET, within: limits::CALL_WITHIN };
+const HOOK: Limits = Limits { cpu: limits::HOOK_BUDGET, within: limits::HOOK_WITHIN };
+
+/// An instance with its store: one at a time may call into it.
+pub struct ControlInstance {
+    pre: InstancePre<InstanceState>,
+    store: Store<InstanceState>,
+    instance: Instance,
+}
+
+impl std::fmt::Debug for ControlInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlInstance").field("state", self.store.data()).finish_non_exhaustive()
+    }
+}
+
+/// Finds an export. The descriptor declares it, and the type was checked against the descriptor.
+macro_rules! export {
+    ($this:ident, $module:ident) => {
+        $module::GuestIndices::new(&$this.pre)
+            .and_then(|indices| indices.load(&mut $this.store, &$this.instance))
+            .map_err(|error| CallError::Trapped(format!("{error:#}")))?
+    };
+}
+
+impl ControlInstance {
+    /// Instantiates and installs.
+    pub(super) async fn new(pre: &InstancePre<InstanceState>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
+        let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
+        let mut store = Store::new(pre.engine(), InstanceState::new(facts, Lane::Control));
+        store.limiter(|state| &mut state.limiter);
+        store.epoch_deadline_callback(cpu::on_control_tick);
+        begin(&mut store, INSTALL);
+        let instance = pre.instantiate_async(&mut store).await.map_err(instantiate)?;
+        let mut this = Self { pre: pre.clone(), store, instance };
+        let lifecycle = export!(this, lifecycle);
+        let lent = this.store.data_mut().lend_context().map_err(instantiate)?;
+        let context = lent.rep();
+        let installed = tokio::time::timeout(INSTALL.within, lifecycle.call_install(&mut this.store, lent)).await;
+        let Ok(installed) = installed else { return Err(too_long(INSTALL).into()) };
+        this.store.data_mut().end_context(context).map_err(instantiate)?;
+        this.outcome(installed, INSTALL)?;
+        this.store.data().registered.all_there(&this.store.data().facts.descriptor)?;
+        Ok(this)
+    }
+
+    /// What `install` registered.
+    pub fn registered(&self) -> &Registrations {
+        &self.store.data().registered
+    }
+
+    /// Calls a tool. `cancelled` tells it that nobody wants the answer any more; a while later it is
+    /// stopped.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn call_tool(
+        &mut self,
+        tier: Tier,
+        name: &str,
+        args: &str,
+        cancelled: &CancellationToken,
+        progress: OnProgress,
+    ) -> Result<String, CallError> {
+        let invocation = self.lend(Invocation::new(cancelled.clone(), progress))?;
+        let state = self.lend(Reader { in_call: true })?;
+        let (invoked, looked) = (invocation.rep(), state.rep());
+        begin(&mut self.store, CALL);
+        // One arm a tier: the tool is handed what its tier is, and that dies with the call.
+        let result = match tier {
+            Tier::ReadOnly => {
+                let tools = export!(self, read_only_tools);
+                wanted(tools.call_call(&mut self.store, name, args, invocation, state), cancelled).await
+            }
+            Tier::Stateful => {
+                let tools = export!(self, stateful_tools);
+                let controls = self.lend(Controls)?;
+                let rep = controls.rep();
+                let call = tools.call_call(&mut self.store, name, args, invocation, state, controls);
+                let result = wanted(call, cancelled).await;
+                self.end::<Controls>(rep);
+                result
+            }
+            Tier::ConfigChange => {
+                let tools = export!(self, config_change_tools);
+                let planner = self.lend(Planner)?;
+                let rep = planner.rep();
+                let call = tools.call_call(&mut self.store, name, args, invocation, state, planner);
+                let result = wanted(call, cancelled).await;
+                self.end::<Planner>(rep);
+                result
+            }
+            Tier::HardwareIo => {
+                let tools = export!(self, hardware_io_tools);
+                let access = self.lend(HardwareAccess)?;
+                let rep = access.rep();
+                let call = tools.call_call(&mut self.store, name, args, invocation, state, access);
+                let result = wanted(call, cancelled).await;
+                self.end::<HardwareAccess>(rep);
+                result
+            }
+        };
+        self.end::<Invocation>(invoked);
+        self.end::<Reader>(looked);
+        let text = self.outcome(result?, CALL)?;
+        if text.len() > limits::MAX_RESULT {
+            let most = limits::MAX_RESULT;
+            let text = format!("the result of {name} has {} bytes; at most {most} are taken", text.len());
+            return Err(CallError::Refused(Refusal::Exhausted(text)));
+        }
+        Ok(text)
+    }
+
+    /// Asks before a tool runs.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn before_call(&mut self, call: &ToolCall) -> Result<Decision, CallError> {
+        let hooks = export!(self, tool_hooks);
+        begin(&mut self.store, HOOK);
+        let result = within(hooks.call_before_call(&mut self.store, call), HOOK).await?.map(Ok);
+        self.outcome(result, HOOK)
+    }
+
+    /// Tells after a tool ran; `failed` says why, where it did. A remark may come back.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn after_call(&mut self, call: &ToolCall, failed: Option<&str>) -> Result<Option<String>, CallError> {
+        let hooks = export!(self, tool_hooks);
+        begin(&mut self.store, HOOK);
+        let result = within(hooks.call_after_call(&mut self.store, call, failed), HOOK).await?.map(Ok);
+        Ok(self.outcome(result, HOOK)?.map(|remark| plain(remark, limits::MAX_TEXT)))
+    }
+
+    /// Tells of a change.
+    ///
+    /// # Errors
+    /// [`CallError::Trapped`] only.
+    pub async fn changed(&mut self, change: &Change) -> Result<(), CallError> {
+        let hooks = export!(self, change_hooks);
+        begin(&mut self.store, HOOK);
+        let result = match change {
+            Change::Ports => within(hooks.call_ports_changed(&mut self.store), HOOK).await,
+            Change::Mode(mode) => within(hooks.call_mode_changed(&mut self.store, mode), HOOK).await,
+            Change::Config => within(hooks.call_config_applied(&mut self.store), HOOK).await,
+        }?;
+        self.outcome(result.map(Ok), HOOK)
+    }
+
+    /// Runs a background task until it is done, or `ending` tells it to end.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn run_task(&mut self, name: &str, ending: &CancellationToken) -> Result<(), CallError> {
+        let tasks = export!(self, tasks);
+        let run = self.lend(Run { ending: ending.clone() })?;
+        let rep = run.rep();
+        begin(&mut self.store, CALL);
+        let started = tasks.call_start(&mut self.store, name, run);
+        let result = tokio::select! {
+            result = started => result,
+            () = async { ending.cancelled().await; tokio::time::sleep(limits::CANCEL_WITHIN).await } => {
+                return Err(CallError::Trapped(format!("stopped: it did not end within {} s", limits::CANCEL_WITHIN.as_secs())));
+            }
+        };
+        self.end::<Run>(rep);
+        self.outcome(result, CALL)
+    }
+
+    /// Puts a handle into the table and lends it for the call that comes.
+    fn lend<T: Send + 'static>(&mut self, handle: T) -> Result<Resource<T>, CallError> {
+        let owned = self.store.data_mut().table.push(handle).map_err(|error| CallError::Trapped(error.to_string()))?;
+        Ok(Resource::new_borrow(owned.rep()))
+    }
+
+    /// The handle dies with its call.
+    fn end<T: 'static>(&mut self, rep: u32) {
+        let _ = self.store.data_mut().table.delete(Resource::<T>::new_own(rep));
+    }
+
+    fn outcome<T>(&mut self, result: wasmtime::Result<Result<T, Error>>, limits: Limits) -> Result<T, CallError> {
+        match result {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(CallError::Refused(error.into())),
+            Err(error) => {
+                let reached = self.store.data_mut().limiter.take_refusal();
+                Err(CallError::Trapped(explain(&error, reached, limits.cpu)))
+            }
+        }
+    }
+}
+
+/// Gives the call that comes its CPU time.
+fn begin(store: &mut Store<InstanceState>, limits: Limits) {
+    store.data_mut().ticks = u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX);
+    store.set_epoch_deadline(1);
+}
+
+fn too_long(limits: Limits) -> CallError {
+    CallError::Trapped(format!("stopped: it took longer than {} s", limits.within.as_secs()))
+}
+
+async fn within<T>(call: impl Future<Output = T>, limits: Limits) -> Result<T, CallError> {
+    tokio::time::timeout(limits.within, call).await.map_err(|_| too_long(limits))
+}
+
+/// A tool call, until it takes too long, or goes on for too long after nobody wants it any more.
+async fn wanted<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, CallError> {
+    let given_up = async {
+        cancelled.cancelled().await;
+        tokio::time::sleep(limits::CANCEL_WITHIN).await;
+    };
+    tokio::select! {
+        result = within(call, CALL) => result,
+        () = given_up => Err(CallError::Trapped("stopped: it was cancelled and did not end".into())),
+    }
+}

@@ -1,0 +1,91 @@
+//! What a call into a guest can come to, in words for people.
+
+use std::time::Duration;
+
+use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
+
+use super::bindings::Error;
+use super::limits::{self, plain};
+
+/// Why a call into a guest gave no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The guest, or a service that it called, refused. The instance is fine.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// The guest trapped, or was stopped. The instance can't be entered again.
+    #[error("{0}")]
+    Trapped(String),
+}
+
+/// The contract's error, in the host's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No grant.
+    #[error("denied: {0}")]
+    Denied(String),
+    /// Not there now.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// A wrong request.
+    #[error("{0}")]
+    Invalid(String),
+    /// A limit.
+    #[error("limit reached: {0}")]
+    Exhausted(String),
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let text = |text| plain(text, limits::MAX_TEXT);
+        match error {
+            Error::Denied(t) => Self::Denied(text(t)),
+            Error::Unavailable(t) => Self::Unavailable(text(t)),
+            Error::Invalid(t) => Self::Invalid(text(t)),
+            Error::Exhausted(t) => Self::Exhausted(text(t)),
+            Error::Failed(t) => Self::Failed(text(t)),
+        }
+    }
+}
+
+/// Why a feature could not be installed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InstallError {
+    /// No instance could be made.
+    #[error("can't be instantiated: {0}")]
+    Instantiate(String),
+    /// Its `install` gave an error or trapped.
+    #[error("its install failed: {0}")]
+    Install(#[from] CallError),
+    /// It declares something that it did not register.
+    #[error("declares {0}, but did not register it")]
+    NotRegistered(String),
+}
+
+impl InstallError {
+    pub(super) fn instantiate(error: &wasmtime::Error) -> Self {
+        Self::Instantiate(plain(format!("{error:#}"), limits::MAX_TEXT))
+    }
+}
+
+/// A trap in words that say what to do about it; `reached` is the memory or table limit that it
+/// ran into before, if any.
+pub(super) fn explain(error: &wasmtime::Error, reached: Option<String>, budget: Duration) -> String {
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        return format!("trapped: it reached its limit of {} handles", limits::MAX_HANDLES);
+    }
+    let trap = error.downcast_ref::<Trap>();
+    match (trap, reached) {
+        (Some(Trap::Interrupt), _) => format!("stopped: it ran longer than its {} ms", budget.as_millis()),
+        (Some(Trap::StackOverflow), _) => {
+            format!("trapped: it used up its stack of {} KiB", limits::STACK_BYTES / 1024)
+        }
+        (_, Some(limit)) => format!("trapped: it reached {limit}"),
+        (Some(trap), None) => format!("trapped: {}", trap.to_string().trim_start_matches("wasm trap: ")),
+        (None, None) => plain(format!("trapped: {}", error.root_cause()), limits::MAX_TEXT),
+    }
+}

@@ -1,0 +1,174 @@
+//! What an instance registered in its `install`, held against what the descriptor declares.
+
+use serde::Serialize;
+
+use super::limits::{self, plain};
+use super::outcome::InstallError;
+use crate::feature::descriptor::{Descriptor, HookPoint, Tier};
+
+/// An action that an instance has registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredAction {
+    /// Its name.
+    pub name: String,
+    /// JSON Schema of its parameters.
+    pub schema: String,
+}
+
+/// A tool that an instance has registered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RegisteredTool {
+    /// Its name.
+    pub name: String,
+    /// How much it can do, as declared.
+    pub tier: Tier,
+    /// What it does, as declared.
+    pub summary: String,
+    /// JSON Schema of its arguments.
+    pub input: serde_json::Value,
+    /// JSON Schema of its result.
+    pub output: Option<serde_json::Value>,
+}
+
+/// The coarse order of hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Band {
+    /// First.
+    Early,
+    /// In between.
+    Normal,
+    /// Last.
+    Late,
+}
+
+/// A skill that an instance has registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredSkill {
+    /// Its name.
+    pub name: String,
+    /// Its SKILL.md.
+    pub text: String,
+}
+
+/// Everything that an instance has registered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Registrations {
+    /// Actions.
+    pub actions: Vec<RegisteredAction>,
+    /// Tools.
+    pub tools: Vec<RegisteredTool>,
+    /// Hooks.
+    pub hooks: Vec<(HookPoint, Band)>,
+    /// Background tasks.
+    pub tasks: Vec<String>,
+    /// Skills.
+    pub skills: Vec<RegisteredSkill>,
+}
+
+impl Registrations {
+    pub(crate) fn action(&mut self, declared: &Descriptor, name: String, schema: &str) -> Result<(), String> {
+        once("actions", &name, declared.actions.iter().map(|action| &action.name), |name| {
+            self.actions.iter().any(|action| action.name == name)
+        })?;
+        parse_schema(&name, schema)?;
+        self.actions.push(RegisteredAction { name, schema: schema.to_owned() });
+        Ok(())
+    }
+
+    pub(crate) fn tool(
+        &mut self,
+        declared: &Descriptor,
+        name: String,
+        input: &str,
+        output: Option<&str>,
+    ) -> Result<(), String> {
+        once("tools", &name, declared.tools.iter().map(|tool| &tool.name), |name| {
+            self.tools.iter().any(|tool| tool.name == name)
+        })?;
+        let input = parse_schema(&name, input)?;
+        let output = output.map(|output| parse_schema(&name, output)).transpose()?;
+        let Some(tool) = declared.tools.iter().find(|tool| tool.name == name) else { return Ok(()) };
+        self.tools.push(RegisteredTool { name, tier: tool.tier, summary: tool.summary.clone(), input, output });
+        Ok(())
+    }
+
+    pub(crate) fn hook(&mut self, declared: &Descriptor, point: HookPoint, band: Band) -> Result<(), String> {
+        let points: Vec<String> = declared.hooks.iter().map(|hook| hook.point.as_str().to_owned()).collect();
+        once("hooks", point.as_str(), points.iter(), |_| self.hooks.iter().any(|(other, _)| *other == point))?;
+        self.hooks.push((point, band));
+        Ok(())
+    }
+
+    pub(crate) fn task(&mut self, declared: &Descriptor, name: String) -> Result<(), String> {
+        once("tasks", &name, declared.tasks.iter().map(|task| &task.name), |name| {
+            self.tasks.iter().any(|task| task == name)
+        })?;
+        self.tasks.push(name);
+        Ok(())
+    }
+
+    pub(crate) fn skill(&mut self, declared: &Descriptor, name: String, text: String) -> Result<(), String> {
+        once("skills", &name, declared.skills.iter().map(|skill| &skill.name), |name| {
+            self.skills.iter().any(|skill| skill.name == name)
+        })?;
+        if text.len() > limits::MAX_SKILL {
+            return Err(format!("the skill {name} has {} bytes; at most {} are taken", text.len(), limits::MAX_SKILL));
+        }
+        self.skills.push(RegisteredSkill { name, text });
+        Ok(())
+    }
+
+    /// Whether everything that the descriptor declares was registered.
+    pub(super) fn all_there(&self, declared: &Descriptor) -> Result<(), InstallError> {
+        let missing = |kind: &str, name: &str| Err(InstallError::NotRegistered(format!("the {kind} {name}")));
+        if let Some(action) = declared.actions.iter().find(|d| !self.actions.iter().any(|r| r.name == d.name)) {
+            return missing("action", &action.name);
+        }
+        if let Some(tool) = declared.tools.iter().find(|d| !self.tools.iter().any(|r| r.name == d.name)) {
+            return missing("tool", &tool.name);
+        }
+        if let Some(hook) = declared.hooks.iter().find(|d| !self.hooks.iter().any(|(r, _)| *r == d.point)) {
+            return missing("hook", hook.point.as_str());
+        }
+        if let Some(task) = declared.tasks.iter().find(|d| !self.tasks.contains(&d.name)) {
+            return missing("task", &task.name);
+        }
+        if let Some(skill) = declared.skills.iter().find(|d| !self.skills.iter().any(|r| r.name == d.name)) {
+            return missing("skill", &skill.name);
+        }
+        Ok(())
+    }
+}
+
+/// Refuses names that the descriptor does not declare, and names that are there already.
+fn once<'a>(
+    section: &str,
+    name: &str,
+    mut declared: impl Iterator<Item = &'a String> + Clone,
+    registered: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    if !declared.clone().any(|declared| declared == name) {
+        let names: Vec<&str> = declared.by_ref().map(String::as_str).collect();
+        return Err(format!(
+            "{:?} is not declared under [[{section}]] in the descriptor, which has {}",
+            plain(name.to_owned(), 64),
+            names.join(", ")
+        ));
+    }
+    if registered(name) { Err(format!("{name} is registered already")) } else { Ok(()) }
+}
+
+fn parse_schema(name: &str, schema: &str) -> Result<serde_json::Value, String> {
+    if schema.len() > limits::MAX_SCHEMA {
+        return Err(format!(
+            "the schema of {name} has {} bytes; at most {} are taken",
+            schema.len(),
+            limits::MAX_SCHEMA
+        ));
+    }
+    match serde_json::from_str::<serde_json::Value>(schema) {
+        Ok(value) if value.is_object() => Ok(value),
+        Ok(_) => Err(format!("the schema of {name} is not a JSON object")),
+        Err(error) => Err(format!("the schema of {name} is not JSON: {error}")),
+    }
+}

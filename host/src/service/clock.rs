@@ -1,0 +1,28 @@
+//! Time and randomness, for features: what std has elsewhere.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::feature::sandbox::bindings::imports::{clock, random};
+use crate::feature::sandbox::state::InstanceState;
+
+/// The most bytes of randomness that are given at once.
+const MAX_RANDOM: u32 = 1024;
+
+impl clock::Host for InstanceState {
+    fn now(&mut self) -> wasmtime::Result<u64> {
+        let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn monotonic(&mut self) -> wasmtime::Result<u64> {
+        Ok(self.facts.services.clock.now())
+    }
+}
+
+impl random::Host for InstanceState {
+    fn bytes(&mut self, count: u32) -> wasmtime::Result<Vec<u8>> {
+        let mut bytes = vec![0; count.min(MAX_RANDOM) as usize];
+        getrandom::fill(&mut bytes).map_err(|error| wasmtime::format_err!("no randomness: {error}"))?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,42 @@
+//! The run of a background task: waiting, until the host wants it to end.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use wasmtime::component::Resource;
+
+use crate::feature::sandbox::bindings::runs;
+use crate::feature::sandbox::limits;
+use crate::feature::sandbox::state::InstanceState;
+
+/// The longest wait: a day.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The guest's handle to its run.
+#[derive(Debug)]
+pub struct Run {
+    /// Told when it should end.
+    pub(crate) ending: CancellationToken,
+}
+
+impl runs::Host for InstanceState {}
+
+impl runs::HostRun for InstanceState {
+    async fn wait(&mut self, run: Resource<Run>, milliseconds: u32) -> wasmtime::Result<bool> {
+        let ending = self.table.get(&run)?.ending.clone();
+        let pause = Duration::from_millis(milliseconds.into()).min(MAX_WAIT);
+        let goes_on = tokio::select! {
+            () = ending.cancelled() => false,
+            () = tokio::time::sleep(pause) => true,
+        };
+        if goes_on {
+            self.ticks = limits::CALL_BUDGET.as_millis() as u64;
+        }
+        Ok(goes_on)
+    }
+
+    fn drop(&mut self, run: Resource<Run>) -> wasmtime::Result<()> {
+        self.table.delete(run)?;
+        Ok(())
+    }
+}
