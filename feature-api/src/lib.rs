@@ -2,7 +2,8 @@
 //! component.
 //!
 //! A feature is a `cdylib` crate with a `feature.toml` beside its `Cargo.toml`. It implements
-//! [`Lifecycle`] and, for actions, [`Actions`], and says [`feature!`] once:
+//! [`Lifecycle`] and the trait of every part that it contributes ([`Actions`], [`ReadOnlyTools`],
+//! [`Tasks`], ...), and says [`feature!`] once:
 //!
 //! ```ignore
 //! use conductor_feature::{Actions, Context, Error, Event, Lifecycle, action_registrar::Registrar};
@@ -21,27 +22,189 @@
 //!     fn release(_action: u32) {}
 //! }
 //!
-//! conductor_feature::feature!(Hello, "../feature.toml");
+//! conductor_feature::feature!(Hello, "../feature.toml", [actions]);
 //! ```
 //!
 //! The contract itself, with every unit and limit, is the WIT package `conductor:feature`.
+
+#[cfg(feature = "json")]
+pub mod json;
 
 /// What `wit-bindgen` makes of the contract. The names that authors need are re-exported beside it.
 #[allow(missing_docs, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../wit/v0.1",
-        world: "action-feature",
+        world: "parts",
         pub_export_macro: true,
+        export_macro_name: "export_lifecycle",
         default_bindings_module: "conductor_feature::bindings",
     });
 }
 
+/// One module a part of the contract that a feature may export; each shares the types of [`bindings`].
+#[allow(missing_docs, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
+pub mod parts {
+    pub mod actions {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-actions",
+            pub_export_macro: true,
+            export_macro_name: "export_actions",
+            default_bindings_module: "conductor_feature::parts::actions",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/action-registrar@0.1.0": crate::bindings::conductor::feature::action_registrar,
+            },
+        });
+    }
+    pub mod read_only_tools {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-read-only-tools",
+            pub_export_macro: true,
+            export_macro_name: "export_read_only_tools",
+            default_bindings_module: "conductor_feature::parts::read_only_tools",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/tool-registrar@0.1.0": crate::bindings::conductor::feature::tool_registrar,
+                "conductor:feature/invocations@0.1.0": crate::bindings::conductor::feature::invocations,
+                "conductor:feature/host-state@0.1.0": crate::bindings::conductor::feature::host_state,
+            },
+        });
+    }
+    pub mod stateful_tools {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-stateful-tools",
+            pub_export_macro: true,
+            export_macro_name: "export_stateful_tools",
+            default_bindings_module: "conductor_feature::parts::stateful_tools",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/tool-registrar@0.1.0": crate::bindings::conductor::feature::tool_registrar,
+                "conductor:feature/invocations@0.1.0": crate::bindings::conductor::feature::invocations,
+                "conductor:feature/host-state@0.1.0": crate::bindings::conductor::feature::host_state,
+                "conductor:feature/runtime-controls@0.1.0": crate::bindings::conductor::feature::runtime_controls,
+            },
+        });
+    }
+    pub mod config_change_tools {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-config-change-tools",
+            pub_export_macro: true,
+            export_macro_name: "export_config_change_tools",
+            default_bindings_module: "conductor_feature::parts::config_change_tools",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/tool-registrar@0.1.0": crate::bindings::conductor::feature::tool_registrar,
+                "conductor:feature/invocations@0.1.0": crate::bindings::conductor::feature::invocations,
+                "conductor:feature/host-state@0.1.0": crate::bindings::conductor::feature::host_state,
+                "conductor:feature/planning@0.1.0": crate::bindings::conductor::feature::planning,
+            },
+        });
+    }
+    pub mod hardware_io_tools {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-hardware-io-tools",
+            pub_export_macro: true,
+            export_macro_name: "export_hardware_io_tools",
+            default_bindings_module: "conductor_feature::parts::hardware_io_tools",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/tool-registrar@0.1.0": crate::bindings::conductor::feature::tool_registrar,
+                "conductor:feature/invocations@0.1.0": crate::bindings::conductor::feature::invocations,
+                "conductor:feature/host-state@0.1.0": crate::bindings::conductor::feature::host_state,
+                "conductor:feature/hardware@0.1.0": crate::bindings::conductor::feature::hardware,
+            },
+        });
+    }
+    pub mod tool_hooks {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-tool-hooks",
+            pub_export_macro: true,
+            export_macro_name: "export_tool_hooks",
+            default_bindings_module: "conductor_feature::parts::tool_hooks",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/hook-registrar@0.1.0": crate::bindings::conductor::feature::hook_registrar,
+            },
+        });
+    }
+    pub mod event_hooks {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-event-hooks",
+            pub_export_macro: true,
+            export_macro_name: "export_event_hooks",
+            default_bindings_module: "conductor_feature::parts::event_hooks",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/hook-registrar@0.1.0": crate::bindings::conductor::feature::hook_registrar,
+            },
+        });
+    }
+    pub mod change_hooks {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-change-hooks",
+            pub_export_macro: true,
+            export_macro_name: "export_change_hooks",
+            default_bindings_module: "conductor_feature::parts::change_hooks",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/hook-registrar@0.1.0": crate::bindings::conductor::feature::hook_registrar,
+            },
+        });
+    }
+    pub mod tasks {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-tasks",
+            pub_export_macro: true,
+            export_macro_name: "export_tasks",
+            default_bindings_module: "conductor_feature::parts::tasks",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/task-registrar@0.1.0": crate::bindings::conductor::feature::task_registrar,
+                "conductor:feature/runs@0.1.0": crate::bindings::conductor::feature::runs,
+            },
+        });
+    }
+}
+
+pub use bindings::conductor::feature::host_state::Reader;
 pub use bindings::conductor::feature::install::Context;
+pub use bindings::conductor::feature::invocations::Invocation;
+pub use bindings::conductor::feature::planning::Planner;
 pub use bindings::conductor::feature::types::{Error, Event};
-pub use bindings::conductor::feature::{action_registrar, alerts, devices, diagnostics, notifications, udp};
-pub use bindings::exports::conductor::feature::actions::Guest as Actions;
+pub use bindings::conductor::feature::{
+    action_registrar, alerts, clock, devices, diagnostics, files, hardware, hook_registrar, host_state, http, midi_out,
+    notifications, planning, random, runs, runtime_controls, skill_registrar, store, task_registrar, tool_registrar,
+    udp,
+};
 pub use bindings::exports::conductor::feature::lifecycle::Guest as Lifecycle;
+pub use parts::actions::exports::conductor::feature::actions::Guest as Actions;
+pub use parts::change_hooks::exports::conductor::feature::change_hooks::Guest as ChangeHooks;
+pub use parts::config_change_tools::exports::conductor::feature::config_change_tools::Guest as ConfigChangeTools;
+pub use parts::event_hooks::exports::conductor::feature::event_hooks::Guest as EventHooks;
+pub use parts::hardware_io_tools::exports::conductor::feature::hardware_io_tools::Guest as HardwareIoTools;
+pub use parts::read_only_tools::exports::conductor::feature::read_only_tools::Guest as ReadOnlyTools;
+pub use parts::stateful_tools::exports::conductor::feature::stateful_tools::Guest as StatefulTools;
+pub use parts::tasks::exports::conductor::feature::tasks::Guest as Tasks;
+pub use parts::tool_hooks::exports::conductor::feature::tool_hooks::{Decision, Guest as ToolHooks, ToolCall};
 
 /// The numbers of [`Event::kind`], as the contract gives them.
 pub mod kind {
@@ -85,11 +248,15 @@ pub mod kind {
     pub const OSC: u8 = 32;
 }
 
-/// Makes a component of a type that implements [`Lifecycle`] and [`Actions`], and carries the
-/// descriptor (a path to `feature.toml`, relative to the calling file) inside it.
+/// Makes a component of a type, and carries the descriptor (a path to `feature.toml`, relative to
+/// the calling file) inside it.
+///
+/// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`,
+/// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `tool_hooks`,
+/// `event_hooks`, `change_hooks`, `tasks`.
 #[macro_export]
 macro_rules! feature {
-    ($type:ident, $descriptor:literal) => {
+    ($type:ident, $descriptor:literal, [$($part:ident),* $(,)?]) => {
         #[cfg(target_arch = "wasm32")]
         #[unsafe(link_section = "conductor:feature")]
         #[used]
@@ -97,15 +264,83 @@ macro_rules! feature {
             *include_bytes!($descriptor);
 
         #[cfg(target_arch = "wasm32")]
-        $crate::bindings::export!($type with_types_in $crate::bindings);
+        $crate::bindings::export_lifecycle!($type with_types_in $crate::bindings);
+        $(
+            #[cfg(target_arch = "wasm32")]
+            $crate::export_part!($part, $type);
+        )*
 
         // Off the sandbox (in `cargo test`) nothing is exported, but the type is still checked.
         #[cfg(not(target_arch = "wasm32"))]
         const _: fn() = || {
-            fn exported<T: $crate::Lifecycle + $crate::Actions>() {
-                let _ = (T::install, T::prepare, T::perform, T::release);
-            }
-            exported::<$type>();
+            let _ = <$type as $crate::Lifecycle>::install;
+            $($crate::check_part!($part, $type);)*
         };
+    };
+}
+
+/// Exports one part of [`feature!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! export_part {
+    (actions, $type:ident) => {
+        $crate::parts::actions::export_actions!($type with_types_in $crate::parts::actions);
+    };
+    (read_only_tools, $type:ident) => {
+        $crate::parts::read_only_tools::export_read_only_tools!($type with_types_in $crate::parts::read_only_tools);
+    };
+    (stateful_tools, $type:ident) => {
+        $crate::parts::stateful_tools::export_stateful_tools!($type with_types_in $crate::parts::stateful_tools);
+    };
+    (config_change_tools, $type:ident) => {
+        $crate::parts::config_change_tools::export_config_change_tools!($type with_types_in $crate::parts::config_change_tools);
+    };
+    (hardware_io_tools, $type:ident) => {
+        $crate::parts::hardware_io_tools::export_hardware_io_tools!($type with_types_in $crate::parts::hardware_io_tools);
+    };
+    (tool_hooks, $type:ident) => {
+        $crate::parts::tool_hooks::export_tool_hooks!($type with_types_in $crate::parts::tool_hooks);
+    };
+    (event_hooks, $type:ident) => {
+        $crate::parts::event_hooks::export_event_hooks!($type with_types_in $crate::parts::event_hooks);
+    };
+    (change_hooks, $type:ident) => {
+        $crate::parts::change_hooks::export_change_hooks!($type with_types_in $crate::parts::change_hooks);
+    };
+    (tasks, $type:ident) => {
+        $crate::parts::tasks::export_tasks!($type with_types_in $crate::parts::tasks);
+    };
+}
+
+/// Checks that a type can be exported as one part of [`feature!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! check_part {
+    (actions, $type:ident) => {
+        let _ = <$type as $crate::Actions>::perform;
+    };
+    (read_only_tools, $type:ident) => {
+        let _ = <$type as $crate::ReadOnlyTools>::call;
+    };
+    (stateful_tools, $type:ident) => {
+        let _ = <$type as $crate::StatefulTools>::call;
+    };
+    (config_change_tools, $type:ident) => {
+        let _ = <$type as $crate::ConfigChangeTools>::call;
+    };
+    (hardware_io_tools, $type:ident) => {
+        let _ = <$type as $crate::HardwareIoTools>::call;
+    };
+    (tool_hooks, $type:ident) => {
+        let _ = <$type as $crate::ToolHooks>::before_call;
+    };
+    (event_hooks, $type:ident) => {
+        let _ = <$type as $crate::EventHooks>::events;
+    };
+    (change_hooks, $type:ident) => {
+        let _ = <$type as $crate::ChangeHooks>::config_applied;
+    };
+    (tasks, $type:ident) => {
+        let _ = <$type as $crate::Tasks>::start;
     };
 }

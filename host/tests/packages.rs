@@ -153,7 +153,7 @@ fn a_required_capability_without_a_grant_is_refused() {
     let wat = r#"(component (instance $nothing) (export "conductor:feature/lifecycle@0.1.0" (instance $nothing)))"#;
     let message = not_prepared(wat, &descriptor);
     assert!(
-        message.contains("needs the capability \"alert\" (Shout.); grant it under [features.x.grants]"),
+        message.contains("needs the capability \"alert\" (Shout.); write `alert = true` under [features.x.grants]"),
         "{message}"
     );
 }

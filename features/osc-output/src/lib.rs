@@ -98,4 +98,4 @@ impl Actions for OscOutput {
     }
 }
 
-conductor_feature::feature!(OscOutput, "../feature.toml");
+conductor_feature::feature!(OscOutput, "../feature.toml", [actions]);
