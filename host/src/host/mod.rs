@@ -105,7 +105,7 @@ impl HostBuilder {
         let (sinks, said) = SinkQueue::new();
         let (observer, observed, observer_thread) =
             observer::start(said, self.home.as_deref().map(NotificationLog::new))?;
-        let services = Arc::new(Services::new(sinks, self.datagrams));
+        let services = Arc::new(Services::new(sinks, self.datagrams).home(self.home.as_deref()));
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
 

@@ -40,7 +40,7 @@ impl Workshop {
     fn on_its_own(home: Option<&Path>, features: Option<&Path>) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None)?;
-        let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)));
+        let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)).home(home));
         let sandbox = Sandbox::new(home, services).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
         Ok(Self { sandbox, observer, outputs, bundled: features.map(Path::to_owned), listen_to_all: false })

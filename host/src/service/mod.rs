@@ -2,10 +2,12 @@
 //!
 //! Most files implement interfaces of the contract for [`InstanceState`]: the resource behind the
 //! guest's handle holds its scope, and whether the grant still holds is looked at on every call.
-//! [`notification_log`] is where notifications end.
+//! Others know nothing of the sandbox: [`notification_log`], where notifications end, and what works
+//! on the disk for [`files`] and [`store`].
 //!
 //! [`InstanceState`]: crate::feature::sandbox::state::InstanceState
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
@@ -14,6 +16,7 @@ use crate::feature::sandbox::bindings::Error;
 pub mod clock;
 pub mod devices;
 pub mod file_folder;
+pub mod files;
 pub mod host_state;
 pub mod http_client;
 pub mod install;
@@ -21,8 +24,10 @@ pub mod invocation;
 pub mod midi_out;
 pub mod notification_log;
 pub mod planning;
+pub mod refusal;
 pub mod runs;
 pub mod sinks;
+pub mod store;
 pub mod store_table;
 pub mod udp;
 
@@ -39,6 +44,8 @@ pub struct Services {
     pub clock: Clock,
     /// Plans that wait for a person.
     pub plans: planning::Plans,
+    /// Features' own data; none without a home to keep it in.
+    pub stores: Option<store::FeatureStores>,
     /// The host itself, from when it is complete.
     pub view: OnceLock<Arc<dyn host_state::HostView>>,
 }
@@ -52,8 +59,20 @@ impl Services {
             datagrams,
             clock: Clock::start(),
             plans: planning::Plans::default(),
+            stores: None,
             view: OnceLock::new(),
         }
+    }
+
+    /// The same, with features' data kept in this home. Where it can't be, a warning says so.
+    #[must_use]
+    pub fn home(mut self, home: Option<&Path>) -> Self {
+        self.stores = home.and_then(|home| {
+            store::FeatureStores::open(home)
+                .inspect_err(|error| tracing::warn!("features can keep no data: {error}"))
+                .ok()
+        });
+        self
     }
 }
 

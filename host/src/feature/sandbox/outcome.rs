@@ -7,6 +7,7 @@ use wasmtime::component::ResourceTableError;
 
 use super::bindings::Error;
 use super::limits::{self, plain};
+pub use crate::service::refusal::Refusal;
 
 /// Why a call into a guest gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,26 +18,6 @@ pub enum CallError {
     /// The guest trapped, or was stopped. The instance can't be entered again.
     #[error("{0}")]
     Trapped(String),
-}
-
-/// The contract's error, in the host's words.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// No grant.
-    #[error("denied: {0}")]
-    Denied(String),
-    /// Not there now.
-    #[error("unavailable: {0}")]
-    Unavailable(String),
-    /// A wrong request.
-    #[error("{0}")]
-    Invalid(String),
-    /// A limit.
-    #[error("limit reached: {0}")]
-    Exhausted(String),
-    /// It failed.
-    #[error("{0}")]
-    Failed(String),
 }
 
 impl From<Error> for Refusal {
