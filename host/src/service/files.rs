@@ -563,7 +563,7 @@ mod tests {
         symlink("inside", place.at("granted/way")).unwrap();
         symlink("../outside", place.at("granted/other")).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
-        thread::scope(|scope| {
+        let only_public = thread::scope(|scope| {
             scope.spawn(|| {
                 let names = ["way", "other", "spare"].map(|name| place.at("granted").join(name));
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
@@ -572,18 +572,19 @@ mod tests {
                     }
                 }
             });
-            for n in 0..2000 {
-                if let Ok(data) = folder.read("way/sentinel") {
-                    assert_eq!(data, b"public");
-                }
+            // Asserted when the other thread has ended, which would go on for ever otherwise.
+            let only_public = (0..2000).all(|n| {
                 if n % 50 == 0 {
                     let _ = folder.write("way/sentinel", b"public");
                     let _ = folder.write("way/new", b"public");
                     let _ = folder.remove("way/new");
                 }
-            }
+                !folder.read("way/sentinel").is_ok_and(|data| data != b"public")
+            });
             done.store(true, std::sync::atomic::Ordering::Relaxed);
+            only_public
         });
+        assert!(only_public);
         assert!(place.untouched());
     }
 
