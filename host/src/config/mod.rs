@@ -39,7 +39,7 @@ pub use number::{
 };
 pub use place::{PathStep, Source};
 pub use schema::json_schema;
-pub use text::{HexBytes, SysExMessage, SysExPrefix, UdpDestination};
+pub use text::{HexBytes, HttpHost, SysExMessage, SysExPrefix, UdpDestination};
 pub use trigger::{Edge, Trigger, TriggerEvent};
 
 use check::{Trust, check};

@@ -10,7 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::action::Action;
-use super::text::UdpDestination;
+use super::text::{HttpHost, UdpDestination};
 use super::trigger::Trigger;
 
 /// The configuration of Conductor: which devices there are, and what happens when they are played.
@@ -277,8 +277,9 @@ pub struct Grants {
     /// Default: nowhere.
     pub udp: Vec<UdpDestination>,
 
-    /// Where it may send HTTP requests: `"host:port"` (443 for https). Default: nowhere.
-    pub http: Vec<UdpDestination>,
+    /// Hosts that it may send HTTP requests to: `"api.example.com"`, `"localhost:8080"`. Default:
+    /// nowhere.
+    pub http: Vec<HttpHost>,
 
     /// Secrets that the host may put into its requests, and the hosts that they may go to.
     /// Default: none.
@@ -326,8 +327,8 @@ pub struct SecretGrant {
     /// Which: the id that the feature asks for.
     pub id: String,
 
-    /// Where it may go to: `"host:port"`.
-    pub hosts: Vec<UdpDestination>,
+    /// Where it may go to; each has to be granted under `http`, too.
+    pub hosts: Vec<HttpHost>,
 }
 
 /// A folder that a feature may use.

@@ -10,6 +10,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::feature::capability::HostPattern;
+
 use super::number::{Malformed, NumberExpr, NumberRange};
 
 /// A named grammar for a string.
@@ -73,6 +75,12 @@ pub(super) const FORMATS: &[Format] = &[
         pattern: r"^(\[[^\[\]\s]+\]|[^:\[\]\s]+):([0-9]+|\*)$",
         allowed: "\"host:port\" with a port from 1 to 65535, or \"host:*\" for every port of the host",
         check: parses::<UdpDestination>,
+    },
+    Format {
+        name: "http-host",
+        pattern: r"^(\[[^\[\]\s]+\]|[^:\[\]\s]+)(:[0-9]+)?$",
+        allowed: "a host, such as \"api.example.com\", with a port where it is not the usual one: \"localhost:8080\"",
+        check: parses::<HttpHost>,
     },
     Format {
         name: "feature-name",
@@ -354,6 +362,34 @@ impl fmt::Display for UdpDestination {
             Some(port) => port.fmt(f),
             None => f.write_str("*"),
         }
+    }
+}
+
+/// A host that HTTP requests may go to, with a port where it is not the scheme's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HttpHost(HostPattern);
+
+written_as_text!(HttpHost, "http-host");
+
+impl HttpHost {
+    /// The host as grants hold it.
+    pub fn pattern(&self) -> &HostPattern {
+        &self.0
+    }
+}
+
+impl FromStr for HttpHost {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        text.parse().map(Self).map_err(|_| Malformed::new(format!("{text:?} is not a host")))
+    }
+}
+
+impl fmt::Display for HttpHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::service::http::scope::{HostPattern, SecretGrant};
+
 /// One entry of `[[capabilities]]` in a descriptor: something the feature asks to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapabilityRequest {
@@ -28,16 +30,16 @@ pub enum Capability {
         /// UDP targets.
         #[serde(default)]
         udp: Vec<EndpointPattern>,
-        /// HTTP hosts, with their port (443 for https).
+        /// HTTP hosts.
         #[serde(default)]
-        http: Vec<EndpointPattern>,
+        http: Vec<HostPattern>,
     },
     /// A secret, for the host to put into requests to these hosts.
     Secret {
         /// Which.
         id: String,
         /// Where it may go to.
-        hosts: Vec<EndpointPattern>,
+        hosts: Vec<HostPattern>,
     },
     /// A place for its own data.
     Store {
@@ -125,17 +127,16 @@ impl Capability {
 
     /// How far it goes, in words; empty where there is nothing to say.
     pub fn scope(&self) -> String {
-        let list =
-            |patterns: &[EndpointPattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let words = |patterns: &[HostPattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         match self {
             Self::Network { udp, http, .. } => {
-                let part = |word: &str, patterns: &[EndpointPattern]| match patterns {
-                    [] => None,
-                    some => Some(format!("{word} {}", list(some))),
-                };
-                [part("udp", udp), part("http", http)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+                let udp = udp.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                let parts = [("udp", udp), ("http", words(http))];
+                let parts =
+                    parts.iter().filter(|(_, list)| !list.is_empty()).map(|(word, list)| format!("{word} {list}"));
+                parts.collect::<Vec<_>>().join(", ")
             }
-            Self::Secret { hosts, .. } => format!("to {}", list(hosts)),
+            Self::Secret { hosts, .. } => format!("to {}", words(hosts)),
             Self::Store { quota } => format!("{quota} bytes"),
             Self::Files { write, .. } => if *write { "read and write" } else { "read" }.to_owned(),
             Self::MidiOut { bindings, sysex } => {
@@ -287,7 +288,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// Splits at the colon before the port; brackets around an IPv6 address go.
-fn split(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
     let (host, port) = text.rsplit_once(':')?;
     match host.strip_prefix('[') {
         Some(inner) => Some((inner.strip_suffix(']')?, port)),
@@ -298,7 +299,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
 
 /// Addresses in their one spelling, names in lower case. Anything else that a resolver might read
 /// as something different (`127.1`, `0x7f000001`, user parts, blanks) is refused.
-fn checked_host(host: &str) -> Option<String> {
+pub(crate) fn checked_host(host: &str) -> Option<String> {
     if let Ok(address) = host.parse::<std::net::IpAddr>() {
         return Some(address.to_string());
     }
@@ -325,15 +326,6 @@ pub struct FolderGrant {
     pub write: bool,
 }
 
-/// A secret that was granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecretGrant {
-    /// Which.
-    pub id: String,
-    /// Where it may go to.
-    pub hosts: Vec<EndpointPattern>,
-}
-
 /// What a person (or the policy for bundled features) gave to one feature.
 ///
 /// What holds is what is both in here and in the descriptor.
@@ -343,7 +335,7 @@ pub struct Grants {
     /// UDP targets, for every purpose that the descriptor requests.
     pub udp: Vec<EndpointPattern>,
     /// HTTP hosts, for every purpose that the descriptor requests.
-    pub http: Vec<EndpointPattern>,
+    pub http: Vec<HostPattern>,
     /// Secrets.
     pub secrets: Vec<SecretGrant>,
     /// Folders.
@@ -445,8 +437,8 @@ impl Grants {
     pub fn advice(capability: &Capability) -> String {
         match capability {
             Capability::Network { udp, .. } if !udp.is_empty() => "udp = [\"host:port\"]".into(),
-            Capability::Network { .. } => "http = [\"host:443\"]".into(),
-            Capability::Secret { id, .. } => format!("secrets = [{{ id = \"{id}\", hosts = [\"host:443\"] }}]"),
+            Capability::Network { .. } => "http = [\"host\"]".into(),
+            Capability::Secret { id, .. } => format!("secrets = [{{ id = \"{id}\", hosts = [\"host\"] }}]"),
             Capability::Store { quota } => format!("store = {quota}"),
             Capability::Files { purpose, write } => {
                 format!("files = [{{ purpose = \"{purpose}\", path = \"/folder\", write = {write} }}]")

@@ -35,6 +35,12 @@ impl FeatureId {
         self.0.rsplit(':').next().unwrap_or(&self.0)
     }
 
+    /// What its data is kept under: source and name, so that a feature from elsewhere does not come
+    /// into another's data by taking its name. The same for every version of a plugin.
+    pub fn data_name(&self) -> String {
+        format!("{}-{}", self.source(), self.name())
+    }
+
     /// The part before the first colon: `builtin`, `project` or `plugin`.
     pub fn source(&self) -> &str {
         self.0.split(':').next().unwrap_or(&self.0)

@@ -11,7 +11,7 @@ use super::StartError;
 use crate::config::{self, Config, Diagnostic, Diagnostics, ListenMode, Loaded};
 use crate::dispatch::outputs::Outputs;
 use crate::feature::Grants;
-use crate::feature::capability::{EndpointPattern, FolderGrant, SecretGrant};
+use crate::feature::capability::{FolderGrant, SecretGrant};
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::feature::sandbox::Sandbox;
 use crate::observer::{self, Observer};
@@ -150,18 +150,17 @@ fn feature_sources(loaded: &Loaded, bundled: Option<&Path>) -> Vec<FeatureSource
 }
 
 fn grants(configured: &config::Grants) -> Grants {
-    let patterns = |written: &[config::UdpDestination]| -> Vec<EndpointPattern> {
-        written.iter().filter_map(|destination| destination.to_string().parse().ok()).collect()
-    };
-    let secret = |secret: &config::SecretGrant| SecretGrant { id: secret.id.clone(), hosts: patterns(&secret.hosts) };
+    let udp = configured.udp.iter().filter_map(|destination| destination.to_string().parse().ok());
+    let hosts = |written: &[config::HttpHost]| written.iter().map(|host| host.pattern().clone()).collect();
+    let secret = |secret: &config::SecretGrant| SecretGrant { id: secret.id.clone(), hosts: hosts(&secret.hosts) };
     let folder = |folder: &config::FolderGrant| FolderGrant {
         purpose: folder.purpose.clone(),
         path: folder.path.clone().into(),
         write: folder.write,
     };
     Grants {
-        udp: patterns(&configured.udp),
-        http: patterns(&configured.http),
+        udp: udp.collect(),
+        http: hosts(&configured.http),
         secrets: configured.secrets.iter().map(secret).collect(),
         files: configured.files.iter().map(folder).collect(),
         store: configured.store,

@@ -46,7 +46,7 @@ impl InstanceState {
             return Ok(Err(super::revoked()));
         }
         Ok(match &folder.folder {
-            Some(folder) => work(folder).map_err(Error::from),
+            Some(folder) => super::waiting(|| work(folder)).map_err(Error::from),
             None => Err(Error::Unavailable("a folder waits, and nothing may wait in the real-time lane".into())),
         })
     }

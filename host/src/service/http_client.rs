@@ -1,30 +1,72 @@
-//! HTTP, to the hosts that a grant names.
+//! The contract's `http`: the guest's handle to the hosts that a grant names.
+
+use std::sync::Arc;
 
 use wasmtime::component::Resource;
 
+use super::http::{HttpError, HttpScope, Request, Response, SecretUse};
 use super::install::Context;
+use crate::feature::capability::{Capability, HostPattern, SecretGrant};
 use crate::feature::sandbox::bindings::imports::http;
 use crate::feature::sandbox::bindings::{Error, waiting_http};
 use crate::feature::sandbox::state::InstanceState;
 
 /// The guest's handle to the hosts of one grant.
 #[derive(Debug)]
-pub struct Client {}
+pub struct Client {
+    scope: Arc<HttpScope>,
+}
 
 impl InstanceState {
+    /// What was both asked for under this purpose and granted.
+    fn http_scope(&self, purpose: &str) -> Result<HttpScope, Error> {
+        let facts = &self.facts;
+        let Some(request) = facts.descriptor.network(purpose) else {
+            return Err(Error::Denied(format!("the descriptor requests no network for the purpose {purpose:?}")));
+        };
+        let Capability::Network { http: declared, .. } = &request.capability else {
+            return Err(self.not_granted(&request.capability));
+        };
+        let both = |declared: &[HostPattern], granted: &[HostPattern]| -> Vec<HostPattern> {
+            granted.iter().filter(|host| declared.contains(host)).cloned().collect()
+        };
+        let hosts = both(declared, &facts.grants.http);
+        if hosts.is_empty() {
+            return Err(self.not_granted(&request.capability));
+        }
+        let requested = facts.descriptor.capabilities.iter().filter_map(|request| match &request.capability {
+            Capability::Secret { id, hosts } => Some((id, hosts)),
+            _ => None,
+        });
+        let secrets = requested.filter_map(|(id, declared)| {
+            let granted = facts.grants.secrets.iter().find(|secret| secret.id == *id)?;
+            Some(SecretGrant { id: id.clone(), hosts: both(declared, &granted.hosts) })
+        });
+        Ok(HttpScope { secrets: secrets.collect(), hosts })
+    }
+
     fn open_client(
         &mut self,
         context: &Resource<Context>,
         purpose: &str,
     ) -> wasmtime::Result<Result<Resource<Client>, Error>> {
         self.table.get(context)?;
-        let Some(request) = self.facts.descriptor.network(purpose) else {
-            return Ok(Err(Error::Denied(format!("the descriptor requests no network for the purpose {purpose:?}"))));
-        };
-        if self.facts.grants.http.is_empty() {
-            return Ok(Err(self.not_granted(&request.capability)));
+        Ok(match self.http_scope(purpose) {
+            Ok(scope) => Ok(self.table.push(Client { scope: Arc::new(scope) })?),
+            Err(error) => Err(error),
+        })
+    }
+}
+
+impl From<HttpError> for Error {
+    fn from(error: HttpError) -> Self {
+        match error {
+            HttpError::Denied(text) => Self::Denied(text),
+            HttpError::Unavailable(text) => Self::Unavailable(text),
+            HttpError::Invalid(text) => Self::Invalid(text),
+            HttpError::Exhausted(text) => Self::Exhausted(text),
+            HttpError::Failed(text) => Self::Failed(text),
         }
-        Ok(Ok(self.table.push(Client {})?))
     }
 }
 
@@ -64,10 +106,20 @@ impl waiting_http::HostClient for InstanceState {
     async fn send(
         &mut self,
         client: Resource<Client>,
-        _request: waiting_http::Request,
+        request: waiting_http::Request,
     ) -> wasmtime::Result<Result<waiting_http::Response, Error>> {
-        self.table.get(&client)?;
-        Ok(Err(Error::Unavailable("wired later".into())))
+        let scope = Arc::clone(&self.table.get(&client)?.scope);
+        let waiting_http::Request { method, url, headers, body, secret } = request;
+        let secret = secret.map(|secret| SecretUse { id: secret.id, header: secret.header, prefix: secret.prefix });
+        let request = Request { method, url, headers, body, secret };
+        let facts = &self.facts;
+        let answer = facts.services.http.send(&facts.http_account, &scope, request, facts.ended()).await;
+        let response = |answer: Response| waiting_http::Response {
+            status: answer.status,
+            headers: answer.headers,
+            body: answer.body,
+        };
+        Ok(answer.map(response).map_err(Error::from))
     }
 
     fn drop(&mut self, client: Resource<Client>) -> wasmtime::Result<()> {

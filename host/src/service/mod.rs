@@ -3,7 +3,7 @@
 //! Most files implement interfaces of the contract for [`InstanceState`]: the resource behind the
 //! guest's handle holds its scope, and whether the grant still holds is looked at on every call.
 //! Others know nothing of the sandbox: [`notification_log`], where notifications end, and what works
-//! on the disk for [`files`] and [`store`].
+//! on the disk for [`files`] and [`store`], or over the network for [`http`].
 //!
 //! [`InstanceState`]: crate::feature::sandbox::state::InstanceState
 
@@ -18,6 +18,7 @@ pub mod devices;
 pub mod file_folder;
 pub mod files;
 pub mod host_state;
+pub mod http;
 pub mod http_client;
 pub mod install;
 pub mod invocation;
@@ -44,6 +45,8 @@ pub struct Services {
     pub clock: Clock,
     /// Plans that wait for a person.
     pub plans: planning::Plans,
+    /// How HTTP requests leave.
+    pub http: http::HttpClient,
     /// Features' own data; none without a home to keep it in.
     pub stores: Option<store::FeatureStores>,
     /// The host itself, from when it is complete.
@@ -59,6 +62,7 @@ impl Services {
             datagrams,
             clock: Clock::start(),
             plans: planning::Plans::default(),
+            http: http::HttpClient::new(Arc::new(http::SystemNetwork::new()), Arc::new(http::EnvironmentSecrets)),
             stores: None,
             view: OnceLock::new(),
         }
@@ -74,6 +78,11 @@ impl Services {
         });
         self
     }
+}
+
+/// Work that waits for the disk, on a thread of the control lane: the others go on.
+fn waiting<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::block_in_place(work)
 }
 
 /// What a handle answers after its grant was taken back.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Resource;
 
-use crate::feature::sandbox::bindings::runs;
+use crate::feature::sandbox::bindings::imports::runs;
+use crate::feature::sandbox::bindings::waiting_runs;
 use crate::feature::sandbox::limits;
 use crate::feature::sandbox::state::InstanceState;
 
@@ -22,6 +23,21 @@ pub struct Run {
 impl runs::Host for InstanceState {}
 
 impl runs::HostRun for InstanceState {
+    /// No task runs in the real-time lane, but the import is there.
+    fn wait(&mut self, run: Resource<Run>, _: u32) -> wasmtime::Result<bool> {
+        self.table.get(&run)?;
+        Ok(false)
+    }
+
+    fn drop(&mut self, run: Resource<Run>) -> wasmtime::Result<()> {
+        self.table.delete(run)?;
+        Ok(())
+    }
+}
+
+impl waiting_runs::Host for InstanceState {}
+
+impl waiting_runs::HostRun for InstanceState {
     async fn wait(&mut self, run: Resource<Run>, milliseconds: u32) -> wasmtime::Result<bool> {
         let ending = self.table.get(&run)?.ending.clone();
         let pause = Duration::from_millis(milliseconds.into()).min(MAX_WAIT);

@@ -31,7 +31,8 @@ impl InstanceState {
         }
         let stores = self.facts.services.stores.as_ref();
         let stores = stores.ok_or_else(|| Error::Unavailable("the host has no home to keep data in".into()))?;
-        let opened = stores.feature(self.facts.descriptor.id.name(), (*quota).min(self.facts.grants.store))?;
+        let quota = (*quota).min(self.facts.grants.store);
+        let opened = super::waiting(|| stores.feature(&self.facts.descriptor.id.data_name(), quota))?;
         if let Some(aside) = opened.set_aside {
             let feature = &self.facts.descriptor.id;
             tracing::warn!(%feature, "its store was damaged and begins anew; what was there is in {}", aside.display());
@@ -49,7 +50,7 @@ impl InstanceState {
             return Ok(Err(super::revoked()));
         }
         Ok(match &table.store {
-            Some(store) => work(store).map_err(Error::from),
+            Some(store) => super::waiting(|| work(store)).map_err(Error::from),
             None => Err(Error::Unavailable("a store waits, and nothing may wait in the real-time lane".into())),
         })
     }

@@ -35,6 +35,7 @@ mod realtime {
             "conductor:feature/runtime-controls.controls": crate::service::host_state::Controls,
             "conductor:feature/hardware.access": crate::service::host_state::HardwareAccess,
             "conductor:feature/invocations.invocation": crate::service::invocation::Invocation,
+            "conductor:feature/runs.run": crate::service::runs::Run,
         },
     });
 }
@@ -75,7 +76,7 @@ mod control {
     });
 }
 
-pub use control::conductor::feature::{http as waiting_http, runs};
+pub use control::conductor::feature::{http as waiting_http, runs as waiting_runs};
 pub use control::exports::conductor::feature as control_exports;
 pub use realtime::conductor::feature as imports;
 pub use realtime::conductor::feature::types::{Error, Event};
@@ -133,14 +134,11 @@ pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descripto
         !descriptor.skills.is_empty() => imports::skill_registrar,
         asks("network") && lane == Lane::RealTime => imports::http,
         asks("network") && lane == Lane::Control => waiting_http,
-        !descriptor.tasks.is_empty() && lane == Lane::Control => runs,
+        !descriptor.tasks.is_empty() && lane == Lane::RealTime => imports::runs,
+        !descriptor.tasks.is_empty() && lane == Lane::Control => waiting_runs,
     }
     if asks("network") {
         crate::service::udp::add_to_linker(linker)?;
-    }
-    // Only the control lane runs tasks, but a component's imports must all be there.
-    if !descriptor.tasks.is_empty() && lane == Lane::RealTime {
-        runs::add_to_linker::<_, Data>(linker, |state| state)?;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::feature::capability::{Capability, CapabilityRequest, Endpoint, Grants
 use crate::feature::descriptor::Descriptor;
 use crate::feature::quarantine::Quarantine;
 use crate::service::Services;
+use crate::service::http::HttpAccount;
 use crate::service::install::Context;
 
 /// What is fixed about an installed feature, shared by its instances.
@@ -31,6 +32,8 @@ pub struct FeatureFacts {
     pub resolved: HashMap<String, IpAddr>,
     /// The host's services.
     pub services: Arc<Services>,
+    /// What it has sent over HTTP lately.
+    pub http_account: HttpAccount,
     /// Its traps, whichever instance they happened in.
     pub quarantine: Quarantine,
     revoked: Arc<AtomicBool>,
@@ -50,12 +53,14 @@ impl FeatureFacts {
             .filter(|host| host.parse::<IpAddr>().is_err())
             .filter_map(|host| Some((host.to_owned(), services.datagrams.resolve(host).ok()?)))
             .collect();
+        let http_account = HttpAccount::new(descriptor.id.name());
         Self {
             descriptor,
             digest,
             grants,
             resolved,
             services: Arc::clone(services),
+            http_account,
             quarantine: Quarantine::default(),
             revoked: Arc::default(),
             ended: CancellationToken::new(),
