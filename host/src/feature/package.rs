@@ -195,7 +195,7 @@ impl Package {
                         match function.map_err(wrong)? {
                             CanonicalFunction::Lift { .. }
                             | CanonicalFunction::Lower { .. }
-                            | CanonicalFunction::ResourceDrop(_) => {}
+                            | CanonicalFunction::ResourceDrop { .. } => {}
                             _ => return Err(unbounded("uses a built-in function that features have no use for")),
                         }
                     }
