@@ -301,11 +301,11 @@ impl Descriptor {
         }
         let text = std::str::from_utf8(bytes).map_err(|_| DescriptorError::NotText)?;
         // People read its sentences on terminals before they grant anything.
-        let value: toml::Value = toml::from_str(text).map_err(|error| DescriptorError::Invalid(error.to_string()))?;
+        let value: toml::Value = toml::from_str(text).map_err(invalid)?;
         if let Some(text) = unprintable(&value) {
             return Err(DescriptorError::Invalid(format!("{text:?} holds characters that don't print")));
         }
-        let descriptor: Self = toml::from_str(text).map_err(|error| DescriptorError::Invalid(error.to_string()))?;
+        let descriptor: Self = toml::from_str(text).map_err(invalid)?;
         if descriptor.contract != CONTRACT {
             return Err(DescriptorError::Contract(descriptor.contract));
         }
@@ -386,6 +386,16 @@ impl Descriptor {
     pub fn requests(&self, kind: &str) -> bool {
         self.capabilities.iter().any(|request| request.kind() == kind)
     }
+}
+
+/// The parser's words, without the line that it shows where that is too long for a message.
+fn invalid(error: toml::de::Error) -> DescriptorError {
+    let text = error.to_string();
+    DescriptorError::Invalid(if text.len() > limits::MAX_TEXT {
+        limits::plain(error.message().to_owned(), limits::MAX_TEXT)
+    } else {
+        text
+    })
 }
 
 /// A text anywhere within that holds more than what prints, line breaks and tabs.

@@ -31,7 +31,6 @@ fn paths_that_lead_out_are_refused() {
         String::new(),
         "a\0b".into(),
         "\u{2024}\u{2024}/secret".into(),
-        "..\u{ff0f}secret".into(),
         "x".repeat(10_000),
         "a/".repeat(2000),
     ] {
@@ -40,6 +39,9 @@ fn paths_that_lead_out_are_refused() {
         }
     }
     assert_eq!(std::fs::read(outside.path().join("secret")).unwrap(), b"outside");
+    // What only looks like a way out is a name, and stays inside.
+    tried(&tools, "write", "..\u{ff0f}secret").unwrap();
+    assert_eq!(std::fs::read_dir(lab.work.path()).unwrap().count(), 1);
     tools.goes_on();
 }
 

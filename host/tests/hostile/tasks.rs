@@ -74,7 +74,7 @@ fn revocation_ends_a_task_that_waits() {
 #[test]
 fn one_feature_does_not_take_every_instance() {
     let mut text = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n\
-        [[capabilities]]\nkind = 'background-task'\nreason = ''\n"
+        [[capabilities]]\nkind = 'background-task'\nreason = 'x'\nrequired = false\n"
         .to_owned();
     for n in 0..=MAX_TASKS {
         text += &format!("[[tasks]]\nname = 'task{n}'\nsummary = ''\n");
