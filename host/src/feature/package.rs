@@ -177,7 +177,9 @@ impl Package {
                 Payload::Version { encoding, .. } => {
                     scopes.push(encoding == Encoding::Component);
                     if scopes.iter().filter(|component| **component).count() > MAX_DEPTH {
-                        return Err(unbounded("nests components too deep; each level could double the code to compile"));
+                        return Err(unbounded(
+                            "nests components too deep; each level could double the code to compile",
+                        ));
                     }
                 }
                 Payload::End(_) => drop(scopes.pop()),

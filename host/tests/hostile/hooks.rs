@@ -30,7 +30,8 @@ fn a_hook_can_not_approve_what_the_host_refused() {
 fn what_a_hook_says_is_cut_and_made_plain() {
     let lab = Lab::new();
     let (registry, ..) = lab.registry(&BOTH);
-    let annotated = call(&lab, &registry, "look", serde_json::json!({ "before": "annotate", "after": "remark" })).unwrap();
+    let annotated =
+        call(&lab, &registry, "look", serde_json::json!({ "before": "annotate", "after": "remark" })).unwrap();
     assert_eq!(annotated.remarks.len(), 2);
     for remark in &annotated.remarks {
         assert!(remark.len() < 1200 && !remark.chars().any(char::is_control), "{remark:?}");

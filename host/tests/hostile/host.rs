@@ -17,7 +17,9 @@ const PORT: &str = "controller";
 /// Events a second.
 const RATE: u64 = 1000;
 
-fn configuration(look: &Folder) -> String {
+/// The configuration. Each round grants one more thing, so that the hostile features are installed
+/// afresh and are out of their quarantine.
+fn configuration(look: &Folder, round: usize) -> String {
     let mut text = r#"
 [advanced_settings]
 listen_mode = "all"
@@ -26,14 +28,22 @@ listen_mode = "all"
 name = "one"
 
 [[modes]]
-name = "two"
+name = "loop"
+
+[[modes]]
+name = "trap"
+
+[[modes]]
+name = "flood"
 
 [[global_mappings]]
 trigger = { type = "CC", cc = 1 }
 action = { type = "OscSend", target = "127.0.0.1:9", address = "/level", args = ["{value:i}"] }
 "#
     .to_owned();
-    for (note, how) in ["loop", "trap", "recurse", "memory", "nonsense", "flood", "no-text", "datagrams"].iter().enumerate() {
+    for (note, how) in
+        ["loop", "trap", "recurse", "memory", "nonsense", "flood", "no-text", "datagrams"].iter().enumerate()
+    {
         text += &format!(
             "[[global_mappings]]\ntrigger = {{ type = 'Note', note = {note} }}\n\
              action = {{ type = 'Misbehave', how = '{how}' }}\n"
@@ -45,14 +55,39 @@ action = { type = "OscSend", target = "127.0.0.1:9", address = "/level", args = 
             path(&format!("tests/{name}")).display()
         );
         text += match name {
-            "hostile" => "udp = ['127.0.0.1:*']\n",
             "hostile-hooks" => "observe_events = ['*']\n",
             "hostile-tasks" => "background_task = true\n",
-            _ => "notify = true\nstore = 65536\nudp = ['127.0.0.1:*']\n",
+            "hostile-tools" => "notify = true\nstore = 65536\n",
+            _ => "",
         };
+        text += &format!("udp = ['127.0.0.1:*', '127.0.0.1:{}']\n", round + 1);
     }
     text + &format!("files = [{{ purpose = 'look', path = '{}' }}]\n", look.path().display())
 }
+
+/// What the tools do.
+const WAYS: [&str; 20] = [
+    "loop",
+    "trap",
+    "nothing",
+    "memory",
+    "recurse",
+    "ignore-cancel",
+    "large",
+    "huge",
+    "no-json",
+    "no-text",
+    "deep",
+    "diagnostics",
+    "alerts",
+    "notifications",
+    "progress",
+    "datagrams",
+    "targets",
+    "context-late",
+    "store-fill",
+    "drop",
+];
 
 #[test]
 fn nothing_is_lost_at_a_thousand_events_a_second() {
@@ -62,7 +97,8 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
     std::fs::create_dir(&bundled).unwrap();
     std::fs::copy(features().join("osc-output.wasm"), bundled.join("osc-output.wasm")).unwrap();
     ports.plug(PORT, Direction::Input);
-    let loaded = config::parse(&configuration(&look), "hostile.toml").unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
+    let loaded = config::parse(&configuration(&look, 0), "hostile.toml")
+        .unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
     let host = Host::builder()
         .home(home.path())
         .features(&bundled)
@@ -94,31 +130,47 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
     };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut refused = 0;
+    let mut came = Vec::new();
     runtime.block_on(async {
-        for how in [
-            "loop", "trap", "nothing", "memory", "recurse", "ignore-cancel", "large", "huge", "no-json", "no-text", "deep",
-            "diagnostics", "alerts", "notifications", "progress", "datagrams", "targets", "context-late", "store-fill",
-            "store-large", "write-large", "steal", "drop", "nonsense",
-        ] {
-            for tool in ["look", "change", "propose", "send"] {
-                let args = serde_json::json!({ "how": how, "before": if how == "nothing" { "loop" } else { "" } });
+        for (round, how) in WAYS.iter().enumerate() {
+            host.reload(&configuration(&look, round), "hostile.toml")
+                .unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
+            for (tool, before) in
+                [("look", ""), ("change", ""), ("propose", ""), ("send", ""), ("look", "loop"), ("look", "trap")]
+            {
+                let args = serde_json::json!({ "how": how, "before": before });
                 let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: true };
                 let call = host.call_tool(tool, request, CancellationToken::new(), Arc::new(|_, _| {}));
-                refused += u32::from(call.await.is_err());
+                came.push(match call.await {
+                    Ok(_) => "done".to_owned(),
+                    Err(error) => error.to_string(),
+                });
             }
-            if how == "memory" {
-                host.set_mode("two");
-            }
+            host.set_mode(["one", "loop", "trap", "flood"][round % 4]);
         }
     });
-    assert!(refused > 20, "{refused}");
+    let kinds = [
+        "done",
+        "ran longer than its 2000 ms",
+        "`unreachable`",
+        "its memory limit",
+        "its stack",
+        "its limit of 1024 handles",
+        "is not JSON",
+        "are taken",
+        "its hook gave no answer: stopped: it ran longer",
+        "its hook gave no answer: trapped",
+    ];
+    for kind in kinds {
+        assert!(came.iter().any(|came| came.contains(kind)), "nothing came to {kind:?}: {came:#?}");
+    }
     over.store(true, Ordering::Relaxed);
     let (played, took) = player.join().unwrap();
     let sent = || recorded.sent.load(Ordering::Relaxed);
     until(&format!("{} of {played} were sent", sent()), || sent() >= played);
     assert_eq!(sent(), played);
+    assert!(recorded.floods.load(Ordering::Relaxed) > 0, "the hostile features sent nothing");
     assert!(played >= 2 * RATE, "it was over too soon to tell: {played} in {took:?}");
-    println!("{played} events in {took:?}, {refused} calls refused or stopped, none lost");
+    println!("{played} events in {took:?} beside {} hostile calls, none lost", came.len());
     host.stop();
 }

@@ -102,7 +102,8 @@ fn a_secret_that_is_echoed_is_taken_out() {
 fn other_datagram_targets_are_not_dialled() {
     let lab = Lab::new();
     let tools = lab.tools();
-    for target in ["192.0.2.1:9", "127.0.0.2:9", "169.254.169.254:80", "[::1]:9", "localhost:9", "user@127.0.0.1:9", "127.1:9"]
+    for target in
+        ["192.0.2.1:9", "127.0.0.2:9", "169.254.169.254:80", "[::1]:9", "localhost:9", "user@127.0.0.1:9", "127.1:9"]
     {
         assert!(tools.look(&format!(r#"{{"how": "target", "target": "{target}"}}"#)).is_err(), "{target}");
     }

@@ -32,10 +32,8 @@ pub const SECRET: &str = "Hunter2-hunter2";
 
 /// Where the guests are: `cargo xtask test` says so, else beside the build of this test.
 pub fn features() -> PathBuf {
-    std::env::var_os("CONDUCTOR_FEATURES").map_or_else(
-        || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"),
-        PathBuf::from,
-    )
+    std::env::var_os("CONDUCTOR_FEATURES")
+        .map_or_else(|| std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"), PathBuf::from)
 }
 
 pub fn path(guest: &str) -> PathBuf {

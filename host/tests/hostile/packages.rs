@@ -100,10 +100,15 @@ fn more_memories_and_tables_than_allowed() {
 #[test]
 fn memory_and_tables_that_grow_at_the_start() {
     for (module, why) in [
-        ("(memory 1) (func $s (br_if 0 (i32.ne (memory.grow (i32.const 2000)) (i32.const -1))) unreachable) (start $s)",
-            "its memory limit"),
-        ("(table 1 funcref) (func $s (br_if 0 (i32.ne (table.grow (ref.null func) (i32.const 30000)) (i32.const -1))) \
-          unreachable) (start $s)", "can't be instantiated"),
+        (
+            "(memory 1) (func $s (br_if 0 (i32.ne (memory.grow (i32.const 2000)) (i32.const -1))) unreachable) (start $s)",
+            "its memory limit",
+        ),
+        (
+            "(table 1 funcref) (func $s (br_if 0 (i32.ne (table.grow (ref.null func) (i32.const 30000)) (i32.const -1))) \
+          unreachable) (start $s)",
+            "can't be instantiated",
+        ),
         ("(func $s (loop br 0)) (start $s)", "can't be instantiated"),
     ] {
         let error = refused(&feature(module), PLAIN.as_bytes());
@@ -179,7 +184,9 @@ fn built_in_functions_that_nobody_needs() {
 #[test]
 fn shared_memory() {
     let error = refused(
-        &feature("(memory 1 1 shared) (func $s (drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1)))) (start $s)"),
+        &feature(
+            "(memory 1 1 shared) (func $s (drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1)))) (start $s)",
+        ),
         PLAIN.as_bytes(),
     );
     assert!(error.contains("shared") || error.contains("thread") || error.contains("can't be"), "{error}");
@@ -241,8 +248,8 @@ fn a_cache_file_that_was_swapped() {
     let prepare = || {
         let sandbox =
             conductor_host::feature::sandbox::Sandbox::new(Some(folder.path()), lab.services.clone()).unwrap();
-        let [tools, hooks] =
-            ["tests/hostile-tools", "tests/hostile-hooks"].map(|name| sandbox.prepare(&crate::lab::guest(name), lab.grants()).unwrap());
+        let [tools, hooks] = ["tests/hostile-tools", "tests/hostile-hooks"]
+            .map(|name| sandbox.prepare(&crate::lab::guest(name), lab.grants()).unwrap());
         (crate::lab::Tools::new(tools), hooks, sandbox)
     };
     drop(prepare());
