@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
@@ -36,6 +36,8 @@ pub struct FeatureFacts {
     pub http_account: HttpAccount,
     /// Its traps, whichever instance they happened in.
     pub quarantine: Quarantine,
+    /// Linear memory of all its instances, in bytes.
+    pub(super) memory: Arc<AtomicUsize>,
     revoked: Arc<AtomicBool>,
     /// The same for what waits.
     ended: CancellationToken,
@@ -62,6 +64,7 @@ impl FeatureFacts {
             services: Arc::clone(services),
             http_account,
             quarantine: Quarantine::default(),
+            memory: Arc::default(),
             revoked: Arc::default(),
             ended: CancellationToken::new(),
             performed: AtomicBool::new(false),
@@ -140,7 +143,7 @@ impl InstanceState {
         };
         Self {
             table,
-            limiter: Limiter::new(memory),
+            limiter: Limiter::new(memory, Arc::clone(&facts.memory)),
             facts,
             lane,
             cpu: CpuBudget::default(),
