@@ -28,6 +28,7 @@ fn refused(wat: &str, descriptor: &[u8]) -> String {
         }
     };
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    eprintln!("DBG {:?} {error:.300}", began.elapsed());
     assert!(error.len() < 16 * 1024, "{} bytes of error", error.len());
     error
 }
@@ -52,19 +53,42 @@ fn leb128(mut value: usize) -> Vec<u8> {
     out
 }
 
-/// A component that is a feature by its type, around this core module.
+/// A whole feature, in order but for another core module with this inside.
 fn feature(module: &str) -> String {
     format!(
         r#"(component
-            (core module $m {module} (func (export "install") (param i32) (result i32) (i32.const 0)))
-            (core instance $i (instantiate $m))
             (import "conductor:feature/types@0.1.0" (instance $types
                 (type $e (variant (case "denied" string) (case "unavailable" string) (case "invalid" string)
                     (case "exhausted" string) (case "failed" string)))
                 (export "error" (type (eq $e)))))
-            (instance $nothing)
-            (export "conductor:feature/lifecycle@0.1.0" (instance $nothing)))"#
+            (import "conductor:feature/install@0.1.0" (instance $install (export "context" (type (sub resource)))))
+            (alias export $types "error" (type $error))
+            (alias export $install "context" (type $context))
+            (core module $hostile {module})
+            (core instance (instantiate $hostile))
+            (core module $lifecycle
+                (import "host" "drop" (func $drop (param i32)))
+                (memory (export "memory") 1)
+                (func (export "install") (param i32) (result i32) (call $drop (local.get 0)) (i32.const 64)))
+            (core func $drop (canon resource.drop $context))
+            (core instance $host (export "drop" (func $drop)))
+            (core instance $i (instantiate $lifecycle (with "host" (instance $host))))
+            (func $f (param "ctx" (borrow $context)) (result (result (error $error)))
+                (canon lift (core func $i "install") (memory $i "memory")))
+            (instance $l (export "install" (func $f)))
+            (export "conductor:feature/lifecycle@0.1.0" (instance $l)))"#
     )
+}
+
+/// What the cases below begin with is in order.
+#[test]
+fn a_feature_with_nothing_hostile_in_it() {
+    let mut bytes = wat::parse_str(feature("")).unwrap();
+    add_section(&mut bytes, PLAIN.as_bytes());
+    let package = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap();
+    let lab = Lab::new();
+    let feature = lab.sandbox.prepare(&package, Grants::default()).unwrap();
+    feature.runtime().block_on(feature.instantiate_control()).unwrap();
 }
 
 #[test]
