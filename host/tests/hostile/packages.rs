@@ -28,7 +28,6 @@ fn refused(wat: &str, descriptor: &[u8]) -> String {
         }
     };
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-    eprintln!("DBG {:?} {error:.300}", began.elapsed());
     assert!(error.len() < 16 * 1024, "{} bytes of error", error.len());
     error
 }
@@ -74,7 +73,7 @@ fn feature(module: &str) -> String {
             (core instance $host (export "drop" (func $drop)))
             (core instance $i (instantiate $lifecycle (with "host" (instance $host))))
             (func $f (param "ctx" (borrow $context)) (result (result (error $error)))
-                (canon lift (core func $i "install") (memory $i "memory")))
+                (canon lift (core func $i "install") (memory (core memory $i "memory"))))
             (instance $l (export "install" (func $f)))
             (export "conductor:feature/lifecycle@0.1.0" (instance $l)))"#
     )
@@ -101,42 +100,38 @@ fn ten_thousand_imports() {
 #[test]
 fn a_memory_of_a_gigabyte() {
     let error = refused(&feature("(memory 16384)"), PLAIN.as_bytes());
-    assert!(error.contains("memory"), "{error}");
+    assert!(error.contains("1073741824 which exceeds the limit"), "{error}");
 }
 
 #[test]
 fn data_for_a_place_beyond_the_memory() {
     let error = refused(&feature("(memory 1) (data (i32.const 1073741824) \"x\")"), PLAIN.as_bytes());
-    assert!(error.contains("can't be instantiated"), "{error}");
+    assert!(error.contains("out of bounds memory access"), "{error}");
 }
 
 #[test]
 fn more_memories_and_tables_than_allowed() {
     let error = refused(&feature(&"(memory 1)".repeat(100)), PLAIN.as_bytes());
-    assert!(error.contains("memories") || error.contains("memory"), "{error}");
+    assert!(error.contains("memories count of 100"), "{error}");
     let error = refused(&feature(&"(table 1 funcref)".repeat(100)), PLAIN.as_bytes());
-    assert!(error.contains("tables"), "{error}");
+    assert!(error.contains("tables count of 100"), "{error}");
     let error = refused(&feature("(table 1000000 funcref)"), PLAIN.as_bytes());
-    assert!(error.contains("table"), "{error}");
+    assert!(error.contains("minimum element size of 1000000"), "{error}");
 }
 
-/// Memory that is grown while the module starts counts as any other.
+/// What is grown while a module starts counts as any other; each of these traps when it gets nothing.
 #[test]
 fn memory_and_tables_that_grow_at_the_start() {
+    let grows = |what: &str, grow: &str| {
+        format!("{what} (func $s (br_if 0 (i32.ne ({grow}) (i32.const -1))) unreachable) (start $s)")
+    };
     for (module, why) in [
-        (
-            "(memory 1) (func $s (br_if 0 (i32.ne (memory.grow (i32.const 2000)) (i32.const -1))) unreachable) (start $s)",
-            "its memory limit",
-        ),
-        (
-            "(table 1 funcref) (func $s (br_if 0 (i32.ne (table.grow (ref.null func) (i32.const 30000)) (i32.const -1))) \
-          unreachable) (start $s)",
-            "can't be instantiated",
-        ),
-        ("(func $s (loop br 0)) (start $s)", "can't be instantiated"),
+        (grows("(memory 1)", "memory.grow (i32.const 2000)"), "unreachable"),
+        (grows("(table 1 funcref)", "table.grow (ref.null func) (i32.const 30000)"), "unreachable"),
+        ("(func $s (loop (br 0))) (start $s)".to_owned(), "interrupt"),
     ] {
-        let error = refused(&feature(module), PLAIN.as_bytes());
-        assert!(error.contains(why) || error.contains("can't be instantiated"), "{error}");
+        let error = refused(&feature(&module), PLAIN.as_bytes());
+        assert!(error.contains(why), "{error}");
     }
 }
 
@@ -213,7 +208,7 @@ fn shared_memory() {
         ),
         PLAIN.as_bytes(),
     );
-    assert!(error.contains("shared") || error.contains("thread") || error.contains("can't be"), "{error}");
+    assert!(error.contains("threads must be enabled for shared memories"), "{error}");
 }
 
 #[test]
@@ -291,4 +286,14 @@ fn a_cache_file_that_was_swapped() {
     }
     let (tools, _hooks, _sandbox) = prepare();
     tools.goes_on();
+}
+
+/// The compiler takes the square of such a function's size in time: minutes for a few megabytes.
+#[test]
+fn a_function_that_takes_ages_to_compile() {
+    let step = "(local.set 0 (i32.add (local.get 1) (call $f))) (if (local.get 0) (then (local.set 1 (i32.const 1))))";
+    let body = step.repeat(40_000);
+    let module = format!("(func $f (result i32) (i32.const 1)) (func (local i32 i32) {body})");
+    let error = refused(&feature(&module), PLAIN.as_bytes());
+    assert!(error.contains("a function of more than 256 KiB"), "{error}");
 }
