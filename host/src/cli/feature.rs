@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{Done, Failure, Places, load};
+
+mod top;
+
 use crate::feature::Package;
 use crate::feature::check;
 use crate::feature::package::PackageInfo;
@@ -15,6 +18,15 @@ use crate::host;
 pub(super) enum FeatureCommand {
     /// List the features; with a running host, with what they have done and how often they failed
     List(super::Output),
+    /// Show what the features of the running host use, again and again
+    Top {
+        /// Seconds between two looks
+        #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+        every: f64,
+        /// How many looks; until Ctrl-C when left out
+        #[arg(long)]
+        looks: Option<u32>,
+    },
     /// Show what a package says about itself. Nothing in it is run
     Inspect {
         /// The `.wasm` file
@@ -25,9 +37,15 @@ pub(super) enum FeatureCommand {
     },
 }
 
+fn seconds(text: &str) -> Result<f64, String> {
+    let range = 0.1..=3600.0;
+    text.parse().ok().filter(|seconds| range.contains(seconds)).ok_or_else(|| "0.1 to 3600".into())
+}
+
 pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
     match command {
         FeatureCommand::List(output) => list(places, output.json),
+        FeatureCommand::Top { every, looks } => top::run(places, *every, *looks),
         FeatureCommand::Inspect { file, json } => inspect(file, *json),
     }
 }
@@ -55,7 +73,7 @@ fn list(places: &Places, json: bool) -> Done {
     }
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     println!(
-        "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ACTIONS",
+        "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ADDS",
         "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED"
     );
     for feature in features.as_array().into_iter().flatten() {
@@ -64,17 +82,30 @@ fn list(places: &Places, json: bool) -> Done {
             println!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
             continue;
         }
-        let actions: Vec<String> = package["actions"].as_array().into_iter().flatten().map(text).collect();
+        let adds: Vec<String> = ["actions", "tools", "skills"]
+            .iter()
+            .flat_map(|kind| package[*kind].as_array().into_iter().flatten().map(text))
+            .collect();
         println!(
             "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",
             text(&package["id"]),
             text(&package["version"]),
             text(&package["digest"]).get(..8).unwrap_or("-"),
-            feature["performed"].to_string(),
-            feature["failed"].to_string(),
+            sum(feature, &["performed", "calls"]),
+            sum(feature, &["failed", "calls_failed"]),
             feature["trapped"].to_string(),
-            actions.join(" "),
+            adds.join(", "),
         );
+        if let Some(left) = feature["quarantine"].as_u64() {
+            println!("{:<26} kept trapping; left alone for {left} s more", "");
+        }
+        for denied in feature["denied"].as_array().into_iter().flatten() {
+            println!("{:<26} not granted: {}", "", text(denied));
+        }
+        for task in feature["tasks"].as_array().into_iter().flatten() {
+            let reason = task["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
+            println!("{:<26} task {}: {}{reason}", "", text(&task["name"]), text(&task["state"]));
+        }
         if let Some(failure) = feature["last_failure"].as_str() {
             println!("{:<26} last failure: {failure}", "");
         }
@@ -83,6 +114,10 @@ fn list(places: &Places, json: bool) -> Done {
         println!("(no host is running: nothing was done yet)");
     }
     Ok(())
+}
+
+fn sum(feature: &Value, keys: &[&str]) -> String {
+    keys.iter().filter_map(|key| feature[*key].as_u64()).sum::<u64>().to_string()
 }
 
 fn running(places: &Places) -> Option<Value> {

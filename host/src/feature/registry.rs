@@ -165,7 +165,7 @@ impl Installed {
 #[derive(Debug, Clone)]
 enum Entry {
     Installed(Arc<Installed>),
-    Refused { source: FeatureSource, reason: String },
+    Refused { source: Box<FeatureSource>, reason: String },
 }
 
 /// The features of one configuration.
@@ -220,10 +220,12 @@ pub struct FeatureReport {
     pub calls: u64,
     /// Those that gave none.
     pub calls_failed: u64,
-    /// Calls that wait.
-    pub calls_waiting: usize,
-    /// Milliseconds that calls took, waiting included.
-    pub calls_ms: u64,
+    /// Actions and calls that wait.
+    pub waiting: usize,
+    /// Milliseconds at work, in actions and in calls; a call's waiting counts.
+    pub busy_ms: u64,
+    /// Bytes of linear memory that its instances have.
+    pub memory: usize,
     /// Events that its hook has seen, and those that it missed.
     pub events_seen: u64,
     /// Events that its hook missed.
@@ -298,7 +300,7 @@ impl Registry {
                 Ok(installed) => Entry::Installed(installed),
                 Err(reason) => {
                     tracing::warn!("feature {name} is not installed: {reason}");
-                    Entry::Refused { source, reason: reason.to_string() }
+                    Entry::Refused { source: Box::new(source), reason: reason.to_string() }
                 }
             };
             next.entries.insert(name, entry);
@@ -480,7 +482,7 @@ impl Registry {
 fn report(entry: &Entry) -> FeatureReport {
     let (source, refused) = match entry {
         Entry::Installed(installed) => (&installed.source, None),
-        Entry::Refused { source, reason } => (source, Some(reason.clone())),
+        Entry::Refused { source, reason } => (&**source, Some(reason.clone())),
     };
     let mut report = FeatureReport {
         name: source.name.clone(),
@@ -494,8 +496,9 @@ fn report(entry: &Entry) -> FeatureReport {
         tasks: Vec::new(),
         calls: 0,
         calls_failed: 0,
-        calls_waiting: 0,
-        calls_ms: 0,
+        waiting: 0,
+        busy_ms: 0,
+        memory: 0,
         events_seen: 0,
         events_missed: 0,
         performed: 0,
@@ -508,6 +511,7 @@ fn report(entry: &Entry) -> FeatureReport {
         let descriptor = installed.descriptor();
         let denied = descriptor.capabilities.iter().filter(|request| !source.grants.answers(&request.capability));
         report.denied = denied.map(|request| request.capability.name()).collect();
+        report.memory = installed.facts.memory.load(Ordering::Relaxed);
         report.quarantine = installed.facts.quarantine.left(Instant::now()).map(|left| left.as_secs());
         if let Some(background) = &*installed.background() {
             report.tasks = background.tasks.iter().map(Task::report).collect();
@@ -519,8 +523,8 @@ fn report(entry: &Entry) -> FeatureReport {
             let counters = actor.counters();
             report.calls = counters.done.load(Ordering::Relaxed);
             report.calls_failed = counters.failed.load(Ordering::Relaxed);
-            report.calls_waiting = actor.waiting();
-            report.calls_ms = counters.busy.load(Ordering::Relaxed) / 1_000_000;
+            report.waiting = actor.waiting();
+            report.busy_ms = counters.busy.load(Ordering::Relaxed) / 1_000_000;
             report.trapped = counters.trapped.load(Ordering::Relaxed);
         }
         if let Some(actions) = &installed.actions {
@@ -528,6 +532,8 @@ fn report(entry: &Entry) -> FeatureReport {
             report.performed = counters.done.load(Ordering::Relaxed);
             report.failed = counters.failed.load(Ordering::Relaxed);
             report.trapped += counters.trapped.load(Ordering::Relaxed);
+            report.waiting += actions.queue.waiting();
+            report.busy_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
             report.queue_full = counters.queue_full.load(Ordering::Relaxed);
             report.last_failure = counters.last_failure();
         }

@@ -1,5 +1,7 @@
 //! The limits of one instance, and the object that enforces those of memory and tables.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
@@ -68,12 +70,20 @@ pub struct Limiter {
     memory: usize,
     max_memory: usize,
     refused: Option<String>,
+    /// What all instances of the feature have.
+    total: Arc<AtomicUsize>,
+}
+
+impl Drop for Limiter {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.memory, Ordering::Relaxed);
+    }
 }
 
 impl Limiter {
-    /// For an instance with `max_memory` bytes.
-    pub fn new(max_memory: usize) -> Self {
-        Self { memory: 0, max_memory, refused: None }
+    /// For an instance with `max_memory` bytes; what it has is counted in `total`, too.
+    pub fn new(max_memory: usize, total: Arc<AtomicUsize>) -> Self {
+        Self { memory: 0, max_memory, refused: None, total }
     }
 
     /// The limit that was hit since the last call, if any.
@@ -89,6 +99,8 @@ impl ResourceLimiter for Limiter {
             self.refused = Some(format!("its memory limit of {} MiB", self.max_memory / (1024 * 1024)));
             return Ok(false);
         }
+        // A memory never shrinks, so the sum does not either.
+        self.total.fetch_add(total - self.memory, Ordering::Relaxed);
         self.memory = total;
         Ok(true)
     }
@@ -153,13 +165,24 @@ mod tests {
 
     #[test]
     fn memory_is_summed_over_all_memories() {
-        let mut limiter = Limiter::new(MEMORY_BYTES);
+        let mut limiter = Limiter::new(MEMORY_BYTES, Arc::default());
         let mib = 1024 * 1024;
         assert!(limiter.memory_growing(0, 10 * mib, None).is_ok_and(|grown| grown));
         assert!(limiter.memory_growing(0, 7 * mib, None).is_ok_and(|grown| !grown), "10 + 7 is over 16");
         assert_eq!(limiter.take_refusal().as_deref(), Some("its memory limit of 16 MiB"));
         assert!(limiter.memory_growing(10 * mib, 16 * mib, None).is_ok_and(|grown| grown));
         assert_eq!(limiter.take_refusal(), None);
+    }
+
+    #[test]
+    fn memory_of_instances_that_are_gone_is_not_counted() {
+        let total = Arc::<AtomicUsize>::default();
+        let mut one = Limiter::new(MEMORY_BYTES, Arc::clone(&total));
+        let mut other = Limiter::new(MEMORY_BYTES, Arc::clone(&total));
+        assert!(one.memory_growing(0, 1000, None).is_ok() && other.memory_growing(0, 500, None).is_ok());
+        assert_eq!(total.load(Ordering::Relaxed), 1500);
+        drop(one);
+        assert_eq!(total.load(Ordering::Relaxed), 500);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
@@ -34,6 +34,8 @@ pub struct FeatureFacts {
     pub services: Arc<Services>,
     /// What it has sent over HTTP lately.
     pub http_account: HttpAccount,
+    /// Bytes of linear memory that its instances have.
+    pub memory: Arc<AtomicUsize>,
     /// Its traps, whichever instance they happened in.
     pub quarantine: Quarantine,
     revoked: Arc<AtomicBool>,
@@ -61,6 +63,7 @@ impl FeatureFacts {
             resolved,
             services: Arc::clone(services),
             http_account,
+            memory: Arc::default(),
             quarantine: Quarantine::default(),
             revoked: Arc::default(),
             ended: CancellationToken::new(),
@@ -140,7 +143,7 @@ impl InstanceState {
         };
         Self {
             table,
-            limiter: Limiter::new(memory),
+            limiter: Limiter::new(memory, Arc::clone(&facts.memory)),
             facts,
             lane,
             cpu: CpuBudget::default(),
