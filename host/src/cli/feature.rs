@@ -1,14 +1,16 @@
 //! `conductor feature`: what is installed and how it does, and what is in a package.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Done, Failure, Places, load};
+use super::{Done, Failure, Places, load, package};
 use crate::feature::Package;
 use crate::feature::check;
 use crate::feature::package::PackageInfo;
 use crate::host;
+use crate::package::install::plain;
+use crate::package::signature::{self, Signer, TrustedSigners};
 
 /// What to do with features.
 #[derive(Debug, clap::Subcommand)]
@@ -23,12 +25,39 @@ pub(super) enum FeatureCommand {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Change(package::ChangeCommand),
+    /// Make keys to sign packages with
+    #[command(subcommand)]
+    Key(package::KeyCommand),
+    /// Sign a package
+    Sign {
+        /// The `.wasm` file
+        file: PathBuf,
+        /// The key file, from `conductor feature key new`
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// Where to write the signed package
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Give a name to a signer that you trust; kept in trusted-signers.toml in the home
+    Trust {
+        /// The name, of a-z, 0-9, - and _
+        name: String,
+        /// The public key: 64 hex digits
+        public_key: String,
+    },
 }
 
 pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
     match command {
         FeatureCommand::List(output) => list(places, output.json),
-        FeatureCommand::Inspect { file, json } => inspect(file, *json),
+        FeatureCommand::Inspect { file, json } => inspect(places, file, *json),
+        FeatureCommand::Change(command) => package::run(places, command),
+        FeatureCommand::Key(package::KeyCommand::New { file }) => package::new_key(file),
+        FeatureCommand::Sign { file, key, output } => package::sign(file, key, output),
+        FeatureCommand::Trust { name, public_key } => package::trust(places, name, public_key),
     }
 }
 
@@ -97,24 +126,33 @@ fn running(places: &Places) -> Option<Value> {
     }
 }
 
-fn inspect(file: &std::path::Path, json: bool) -> Done {
+fn inspect(places: &Places, file: &Path, json: bool) -> Done {
     let package = Package::read(file)?;
     let info = &package.info;
     let checked = check::check(info);
+    let trusted = TrustedSigners::read(&places.home)?;
+    let signed = signature::verify(&package.bytes);
+    let signers: Vec<Signer> = signed.iter().flatten().map(|key| trusted.signer(*key)).collect();
+    let misfits = checked.as_ref().err().into_iter().flatten().map(ToString::to_string);
+    let problems: Vec<String> = misfits.chain(signed.as_ref().err().map(ToString::to_string)).collect();
     if json {
         let mut value = serde_json::to_value(info)?;
-        value["problems"] = checked.as_ref().err().into_iter().flatten().map(ToString::to_string).collect();
+        value["signers"] = serde_json::to_value(&signers)?;
+        value["problems"] = serde_json::to_value(&problems)?;
         println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
         print!("{}", words(info));
-    }
-    match checked {
-        Ok(()) => Ok(()),
-        Err(errors) => {
-            let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
-            Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
+        println!("signed by");
+        signers.iter().for_each(|signer| println!("  {signer}"));
+        if signers.is_empty() {
+            println!("  nobody");
         }
     }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();
+    Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
 }
 
 fn words(info: &PackageInfo) -> String {
@@ -123,29 +161,22 @@ fn words(info: &PackageInfo) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
     let _ = writeln!(out, "{} {} ({})", descriptor.name, descriptor.version, descriptor.id);
-    let _ = writeln!(out, "  {}", descriptor.summary.as_deref().unwrap_or("no summary"));
+    let _ = writeln!(out, "  {}", plain(descriptor.summary.as_deref().unwrap_or("no summary")));
     let _ = writeln!(out, "contract   {}", descriptor.contract);
-    let _ = writeln!(out, "license    {}", descriptor.license.as_deref().unwrap_or("not said"));
+    let _ = writeln!(out, "license    {}", plain(descriptor.license.as_deref().unwrap_or("not said")));
     let _ = writeln!(out, "size       {} bytes", info.size);
     let _ = writeln!(out, "digest     sha256:{}", info.digest);
     let _ = writeln!(out, "asks for");
     for request in &descriptor.capabilities {
         let need = if request.required() { "required" } else { "optional" };
-        let scope = match request {
-            crate::feature::capability::CapabilityRequest::Network { purpose, udp, .. } => {
-                let targets: Vec<String> = udp.iter().map(ToString::to_string).collect();
-                format!(" for {purpose}: udp {}", targets.join(" "))
-            }
-            _ => String::new(),
-        };
-        let _ = writeln!(out, "  {}{scope} ({need}): {}", request.kind(), request.reason());
+        let _ = writeln!(out, "  {} ({need}): {}", package::scoped(request), plain(request.reason()));
     }
     if descriptor.capabilities.is_empty() {
         let _ = writeln!(out, "  nothing");
     }
     let _ = writeln!(out, "adds");
     for action in &descriptor.actions {
-        let _ = writeln!(out, "  action {}: {}", action.name, action.summary);
+        let _ = writeln!(out, "  action {}: {}", action.name, plain(&action.summary));
     }
     for (title, names) in [("imports", &info.imports), ("exports", &info.exports)] {
         let _ = writeln!(out, "{title}");

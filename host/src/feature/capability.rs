@@ -66,6 +66,137 @@ impl CapabilityRequest {
             Self::Network { reason, .. } | Self::Alert { reason, .. } | Self::Notify { reason, .. } => reason,
         }
     }
+
+    /// What tells it from others of its kind in one descriptor, where there may be several.
+    pub fn purpose(&self) -> Option<&str> {
+        match self {
+            Self::Network { purpose, .. } => Some(purpose),
+            _ => None,
+        }
+    }
+
+    /// The kind, and the purpose where there is one: `alert`, `network:osc`.
+    pub fn key(&self) -> String {
+        match self.purpose() {
+            Some(purpose) => format!("{}:{purpose}", self.kind()),
+            None => self.kind().to_owned(),
+        }
+    }
+
+    /// What it is limited to, as words that a person may grant one by one. Empty for what is
+    /// granted as a whole.
+    pub fn scope(&self) -> Vec<String> {
+        match self {
+            Self::Network { udp, .. } => udp.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same request, limited to these words. Words that can't be read are left out.
+    fn with_scope(&self, words: &[String]) -> Self {
+        let mut narrow = self.clone();
+        match &mut narrow {
+            Self::Network { udp, .. } => *udp = words.iter().filter_map(|word| word.parse().ok()).collect(),
+            Self::Alert { .. } | Self::Notify { .. } => {}
+        }
+        narrow
+    }
+
+    /// Whether the thing that this word names lies within this request's scope.
+    fn covers(&self, word: &str) -> bool {
+        match self {
+            Self::Network { udp, .. } => {
+                word.parse().is_ok_and(|narrow| udp.iter().any(|pattern| pattern.includes(&narrow)))
+            }
+            Self::Alert { .. } | Self::Notify { .. } => false,
+        }
+    }
+
+    /// The part of it that features which come with the host get without being asked for.
+    pub fn preapproved(&self) -> Option<Self> {
+        let policy = Grants::bundled();
+        match self {
+            Self::Network { .. } => {
+                let policy: Vec<String> = policy.udp.iter().map(ToString::to_string).collect();
+                self.within(&[self.with_scope(&policy)])
+            }
+            _ => policy.answers(self).then(|| self.clone()),
+        }
+    }
+
+    /// The same request, limited to one thing that lies within its scope.
+    ///
+    /// # Errors
+    /// What it asks for instead, in words.
+    pub fn narrowed(&self, word: &str) -> Result<Self, String> {
+        if self.covers(word) {
+            return Ok(self.with_scope(&[word.to_owned()]));
+        }
+        let scope = self.scope();
+        Err(if scope.is_empty() {
+            format!("{} is granted as a whole; write it without ={word}", self.key())
+        } else {
+            format!("{} does not ask for {word}, only for {}", self.key(), scope.join(", "))
+        })
+    }
+
+    /// Whether both ask for the same, however wide.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.purpose() == other.purpose()
+    }
+
+    /// The part of it that `granted` allows; none where that is nothing.
+    pub fn within(&self, granted: &[Self]) -> Option<Self> {
+        let scope = self.scope();
+        let mut alike = granted.iter().filter(|grant| grant.is_like(self)).peekable();
+        alike.peek()?;
+        if scope.is_empty() {
+            return Some(self.clone());
+        }
+        let mut words = Vec::new();
+        for grant in alike {
+            words.extend(scope.iter().filter(|word| grant.covers(word)).cloned());
+            words.extend(grant.scope().into_iter().filter(|word| self.covers(word)));
+        }
+        let mut seen = Vec::new();
+        words.retain(|word| {
+            !seen.contains(word) && {
+                seen.push(word.clone());
+                true
+            }
+        });
+        (!words.is_empty()).then(|| self.with_scope(&words))
+    }
+
+    /// The part of it that `granted` does not allow; none where it allows everything.
+    pub fn beyond(&self, granted: &[Self]) -> Option<Self> {
+        let alike: Vec<&Self> = granted.iter().filter(|grant| grant.is_like(self)).collect();
+        let scope = self.scope();
+        if alike.is_empty() {
+            return Some(self.clone());
+        }
+        let missing: Vec<String> =
+            scope.into_iter().filter(|word| !alike.iter().any(|grant| grant.covers(word))).collect();
+        (!missing.is_empty()).then(|| self.with_scope(&missing))
+    }
+
+    /// Puts a grant into a list, together with one that is like it.
+    pub fn merge(list: &mut Vec<Self>, grant: Self) {
+        match list.iter_mut().find(|held| held.is_like(&grant)) {
+            Some(held) => {
+                let mut words = held.scope();
+                words.extend(grant.scope().into_iter().filter(|word| !held.covers(word)));
+                *held = held.with_scope(&words);
+            }
+            None => list.push(grant),
+        }
+    }
+
+    /// This grant without one thing of its scope; none where nothing is left.
+    pub fn without(&self, word: &str) -> Option<Self> {
+        let words: Vec<String> = self.scope().into_iter().filter(|held| held != word).collect();
+        (!words.is_empty()).then(|| self.with_scope(&words))
+    }
 }
 
 /// A set of UDP targets: `host:port`, where either side may be `*`.
@@ -90,6 +221,11 @@ impl EndpointPattern {
     pub fn covers(&self, endpoint: &Endpoint) -> bool {
         self.host.as_ref().is_none_or(|host| *host == endpoint.host)
             && self.port.is_none_or(|port| port == endpoint.port)
+    }
+
+    /// Whether every endpoint within `narrow` lies within this pattern.
+    pub fn includes(&self, narrow: &Self) -> bool {
+        (self.host.is_none() || self.host == narrow.host) && (self.port.is_none() || self.port == narrow.port)
     }
 
     /// The host, where the pattern names one.
@@ -212,6 +348,19 @@ impl Grants {
         Self { udp: vec![local("127.0.0.1"), local("::1"), local("localhost")], alert: true, notify: true }
     }
 
+    /// What a list of granted requests comes to.
+    pub fn of(granted: &[CapabilityRequest]) -> Self {
+        let mut grants = Self::default();
+        for grant in granted {
+            match grant {
+                CapabilityRequest::Network { udp, .. } => grants.udp.extend(udp.iter().cloned()),
+                CapabilityRequest::Alert { .. } => grants.alert = true,
+                CapabilityRequest::Notify { .. } => grants.notify = true,
+            }
+        }
+        grants
+    }
+
     /// Both grants together.
     pub fn union(mut self, more: &Self) -> Self {
         for pattern in &more.udp {
@@ -274,6 +423,46 @@ mod tests {
             assert!(text.parse::<Endpoint>().is_err(), "{text}");
         }
         assert!("*:1".parse::<Endpoint>().is_err(), "a target is one target");
+    }
+
+    fn network(udp: &[&str]) -> CapabilityRequest {
+        CapabilityRequest::Network {
+            purpose: "lamp".into(),
+            udp: udp.iter().map(|pattern| pattern.parse().unwrap()).collect(),
+            required: true,
+            reason: "Talk.".into(),
+        }
+    }
+
+    #[test]
+    fn only_what_goes_beyond_the_grants_is_asked_for() {
+        let alert = CapabilityRequest::Alert { required: false, reason: "Shout.".into() };
+        let wider = network(&["10.0.0.1:5", "10.0.0.2:*", "*:9"]);
+        assert_eq!(wider.beyond(&[]), Some(wider.clone()));
+        assert_eq!(wider.beyond(std::slice::from_ref(&alert)), Some(wider.clone()));
+        assert_eq!(wider.beyond(&[network(&["10.0.0.1:*", "10.0.0.2:7"])]), Some(network(&["10.0.0.2:*", "*:9"])));
+        assert_eq!(wider.beyond(&[network(&["*:*"])]), None);
+        assert_eq!(alert.beyond(std::slice::from_ref(&alert)), None);
+    }
+
+    #[test]
+    fn a_grant_holds_only_as_far_as_it_is_asked_for() {
+        let asked = network(&["10.0.0.1:*", "10.0.0.2:5"]);
+        assert_eq!(asked.within(&[network(&["10.0.0.1:7", "*:5"])]), Some(network(&["10.0.0.2:5", "10.0.0.1:7"])));
+        assert_eq!(asked.within(&[network(&["10.0.0.9:*"])]), None);
+        assert_eq!(asked.narrowed("10.0.0.1:80").unwrap(), network(&["10.0.0.1:80"]));
+        assert!(asked.narrowed("10.0.0.9:80").unwrap_err().contains("only for 10.0.0.1:*, 10.0.0.2:5"));
+        let local = network(&["*:*"]).preapproved().unwrap();
+        assert_eq!(local.scope(), ["127.0.0.1:*", "[::1]:*", "localhost:*"]);
+    }
+
+    #[test]
+    fn grants_come_together_and_apart() {
+        let mut list = vec![network(&["10.0.0.1:*"])];
+        CapabilityRequest::merge(&mut list, network(&["10.0.0.1:5", "10.0.0.2:5"]));
+        assert_eq!(list, [network(&["10.0.0.1:*", "10.0.0.2:5"])]);
+        assert_eq!(list[0].without("10.0.0.1:*"), Some(network(&["10.0.0.2:5"])));
+        assert_eq!(Grants::of(&list).udp.len(), 2);
     }
 
     #[test]

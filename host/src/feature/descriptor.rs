@@ -1,5 +1,6 @@
 //! The descriptor: what a feature says about itself, as its author wrote it in `feature.toml`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -168,10 +169,7 @@ impl Descriptor {
         }
         let mut seen = Vec::new();
         for request in &self.capabilities {
-            let key = match request {
-                CapabilityRequest::Network { purpose, .. } => format!("network for purpose {purpose:?}"),
-                other => other.kind().to_owned(),
-            };
+            let key = request.key();
             if seen.contains(&key) {
                 return Err(format!("the capability {key} is requested twice"));
             }
@@ -185,6 +183,15 @@ impl Descriptor {
         self.capabilities
             .iter()
             .find(|request| matches!(request, CapabilityRequest::Network { purpose: p, .. } if p == purpose))
+    }
+
+    /// What the feature adds, by kind: the names of its actions, and so on. Kinds that it does not
+    /// add are left out.
+    pub fn contributions(&self) -> BTreeMap<&'static str, Vec<String>> {
+        let mut contributions = BTreeMap::new();
+        contributions.insert("actions", self.actions.iter().map(|action| action.name.clone()).collect::<Vec<_>>());
+        contributions.retain(|_, names| !names.is_empty());
+        contributions
     }
 
     /// Whether a capability of this kind is requested.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ pub struct FeatureSource {
     pub bundled: bool,
     /// What it was granted.
     pub grants: Grants,
+    /// The digest that the package must have (SHA-256, lower-case hex); none where any will do.
+    pub digest: Option<String>,
 }
 
 /// Why a feature is not installed. Everything else goes on.
@@ -38,6 +40,19 @@ pub enum RefusedFeature {
     /// Its package was not taken.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// It is not the package that was installed.
+    #[error(
+        "{}: was altered: its digest is sha256:{found}, and sha256:{wanted} was installed; install it anew",
+        path.display()
+    )]
+    Altered {
+        /// The package.
+        path: PathBuf,
+        /// The digest that was installed.
+        wanted: String,
+        /// The digest of the bytes that are there.
+        found: String,
+    },
     /// It can't be prepared to run.
     #[error("{}: {source}", path.display())]
     Prepare {
@@ -92,6 +107,8 @@ struct Installed {
     registered: Vec<RegisteredAction>,
     queue: FeatureQueue,
     thread: JoinHandle<()>,
+    /// Whether its worker was ended while rules still name it.
+    withdrawn: AtomicBool,
 }
 
 impl Drop for Installed {
@@ -184,7 +201,9 @@ impl Registry {
             let package = Package::read(&source.path);
             let kept = match (self.entries.get(&source.name), &package) {
                 (Some(Entry::Installed(installed)), Ok(package))
-                    if installed.source == source && installed.digest == package.info.digest =>
+                    if installed.source == source
+                        && installed.digest == package.info.digest
+                        && !installed.withdrawn.load(Ordering::Relaxed) =>
                 {
                     Some(Arc::clone(installed))
                 }
@@ -217,6 +236,13 @@ impl Registry {
         observer: &Observer,
     ) -> Result<Arc<Installed>, RefusedFeature> {
         let path = || source.path.clone();
+        if let Some(wanted) = source.digest.as_ref().filter(|wanted| **wanted != package.info.digest) {
+            return Err(RefusedFeature::Altered {
+                path: path(),
+                wanted: wanted.clone(),
+                found: package.info.digest.clone(),
+            });
+        }
         let descriptor = &package.info.descriptor;
         if (descriptor.id.source() == "builtin") != source.bundled {
             return Err(RefusedFeature::FalseSource { path: path(), id: descriptor.id.to_string() });
@@ -246,6 +272,7 @@ impl Registry {
             registered,
             queue,
             thread,
+            withdrawn: AtomicBool::new(false),
         }))
     }
 
@@ -295,6 +322,20 @@ impl Registry {
     /// What there is to say about every feature.
     pub fn reports(&self) -> Vec<FeatureReport> {
         self.entries.values().map(report).collect()
+    }
+
+    /// Ends the features from the package store that `sources` does not have any more, or has with
+    /// less granted. What they contribute fails from now on.
+    pub fn withdraw(&self, sources: &[FeatureSource]) {
+        for installed in self.installed().filter(|installed| installed.source.digest.is_some()) {
+            let held = &installed.source.grants;
+            let still = sources.iter().find(|source| source.name == installed.source.name);
+            if still.is_none_or(|source| source.grants.clone().union(held) != source.grants) {
+                tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
+                installed.withdrawn.store(true, Ordering::Relaxed);
+                installed.queue.abandon();
+            }
+        }
     }
 
     /// Has every worker do what is in its queue and end; waits until `deadline` at most. True when
