@@ -11,6 +11,7 @@ use crate::feature::package::PackageInfo;
 use crate::host;
 use crate::package::install::plain;
 use crate::package::signature::{self, Signer, TrustedSigners};
+use crate::package::store::Store;
 
 /// What to do with features.
 #[derive(Debug, clap::Subcommand)]
@@ -89,7 +90,7 @@ fn list(places: &Places, json: bool) -> Done {
     );
     for feature in features.as_array().into_iter().flatten() {
         let package = &feature["package"];
-        if package.is_null() {
+        if package.is_null() || feature["refused"].is_string() {
             println!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
             continue;
         }
@@ -107,6 +108,9 @@ fn list(places: &Places, json: bool) -> Done {
         if let Some(failure) = feature["last_failure"].as_str() {
             println!("{:<26} last failure: {failure}", "");
         }
+    }
+    for (name, _) in Store::at(&places.home).installed()?.features.iter().filter(|(_, feature)| !feature.enabled) {
+        println!("{name:<26} DISABLED; `conductor feature enable {name}`");
     }
     if !running {
         println!("(no host is running: nothing was done yet)");

@@ -201,9 +201,6 @@ fn hint(places: &Places, error: ChangeError) -> Failure {
 /// Installs or upgrades.
 fn put(places: &Places, store: &Store, source: &Source, wanted: Wanted, options: &Options, upgrade: bool) -> Done {
     let plan = Plan::new(store, source.fetch()?, wanted, upgrade).map_err(|error| hint(places, error))?;
-    for note in &plan.notes {
-        tracing::warn!("{}: {note}", plan.name);
-    }
     let given = if options.grant.is_empty() {
         ask(&plan)?
     } else {
@@ -223,6 +220,7 @@ fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {
     let descriptor = &plan.package.info.descriptor;
     let more = if plan.what == What::Upgrade { "asks for more than before" } else { "asks for" };
     eprintln!("{} {} ({}) {more}:", plain(&descriptor.name), plain(&descriptor.version), descriptor.id);
+    plan.notes.iter().for_each(|note| eprintln!("  note: {note}"));
     for request in &plan.asked {
         let need = if request.required() { "it can't do without" } else { "it can do without" };
         eprint!("  {} ({need}): {}\n  grant it? [y/N] ", scoped(request), plain(request.reason()));

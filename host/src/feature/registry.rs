@@ -374,6 +374,10 @@ fn report(entry: &Entry) -> FeatureReport {
         last_failure: None,
     };
     if let Entry::Installed(installed) = entry {
+        if installed.withdrawn.load(Ordering::Relaxed) {
+            let why = "it was disabled, removed or lost a grant while rules name it; what they do with it fails";
+            report.refused = Some(why.to_owned());
+        }
         let counters = installed.queue.counters();
         report.performed = counters.done.load(Ordering::Relaxed);
         report.failed = counters.failed.load(Ordering::Relaxed);

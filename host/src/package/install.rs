@@ -358,6 +358,9 @@ impl Plan {
         let mut plan =
             Self { what, name, package, origin, signers, kept: Vec::new(), asked: Vec::new(), notes, trusted, before };
         plan.settle(held);
+        if plan.is_in_use() {
+            plan.notes.push("this very package was in use already".to_owned());
+        }
         plan
     }
 
