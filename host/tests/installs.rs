@@ -276,10 +276,16 @@ fn serve() -> (u16, Answers) {
             let mut stream = stream.unwrap();
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             let Some(Ok(first)) = lines.next() else { continue };
-            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-            let path = first.split(' ').nth(1).unwrap().to_owned();
+            let head: Vec<String> = lines.map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+            let path = first.split([' ', '?']).nth(1).unwrap().to_owned();
             let answer = served.lock().unwrap().get(&path).cloned();
+            let knows_word = head.iter().any(|line| line.eq_ignore_ascii_case("authorization: Bearer open"));
             let (status, (headers, body)) = match answer {
+                // A registry tells everybody where to get the word for what it keeps.
+                _ if path.starts_with("/v2/kept/") && !knows_word || path == "/v2/" => {
+                    let realm = format!("www-authenticate: Bearer realm=\"http://127.0.0.1:{port}/word\"\r\n");
+                    ("401 Unauthorized", (realm, Vec::new()))
+                }
                 Some(answer) => ("200 OK", answer),
                 None => ("404 Not Found", Default::default()),
             };
@@ -356,6 +362,21 @@ fn a_registry_that_lies_is_found_out() {
     let long = vec![b' '; 1024 * 1024 + 1];
     answers.lock().unwrap().insert("/v2/lamp/manifests/v".into(), (String::new(), long));
     assert!(fetch(&tag).unwrap_err().contains("the rest was not read"));
+}
+
+/// FEA-11: a registry that hands out a word to everybody gets it back.
+#[test]
+fn a_registry_may_want_a_word_that_it_gives_to_everybody() {
+    let (port, answers) = serve();
+    publish(&answers, "v", &lamp("1", ""), "application/wasm");
+    let kept: Vec<_> = answers.lock().unwrap().iter().map(|(path, answer)| (path.clone(), answer.clone())).collect();
+    for (path, answer) in kept {
+        answers.lock().unwrap().insert(path.replace("/v2/lamp/", "/v2/kept/"), answer);
+    }
+    let source = format!("oci://127.0.0.1:{port}/kept:v");
+    assert!(fetch(&source).is_err(), "it gives no word yet");
+    answers.lock().unwrap().insert("/word".into(), (String::new(), br#"{"token":"open"}"#.to_vec()));
+    assert_eq!(fetch(&source).unwrap().package.info.descriptor.version, "1");
 }
 
 /// FEA-11: a URL brings the bytes of its digest, or nothing.

@@ -243,3 +243,44 @@ pub fn try_out(
     refused.retain(|(other, _)| *other == name || !refused_before.iter().any(|(before, _)| before == other));
     Ok(refused)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::capability::CapabilityRequest;
+    use crate::package::store::InstalledFeature;
+
+    fn sources(config: &str, enabled: bool) -> Vec<FeatureSource> {
+        let mut installed = Installed::default();
+        let current = Release {
+            version: "1".into(),
+            digest: "ab".into(),
+            installed_at: 0,
+            signers: Vec::new(),
+            origin: Origin::File { path: "/lamp.wasm".into() },
+            grants: vec![CapabilityRequest::Notify { required: false, reason: String::new() }],
+        };
+        let id = "project:lamp".to_owned().try_into().unwrap();
+        installed.features.insert("lamp".into(), InstalledFeature { id, enabled, current, previous: None });
+        let loaded = config::parse(config, "/c/config.toml").unwrap();
+        feature_sources(&loaded, None, Some((&Store::at(Path::new("/home")), &installed)))
+    }
+
+    #[test]
+    fn the_configuration_decides_about_installed_features() {
+        let [lamp] = &sources("", true)[..] else { panic!() };
+        assert_eq!(
+            (lamp.path.as_path(), lamp.digest.as_deref()),
+            (Path::new("/home/features/blobs/ab.wasm"), Some("ab"))
+        );
+        assert_eq!(lamp.grants, Grants { notify: true, ..Grants::default() });
+
+        let [lamp] = &sources("[features.lamp]\ngrants = { alert = true }", true)[..] else { panic!() };
+        assert!(lamp.grants.alert && lamp.grants.notify, "it may give more");
+        let [lamp] = &sources("[features.lamp]\npath = 'mine.wasm'", true)[..] else { panic!() };
+        assert_eq!((lamp.path.as_path(), lamp.digest.as_deref()), (Path::new("/c/mine.wasm"), None));
+        assert_eq!(lamp.grants, Grants::default(), "another package has other grants");
+        assert!(sources("[features.lamp]\nenabled = false", true).is_empty());
+        assert!(sources("[features.lamp]", false).is_empty(), "disabled is disabled");
+    }
+}
