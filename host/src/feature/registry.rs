@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::package::{Package, PackageError};
-use super::sandbox::state::RegisteredAction;
+use super::sandbox::state::{FeatureFacts, RegisteredAction};
 use super::sandbox::{InstallError, PrepareError, Sandbox};
 use super::{Descriptor, Grants};
 use crate::dispatch::feature_worker::FeatureQueue;
@@ -107,6 +107,7 @@ struct Installed {
     registered: Vec<RegisteredAction>,
     queue: FeatureQueue,
     thread: JoinHandle<()>,
+    facts: Arc<FeatureFacts>,
     /// Whether its worker was ended while rules still name it.
     withdrawn: AtomicBool,
 }
@@ -262,6 +263,7 @@ impl Registry {
         let prepared = sandbox
             .prepare(package, source.grants.clone())
             .map_err(|source| RefusedFeature::Prepare { path: path(), source })?;
+        let facts = Arc::clone(prepared.facts());
         let (queue, thread, registered) = FeatureQueue::start(prepared, observer.clone())
             .map_err(|source| RefusedFeature::Install { path: path(), source })?;
         Ok(Arc::new(Installed {
@@ -272,6 +274,7 @@ impl Registry {
             registered,
             queue,
             thread,
+            facts,
             withdrawn: AtomicBool::new(false),
         }))
     }
@@ -333,6 +336,7 @@ impl Registry {
             if still.is_none_or(|source| source.grants.clone().union(held) != source.grants) {
                 tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
                 installed.withdrawn.store(true, Ordering::Relaxed);
+                installed.facts.revoke();
                 installed.queue.abandon();
             }
         }

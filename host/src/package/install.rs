@@ -606,3 +606,38 @@ fn report(
         at: now(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stranger_wrote_can_not_steer_a_terminal() {
+        assert_eq!(plain("Talk\u{1b}[2K to\nthe \u{202e}lamp."), "Talk\u{fffd}[2K to\u{fffd}the \u{fffd}lamp.");
+        assert_eq!(plain(&"x".repeat(1000)).len(), 300);
+    }
+
+    #[test]
+    fn words_mean_a_kind_a_purpose_or_one_thing() {
+        let network = |purpose: &str, udp: &str| CapabilityRequest::Network {
+            purpose: purpose.into(),
+            udp: vec![udp.parse().unwrap()],
+            required: false,
+            reason: String::new(),
+        };
+        let asked = [network("lamp", "10.0.0.1:*"), network("fan", "10.0.0.2:*")];
+        let select = |words: &str| GrantWords::select(&[words.parse().unwrap()], &asked).map_err(|e| e.to_string());
+        assert_eq!(select("all").unwrap(), asked);
+        assert_eq!(select("network").unwrap(), asked);
+        assert_eq!(select("network:fan").unwrap(), [network("fan", "10.0.0.2:*")]);
+        assert_eq!(select("network=10.0.0.2:5").unwrap(), [network("fan", "10.0.0.2:5")]);
+        assert!(select("network:lamp=10.0.0.2:5").unwrap_err().contains("only for 10.0.0.1:*"));
+        assert_eq!(select("alert").unwrap_err(), "it does not ask for alert; it asks for network:lamp, network:fan");
+
+        let mut grants = asked.to_vec();
+        take_away(&mut grants, &["network:lamp".parse().unwrap()]);
+        assert_eq!(grants, [network("fan", "10.0.0.2:*")]);
+        take_away(&mut grants, &["network=10.0.0.2:*".parse().unwrap()]);
+        assert!(grants.is_empty());
+    }
+}
