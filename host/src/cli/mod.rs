@@ -16,6 +16,7 @@ mod config_command;
 mod demo;
 mod feature;
 mod monitor;
+mod package;
 mod ports;
 mod run;
 mod signals;
@@ -51,7 +52,7 @@ enum Command {
     /// Check the configuration, or print its schema
     #[command(subcommand)]
     Config(config_command::ConfigCommand),
-    /// List features, or look into a package
+    /// Install features, say what they may use, list them, or look into a package
     #[command(subcommand)]
     Feature(feature::FeatureCommand),
     /// List and call the tools that features contribute

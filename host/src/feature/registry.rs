@@ -36,6 +36,8 @@ pub struct FeatureSource {
     pub bundled: bool,
     /// What it was granted.
     pub grants: Grants,
+    /// The digest that the package must have (SHA-256, lower-case hex); none where any will do.
+    pub digest: Option<String>,
 }
 
 /// Why a feature is not installed. Everything else goes on.
@@ -44,6 +46,19 @@ pub enum RefusedFeature {
     /// Its package was not taken.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// It is not the package that was installed.
+    #[error(
+        "{}: was altered: its digest is sha256:{found}, and sha256:{wanted} was installed; install it anew",
+        path.display()
+    )]
+    Altered {
+        /// The package.
+        path: PathBuf,
+        /// The digest that was installed.
+        wanted: String,
+        /// The digest of the bytes that are there.
+        found: String,
+    },
     /// It can't be prepared to run.
     #[error("{}: {source}", path.display())]
     Prepare {
@@ -118,14 +133,20 @@ struct Background {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        self.facts.revoke();
-        if let Some(actions) = &self.actions {
-            actions.queue.abandon();
-        }
+        self.end();
     }
 }
 
 impl Installed {
+    /// Takes its grants back, also in the middle of a call, and ends all that it does.
+    fn end(&self) {
+        self.facts.revoke();
+        drop(self.background().take());
+        if let Some(actions) = &self.actions {
+            actions.queue.abandon();
+        }
+    }
+
     fn descriptor(&self) -> &Descriptor {
         &self.facts.descriptor
     }
@@ -283,7 +304,9 @@ impl Registry {
             let package = Package::read(&source.path);
             let kept = match (self.entries.get(&source.name), &package) {
                 (Some(Entry::Installed(installed)), Ok(package))
-                    if installed.source == source && installed.facts.digest == package.info.digest =>
+                    if installed.source == source
+                        && installed.facts.digest == package.info.digest
+                        && !installed.facts.is_revoked() =>
                 {
                     Some(Arc::clone(installed))
                 }
@@ -316,6 +339,13 @@ impl Registry {
         observer: &Observer,
     ) -> Result<Arc<Installed>, RefusedFeature> {
         let path = || source.path.clone();
+        if let Some(wanted) = source.digest.as_ref().filter(|wanted| **wanted != package.info.digest) {
+            return Err(RefusedFeature::Altered {
+                path: path(),
+                wanted: wanted.clone(),
+                found: package.info.digest.clone(),
+            });
+        }
         let descriptor = &package.info.descriptor;
         if (descriptor.id.source() == "builtin") != source.bundled {
             return Err(RefusedFeature::FalseSource { path: path(), id: descriptor.id.to_string() });
@@ -460,6 +490,19 @@ impl Registry {
         self.entries.values().map(report).collect()
     }
 
+    /// Ends the features from the package store that `sources` does not have any more, or has with
+    /// less granted. What they contribute fails from now on.
+    pub fn withdraw(&self, sources: &[FeatureSource]) {
+        for installed in self.installed().filter(|installed| installed.source.digest.is_some()) {
+            let held = &installed.source.grants;
+            let still = sources.iter().find(|source| source.name == installed.source.name);
+            if still.is_none_or(|source| source.grants.clone().union(held) != source.grants) {
+                tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
+                installed.end();
+            }
+        }
+    }
+
     /// Has tasks end, and every worker do what is in its queue and end; waits until `deadline` at
     /// most. True when all have ended.
     pub fn stop(&self, deadline: Instant) -> bool {
@@ -509,8 +552,12 @@ fn report(entry: &Entry) -> FeatureReport {
     };
     if let Entry::Installed(installed) = entry {
         let descriptor = installed.descriptor();
+        if installed.facts.is_revoked() {
+            let why = "it was disabled, removed or lost a grant while rules name it; what they do with it fails";
+            report.refused = Some(why.to_owned());
+        }
         let denied = descriptor.capabilities.iter().filter(|request| !source.grants.answers(&request.capability));
-        report.denied = denied.map(|request| request.capability.name()).collect();
+        report.denied = denied.map(|request| request.capability.key()).collect();
         report.memory = installed.facts.memory.load(Ordering::Relaxed);
         report.quarantine = installed.facts.quarantine.left(Instant::now()).map(|left| left.as_secs());
         if let Some(background) = &*installed.background() {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use self::view::View;
 use self::workshop::Workshop;
 pub(crate) use self::workshop::binding_specs;
-pub use self::workshop::{check, installed};
+pub use self::workshop::{check, installed, try_out};
 use crate::clock::Clock;
 use crate::config::{self, Diagnostics, Loaded, Severity};
 use crate::control::gate::{self, ToolError, ToolRequest, ToolResult, ToolView};
@@ -27,6 +27,7 @@ use crate::feature::registry::Registry;
 use crate::feature::sandbox::Sandbox;
 use crate::feature::sandbox::control::Change;
 use crate::observer::{self, Observation, Observed, Observer};
+use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor};
 use crate::ports::{MidiOut, PortBackend};
 use crate::service::Services;
@@ -109,11 +110,19 @@ impl HostBuilder {
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
 
+        // Opening it sweeps it; without one that can be written, what is there is read.
+        let packages = self.home.as_deref().map(|home| {
+            Store::open(home).unwrap_or_else(|error| {
+                tracing::warn!("the package store can't be tidied: {error}");
+                Store::at(home)
+            })
+        });
         let workshop = Workshop {
             sandbox,
             observer: observer.clone(),
             outputs: outputs.clone(),
             bundled: self.features,
+            packages,
             listen_to_all: self.listen_to_all,
         };
         let (registry, compiled) = workshop.make(loaded, &Registry::default())?;
@@ -148,7 +157,13 @@ impl HostBuilder {
             clock,
             engine_thread,
             _observer_thread: observer_thread,
-            state: Mutex::new(State { workshop, registry, refused: None }),
+            state: Mutex::new(State {
+                workshop,
+                registry,
+                text: loaded.source.text().to_owned(),
+                file_name: loaded.source.file().to_owned(),
+                refused: None,
+            }),
         })
     }
 }
@@ -200,6 +215,10 @@ impl PortEvents for PortReports {
 struct State {
     workshop: Workshop,
     registry: Registry,
+    /// The configuration in force.
+    text: String,
+    /// Its file, as messages show it.
+    file_name: String,
     /// What was said of the last configuration, where it was refused.
     refused: Option<String>,
 }
@@ -261,6 +280,8 @@ impl Host {
         match &result {
             Ok(reloaded) => {
                 state.refused = None;
+                text.clone_into(&mut state.text);
+                file_name.clone_into(&mut state.file_name);
                 self.observer.put(Observation::Reload(format!("reloaded {file_name}: {} rules", reloaded.rules)));
             }
             Err(diagnostics) => {
@@ -268,6 +289,31 @@ impl Host {
                 let text = format!("{file_name} was refused; the old rules stay ({errors} mistakes)");
                 state.refused = Some(text.clone());
                 self.observer.put(Observation::Refused(text));
+            }
+        }
+        result
+    }
+
+    /// Puts what is installed now in force, under the configuration that is in force.
+    ///
+    /// # Errors
+    /// Rules that can't be kept without what was there before. Then everything stays as it was,
+    /// except that features end which were disabled, removed or lost a grant; what rules do with
+    /// them fails.
+    pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
+        let mut state = self.state();
+        let loaded = config::parse(&state.text, &state.file_name)?;
+        let result = self.put_in_force(&mut state, &loaded);
+        match &result {
+            Ok(reloaded) => {
+                let text = format!("took over what is installed: {} rules", reloaded.rules);
+                self.observer.put(Observation::Reload(text));
+            }
+            Err(diagnostics) => {
+                let errors = diagnostics.count(Severity::Error);
+                let text = format!("rules don't fit what is installed now; the old ones stay ({errors} mistakes)");
+                self.observer.put(Observation::Refused(text));
+                state.registry.withdraw(&state.workshop.feature_sources(&loaded));
             }
         }
         result
