@@ -4,13 +4,11 @@
 //! what it lacks by itself, after saying what and why (see `setup`).
 
 mod bench;
-mod cargo;
 mod demo;
 mod features;
 mod guest_rust;
 mod host;
 mod jack;
-mod process;
 mod repo;
 mod setup;
 mod test;
@@ -20,6 +18,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use conductor_feature_build::{cargo, process};
 
 use repo::Repo;
 
@@ -64,7 +63,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<ExitCode> {
     let repo = Repo::open(args.locked)?;
     match args.chore {
-        Chore::Setup(args) => setup::run(args),
+        Chore::Setup(args) => setup::run(&repo, args),
         Chore::Features(args) => features::run(&repo, args),
         Chore::Host(args) => host::run(&repo, args),
         Chore::Demo(args) => demo::run(&repo, args),
