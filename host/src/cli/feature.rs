@@ -1,20 +1,28 @@
 //! `conductor feature`: what is installed and how it does, and what is in a package.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{Done, Failure, Places, load};
 use crate::feature::Package;
-use crate::feature::check;
 use crate::feature::package::PackageInfo;
 use crate::host;
+
+mod author;
+mod build;
+mod check;
+mod harness;
+mod new;
+mod world;
 
 /// What to do with features.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum FeatureCommand {
     /// List the features; with a running host, with what they have done and how often they failed
     List(super::Output),
+    #[command(flatten)]
+    Author(author::AuthorCommand),
     /// Show what a package says about itself. Nothing in it is run
     Inspect {
         /// The `.wasm` file
@@ -28,6 +36,7 @@ pub(super) enum FeatureCommand {
 pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
     match command {
         FeatureCommand::List(output) => list(places, output.json),
+        FeatureCommand::Author(command) => author::run(command),
         FeatureCommand::Inspect { file, json } => inspect(file, *json),
     }
 }
@@ -100,7 +109,7 @@ fn running(places: &Places) -> Option<Value> {
 fn inspect(file: &std::path::Path, json: bool) -> Done {
     let package = Package::read(file)?;
     let info = &package.info;
-    let checked = check::check(info);
+    let checked = crate::feature::check::check(info);
     if json {
         let mut value = serde_json::to_value(info)?;
         value["problems"] = checked.as_ref().err().into_iter().flatten().map(ToString::to_string).collect();
@@ -115,6 +124,20 @@ fn inspect(file: &std::path::Path, json: bool) -> Done {
             Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
         }
     }
+}
+
+/// A package in a few words. Nothing in it is run.
+///
+/// # Errors
+/// What is wrong with it.
+fn inspected(file: &Path) -> Result<String, Failure> {
+    let info = Package::read(file)?.info;
+    crate::feature::check::check(&info).map_err(|errors| {
+        let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
+        Failure::Failed(anyhow::anyhow!("{}", list.join("\n")))
+    })?;
+    let words = words(&info);
+    Ok(words.split("imports\n").next().unwrap_or(&words).to_owned())
 }
 
 fn words(info: &PackageInfo) -> String {
