@@ -7,17 +7,17 @@
 //! ```no_run
 //! use conductor_feature::harness::{Failure, Harness, json};
 //!
-//! #[test]
 //! fn it_answers() -> Result<(), Failure> {
 //!     let mut feature = Harness::new()?.grant_all().install()?;
 //!     assert_eq!(feature.call("double", json!({ "number": 21 }))?, json!(42));
 //!     Ok(())
 //! }
+//! # it_answers();
 //! ```
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -165,7 +165,7 @@ impl Harness {
 
 /// Keeps the last lines of what the host logs, for failures that say nothing else.
 fn keep_last_lines(from: impl std::io::Read, kept: &Mutex<VecDeque<String>>) {
-    for line in BufReader::new(from.take(1 << 30)).lines().map_while(Result::ok) {
+    for line in BufReader::new(from).lines().map_while(Result::ok) {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= 20 {
             kept.pop_front();

@@ -5,6 +5,7 @@
 
 mod bench;
 mod demo;
+mod docs;
 mod features;
 mod guest_rust;
 mod host;
@@ -41,6 +42,8 @@ enum Chore {
     Features(features::Args),
     /// Build the host and print the program's path.
     Host(host::Args),
+    /// Write docs/contract.md from the comments in wit/.
+    Docs(docs::Args),
     /// Build everything and run the demonstration.
     Demo(demo::Args),
     /// Run every check and test of the project, and print a table.
@@ -66,6 +69,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Setup(args) => setup::run(&repo, args),
         Chore::Features(args) => features::run(&repo, args),
         Chore::Host(args) => host::run(&repo, args),
+        Chore::Docs(args) => docs::run(&repo, args),
         Chore::Demo(args) => demo::run(&repo, args),
         Chore::Test(args) => test::run(&repo, args),
         Chore::Vm(args) => vm::run(&repo, args),

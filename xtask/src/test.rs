@@ -46,6 +46,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let guests: Vec<_> = guests.iter().map(|folder| (short_name(repo, folder), folder.as_path())).collect();
 
     style(repo, &mut board, &guests);
+    board.step("contract reference", with(repo.xtask("docs"), ["--check"]));
     if !args.fast {
         documentation(repo, &mut board, &guests);
         dependencies(repo, &mut board, &guests);

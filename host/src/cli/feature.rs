@@ -9,7 +9,7 @@ use crate::feature::Package;
 use crate::feature::package::PackageInfo;
 use crate::host;
 
-mod author;
+pub(super) mod author;
 mod build;
 mod check;
 mod harness;

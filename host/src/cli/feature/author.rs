@@ -61,7 +61,7 @@ pub(in super::super) enum AuthorCommand {
     },
 }
 
-pub(super) fn run(command: &AuthorCommand) -> Done {
+pub(in super::super) fn run(command: &AuthorCommand) -> Done {
     match command {
         AuthorCommand::New { name, kind, sdk } => new::run(name, *kind, sdk.as_deref()),
         AuthorCommand::Build { folder, sdk } => build::run(folder, sdk.as_deref()).map(drop),
