@@ -31,6 +31,38 @@ pub fn embed(mut component: Vec<u8>, descriptor: &[u8]) -> Vec<u8> {
     component
 }
 
+/// A component without the export named `exports` that componentize-py leaves behind: it initialised the
+/// interpreter while the component was made, and is of no more use. Anything else stays as it is.
+pub fn without_initialiser(component: Vec<u8>) -> Vec<u8> {
+    // Section 11: one export, an instance (5) of some index, without a type of its own.
+    const EXPORT: &[u8] = b"\x01\x00\x07exports\x05";
+    // An export makes an instance, and what follows counts on its index: an empty one takes its place.
+    const EMPTY_INSTANCE: [u8; 5] = [5, 3, 1, 1, 0];
+    let mut at = 8;
+    while let Some((&id, rest)) = component.get(at..).and_then(<[u8]>::split_first) {
+        let Some((length, taken)) = number(rest) else { break };
+        let Some(content) = rest.get(taken..taken + length) else { break };
+        let end = at + 1 + taken + length;
+        if id == 11 && content.starts_with(EXPORT) && content.ends_with(&[0]) {
+            return [&component[..at], &EMPTY_INSTANCE, &component[end..]].concat();
+        }
+        at = end;
+    }
+    component
+}
+
+/// An unsigned LEB128 number, and how many bytes it takes.
+fn number(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut number = 0;
+    for (index, byte) in bytes.iter().take(5).enumerate() {
+        number |= usize::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((number, index + 1));
+        }
+    }
+    None
+}
+
 /// Unsigned LEB128, the binary format's way to write a length.
 fn leb128(to: &mut Vec<u8>, mut number: usize) {
     loop {
@@ -46,6 +78,18 @@ fn leb128(to: &mut Vec<u8>, mut number: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_initialiser_is_taken_out() {
+        let header = *b"\0asm\x0d\0\x01\0";
+        let other = b"\x0b\x0a\x01\x00\x04more\x05\x01\x00";
+        let export = b"\x0b\x0d\x01\x00\x07exports\x05\x09\x00";
+        let whole = [&header[..], other, export, other].concat();
+        let without = [&header[..], other, &[5, 3, 1, 1, 0], other].concat();
+        assert_eq!(without_initialiser(whole), without);
+        assert_eq!(without_initialiser(without.clone()), without);
+        assert_eq!(without_initialiser(b"short".to_vec()), b"short");
+    }
 
     #[test]
     fn a_descriptor_is_a_section_of_its_own() {

@@ -1,12 +1,12 @@
 // Makes the component. `conductor feature build` runs this (`npm run feature`), and tells where the
-// contract is and where the component goes.
+// contract is, with the world `feature` made from feature.toml, and where the component goes.
 import { componentize } from "@bytecodealliance/componentize-js";
 import { writeFile } from "node:fs/promises";
 
 const { component } = await componentize({
   sourcePath: "feature.js",
   witPath: process.env.CONDUCTOR_WIT,
-  worldName: "read-only-tool-feature",
+  worldName: "feature",
   // A feature gets the contract's services and nothing else: without these the engine imports no WASI.
   disableFeatures: ["random", "stdio", "clocks", "http", "fetch-event"],
 });

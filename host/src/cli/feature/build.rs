@@ -10,7 +10,7 @@ use conductor_feature_build::{GuestRust, cargo, component, guest_rust, process};
 use super::super::{Done, Failure};
 use super::{author, inspected};
 use crate::feature::package::PackageError;
-use crate::feature::{Descriptor, Package};
+use crate::feature::{Descriptor, Package, check};
 
 /// Where the package of the feature in `folder` goes.
 pub(super) fn package_path(folder: &Path) -> Result<PathBuf, Failure> {
@@ -38,11 +38,15 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
     }
     let bytes = match foreign(folder)? {
         Some(mut program) => {
-            let contract = author::contract(&author::sdk(sdk)?);
+            let contract = folder.join("target/feature/wit");
+            own_world(&author::contract(&author::sdk(sdk)?), &descriptor(folder)?, &contract)?;
             program.fill(&contract, &out);
+            // What an earlier build left must not be taken for what this one made.
+            let _ = fs::remove_file(&out);
             eprintln!("building with `{}`", process::line(&program.command));
             process::run(&mut program.command)?;
-            fs::read(&out).with_context(|| format!("the build left no {}", out.display()))?
+            let made = fs::read(&out).with_context(|| format!("the build left no {}", out.display()))?;
+            component::without_initialiser(made)
         }
         None => rust(folder)?,
     };
@@ -75,15 +79,16 @@ pub(super) fn test(folder: &Path, rest: &[String]) -> Done {
 }
 
 /// Puts a descriptor into a component.
-pub(super) fn embed(component: &Path, descriptor: &Path, output: &Path) -> Done {
-    let bytes = fs::read(component).with_context(|| component.display().to_string())?;
+pub(super) fn embed(made: &Path, descriptor: &Path, output: &Path) -> Done {
+    let bytes = fs::read(made).with_context(|| made.display().to_string())?;
+    let bytes = component::without_initialiser(bytes);
     let text = fs::read(descriptor).with_context(|| descriptor.display().to_string())?;
     Descriptor::parse(&text)
         .map_err(|error| Failure::Wrong(format!("conductor: {}: {error}", descriptor.display())))?;
-    match Package::from_bytes(component, bytes.clone()) {
+    match Package::from_bytes(made, bytes.clone()) {
         Err(PackageError::NoDescriptor { .. }) => {}
         Err(other) => return Err(other.into()),
-        Ok(_) => return Err(anyhow!("{} carries a descriptor already", component.display()).into()),
+        Ok(_) => return Err(anyhow!("{} carries a descriptor already", made.display()).into()),
     }
     fs::write(output, component::embed(bytes, &text)).with_context(|| output.display().to_string())?;
     print!("{}", inspected(output)?);
@@ -121,6 +126,18 @@ fn rust(folder: &Path) -> anyhow::Result<Vec<u8>> {
             "the crate makes no module: say `crate-type = [\"cdylib\", \"rlib\"]` under [lib] in its Cargo.toml",
         )?;
     component::encode(module).context("the module makes no component")
+}
+
+/// The contract, with a world `feature` that imports and exports what the descriptor says and nothing else:
+/// engines of other languages import a world whole, used or not.
+fn own_world(contract: &Path, descriptor: &Descriptor, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    for entry in fs::read_dir(contract).with_context(|| contract.display().to_string())? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name())).with_context(|| entry.path().display().to_string())?;
+    }
+    fs::write(to.join("feature.wit"), check::world("feature", descriptor))?;
+    Ok(())
 }
 
 /// A build of another language's own.
