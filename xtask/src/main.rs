@@ -6,6 +6,7 @@
 mod bench;
 mod demo;
 mod docs;
+mod examples;
 mod features;
 mod guest_rust;
 mod host;
@@ -40,6 +41,8 @@ enum Chore {
     Setup(setup::Args),
     /// Build all features, and the tests' guests, into WebAssembly components.
     Features(features::Args),
+    /// Build the examples in other languages, where those are there.
+    Examples(examples::Args),
     /// Build the host and print the program's path.
     Host(host::Args),
     /// Write docs/contract.md from the comments in wit/.
@@ -68,6 +71,7 @@ fn run(args: Args) -> Result<ExitCode> {
     match args.chore {
         Chore::Setup(args) => setup::run(&repo, args),
         Chore::Features(args) => features::run(&repo, args),
+        Chore::Examples(args) => examples::run(&repo, args),
         Chore::Host(args) => host::run(&repo, args),
         Chore::Docs(args) => docs::run(&repo, args),
         Chore::Demo(args) => demo::run(&repo, args),

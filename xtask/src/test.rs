@@ -55,6 +55,9 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     // Before the unit tests: the sandbox is tested with real guests.
     let built = board.step("features", repo.xtask("features")) & board.step("host", repo.xtask("host"));
     units(repo, &mut board, &guests);
+    if built && !args.fast {
+        board.step("examples in other languages", repo.xtask("examples"));
+    }
     if built {
         board.step("end to end", end_to_end(repo, Midi::System));
     } else {
