@@ -86,7 +86,8 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-const NETWORK: &str = "[[capabilities]]\nkind = 'network'\npurpose = 'lamp'\nrequired = true\nreason = 'Talk to the lamp.'\n";
+const NETWORK: &str =
+    "[[capabilities]]\nkind = 'network'\npurpose = 'lamp'\nrequired = true\nreason = 'Talk to the lamp.'\n";
 const ALERT: &str = "[[capabilities]]\nkind = 'alert'\nreason = 'Say that it is dark.'\n";
 
 /// A package of the feature `lamp` that fits its descriptor. It can't run.

@@ -9,12 +9,18 @@ use super::{Done, Failure, Places, load, package};
 mod top;
 
 use crate::feature::Package;
-use crate::feature::check;
 use crate::feature::package::PackageInfo;
 use crate::host;
 use crate::package::install::plain;
 use crate::package::signature::{self, Signer, TrustedSigners};
 use crate::package::store::Store;
+
+pub(super) mod author;
+mod build;
+mod check;
+mod harness;
+mod new;
+mod world;
 
 /// What to do with features.
 #[derive(Debug, clap::Subcommand)]
@@ -30,6 +36,8 @@ pub(super) enum FeatureCommand {
         #[arg(long)]
         looks: Option<u32>,
     },
+    #[command(flatten)]
+    Author(author::AuthorCommand),
     /// Show what a package says about itself. Nothing in it is run
     Inspect {
         /// The `.wasm` file
@@ -77,6 +85,7 @@ pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
         FeatureCommand::Key(package::KeyCommand::New { file }) => package::new_key(file),
         FeatureCommand::Sign { file, key, output } => package::sign(file, key, output),
         FeatureCommand::Trust { name, public_key } => package::trust(places, name, public_key),
+        FeatureCommand::Author(command) => author::run(command),
     }
 }
 
@@ -168,7 +177,7 @@ fn running(places: &Places) -> Option<Value> {
 fn inspect(places: &Places, file: &Path, json: bool) -> Done {
     let package = Package::read(file)?;
     let info = &package.info;
-    let checked = check::check(info);
+    let checked = crate::feature::check::check(info);
     let trusted = TrustedSigners::read(&places.home)?;
     let signed = signature::verify(&package.bytes);
     let signers: Vec<Signer> = signed.iter().flatten().map(|key| trusted.signer(*key)).collect();
@@ -192,6 +201,20 @@ fn inspect(places: &Places, file: &Path, json: bool) -> Done {
     }
     let list: Vec<String> = problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();
     Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
+}
+
+/// A package in a few words. Nothing in it is run.
+///
+/// # Errors
+/// What is wrong with it.
+fn inspected(file: &Path) -> Result<String, Failure> {
+    let info = Package::read(file)?.info;
+    crate::feature::check::check(&info).map_err(|errors| {
+        let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
+        Failure::Failed(anyhow::anyhow!("{}", list.join("\n")))
+    })?;
+    let words = words(&info);
+    Ok(words.split("imports\n").next().unwrap_or(&words).to_owned())
 }
 
 fn words(info: &PackageInfo) -> String {

@@ -104,7 +104,11 @@ pub fn main() -> ExitCode {
         .with_target(false)
         .with_ansi(colour())
         .init();
-    let done = places(&arguments).and_then(|places| match &arguments.command {
+    // An author's commands need no home, and no features that came with the host.
+    if let Command::Feature(feature::FeatureCommand::Author(command)) = &arguments.command {
+        return ended(feature::author::run(command));
+    }
+    ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Ports(output) => ports::run(&places, output.json),
@@ -113,7 +117,10 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
         Command::Tool(command) => tool::run(&places, command),
-    });
+    }))
+}
+
+fn ended(done: Done) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => {

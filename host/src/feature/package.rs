@@ -9,8 +9,8 @@ use wasmparser::{Encoding, Parser, Payload, Validator};
 
 use super::descriptor::{Descriptor, DescriptorError, SECTION};
 
-/// The largest package that is read, in bytes (16 MiB).
-pub const MAX_PACKAGE: u64 = 16 * 1024 * 1024;
+/// The largest package that is read, in bytes (32 MiB).
+pub const MAX_PACKAGE: u64 = 32 * 1024 * 1024;
 
 /// A package that was read: well-formed, described, not yet checked, not yet run.
 #[derive(Debug, Clone)]

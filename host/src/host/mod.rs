@@ -21,11 +21,12 @@ use crate::clock::Clock;
 use crate::config::{self, Diagnostics, Loaded, Severity};
 use crate::control::gate::{self, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::dispatch::Action;
+use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::outputs::Outputs;
 use crate::event_loop::{self, Input};
-use crate::feature::registry::Registry;
-use crate::feature::sandbox::Sandbox;
+use crate::feature::registry::{Lookup, Registry};
 use crate::feature::sandbox::control::Change;
+use crate::feature::sandbox::{CallError, Refusal, Sandbox};
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor};
@@ -48,6 +49,8 @@ pub struct HostBuilder {
     backends: Vec<Box<dyn PortBackend>>,
     datagrams: Box<dyn Datagrams>,
     listen_to_all: bool,
+    clock: Option<Clock>,
+    subscriber: Option<Sender<Observation>>,
 }
 
 impl std::fmt::Debug for HostBuilder {
@@ -89,6 +92,20 @@ impl HostBuilder {
         self
     }
 
+    /// Goes by another clock than the system's: events, and what features are told.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Sends everything that happens there, from before the features are installed.
+    #[must_use]
+    pub fn subscriber(mut self, sender: Sender<Observation>) -> Self {
+        self.subscriber = Some(sender);
+        self
+    }
+
     /// Listens to every input, whatever the configuration says.
     #[must_use]
     pub fn listen_to_all(mut self) -> Self {
@@ -106,7 +123,12 @@ impl HostBuilder {
         let (sinks, said) = SinkQueue::new();
         let (observer, observed, observer_thread) =
             observer::start(said, self.home.as_deref().map(NotificationLog::new))?;
-        let services = Arc::new(Services::new(sinks, self.datagrams).home(self.home.as_deref()));
+        if let Some(subscriber) = self.subscriber {
+            observed.subscriber(subscriber);
+        }
+        let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
+        services.clock = self.clock.unwrap_or(services.clock);
+        let services = Arc::new(services);
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
 
@@ -260,6 +282,8 @@ impl Host {
             backends: Vec::new(),
             datagrams: Box::new(SystemDatagrams),
             listen_to_all: false,
+            clock: None,
+            subscriber: None,
         }
     }
 
@@ -356,6 +380,32 @@ impl Host {
         // A copy: what is installed may change while the tool works.
         let registry = self.state().registry.clone();
         gate::call(&registry, name, request, cancelled, progress).await
+    }
+
+    /// Has a feature prepare an action, as a mapping would. It may be performed until it is dropped.
+    ///
+    /// # Errors
+    /// What the feature says, or that there is no such action.
+    pub fn prepare_action(&self, name: &str, params: &str) -> Result<Arc<PreparedAction>, CallError> {
+        let found = self.state().registry.find(name);
+        let refused = match found {
+            Lookup::Found { queue, action } => return queue.prepare(&action, params),
+            Lookup::Refused { feature, reason } => format!("{feature} is not installed: {reason}"),
+            Lookup::Unknown => format!("no feature has the action {name:?}"),
+        };
+        Err(CallError::Refused(Refusal::Invalid(refused)))
+    }
+
+    /// Waits until what features have said so far was passed on, until `deadline` at most. True when it was.
+    pub fn flush(&self, deadline: Instant) -> bool {
+        let said = self.services.sinks.taken();
+        while self.observed.said() < said {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 
     /// Plans that wait for a person.

@@ -38,7 +38,7 @@ pub const MAX_TABLES: u32 = 8;
 /// Memories of one instance.
 pub const MAX_MEMORIES: u32 = 4;
 /// Core modules instantiated within one component.
-pub const MAX_CORE_INSTANCES: u32 = 32;
+pub const MAX_CORE_INSTANCES: u32 = 64;
 /// Instances in the whole lane; spares count.
 pub const MAX_INSTANCES: u32 = 128;
 /// WebAssembly stack of a call.
