@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use conductor_engine::{DeviceId, MidiMessage, RuleId};
 use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_host::dispatch::{Envelope, WorkerCounters};
+use conductor_host::feature::quarantine::STRIKES;
 use conductor_host::feature::sandbox::bindings::Event;
 use conductor_host::feature::sandbox::{ActionInstance, PreparedFeature, Sandbox};
 use conductor_host::feature::{Grants, Package};
@@ -271,7 +272,8 @@ fn a_spare_takes_over_after_a_trap() {
     let (queue, _observer) = worker(&lab, "tests/hostile", Grants::default());
     let good = queue.prepare("Misbehave", r#"{"how": "not at all"}"#).unwrap();
     let trap = queue.prepare("Misbehave", r#"{"how": "trap"}"#).unwrap();
-    let rounds = 20;
+    // One trap fewer than those that end in a quarantine.
+    let rounds = STRIKES as u64 - 1;
     for _ in 0..rounds {
         play(&good);
         play(&trap);
@@ -281,6 +283,27 @@ fn a_spare_takes_over_after_a_trap() {
     assert_eq!(queue.counters().done.load(Ordering::Relaxed), 2 * rounds);
     assert_eq!(queue.counters().trapped.load(Ordering::Relaxed), rounds);
     assert!(queue.counters().last_failure().unwrap().contains("unreachable"));
+}
+
+/// FEA-9: one trap more, and the feature is left alone for a while: nothing in it runs, not even what
+/// is in order.
+#[test]
+fn a_feature_that_keeps_trapping_is_left_alone() {
+    let lab = Lab::new();
+    let (queue, _observer) = worker(&lab, "tests/hostile", Grants::default());
+    let good = queue.prepare("Misbehave", r#"{"how": "not at all"}"#).unwrap();
+    let trap = queue.prepare("Misbehave", r#"{"how": "trap"}"#).unwrap();
+    let strikes = STRIKES as u64;
+    for _ in 0..strikes {
+        play(&good);
+        play(&trap);
+    }
+    play(&good);
+    play(&trap);
+    wait_for(queue.counters(), 2 * strikes + 2);
+    assert_eq!(queue.counters().done.load(Ordering::Relaxed), strikes);
+    assert_eq!(queue.counters().trapped.load(Ordering::Relaxed), strikes, "the last one did not even run");
+    assert!(queue.counters().last_failure().unwrap().contains("it kept trapping and is left alone"));
 }
 
 /// FEA-3: the same action with the same parameters is prepared once, and given back with the last use.

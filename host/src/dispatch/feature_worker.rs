@@ -369,11 +369,13 @@ impl Worker {
             self.slots[slot as usize].uses += 1;
             return Ok(slot);
         }
+        may_run(self.feature.facts())?;
         let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));
         let id = prepared.inspect_err(|error| {
             if matches!(error, CallError::Trapped(_)) {
                 self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                 self.serving = None;
+                strike(self.feature.facts());
             }
         })?;
         let entry = Slot { name: Arc::clone(&meaning.0), params: Arc::clone(&meaning.1), uses: 1 };
@@ -410,7 +412,9 @@ impl Worker {
                 && let Some(id) = ready.ids.get_mut(slot as usize).and_then(Option::take)
                 && ready.instance.release(id).is_err()
             {
+                self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                 *keeper = None;
+                strike(self.feature.facts());
             }
         }
     }

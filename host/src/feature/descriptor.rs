@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::capability::{Capability, CapabilityRequest};
+use super::sandbox::limits;
 
 /// The version of the contract that this host serves.
 pub const CONTRACT: &str = "0.1";
@@ -19,6 +20,10 @@ pub const MAX_DESCRIPTOR: usize = 64 * 1024;
 
 /// Contributions of one kind that a descriptor may declare.
 pub const MAX_DECLARATIONS: usize = 128;
+
+/// Background tasks that a descriptor may declare: each takes one of the lane's instances for as
+/// long as it runs.
+pub const MAX_TASKS: usize = 8;
 
 /// A source-qualified identity: `builtin:osc-output`, `project:lights`, `plugin:<digest>:name`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -296,7 +301,12 @@ impl Descriptor {
             return Err(DescriptorError::TooLong(bytes.len()));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| DescriptorError::NotText)?;
-        let descriptor: Self = toml::from_str(text).map_err(|error| DescriptorError::Invalid(error.to_string()))?;
+        // People read its sentences on terminals before they grant anything.
+        let value: toml::Value = toml::from_str(text).map_err(invalid)?;
+        if let Some(text) = unprintable(&value) {
+            return Err(DescriptorError::Invalid(format!("{text:?} holds characters that don't print")));
+        }
+        let descriptor: Self = toml::from_str(text).map_err(invalid)?;
         if descriptor.contract != CONTRACT {
             return Err(DescriptorError::Contract(descriptor.contract));
         }
@@ -318,6 +328,9 @@ impl Descriptor {
         names("task", rule, self.tasks.iter().map(|task| &task.name), |c| letters(c) || c == '_' || c == '-')?;
         let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         names("skill", "a letter, then a-z, 0-9 and -", self.skills.iter().map(|skill| &skill.name), lower)?;
+        if self.tasks.len() > MAX_TASKS {
+            return Err(format!("{} background tasks are declared; at most {MAX_TASKS} are run", self.tasks.len()));
+        }
         for (index, hook) in self.hooks.iter().enumerate() {
             if self.hooks[..index].iter().any(|other| other.point == hook.point) {
                 return Err(format!("the hook {} is declared twice", hook.point.as_str()));
@@ -393,6 +406,28 @@ impl Descriptor {
     }
 }
 
+/// The parser's words, without the line that it shows where that is too long for a message.
+fn invalid(error: toml::de::Error) -> DescriptorError {
+    let text = error.to_string();
+    DescriptorError::Invalid(if text.len() > limits::MAX_TEXT {
+        limits::plain(error.message().to_owned(), limits::MAX_TEXT)
+    } else {
+        text
+    })
+}
+
+/// A text anywhere within that holds more than what prints, line breaks and tabs.
+fn unprintable(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) if text.chars().any(|c| limits::rewrites(c) && !matches!(c, '\n' | '\r' | '\t')) => {
+            Some(limits::plain(text.clone(), 64))
+        }
+        toml::Value::Array(values) => values.iter().find_map(unprintable),
+        toml::Value::Table(table) => table.iter().find_map(|(_, value)| unprintable(value)),
+        _ => None,
+    }
+}
+
 /// Names of one kind: shaped as its rule says, at most 64 characters, each once.
 fn names<'a>(
     kind: &str,
@@ -453,7 +488,10 @@ mod tests {
         assert!(refused("project:lamp", "lamp").contains("no feature id"));
         assert!(refused("project:lamp", "project:LAMP").contains("no feature id"));
         assert!(refused("contract = \"0.1\"", "contract = \"9.9\"").contains("written for contract 9.9"));
-        assert!(refused("LampOn", "Lamp\\u0007On").contains("must be a letter"));
+        assert!(refused("LampOn", "Lamp-On").contains("must be a letter"));
+        assert!(refused("LampOn", "Lamp\\u0007On").contains("don't print"));
+        assert!(refused("Talk to the lamp.", "Talk\\u001b[2J").contains("don't print"));
+        assert!(refused("Talk to the lamp.", "Talk\\u202eplease").contains("don't print"));
         assert!(refused("kind = \"network\"", "kind = \"root\"").contains("unknown variant"));
         assert!(refused("name = \"Lamp\"", "name = \"Lamp\"\nbogus = 1").contains("bogus"));
         assert!(refused("name = \"Lamp\"", "name = \"\"").contains("1 to 128"));

@@ -5,12 +5,17 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use wasmparser::{Encoding, Parser, Payload, Validator};
+use wasmparser::{CanonicalFunction, ComponentType, Encoding, Parser, Payload, Validator};
 
 use super::descriptor::{Descriptor, DescriptorError, SECTION};
 
 /// The largest package that is read, in bytes (32 MiB).
 pub const MAX_PACKAGE: u64 = 32 * 1024 * 1024;
+
+/// How deep components may stand in each other: the feature, and the adapters that its tools make.
+const MAX_DEPTH: usize = 2;
+/// Instances that a package may define, over all its components.
+const MAX_INSTANCES: usize = 512;
 
 /// A package that was read: well-formed, described, not yet checked, not yet run.
 #[derive(Debug, Clone)]
@@ -85,6 +90,14 @@ pub enum PackageError {
         /// What is wrong, in the validator's words.
         message: String,
     },
+    /// It holds what would let it take memory or time that no limit of the sandbox counts.
+    #[error("{}: {what}", path.display())]
+    Unbounded {
+        /// The file.
+        path: PathBuf,
+        /// What it holds, and why features may not.
+        what: &'static str,
+    },
     /// It carries no descriptor.
     #[error("{}: carries no descriptor; a feature has its feature.toml in a custom section named \"{SECTION}\"", path.display())]
     NoDescriptor {
@@ -153,26 +166,58 @@ impl Package {
         };
         Validator::new().validate_all(&bytes).map_err(wrong)?;
 
-        let mut depth = 0_usize;
+        let unbounded = |what| PackageError::Unbounded { path: path.clone(), what };
+        // How many components stand around each other; and all scopes, modules included.
+        let mut scopes: Vec<bool> = Vec::new();
+        let mut instances = 0_usize;
         let mut descriptors = Vec::new();
         let (mut imports, mut exports) = (Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(&bytes) {
             match payload.map_err(wrong)? {
-                Payload::Version { encoding: Encoding::Component | Encoding::Module, .. } => depth += 1,
-                Payload::End(_) => depth -= 1,
+                Payload::Version { encoding, .. } => {
+                    scopes.push(encoding == Encoding::Component);
+                    if scopes.iter().filter(|component| **component).count() > MAX_DEPTH {
+                        return Err(unbounded(
+                            "nests components too deep; each level could double the code to compile",
+                        ));
+                    }
+                }
+                Payload::End(_) => drop(scopes.pop()),
+                Payload::ComponentInstanceSection(section) => instances += section.count() as usize,
+                Payload::InstanceSection(section) => instances += section.count() as usize,
+                Payload::ComponentTypeSection(section) => {
+                    for defined in section {
+                        if matches!(defined.map_err(wrong)?, ComponentType::Resource { .. }) {
+                            return Err(unbounded("defines a resource type; the host could not count its handles"));
+                        }
+                    }
+                }
+                Payload::ComponentCanonicalSection(section) => {
+                    for function in section {
+                        match function.map_err(wrong)? {
+                            CanonicalFunction::Lift { .. }
+                            | CanonicalFunction::Lower { .. }
+                            | CanonicalFunction::ResourceDrop { .. } => {}
+                            _ => return Err(unbounded("uses a built-in function that features have no use for")),
+                        }
+                    }
+                }
                 Payload::CustomSection(section) if section.name() == SECTION => descriptors.push(section.data()),
-                Payload::ComponentImportSection(section) if depth == 1 => {
+                Payload::ComponentImportSection(section) if scopes.len() == 1 => {
                     for import in section {
                         imports.push(import.map_err(wrong)?.name.name.to_owned());
                     }
                 }
-                Payload::ComponentExportSection(section) if depth == 1 => {
+                Payload::ComponentExportSection(section) if scopes.len() == 1 => {
                     for export in section {
                         exports.push(export.map_err(wrong)?.name.name.to_owned());
                     }
                 }
                 _ => {}
             }
+        }
+        if instances > MAX_INSTANCES {
+            return Err(unbounded("defines more instances than any feature needs"));
         }
         let descriptor = match descriptors.as_slice() {
             [] => return Err(PackageError::NoDescriptor { path }),

@@ -17,6 +17,10 @@ use crate::feature::sandbox::state::InstanceState;
 const MAX_PLANS: usize = 64;
 /// How long a plan waits.
 const EXPIRES: Duration = Duration::from_secs(300);
+/// Of those, plans of one feature: it must not take every place.
+const MAX_OWN: usize = 16;
+/// Bytes of the changes of one plan, paths and values.
+const MAX_BYTES: usize = limits::MAX_RESULT;
 /// Changes in one plan.
 const MAX_CHANGES: usize = 256;
 
@@ -66,6 +70,11 @@ impl Plans {
         if changes.is_empty() || changes.len() > MAX_CHANGES {
             return Err(Error::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {}", changes.len())));
         }
+        let size = changes.iter().map(|change| change.path.len() + change.value.as_ref().map_or(0, String::len));
+        let size: usize = size.sum();
+        if size > MAX_BYTES {
+            return Err(Error::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_BYTES}")));
+        }
         let changes = changes.into_iter().map(change).collect::<Result<Vec<_>, _>>().map_err(Error::Invalid)?;
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| Error::Unavailable(format!("no randomness: {error}")))?;
@@ -74,6 +83,11 @@ impl Plans {
         if waiting.len() >= MAX_PLANS {
             return Err(Error::Exhausted(format!(
                 "{MAX_PLANS} plans are waiting already; a person has to decide first"
+            )));
+        }
+        if waiting.iter().filter(|plan| plan.feature == feature).count() >= MAX_OWN {
+            return Err(Error::Exhausted(format!(
+                "{MAX_OWN} plans of this feature are waiting already; a person has to decide first"
             )));
         }
         waiting.push_back(Plan {
@@ -94,9 +108,6 @@ fn change(change: planning::Change) -> Result<Change, String> {
             "{:?} is no path; write keys and numbers from the top, such as modes/0/mappings/3/action",
             plain(change.path, 64)
         ));
-    }
-    if change.value.as_ref().is_some_and(|value| value.len() > limits::MAX_RESULT) {
-        return Err(format!("a value has at most {} bytes", limits::MAX_RESULT));
     }
     let value = change.value.map(|value| serde_json::from_str(&value)).transpose();
     let value = value.map_err(|error| format!("the value of {} is not JSON: {error}", path.join("/")))?;
@@ -162,9 +173,16 @@ mod tests {
         assert!(matches!(refused(vec![]), Error::Invalid(_)));
         assert!(matches!(refused(vec![proposed("a//b", None)]), Error::Invalid(_)));
         assert!(matches!(refused(vec![proposed("a", Some("{"))]), Error::Invalid(_)));
-        for _ in 0..MAX_PLANS {
+        let large = format!("\"{}\"", "x".repeat(MAX_BYTES / 2));
+        assert!(matches!(refused(vec![proposed("a", Some(&large)), proposed("b", Some(&large))]), Error::Invalid(_)));
+        for _ in 0..MAX_OWN {
             plans.propose("project:x", String::new(), vec![proposed("a", None)]).unwrap();
         }
         assert!(matches!(refused(vec![proposed("a", None)]), Error::Exhausted(_)));
+        for n in MAX_OWN..MAX_PLANS {
+            plans.propose(&format!("project:y{n}"), String::new(), vec![proposed("a", None)]).unwrap();
+        }
+        let last = plans.propose("project:z", String::new(), vec![proposed("a", None)]);
+        assert!(matches!(last, Err(Error::Exhausted(_))), "others have taken every place");
     }
 }

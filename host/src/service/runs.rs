@@ -13,6 +13,12 @@ use crate::feature::sandbox::state::InstanceState;
 /// The longest wait: a day.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Ticks that a task has left after a pause: one back for each millisecond, up to the budget.
+fn rested(ticks: u64, pause: Duration) -> u64 {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    ticks.saturating_add(milliseconds(pause)).min(milliseconds(limits::CALL_BUDGET))
+}
+
 /// The guest's handle to its run.
 #[derive(Debug)]
 pub struct Run {
@@ -47,7 +53,9 @@ impl waiting_runs::HostRun for InstanceState {
             () = clock.sleep(pause) => true,
         };
         if goes_on {
-            self.ticks = limits::CALL_BUDGET.as_millis() as u64;
+            // As much as it waited, so that a task which waits for no time has no more CPU time
+            // than one that never waits.
+            self.ticks = rested(self.ticks, pause);
         }
         Ok(goes_on)
     }
@@ -55,5 +63,18 @@ impl waiting_runs::HostRun for InstanceState {
     fn drop(&mut self, run: Resource<Run>) -> wasmtime::Result<()> {
         self.table.delete(run)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_gives_back_as_much_time_as_it_took() {
+        let all = limits::CALL_BUDGET.as_millis() as u64;
+        assert_eq!(rested(10, Duration::ZERO), 10);
+        assert_eq!(rested(10, Duration::from_millis(5)), 15);
+        assert_eq!(rested(10, MAX_WAIT), all);
     }
 }

@@ -17,7 +17,7 @@ pub const PREPARE_BUDGET: Duration = Duration::from_millis(200);
 pub const EVENTS_BUDGET: Duration = Duration::from_millis(50);
 /// CPU time of `install`.
 pub const INSTALL_BUDGET: Duration = Duration::from_millis(1000);
-/// CPU time of one tool call, and of a background task between two waits.
+/// CPU time of one tool call, and of a background task. A task gets back as much as it waits.
 pub const CALL_BUDGET: Duration = Duration::from_secs(2);
 /// CPU time of one hook in the control lane.
 pub const HOOK_BUDGET: Duration = Duration::from_millis(200);
@@ -53,6 +53,8 @@ pub const MAX_RESULT: usize = 256 * 1024;
 pub const MAX_SKILL: usize = 64 * 1024;
 /// Bytes of a JSON Schema: an action's parameters, a tool's arguments or result.
 pub const MAX_SCHEMA: usize = 64 * 1024;
+/// Bytes of all schemas and skills that one instance registers, together.
+pub const MAX_REGISTERED: usize = 1024 * 1024;
 /// Messages to all sinks together that one instance may send per second, after a burst.
 pub const SINK_RATE: f64 = 20.0;
 /// Messages to the sinks that one instance may send at once.
@@ -142,8 +144,14 @@ impl TokenBucket {
     }
 }
 
-/// A guest's text as people may see it: at most `max` bytes, cut between characters, and without
-/// control characters, which could rewrite what stands around them on a terminal.
+/// Whether a character could rewrite or reorder what stands around it on a terminal: control
+/// characters, and those that turn the direction of text around.
+pub fn rewrites(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A guest's text as people may see it: at most `max` bytes, cut between characters, and with
+/// blanks for what [`rewrites`] text.
 pub fn plain(mut text: String, max: usize) -> String {
     if text.len() > max {
         let mut end = max;
@@ -153,8 +161,8 @@ pub fn plain(mut text: String, max: usize) -> String {
         text.truncate(end);
         text.push('…');
     }
-    if text.contains(char::is_control) {
-        text = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.contains(rewrites) {
+        text = text.chars().map(|c| if rewrites(c) { ' ' } else { c }).collect();
     }
     text
 }
@@ -199,5 +207,6 @@ mod tests {
         assert_eq!(plain("äöü".into(), 3), "ä…");
         assert_eq!(plain("short".into(), 10), "short");
         assert_eq!(plain("a\u{1b}[2J\r\nb".into(), 10), "a [2J  b");
+        assert_eq!(plain("a\u{202e}b".into(), 10), "a b");
     }
 }

@@ -77,8 +77,15 @@ pub enum PrepareError {
     Link(String),
 }
 
+/// Misfits that are told; a component may have a hundred thousand imports.
+const TOLD: usize = 16;
+
 fn join(errors: &[CheckError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    let mut told = errors.iter().take(TOLD).map(ToString::to_string).collect::<Vec<_>>();
+    if errors.len() > TOLD {
+        told.push(format!("and {} more", errors.len() - TOLD));
+    }
+    told.join("; ")
 }
 
 /// A package that is compiled and linked, ready to be instantiated any number of times.

@@ -63,14 +63,26 @@ pub struct Registrations {
     pub tasks: Vec<String>,
     /// Skills.
     pub skills: Vec<RegisteredSkill>,
+    /// Bytes of schemas and skills so far.
+    text: usize,
 }
 
 impl Registrations {
+    /// Counts a text that is kept.
+    fn keep(&mut self, text: &str) -> Result<(), String> {
+        self.text += text.len();
+        if self.text > limits::MAX_REGISTERED {
+            return Err(format!("its schemas and skills have more than {} bytes together", limits::MAX_REGISTERED));
+        }
+        Ok(())
+    }
+
     pub(crate) fn action(&mut self, declared: &Descriptor, name: String, schema: &str) -> Result<(), String> {
         once("actions", &name, declared.actions.iter().map(|action| &action.name), |name| {
             self.actions.iter().any(|action| action.name == name)
         })?;
         parse_schema(&name, schema)?;
+        self.keep(schema)?;
         self.actions.push(RegisteredAction { name, schema: schema.to_owned() });
         Ok(())
     }
@@ -85,6 +97,8 @@ impl Registrations {
         once("tools", &name, declared.tools.iter().map(|tool| &tool.name), |name| {
             self.tools.iter().any(|tool| tool.name == name)
         })?;
+        self.keep(input)?;
+        self.keep(output.unwrap_or_default())?;
         let input = parse_schema(&name, input)?;
         let output = output.map(|output| parse_schema(&name, output)).transpose()?;
         let Some(tool) = declared.tools.iter().find(|tool| tool.name == name) else { return Ok(()) };
@@ -114,6 +128,7 @@ impl Registrations {
         if text.len() > limits::MAX_SKILL {
             return Err(format!("the skill {name} has {} bytes; at most {} are taken", text.len(), limits::MAX_SKILL));
         }
+        self.keep(&text)?;
         self.skills.push(RegisteredSkill { name, text });
         Ok(())
     }

@@ -114,6 +114,17 @@ impl exports::conductor::feature::actions::Guest for Hostile {
                 }
                 Ok(())
             }),
+            "no-text" => {
+                // SAFETY: it is no text; that is the point. Nothing here looks at it.
+                Err(Error::Failed(unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe]) }))
+            }
+            "datagrams" => STATE.with_borrow(|state| match state.targets.first() {
+                Some(target) => {
+                    let sent = (0..20_000).filter(|_| target.send(b"flood").is_ok()).count();
+                    Err(Error::Failed(format!("sent {sent}")))
+                }
+                None => Err(Error::Failed("no target".into())),
+            }),
             "large-datagram" => STATE.with_borrow(|state| match state.targets.first() {
                 Some(target) => target.send(&vec![0; 100_000]),
                 None => Err(Error::Failed("no target".into())),
@@ -122,7 +133,14 @@ impl exports::conductor::feature::actions::Guest for Hostile {
         }
     }
 
-    fn release(_action: u32) {}
+    fn release(action: u32) {
+        let way = STATE.with_borrow(|state| state.ways.get(action as usize).cloned()).unwrap_or_default();
+        match way.as_str() {
+            "release-loop" => forever(),
+            "release-trap" => std::process::abort(),
+            _ => {}
+        }
+    }
 }
 
 #[unsafe(link_section = "conductor:feature")]

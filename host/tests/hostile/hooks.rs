@@ -1,0 +1,90 @@
+//! Hooks: they can deny, they can't approve, and they hold nobody up for long.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conductor_host::control::gate::{self, ToolError, ToolRequest, ToolResult};
+use conductor_host::feature::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+use crate::lab::Lab;
+
+fn call(lab: &Lab, registry: &Registry, name: &str, args: serde_json::Value) -> Result<ToolResult, ToolError> {
+    let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false };
+    let call = gate::call(registry, name, request, CancellationToken::new(), Arc::new(|_, _| {}));
+    lab.prepare("tests/hostile-hooks").runtime().block_on(call)
+}
+
+const BOTH: [&str; 2] = ["tests/hostile-hooks", "tests/hostile-tools"];
+
+#[test]
+fn a_hook_can_not_approve_what_the_host_refused() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    let refused = call(&lab, &registry, "send", serde_json::json!({ "how": "midi", "before": "annotate" }));
+    assert!(matches!(refused, Err(ToolError::NeedsConfirmation(_))), "{refused:?}");
+    assert!(lab.view.midi.lock().unwrap().is_empty());
+}
+
+#[test]
+fn what_a_hook_says_is_cut_and_made_plain() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    let annotated =
+        call(&lab, &registry, "look", serde_json::json!({ "before": "annotate", "after": "remark" })).unwrap();
+    assert_eq!(annotated.remarks.len(), 2);
+    for remark in &annotated.remarks {
+        assert!(remark.len() < 1200 && !remark.chars().any(char::is_control), "{remark:?}");
+    }
+    let Err(ToolError::Denied { reason, .. }) = call(&lab, &registry, "look", serde_json::json!({ "before": "deny" }))
+    else {
+        panic!("it was not denied")
+    };
+    assert!(reason.len() < 1100 && !reason.chars().any(char::is_control), "{reason:?}");
+}
+
+#[test]
+fn a_hook_that_traps_stalls_or_babbles_denies_the_call() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    for before in ["trap", "loop", "no-text"] {
+        let began = Instant::now();
+        let args = serde_json::json!({ "how": "mode", "mode": "two", "before": before });
+        let denied = call(&lab, &registry, "change", args);
+        assert!(
+            matches!(&denied, Err(ToolError::Denied { reason, .. }) if reason.contains("gave no answer")),
+            "{before}: {denied:?}"
+        );
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+    assert!(lab.view.modes.lock().unwrap().is_empty(), "none of these calls came through");
+}
+
+#[test]
+fn a_hook_after_a_call_changes_nothing_about_it() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    for after in ["trap", "loop", "no-text"] {
+        let done = call(&lab, &registry, "look", serde_json::json!({ "after": after })).unwrap();
+        assert_eq!(done.result, "done");
+        assert!(done.remarks[0].contains("its hook gave no answer"), "{:?}", done.remarks);
+    }
+}
+
+#[test]
+fn a_result_that_is_no_json_is_a_failure() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    for how in ["no-json", "deep"] {
+        let failed = call(&lab, &registry, "look", serde_json::json!({ "how": how }));
+        assert!(failed.as_ref().is_err_and(|error| error.to_string().contains("is not JSON")), "{how}: {failed:?}");
+    }
+}
+
+#[test]
+fn arguments_that_are_too_long_reach_nobody() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    let refused = call(&lab, &registry, "look", serde_json::json!({ "x": "y".repeat(300_000) }));
+    assert!(matches!(refused, Err(ToolError::TooLong(_))), "{refused:?}");
+}

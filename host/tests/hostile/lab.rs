@@ -1,0 +1,330 @@
+//! Where guests are tried: a sandbox around a network, a home and a host that only record.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use conductor_engine::{DeviceId, Event, Nanos};
+use conductor_host::feature::actor::Actor;
+use conductor_host::feature::capability::FolderGrant;
+use conductor_host::feature::descriptor::Tier;
+use conductor_host::feature::registry::{FeatureSource, Registry};
+use conductor_host::feature::sandbox::{CallError, PreparedFeature, Sandbox};
+use conductor_host::feature::{Grants, Package};
+use conductor_host::observer::{self, Observed, Observer};
+use conductor_host::service::Services;
+use conductor_host::service::host_state::{HostView, MidiRefusal, PortView};
+use conductor_host::service::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
+use conductor_host::service::http::secrets::{Secret, SecretError, Secrets};
+use conductor_host::service::http::{HttpClient, SecretGrant};
+use conductor_host::service::sinks::{SinkMessage, SinkQueue};
+use conductor_host::service::udp::{DatagramSender, Datagrams};
+use crossbeam_channel::Receiver;
+use tokio_util::sync::CancellationToken;
+
+/// The secret that no guest may ever see.
+pub const SECRET: &str = "Hunter2-hunter2";
+
+/// Where the guests are: `cargo xtask test` says so, else beside the build of this test.
+pub fn features() -> PathBuf {
+    std::env::var_os("CONDUCTOR_FEATURES")
+        .map_or_else(|| std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"), PathBuf::from)
+}
+
+pub fn path(guest: &str) -> PathBuf {
+    features().join(format!("{guest}.wasm"))
+}
+
+pub fn guest(name: &str) -> Package {
+    Package::read(&path(name)).unwrap_or_else(|error| panic!("{error}; build the guests with `cargo xtask features`"))
+}
+
+/// The bytes of a guest with other words in the same place; the new ones are filled up with blanks.
+pub fn bytes_with(name: &str, changes: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = std::fs::read(path(name)).unwrap();
+    for (from, to) in changes {
+        assert!(to.len() <= from.len(), "{to:?} is longer than {from:?}");
+        let places: Vec<usize> =
+            bytes.windows(from.len()).enumerate().filter(|(_, w)| *w == from.as_bytes()).map(|(at, _)| at).collect();
+        assert!(!places.is_empty(), "{from:?} is not in {name}");
+        for at in places {
+            bytes[at..at + from.len()].fill(b' ');
+            bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        }
+    }
+    bytes
+}
+
+pub fn guest_with(name: &str, changes: &[(&str, &str)]) -> Package {
+    Package::from_bytes(Path::new("hostile.wasm"), bytes_with(name, changes)).unwrap()
+}
+
+/// A folder of its own, removed in the end.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("conductor-hostile-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Counts what would have been sent.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    pub dialled: Arc<Mutex<Vec<SocketAddr>>>,
+    pub sent: Arc<AtomicU64>,
+    /// Datagrams that hold the word `flood`; the others are not the hostile feature's.
+    pub floods: Arc<AtomicU64>,
+}
+
+impl Datagrams for Recorded {
+    fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSender>> {
+        self.dialled.lock().unwrap().push(address);
+        Ok(Box::new(self.clone()))
+    }
+
+    fn resolve(&self, _: &str) -> io::Result<IpAddr> {
+        Ok(Ipv4Addr::new(192, 0, 2, 7).into())
+    }
+}
+
+impl DatagramSender for Recorded {
+    fn send(&self, data: &[u8]) -> io::Result<()> {
+        let counter = if data == b"flood" { &self.floods } else { &self.sent };
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What a server does.
+#[derive(Debug, Clone)]
+pub enum Play {
+    Answer(u16, Vec<(&'static str, String)>, String),
+    /// Never answers.
+    Hang,
+}
+
+/// A network that plays what it is told, `200` with nothing where it is told nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Stage {
+    pub plays: Arc<Mutex<VecDeque<Play>>>,
+    pub dialled: Arc<Mutex<Vec<Outgoing>>>,
+}
+
+impl Network for Stage {
+    fn resolve<'a>(&'a self, host: &'a str) -> Answer<'a, io::Result<Vec<IpAddr>>> {
+        let address: IpAddr = match host {
+            "sly.example" => Ipv4Addr::LOCALHOST.into(),
+            _ => Ipv4Addr::new(192, 0, 2, 1).into(),
+        };
+        Box::pin(async move { Ok(vec![address]) })
+    }
+
+    fn exchange(&self, request: Outgoing) -> Answer<'_, Result<Incoming, NetworkError>> {
+        self.dialled.lock().unwrap().push(request);
+        let play = self.plays.lock().unwrap().pop_front().unwrap_or(Play::Answer(200, vec![], String::new()));
+        Box::pin(async move {
+            match play {
+                Play::Answer(status, list, body) => {
+                    let mut headers = reqwest::header::HeaderMap::new();
+                    for (name, value) in list {
+                        headers.append(name, value.parse().unwrap());
+                    }
+                    let body: Pin<Box<_>> = Box::pin(tokio_stream::iter([Ok(body.into_bytes().into())]));
+                    Ok(Incoming { status, headers, body })
+                }
+                Play::Hang => std::future::pending().await,
+            }
+        })
+    }
+}
+
+#[derive(Debug)]
+struct OneSecret;
+
+impl Secrets for OneSecret {
+    fn get(&self, id: &str) -> Result<Secret, SecretError> {
+        Secret::new(id, SECRET.into())
+    }
+}
+
+/// A host that has two modes and one output, and remembers what was done to it.
+#[derive(Debug, Default)]
+pub struct View {
+    pub modes: Mutex<Vec<String>>,
+    pub midi: Mutex<Vec<Vec<u8>>>,
+}
+
+impl HostView for View {
+    fn mode(&self) -> String {
+        "one".into()
+    }
+
+    fn config(&self) -> String {
+        String::new()
+    }
+
+    fn ports(&self) -> Vec<PortView> {
+        Vec::new()
+    }
+
+    fn events(&self, _: usize) -> Vec<(Nanos, DeviceId, Event)> {
+        Vec::new()
+    }
+
+    fn switch_mode(&self, mode: &str) -> Result<(), String> {
+        self.modes.lock().unwrap().push(mode.to_owned());
+        Ok(())
+    }
+
+    fn send_midi(&self, _: &str, message: &[u8]) -> Result<(), MidiRefusal> {
+        self.midi.lock().unwrap().push(message.to_vec());
+        Ok(())
+    }
+}
+
+pub struct Lab {
+    pub sandbox: Sandbox,
+    pub services: Arc<Services>,
+    pub datagrams: Recorded,
+    pub stage: Stage,
+    pub view: Arc<View>,
+    pub said: Receiver<SinkMessage>,
+    pub sinks: SinkQueue,
+    pub home: Folder,
+    pub look: Folder,
+    pub work: Folder,
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        let (datagrams, stage, home) = (Recorded::default(), Stage::default(), Folder::new());
+        let (sinks, said) = SinkQueue::new();
+        let mut services = Services::new(sinks.clone(), Box::new(datagrams.clone())).home(Some(home.path()));
+        services.http = HttpClient::new(Arc::new(stage.clone()), Arc::new(OneSecret));
+        let view = Arc::<View>::default();
+        services.view.set(Arc::clone(&view) as Arc<dyn HostView>).unwrap();
+        let services = Arc::new(services);
+        // Compiled code is shared by all tests: it is the same for all.
+        let code = std::env::temp_dir().join(format!("conductor-hostile-code-{}", std::process::id()));
+        std::fs::create_dir_all(&code).unwrap();
+        let sandbox = Sandbox::new(Some(&code), Arc::clone(&services)).unwrap();
+        Self { sandbox, services, datagrams, stage, view, said, sinks, home, look: Folder::new(), work: Folder::new() }
+    }
+
+    /// Everything that the hostile features ask for.
+    pub fn grants(&self) -> Grants {
+        let hosts = ["granted.example", "other.example", "sly.example", "localhost"];
+        let folder = |purpose: &str, folder: &Folder| FolderGrant {
+            purpose: purpose.into(),
+            path: folder.path().to_owned(),
+            write: true,
+        };
+        Grants {
+            udp: vec!["127.0.0.1:*".parse().unwrap()],
+            http: hosts.iter().map(|host| host.parse().unwrap()).collect(),
+            secrets: vec![SecretGrant { id: "key".into(), hosts: vec!["granted.example".parse().unwrap()] }],
+            files: vec![folder("look", &self.look), folder("work", &self.work)],
+            store: 65_536,
+            observe_events: vec!["*".into()],
+            background_task: true,
+            alert: true,
+            notify: true,
+            ..Grants::default()
+        }
+    }
+
+    pub fn prepare(&self, name: &str) -> PreparedFeature {
+        self.sandbox.prepare(&guest(name), self.grants()).unwrap()
+    }
+
+    /// The hostile tools, installed.
+    pub fn tools(&self) -> Tools {
+        Tools::new(self.prepare("tests/hostile-tools"))
+    }
+
+    /// These features and their paths, installed as a configuration would.
+    pub fn registry(&self, names: &[&str]) -> (Registry, Observer, Observed) {
+        let (_, silence) = SinkQueue::new();
+        let (observer, observed, _) = observer::start(silence, None).unwrap();
+        let source = |name: &&str| FeatureSource {
+            name: name.rsplit('/').next().unwrap().to_owned(),
+            path: path(name),
+            bundled: false,
+            grants: self.grants(),
+        };
+        let registry = Registry::default().with(names.iter().map(source).collect(), &self.sandbox, &observer);
+        (registry, observer, observed)
+    }
+}
+
+/// One feature with tools.
+pub struct Tools {
+    pub feature: PreparedFeature,
+    pub actor: Actor,
+}
+
+impl Tools {
+    pub fn new(feature: PreparedFeature) -> Self {
+        let actor = Actor::start(feature.clone()).unwrap();
+        Self { feature, actor }
+    }
+
+    /// Calls the tool of a tier; `args` is JSON.
+    pub fn call(&self, tier: Tier, args: &str) -> Result<String, CallError> {
+        let name = ["look", "change", "propose", "send"][tier as usize];
+        let call = self.actor.call(tier, name, args.into(), CancellationToken::new(), Arc::new(|_, _| {}));
+        self.feature.runtime().block_on(call)
+    }
+
+    /// Calls the read-only tool.
+    pub fn look(&self, args: &str) -> Result<String, CallError> {
+        self.call(Tier::ReadOnly, args)
+    }
+
+    /// Calls the read-only tool to do something in a way.
+    pub fn how(&self, how: &str) -> Result<String, CallError> {
+        self.look(&format!(r#"{{"how": "{how}"}}"#))
+    }
+
+    /// Why the read-only tool was refused, or stopped.
+    pub fn refused(&self, args: &str) -> String {
+        self.look(args).unwrap_err().to_string()
+    }
+
+    /// The feature does as it should after all that.
+    #[track_caller]
+    pub fn goes_on(&self) {
+        assert_eq!(self.how("nothing").unwrap(), "\"done\"");
+    }
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
+}

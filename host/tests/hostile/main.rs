@@ -1,0 +1,22 @@
+//! The hostile corpus: everything that a feature could try, and what stops it.
+//!
+//! `tests/hostile/README.md` lists the cases. The guests are built by `cargo xtask features`. No
+//! packet leaves: what would have been dialled is recorded instead.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod endless;
+mod files;
+mod floods;
+mod hooks;
+mod host;
+mod http;
+mod lab;
+mod limits;
+mod packages;
+mod quarantine;
+mod registration;
+mod store;
+mod tasks;
+mod text;
+mod tiers;

@@ -1,0 +1,270 @@
+//! Packages that are no honest component: refused before anything in them runs, and soon.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use conductor_host::feature::{Grants, Package, PackageError};
+
+use crate::lab::{Lab, bytes_with, path};
+
+const PLAIN: &str = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
+
+/// What the sandbox says of a component, of which nothing may come.
+fn refused(wat: &str, descriptor: &[u8]) -> String {
+    let began = Instant::now();
+    let mut bytes = wat::parse_str(wat).unwrap();
+    add_section(&mut bytes, descriptor);
+    let error = match Package::from_bytes(Path::new("x.wasm"), bytes) {
+        Err(error) => error.to_string(),
+        Ok(package) => {
+            let lab = Lab::new();
+            match lab.sandbox.prepare(&package, Grants::default()) {
+                Err(error) => error.to_string(),
+                Ok(feature) => {
+                    let made = feature.runtime().block_on(feature.instantiate_control());
+                    made.map(drop).unwrap_err().to_string()
+                }
+            }
+        }
+    };
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(error.len() < 16 * 1024, "{} bytes of error", error.len());
+    error
+}
+
+fn add_section(bytes: &mut Vec<u8>, descriptor: &[u8]) {
+    let name = b"conductor:feature";
+    let mut content = vec![u8::try_from(name.len()).unwrap()];
+    content.extend(name);
+    content.extend(descriptor);
+    bytes.push(0);
+    bytes.extend(leb128(content.len()));
+    bytes.extend(content);
+}
+
+fn leb128(mut value: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    while value >= 0x80 {
+        out.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
+        value >>= 7;
+    }
+    out.push(u8::try_from(value).unwrap());
+    out
+}
+
+/// A component that is a feature by its type, around this core module.
+fn feature(module: &str) -> String {
+    format!(
+        r#"(component
+            (core module $m {module} (func (export "install") (param i32) (result i32) (i32.const 0)))
+            (core instance $i (instantiate $m))
+            (import "conductor:feature/types@0.1.0" (instance $types
+                (type $e (variant (case "denied" string) (case "unavailable" string) (case "invalid" string)
+                    (case "exhausted" string) (case "failed" string)))
+                (export "error" (type (eq $e)))))
+            (instance $nothing)
+            (export "conductor:feature/lifecycle@0.1.0" (instance $nothing)))"#
+    )
+}
+
+#[test]
+fn ten_thousand_imports() {
+    let imports: String = (0..10_000).map(|n| format!("(import \"import-{n}\" (func))")).collect();
+    let error = refused(&format!("(component {imports})"), PLAIN.as_bytes());
+    assert!(error.contains("which this host does not offer") && error.contains("more"), "{error}");
+}
+
+#[test]
+fn a_memory_of_a_gigabyte() {
+    let error = refused(&feature("(memory 16384)"), PLAIN.as_bytes());
+    assert!(error.contains("memory"), "{error}");
+}
+
+#[test]
+fn data_for_a_place_beyond_the_memory() {
+    let error = refused(&feature("(memory 1) (data (i32.const 1073741824) \"x\")"), PLAIN.as_bytes());
+    assert!(error.contains("can't be instantiated"), "{error}");
+}
+
+#[test]
+fn more_memories_and_tables_than_allowed() {
+    let error = refused(&feature(&"(memory 1)".repeat(100)), PLAIN.as_bytes());
+    assert!(error.contains("memories") || error.contains("memory"), "{error}");
+    let error = refused(&feature(&"(table 1 funcref)".repeat(100)), PLAIN.as_bytes());
+    assert!(error.contains("tables"), "{error}");
+    let error = refused(&feature("(table 1000000 funcref)"), PLAIN.as_bytes());
+    assert!(error.contains("table"), "{error}");
+}
+
+/// Memory that is grown while the module starts counts as any other.
+#[test]
+fn memory_and_tables_that_grow_at_the_start() {
+    for (module, why) in [
+        (
+            "(memory 1) (func $s (br_if 0 (i32.ne (memory.grow (i32.const 2000)) (i32.const -1))) unreachable) (start $s)",
+            "its memory limit",
+        ),
+        (
+            "(table 1 funcref) (func $s (br_if 0 (i32.ne (table.grow (ref.null func) (i32.const 30000)) (i32.const -1))) \
+          unreachable) (start $s)",
+            "can't be instantiated",
+        ),
+        ("(func $s (loop br 0)) (start $s)", "can't be instantiated"),
+    ] {
+        let error = refused(&feature(module), PLAIN.as_bytes());
+        assert!(error.contains(why) || error.contains("can't be instantiated"), "{error}");
+    }
+}
+
+#[test]
+fn more_core_instances_than_allowed() {
+    let more = "(core instance (instantiate $e))".repeat(100);
+    let wat = format!(
+        r#"(component (core module $e) {more} (instance $nothing)
+            (export "conductor:feature/lifecycle@0.1.0" (instance $nothing)))"#
+    );
+    let error = refused(&wat, PLAIN.as_bytes());
+    assert!(error.contains("instances"), "{error}");
+}
+
+/// Thirty levels, each of which has the one below it twice: a thousand million instances.
+#[test]
+fn components_that_double_with_each_level() {
+    let mut wat = "(component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
+    for level in 1..30 {
+        let below = level - 1;
+        wat = format!(
+            "(component $c{level} {wat} (instance (instantiate $c{below})) (instance (instantiate $c{below})))"
+        );
+    }
+    let error = refused(&wat, PLAIN.as_bytes());
+    assert!(error.contains("nests components too deep"), "{error}");
+}
+
+#[test]
+fn instances_without_number() {
+    let more = "(instance (instantiate $c))".repeat(900);
+    let wat = format!("(component (component $c) {more})");
+    let error = refused(&wat, PLAIN.as_bytes());
+    assert!(error.contains("defines more instances"), "{error}");
+}
+
+#[test]
+fn components_nested_a_thousand_deep() {
+    let header = wat::parse_str("(component)").unwrap();
+    let mut bytes = header.clone();
+    for _ in 0..1000 {
+        let inner = std::mem::replace(&mut bytes, header.clone());
+        bytes.push(4);
+        bytes.extend(leb128(inner.len()));
+        bytes.extend(inner);
+    }
+    add_section(&mut bytes, PLAIN.as_bytes());
+    let error = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap_err().to_string();
+    assert!(error.contains("nest") || error.contains("too deep"), "{error}");
+}
+
+/// Handles of types that the host does not know would be counted by nobody.
+#[test]
+fn resource_types_of_its_own() {
+    let wat = r#"(component (type $r (resource (rep i32))) (core func (canon resource.new $r)))"#;
+    let error = refused(wat, PLAIN.as_bytes());
+    assert!(error.contains("defines a resource type"), "{error}");
+}
+
+#[test]
+fn built_in_functions_that_nobody_needs() {
+    for built_in in ["(core func (canon backpressure.inc))", "(core func (canon waitable-set.new))"] {
+        let error = refused(&format!("(component {built_in})"), PLAIN.as_bytes());
+        assert!(error.contains("built-in") || error.contains("not a valid component"), "{error}");
+    }
+}
+
+/// A thread that waits on shared memory would wait for ever.
+#[test]
+fn shared_memory() {
+    let error = refused(
+        &feature(
+            "(memory 1 1 shared) (func $s (drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1)))) (start $s)",
+        ),
+        PLAIN.as_bytes(),
+    );
+    assert!(error.contains("shared") || error.contains("thread") || error.contains("can't be"), "{error}");
+}
+
+#[test]
+fn descriptors_that_are_none() {
+    let empty = "(component)";
+    assert!(refused(empty, &[0xff, 0xfe, 0x00]).contains("is not UTF-8 text"));
+    assert!(refused(empty, &[b'#'; 70_000]).contains("at most 65536 are read"));
+    let version = PLAIN.replace("0.1", "9.9");
+    assert!(refused(empty, version.as_bytes()).contains("written for contract 9.9"));
+    let control = PLAIN.replace("'X'", "\"X\\u001b[2J\"");
+    assert!(refused(empty, control.as_bytes()).contains("don't print"));
+    let reason = format!("{PLAIN}[[capabilities]]\nkind = 'alert'\nreason = \"\\u202eno harm\"\n");
+    assert!(refused(empty, reason.as_bytes()).contains("don't print"));
+    let deep = format!("{PLAIN}x = {}", "[".repeat(30_000));
+    assert!(refused(empty, deep.as_bytes()).contains("the descriptor is wrong"));
+}
+
+#[test]
+fn two_descriptors() {
+    let mut bytes = bytes_with("tests/hostile-tools", &[]);
+    add_section(&mut bytes, PLAIN.as_bytes());
+    let error = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap_err();
+    assert!(matches!(error, PackageError::SeveralDescriptors { count: 2, .. }), "{error}");
+}
+
+#[test]
+fn a_contract_of_another_version() {
+    let bytes = bytes_with("tests/hostile-tools", &[("contract = \"0.1\"", "contract = \"0.2\"")]);
+    let error = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap_err().to_string();
+    assert!(error.contains("written for contract 0.2"), "{error}");
+}
+
+/// Whatever bit falls over, there is an answer and no panic.
+#[test]
+fn bytes_that_fell_over() {
+    let whole = std::fs::read(path("tests/hostile-tasks")).unwrap();
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    for _ in 0..300 {
+        let mut bytes = whole.clone();
+        for _ in 0..3 {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            let at = usize::try_from(seed).unwrap_or(usize::MAX) % bytes.len();
+            bytes[at] ^= 1 << (seed >> 61);
+        }
+        let _ = Package::from_bytes(Path::new("x.wasm"), bytes);
+    }
+}
+
+/// Code in the cache that is not what the host wrote there is compiled anew, never run.
+#[test]
+fn a_cache_file_that_was_swapped() {
+    let lab = Lab::new();
+    let folder = crate::lab::Folder::new();
+    let prepare = || {
+        let sandbox =
+            conductor_host::feature::sandbox::Sandbox::new(Some(folder.path()), lab.services.clone()).unwrap();
+        let [tools, hooks] = ["tests/hostile-tools", "tests/hostile-hooks"]
+            .map(|name| sandbox.prepare(&crate::lab::guest(name), lab.grants()).unwrap());
+        (crate::lab::Tools::new(tools), hooks, sandbox)
+    };
+    drop(prepare());
+    let code = folder.path().join("cache/code");
+    let files: Vec<_> = std::fs::read_dir(&code).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    // Everything under another's name.
+    for pair in files.chunks(2) {
+        if let [one, other] = pair {
+            let aside = folder.path().join("aside");
+            std::fs::rename(one, &aside).unwrap();
+            std::fs::rename(other, one).unwrap();
+            std::fs::rename(&aside, other).unwrap();
+        }
+    }
+    let (tools, _hooks, _sandbox) = prepare();
+    tools.goes_on();
+}

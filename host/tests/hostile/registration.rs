@@ -1,0 +1,83 @@
+//! Registration: a feature has the names that its descriptor declares, and no other.
+
+use conductor_host::feature::actor::Actor;
+
+use crate::lab::{Folder, Lab, bytes_with, guest_with};
+use conductor_host::feature::registry::{FeatureSource, Registry};
+use conductor_host::observer;
+use conductor_host::service::sinks::SinkQueue;
+
+#[test]
+fn what_is_registered_is_what_is_declared() {
+    let lab = Lab::new();
+    for (how, why) in [
+        ("undeclared", "\"elsewhere\" is not declared under [[tools]]"),
+        ("no-schema", "the schema of look is not JSON"),
+        ("large-schema", "at most 65536 are taken"),
+        ("control", "\"lo [2Jok\" is not declared"),
+        ("many", "\"tool9999\" is not declared"),
+        ("nothing", "declares the tool look, but did not register it"),
+        ("refuse", "its install failed"),
+    ] {
+        let package = guest_with("tests/hostile-tools", &[("INSTALL:quiet       ", &format!("INSTALL:{how}"))]);
+        let feature = lab.sandbox.prepare(&package, lab.grants()).unwrap();
+        let error = Actor::start(feature).unwrap_err().to_string();
+        assert!(error.contains(why), "{how}: {error}");
+        assert!(error.len() < 1200 && !error.chars().any(char::is_control), "{how}: {error:?}");
+    }
+}
+
+#[test]
+fn a_registrar_registers_nothing_after_install() {
+    let lab = Lab::new();
+    let tools = lab.tools();
+    for name in ["look", "new", "work_items_list"] {
+        let error = tools.refused(&format!(r#"{{"how": "register-late", "name": "{name}"}}"#));
+        assert!(error.contains("is registered already") || error.contains("is not declared"), "{error}");
+    }
+    assert_eq!(tools.actor.registered().tools.len(), 4);
+}
+
+#[test]
+fn the_context_opens_nothing_after_install() {
+    let lab = Lab::new();
+    let tools = lab.tools();
+    assert!(tools.how("context-late").unwrap_err().to_string().contains("trapped"));
+    tools.goes_on();
+}
+
+/// Installs files of these names, with these contents, as a configuration would.
+fn installed(files: &[(&str, Vec<u8>)]) -> Vec<(String, String)> {
+    let (lab, folder) = (Lab::new(), Folder::new());
+    let sources = files.iter().map(|(name, bytes)| {
+        let path = folder.path().join(format!("{name}.wasm"));
+        std::fs::write(&path, bytes).unwrap();
+        FeatureSource { name: (*name).into(), path, bundled: false, grants: lab.grants() }
+    });
+    let (_, silence) = SinkQueue::new();
+    let (observer, _, _) = observer::start(silence, None).unwrap();
+    Registry::default().with(sources.collect(), &lab.sandbox, &observer).refused()
+}
+
+#[test]
+fn another_features_names_are_taken() {
+    let tools = |changes: &[_]| bytes_with("tests/hostile-tools", changes);
+    let refused = installed(&[
+        ("hostile-tools", tools(&[])),
+        ("hostile-twins", tools(&[("project:hostile-tools", "project:hostile-twins")])),
+    ]);
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(refused[0].1.contains("its tool look belongs to project:hostile-tools already"), "{refused:?}");
+}
+
+#[test]
+fn a_descriptor_that_lies_about_its_id_is_refused() {
+    let tools = |changes: &[_]| bytes_with("tests/hostile-tools", changes);
+    let refused = installed(&[
+        ("hostile-tools", tools(&[("project:hostile-tools", "builtin:hostile-tools")])),
+        ("other", tools(&[])),
+    ]);
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert!(refused[0].1.contains("only features that come with the host are `builtin:`"), "{refused:?}");
+    assert!(refused[1].1.contains("is called \"hostile-tools\" in its descriptor"), "{refused:?}");
+}

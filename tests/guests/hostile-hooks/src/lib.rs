@@ -1,0 +1,119 @@
+//! Hooks that misbehave in the way that an argument of the tool, the mode, or an event's number says.
+
+use std::cell::RefCell;
+
+use conductor_feature::diagnostics::{Severity, Sink};
+use conductor_feature::hook_registrar::{Band, Point, Registrar};
+use conductor_feature::{ChangeHooks, Context, Decision, Error, Event, EventHooks, Lifecycle, ToolCall, ToolHooks};
+
+struct Hostile;
+
+thread_local! {
+    static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
+    static NEXT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+fn forever() -> ! {
+    let mut n = 0_u64;
+    loop {
+        n = std::hint::black_box(n.wrapping_add(1));
+    }
+}
+
+fn no_text() -> String {
+    // SAFETY: it is not; that is the point. Nothing here looks at it.
+    unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe, 0xc3]) }
+}
+
+impl Lifecycle for Hostile {
+    fn install(ctx: &Context) -> Result<(), Error> {
+        let hooks = Registrar::open(ctx)?;
+        for point in [
+            Point::PreToolCall,
+            Point::PostToolCall,
+            Point::Events,
+            Point::PortChange,
+            Point::ModeChange,
+            Point::ConfigApplied,
+        ] {
+            hooks.register(point, Band::Late)?;
+        }
+        SINK.set(Some(Sink::open(ctx)?));
+        Ok(())
+    }
+}
+
+fn way(call: &ToolCall, key: &str) -> String {
+    let args: serde_json::Value = serde_json::from_str(&call.args).unwrap_or_default();
+    args[key].as_str().unwrap_or_default().to_owned()
+}
+
+fn flood() {
+    SINK.with_borrow(|sink| {
+        if let Some(sink) = sink {
+            (0..10_000).for_each(|n| sink.emit(Severity::Info, &format!("flood {n}")));
+        }
+    });
+}
+
+impl ToolHooks for Hostile {
+    fn before_call(call: ToolCall) -> Decision {
+        match way(&call, "before").as_str() {
+            "loop" => forever(),
+            "trap" => std::process::abort(),
+            "deny" => Decision::Deny("\u{1b}[2Jno ".repeat(1000)),
+            "annotate" => Decision::Annotate("\u{1b}[2Jwell ".repeat(1000)),
+            "no-text" => Decision::Annotate(no_text()),
+            _ => Decision::Proceed,
+        }
+    }
+
+    fn after_call(call: ToolCall, _failed: Option<String>) -> Option<String> {
+        match way(&call, "after").as_str() {
+            "loop" => forever(),
+            "trap" => std::process::abort(),
+            "remark" => Some("\u{1b}[2Jfine ".repeat(1000)),
+            "no-text" => Some(no_text()),
+            _ => None,
+        }
+    }
+}
+
+fn misbehave(way: &str) {
+    match way {
+        "loop" => forever(),
+        "trap" => std::process::abort(),
+        "flood" => flood(),
+        _ => {}
+    }
+}
+
+impl ChangeHooks for Hostile {
+    fn ports_changed() {
+        misbehave(&NEXT.with_borrow(String::clone));
+    }
+
+    fn mode_changed(mode: String) {
+        match mode.strip_prefix("next-") {
+            Some(next) => NEXT.set(next.to_owned()),
+            None => misbehave(&mode),
+        }
+    }
+
+    fn config_applied() {
+        misbehave(&NEXT.with_borrow(String::clone));
+    }
+}
+
+impl EventHooks for Hostile {
+    fn events(batch: Vec<Event>, _missed: u64) {
+        misbehave(match batch.first().map(|event| event.number) {
+            Some(1) => "loop",
+            Some(2) => "trap",
+            Some(3) => "flood",
+            _ => "",
+        });
+    }
+}
+
+conductor_feature::feature!(Hostile, "../feature.toml", [tool_hooks, event_hooks, change_hooks]);

@@ -1,0 +1,421 @@
+//! Tools of every tier that misbehave in the way that their argument `how` names, and one that
+//! misbehaves while it is installed.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use conductor_feature::diagnostics::{Severity, Sink as Diagnostics};
+use conductor_feature::files::Folder;
+use conductor_feature::hardware::Access;
+use conductor_feature::http::{Client, Request, Secret};
+use conductor_feature::planning::Change;
+use conductor_feature::runtime_controls::Controls;
+use conductor_feature::store::Table;
+use conductor_feature::tool_registrar::Registrar;
+use conductor_feature::udp::Network;
+use conductor_feature::{
+    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Planner, ReadOnlyTools, Reader,
+    StatefulTools, alerts, clock, notifications, random,
+};
+use serde_json::{Value, json};
+
+struct Hostile;
+
+/// How `install` misbehaves. Tests write another word over it, in the file.
+static INSTALL: [u8; 24] = *b"INSTALL:quiet           ";
+
+fn install_way() -> String {
+    let at = std::hint::black_box(&raw const INSTALL);
+    // SAFETY: it points to a static. Volatile, so that nobody works the value out when compiling.
+    let bytes = unsafe { at.read_volatile() };
+    String::from_utf8_lossy(&bytes[8..]).trim().to_owned()
+}
+
+#[derive(Default)]
+struct State {
+    registrar: Option<Registrar>,
+    diagnostics: Option<Diagnostics>,
+    alerts: Option<alerts::Sink>,
+    notifications: Option<notifications::Sink>,
+    network: Option<Network>,
+    http: Option<Client>,
+    table: Option<Table>,
+    look: Option<Folder>,
+    work: Option<Folder>,
+    other: Option<Error>,
+    hoard: Vec<Diagnostics>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+    static KEPT: Cell<u32> = const { Cell::new(0) };
+    static CONTEXT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Never reached, but the compiler can't know.
+static BOTTOM: AtomicU64 = AtomicU64::new(u64::MAX);
+
+fn recurse(depth: u64) -> u64 {
+    if depth == BOTTOM.load(Ordering::Relaxed) { 0 } else { recurse(depth + 1).wrapping_mul(3) ^ depth }
+}
+
+fn forever() -> ! {
+    let mut n = 0_u64;
+    loop {
+        n = std::hint::black_box(n.wrapping_add(1));
+    }
+}
+
+fn no_text() -> String {
+    // SAFETY: it is not; that is the point. Nothing here looks at it.
+    unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe, 0xc3]) }
+}
+
+impl Lifecycle for Hostile {
+    fn install(ctx: &Context) -> Result<(), Error> {
+        let tools = Registrar::open(ctx)?;
+        match install_way().as_str() {
+            "loop" => forever(),
+            "trap" => std::process::abort(),
+            "recurse" => return Err(Error::Failed(recurse(0).to_string())),
+            "refuse" => return Err(Error::Failed("\u{1b}[2J no".repeat(1000))),
+            "no-text" => return Err(Error::Failed(no_text())),
+            "nothing" => return Ok(()),
+            "undeclared" => return tools.register("elsewhere", "{}", None),
+            "no-schema" => return tools.register("look", "[1, 2", None),
+            "large-schema" => {
+                return tools.register("look", &format!("{{\"x\": \"{}\"}}", "x".repeat(70_000)), None);
+            }
+            "control" => return tools.register("lo\u{1b}[2Jok", "{}", None),
+            "many" => {
+                let mut last = Ok(());
+                for n in 0..10_000 {
+                    last = tools.register(&format!("tool{n}"), "{}", None);
+                }
+                return last;
+            }
+            "handles" => STATE.with_borrow_mut(|state| {
+                for _ in 0..2000 {
+                    state.hoard.extend(Diagnostics::open(ctx));
+                }
+            }),
+            _ => {}
+        }
+        for name in ["look", "change", "propose", "send"] {
+            tools.register(name, "{}", None)?;
+        }
+        CONTEXT.set(ctx.handle());
+        STATE.set(State {
+            registrar: Some(tools),
+            diagnostics: Diagnostics::open(ctx).ok(),
+            alerts: alerts::Sink::open(ctx).ok(),
+            notifications: notifications::Sink::open(ctx).ok(),
+            network: Network::open(ctx, "mischief").ok(),
+            http: Client::open(ctx, "mischief").ok(),
+            table: Table::open(ctx).ok(),
+            look: Folder::open(ctx, "look").ok(),
+            work: Folder::open(ctx, "work").ok(),
+            other: Folder::open(ctx, "another purpose").err(),
+            hoard: Vec::new(),
+        });
+        Ok(())
+    }
+}
+
+fn text<'a>(args: &'a Value, key: &str) -> &'a str {
+    args[key].as_str().unwrap_or_default()
+}
+
+fn missing(what: &str) -> Error {
+    Error::Failed(format!("hostile: no {what}"))
+}
+
+/// What every tier can try.
+fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<String, Error> {
+    let done = Ok("\"done\"".to_owned());
+    STATE.with_borrow_mut(|state| match text(args, "how") {
+        "loop" => forever(),
+        "trap" => std::process::abort(),
+        "recurse" => Err(Error::Failed(recurse(0).to_string())),
+        "memory" => {
+            let mut kept: Vec<Vec<u8>> = Vec::new();
+            loop {
+                kept.push(std::hint::black_box(Vec::with_capacity(1 << 20)));
+            }
+        }
+        "ignore-cancel" => {
+            // Works for longer than anybody waits, in pieces that each cost little.
+            loop {
+                let _ = reader.mode();
+                if clock::monotonic() == 0 {
+                    return done;
+                }
+            }
+        }
+        "large" => Ok(format!("\"{}\"", "x".repeat(300_000))),
+        "huge" => Ok("x".repeat(40 << 20)),
+        "no-json" => Ok("{\"a\": ".to_owned()),
+        "no-text" => Ok(no_text()),
+        "error-no-text" => Err(Error::Denied(no_text())),
+        "nonsense" => Err(Error::Failed("\u{1b}[2J\u{202e}".repeat(10_000))),
+        "deep" => Ok("[".repeat(100_000)),
+        "diagnostics" => {
+            let sink = state.diagnostics.as_ref().ok_or_else(|| missing("diagnostics"))?;
+            (0..10_000).for_each(|n| sink.emit(Severity::Error, &format!("{n} \u{1b}[31m{}", "y".repeat(3000))));
+            done
+        }
+        "alerts" => {
+            let sink = state.alerts.as_ref().ok_or_else(|| missing("alerts"))?;
+            (0..10_000).for_each(|n| sink.emit(&format!("{n} {}", "y".repeat(3000))));
+            done
+        }
+        "notifications" => {
+            let sink = state.notifications.as_ref().ok_or_else(|| missing("notifications"))?;
+            (0..10_000).for_each(|n| sink.emit(&format!("{n} {}", "y".repeat(6000))));
+            done
+        }
+        "say-no-text" => {
+            let sink = state.diagnostics.as_ref().ok_or_else(|| missing("diagnostics"))?;
+            sink.emit(Severity::Info, &no_text());
+            done
+        }
+        "say" => {
+            let sink = state.diagnostics.as_ref().ok_or_else(|| missing("diagnostics"))?;
+            sink.emit(Severity::Info, text(args, "text"));
+            done
+        }
+        "progress" => {
+            for n in 0..10_000 {
+                invoked.progress(n as f32 * f32::NAN, &"p\u{7}".repeat(1000));
+            }
+            done
+        }
+        "random" => Ok(random::bytes(u32::MAX).len().to_string()),
+        "datagrams" => {
+            let network = state.network.as_ref().ok_or_else(|| missing("network"))?;
+            let target = network.target("127.0.0.1:9")?;
+            let sent = (0..100_000).filter(|_| target.send(b"flood").is_ok()).count();
+            Ok(sent.to_string())
+        }
+        "target" => {
+            let network = state.network.as_ref().ok_or_else(|| missing("network"))?;
+            network.target(text(args, "target")).map(|_| "\"done\"".to_owned())
+        }
+        "targets" => {
+            let network = state.network.as_ref().ok_or_else(|| missing("network"))?;
+            let kept: Vec<_> = (0..2000).map(|_| network.target("127.0.0.1:9")).collect();
+            Ok(kept.len().to_string())
+        }
+        "register-late" => {
+            let registrar = state.registrar.as_ref().ok_or_else(|| missing("registrar"))?;
+            registrar.register(text(args, "name"), "{}", None).map(|()| "\"done\"".to_owned())
+        }
+        "context-late" => {
+            // SAFETY: the number was a handle once. That it is none any more is what is tried.
+            let context = unsafe { Context::from_handle(CONTEXT.get()) };
+            let opened = Diagnostics::open(&context);
+            std::mem::forget(context);
+            opened.map(|_| "\"done\"".to_owned())
+        }
+        "keep" => {
+            KEPT.set(invoked.handle());
+            done
+        }
+        "drop" => {
+            // SAFETY: it is a handle, lent for this call: dropped here, and once more at the end of the call.
+            drop(unsafe { Invocation::from_handle(invoked.handle()) });
+            done
+        }
+        "read" => {
+            let folder = state.look.as_ref().ok_or_else(|| missing("folder"))?;
+            folder.read(text(args, "path")).map(|bytes| json!(String::from_utf8_lossy(&bytes)).to_string())
+        }
+        "names" => {
+            let folder = state.look.as_ref().ok_or_else(|| missing("folder"))?;
+            folder.names(text(args, "path")).map(|names| names.len().to_string())
+        }
+        "write-ungranted" => {
+            let folder = state.look.as_ref().ok_or_else(|| missing("folder"))?;
+            folder.write(text(args, "path"), b"hostile").map(|()| "\"done\"".to_owned())
+        }
+        "write" => {
+            let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
+            folder.write(text(args, "path"), b"hostile").map(|()| "\"done\"".to_owned())
+        }
+        "write-large" => {
+            let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
+            folder.write("large", &vec![0; 5 << 20]).map(|()| "\"done\"".to_owned())
+        }
+        "remove" => {
+            let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
+            folder.remove(text(args, "path")).map(|()| "\"done\"".to_owned())
+        }
+        "other-purpose" => Err(state.other.clone().unwrap_or_else(|| Error::Failed("it was opened".into()))),
+        "fetch" => {
+            let client = state.http.as_ref().ok_or_else(|| missing("http"))?;
+            let secret = args["secret"].as_str().map(|id| Secret {
+                id: id.to_owned(),
+                header: args["header"].as_str().unwrap_or("authorization").to_owned(),
+                prefix: "Bearer ".to_owned(),
+            });
+            let headers = args["headers"].as_object().into_iter().flatten();
+            let headers = headers.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()));
+            let answer = client.send(&Request {
+                method: args["method"].as_str().unwrap_or("GET").to_owned(),
+                url: text(args, "url").to_owned(),
+                headers: headers.collect(),
+                body: Vec::new(),
+                secret,
+            })?;
+            let body = String::from_utf8_lossy(&answer.body).into_owned();
+            if let Some(sink) = &state.diagnostics {
+                sink.emit(Severity::Info, &format!("{:?} {body}", answer.headers));
+            }
+            Ok(json!({ "status": answer.status, "headers": answer.headers, "body": body }).to_string())
+        }
+        "requests" => {
+            let client = state.http.as_ref().ok_or_else(|| missing("http"))?;
+            let request = || Request {
+                method: "GET".to_owned(),
+                url: "https://granted.example/".to_owned(),
+                headers: Vec::new(),
+                body: Vec::new(),
+                secret: None,
+            };
+            Ok((0..200).filter(|_| client.send(&request()).is_ok()).count().to_string())
+        }
+        "store-fill" => {
+            let table = state.table.as_ref().ok_or_else(|| missing("store"))?;
+            for n in 0..10_000 {
+                table.set(&format!("key{n}"), &[7; 1000])?;
+            }
+            done
+        }
+        "store-large" => {
+            let table = state.table.as_ref().ok_or_else(|| missing("store"))?;
+            table.set("large", &vec![7; 2 << 20]).map(|()| "\"done\"".to_owned())
+        }
+        "store-key" => {
+            let table = state.table.as_ref().ok_or_else(|| missing("store"))?;
+            let key = if args["long"] == true { "k".repeat(600) } else { text(args, "key").to_owned() };
+            table.set(&key, b"1").map(|()| "\"done\"".to_owned())
+        }
+        "store-no-text" => {
+            let table = state.table.as_ref().ok_or_else(|| missing("store"))?;
+            table.set(&no_text(), b"1").map(|()| "\"done\"".to_owned())
+        }
+        "store-get" => {
+            let table = state.table.as_ref().ok_or_else(|| missing("store"))?;
+            table.get(text(args, "key")).map(|value| json!(value).to_string())
+        }
+        _ => done,
+    })
+}
+
+fn args_of(args: &str) -> Value {
+    serde_json::from_str(args).unwrap_or_default()
+}
+
+impl ReadOnlyTools for Hostile {
+    fn call(_name: String, args: String, invoked: &Invocation, reader: &Reader) -> Result<String, Error> {
+        let args = args_of(&args);
+        match text(&args, "how") {
+            // What other tiers are handed: their numbers are tried one after the other.
+            "steal" => {
+                for number in 0..64 {
+                    // SAFETY: most likely no handle of this kind; that is the point.
+                    let planner = unsafe { Planner::from_handle(number) };
+                    let planned = planner.propose("stolen", &[Change { path: "modes".into(), value: None }]);
+                    std::mem::forget(planner);
+                    planned?;
+                }
+                Ok("\"done\"".to_owned())
+            }
+            "steal-controls" => {
+                // SAFETY: the reader's number is no handle of this kind; that is the point.
+                let controls = unsafe { Controls::from_handle(reader.handle()) };
+                let changed = controls.switch_mode("other");
+                std::mem::forget(controls);
+                changed.map(|()| "\"done\"".to_owned())
+            }
+            _ => anything(&args, invoked, reader),
+        }
+    }
+}
+
+impl StatefulTools for Hostile {
+    fn call(_: String, args: String, invoked: &Invocation, reader: &Reader, change: &Controls) -> Result<String, Error> {
+        let args = args_of(&args);
+        match text(&args, "how") {
+            "mode" => change.switch_mode(text(&args, "mode")).map(|()| "\"done\"".to_owned()),
+            "keep" => {
+                KEPT.set(change.handle());
+                Ok("\"done\"".to_owned())
+            }
+            _ => anything(&args, invoked, reader),
+        }
+    }
+}
+
+impl ConfigChangeTools for Hostile {
+    fn call(_: String, args: String, invoked: &Invocation, reader: &Reader, plan: &Planner) -> Result<String, Error> {
+        let args = args_of(&args);
+        let one = |value: Option<String>| Change { path: "modes/0".to_owned(), value };
+        let done = || "\"done\"".to_owned();
+        match text(&args, "how") {
+            "flood" => {
+                for _ in 0..200 {
+                    plan.propose("one more", &[one(None)])?;
+                }
+                Ok(done())
+            }
+            "many-changes" => {
+                let changes: Vec<Change> = (0..10_000).map(|_| one(None)).collect();
+                plan.propose("many", &changes).map(|_| done())
+            }
+            "large-changes" => {
+                let value = format!("\"{}\"", "x".repeat(200_000));
+                let changes: Vec<Change> = (0..20).map(|_| one(Some(value.clone()))).collect();
+                plan.propose("large", &changes).map(|_| done())
+            }
+            "deep-change" => plan.propose("deep", &[one(Some("[".repeat(50_000)))]).map(|_| done()),
+            "no-text" => plan.propose(&no_text(), &[one(None)]).map(|_| done()),
+            "keep" => {
+                KEPT.set(plan.handle());
+                Ok(done())
+            }
+            _ => anything(&args, invoked, reader),
+        }
+    }
+}
+
+impl HardwareIoTools for Hostile {
+    fn call(_: String, args: String, invoked: &Invocation, reader: &Reader, devices: &Access) -> Result<String, Error> {
+        let args = args_of(&args);
+        match text(&args, "how") {
+            // Handles that were kept from a call before, of another tier.
+            "kept-planner" => {
+                // SAFETY: the number was a planner's once. That it is none any more is what is tried.
+                let planner = unsafe { Planner::from_handle(KEPT.get()) };
+                let planned = planner.propose("kept", &[Change { path: "modes".into(), value: None }]);
+                std::mem::forget(planner);
+                planned
+            }
+            "kept-controls" => {
+                // SAFETY: as above.
+                let controls = unsafe { Controls::from_handle(KEPT.get()) };
+                let changed = controls.switch_mode("other");
+                std::mem::forget(controls);
+                changed.map(|()| "\"done\"".to_owned())
+            }
+            "midi" => devices.send_midi(text(&args, "target"), &[0x90, 60]).map(|()| "\"done\"".to_owned()),
+            _ => anything(&args, invoked, reader),
+        }
+    }
+}
+
+conductor_feature::feature!(
+    Hostile,
+    "../feature.toml",
+    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools]
+);
