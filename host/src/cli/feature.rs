@@ -106,7 +106,7 @@ fn running(places: &Places) -> Option<Value> {
     }
 }
 
-fn inspect(file: &std::path::Path, json: bool) -> Done {
+fn inspect(file: &Path, json: bool) -> Done {
     let package = Package::read(file)?;
     let info = &package.info;
     let checked = crate::feature::check::check(info);

@@ -165,7 +165,9 @@ pub fn world(name: &str, descriptor: &Descriptor) -> String {
     exports.extend(descriptor.tasks.first().map(|_| "tasks"));
     let mut world = format!("/// {} {}\nworld {name} {{\n", descriptor.id, descriptor.version);
     // Writing to a String can't fail.
-    allowed.for_each(|(import, _)| drop(writeln!(world, "    import {import};")));
+    for (import, _) in allowed {
+        let _ = writeln!(world, "    import {import};");
+    }
     let mut seen = Vec::new();
     for export in exports {
         if !seen.contains(&export) {

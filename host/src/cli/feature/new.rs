@@ -8,7 +8,7 @@ use super::author;
 
 /// What a new feature contributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Kind {
+pub(in super::super) enum Kind {
     /// Something that mappings do
     Action,
     /// A function for models, agents and people
