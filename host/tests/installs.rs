@@ -14,9 +14,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::config;
+use conductor_host::event_loop::Input;
 use conductor_host::feature::Package;
 use conductor_host::feature::capability::CapabilityRequest;
+use conductor_host::feature::package::MAX_PACKAGE;
 use conductor_host::host::Host;
 use conductor_host::package::install::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use conductor_host::package::receipt::{FeatureInstallReport, What};
@@ -92,8 +95,12 @@ const ALERT: &str = "[[capabilities]]\nkind = 'alert'\nreason = 'Say that it is 
 
 /// A package of the feature `lamp` that fits its descriptor. It can't run.
 fn lamp(version: &str, capabilities: &str) -> Vec<u8> {
-    let descriptor =
-        format!("id = 'project:lamp'\nname = 'Lamp'\nversion = '{version}'\ncontract = '0.1'\n{capabilities}");
+    cannot_run("lamp", &format!("{version}'\n{capabilities}#'"))
+}
+
+/// A package that fits its descriptor, and can't run.
+fn cannot_run(name: &str, version: &str) -> Vec<u8> {
+    let descriptor = format!("id = 'project:{name}'\nname = 'Lamp'\ncontract = '0.1'\nversion = '{version}'\n");
     let wat = format!(
         "(component (core module (@custom \"conductor:feature\" {descriptor:?})) (instance $nothing)
             (export \"conductor:feature/lifecycle@0.1.0\" (instance $nothing)))"
@@ -143,7 +150,7 @@ fn a_bad_package_changes_nothing() {
         (builtin, "only features that come with the host are `builtin:`"),
         (good.clone(), "is installed already"),
         (altered, "does not fit"),
-        (vec![0; 17 * 1024 * 1024], "a package may have at most"),
+        (vec![0; usize::try_from(MAX_PACKAGE).unwrap() + 1], "a package may have at most"),
     ] {
         let file = home.write("bad.wasm", &bytes);
         let output = home.feature(&["install", &file]);
@@ -528,6 +535,61 @@ fn a_running_host_takes_over_what_is_installed_and_what_is_taken_away() {
     install::change(&store, "hello", Change::Remove, &trusted).unwrap();
     host.reload_features().unwrap();
     assert!(host.status().features.is_empty());
+    host.stop();
+}
+
+/// FEA-11: an upgrade that can't be installed on this machine is taken back.
+#[test]
+fn an_upgrade_that_can_not_be_installed_is_taken_back() {
+    let home = Home::new();
+    let store = Store::open(&home.0).unwrap();
+    let good = std::fs::read(hello()).unwrap();
+    put(&store, good.clone(), false, &["all"]).unwrap();
+    let host = Host::builder().home(&home.0).start(&config::parse("", "config.toml").unwrap()).unwrap();
+    assert!(host.roll_back_bad_upgrades().is_empty(), "nothing is wrong");
+
+    // Past the command line, which would have tried it first.
+    put(&store, cannot_run("hello", "9"), true, &["all"]).unwrap();
+    host.reload_features().unwrap();
+    let done = host.roll_back_bad_upgrades();
+    assert!(done[0].contains("version 9 was taken back for"), "{done:?}");
+    let feature = host.status().features.into_iter().find(|feature| feature.name == "hello").unwrap();
+    assert_eq!((feature.refused, feature.package.unwrap().digest), (None, sha256(&good)));
+    assert!(host.roll_back_bad_upgrades().is_empty(), "and not forth again");
+    host.stop();
+}
+
+/// FEA-11: an upgrade that traps thrice in a minute is taken back while the show goes on.
+#[test]
+fn an_upgrade_that_keeps_trapping_is_taken_back() {
+    let home = Home::new();
+    let store = Store::open(&home.0).unwrap();
+    let old = std::fs::read(features().join("tests/hostile.wasm")).unwrap();
+    let new = signature::sign(&old, &signature::new_key().unwrap()).unwrap();
+    put(&store, old.clone(), false, &["all"]).unwrap();
+    let mapping =
+        "[[global_mappings]]\ntrigger = { type = 'Note', note = 1 }\naction = { type = 'Misbehave', how = 'trap' }\n";
+    let loaded = config::parse(mapping, "config.toml").unwrap();
+    let host = Host::builder().home(&home.0).start(&loaded).unwrap();
+    put(&store, new.clone(), true, &["all"]).unwrap();
+    host.reload_features().unwrap();
+    let hostile = || host.status().features.into_iter().find(|feature| feature.name == "hostile").unwrap();
+    assert_eq!(hostile().package.unwrap().digest, sha256(&new));
+
+    let event = Event::Midi(MidiMessage::NoteOn { channel: 0, note: 1, velocity: 1 });
+    for traps in 1..=3 {
+        assert!(host.roll_back_bad_upgrades().is_empty(), "not yet");
+        let event = DeviceEvent { device: DeviceId::new("pad"), event: event.clone() };
+        host.queue().send(Input::Event { at: host.clock().now(), event }).unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while hostile().trapped < traps {
+            assert!(Instant::now() < end, "{:?}", hostile());
+            std::thread::yield_now();
+        }
+    }
+    let done = host.roll_back_bad_upgrades();
+    assert!(done[0].contains("it trapped 3 times within a minute"), "{done:?}");
+    assert_eq!(hostile().package.unwrap().digest, sha256(&old));
     host.stop();
 }
 

@@ -63,7 +63,7 @@ fn the_harness_plays_a_script() {
     let requests = [
         json!({ "do": "seen" }),
         json!({ "do": "install", "config": config }),
-        json!({ "do": "play", "script": "0ms pads note-on 36 100\n+1s pads note-on 37 1\n+1h pads note-on 36 7" }),
+        json!({ "do": "play", "script": "0ms pads note-on 36 100\n+1s pads note-on 37 1\n+3600s pads note-on 36 7" }),
         json!({ "do": "seen" }),
         json!({ "do": "play", "script": "0ms pads note-on 36 1000" }),
         json!({ "do": "prepare", "action": "Bye", "params": {} }),

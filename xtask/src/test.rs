@@ -83,7 +83,10 @@ fn style(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
     board.step("clippy", with(repo.cargo("clippy"), ["--all-targets", "--", "-Dwarnings"]));
     for (name, folder) in guests {
         let clippy = repo.guest_cargo("clippy", folder);
-        board.step(&format!("clippy {name}"), with(clippy, ["--workspace", "--all-targets", "--", "-Dwarnings"]));
+        board.step(
+            &format!("clippy {name}"),
+            with(clippy, ["--workspace", "--all-targets", "--all-features", "--", "-Dwarnings"]),
+        );
     }
 }
 
@@ -94,7 +97,10 @@ fn documentation(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
     };
     board.step("docs", strict(repo.cargo("doc")));
     for (name, folder) in guests {
-        board.step(&format!("docs {name}"), strict(with(repo.guest_cargo("doc", folder), ["--workspace"])));
+        board.step(
+            &format!("docs {name}"),
+            strict(with(repo.guest_cargo("doc", folder), ["--workspace", "--all-features"])),
+        );
     }
 }
 

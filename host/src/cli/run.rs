@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use notify::Watcher as _;
 
 use super::signals::{self, Signal};
@@ -27,6 +27,8 @@ struct Changes {
     features: bool,
 }
 
+/// How often the host looks whether an upgrade went wrong.
+const TEND: Duration = Duration::from_secs(1);
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(50);
 
@@ -95,7 +97,15 @@ fn wait_for_last(mut host: Arc<Host>) -> Option<Host> {
 }
 
 fn serve(host: &Host, path: &Path, text: &mut String, woken: &Receiver<Wake>) {
-    while let Ok(Wake::Changed(mut changes)) = woken.recv() {
+    loop {
+        let mut changes = match woken.recv_timeout(TEND) {
+            Ok(Wake::Changed(changes)) => changes,
+            Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                host.roll_back_bad_upgrades();
+                continue;
+            }
+        };
         // What else comes while the file settles belongs to the same change.
         let settled = crossbeam_channel::after(SETTLE);
         loop {

@@ -485,6 +485,18 @@ impl Registry {
         self.entries.values().filter_map(refused).collect()
     }
 
+    /// Why a feature is not doing well: it was refused, or it trapped at least `traps` times within the
+    /// last minute.
+    pub fn trouble(&self, name: &str, traps: usize) -> Option<String> {
+        match self.entries.get(name)? {
+            Entry::Refused { reason, .. } => Some(reason.clone()),
+            Entry::Installed(installed) => {
+                let recent = installed.facts.quarantine.recent(Instant::now());
+                (recent >= traps).then(|| format!("it trapped {recent} times within a minute"))
+            }
+        }
+    }
+
     /// What there is to say about every feature.
     pub fn reports(&self) -> Vec<FeatureReport> {
         self.entries.values().map(report).collect()

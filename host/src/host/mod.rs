@@ -1,9 +1,11 @@
 //! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
 
+mod rollback;
 pub mod status;
 mod view;
 mod workshop;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -176,6 +178,7 @@ impl HostBuilder {
             observed,
             services,
             view,
+            home: self.home,
             clock,
             engine_thread,
             _observer_thread: observer_thread,
@@ -185,6 +188,7 @@ impl HostBuilder {
                 text: loaded.source.text().to_owned(),
                 file_name: loaded.source.file().to_owned(),
                 refused: None,
+                taken_back: HashSet::new(),
             }),
         })
     }
@@ -243,6 +247,8 @@ struct State {
     file_name: String,
     /// What was said of the last configuration, where it was refused.
     refused: Option<String>,
+    /// Digests of upgrades that went wrong.
+    taken_back: HashSet<String>,
 }
 
 /// A running host.
@@ -256,6 +262,7 @@ pub struct Host {
     observed: Observed,
     services: Arc<Services>,
     view: Arc<View>,
+    home: Option<PathBuf>,
     clock: Clock,
     engine_thread: JoinHandle<()>,
     _observer_thread: JoinHandle<()>,

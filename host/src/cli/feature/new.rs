@@ -20,8 +20,9 @@ pub(in crate::cli) enum Kind {
 }
 
 /// What every kind has in common.
-const COMMON: [(&str, &str); 3] = [
+const COMMON: [(&str, &str); 4] = [
     ("Cargo.toml", include_str!("templates/Cargo.toml.template")),
+    ("rustfmt.toml", include_str!("templates/rustfmt.toml.template")),
     ("README.md", include_str!("templates/README.md")),
     (".gitignore", "/target/\n"),
 ];

@@ -23,7 +23,9 @@ pub const CALL_BUDGET: Duration = Duration::from_secs(2);
 pub const HOOK_BUDGET: Duration = Duration::from_millis(200);
 /// Time that may pass in one tool call, whatever it waits for.
 pub const CALL_WITHIN: Duration = Duration::from_secs(60);
-/// Time that may pass in one hook of the control lane, and in `install` there.
+/// Time that may pass in `install` in the control lane: it may wait for a disk.
+pub const INSTALL_WITHIN: Duration = Duration::from_secs(10);
+/// Time that may pass in one hook of the control lane.
 pub const HOOK_WITHIN: Duration = Duration::from_secs(2);
 /// How long a tool call that nobody wants any more may go on, and a task that is told to end.
 pub const CANCEL_WITHIN: Duration = Duration::from_secs(2);
