@@ -13,6 +13,14 @@ pub fn schema<T: JsonSchema>() -> String {
     schemars::schema_for!(T).to_value().to_string()
 }
 
+/// Reads parameters or arguments.
+///
+/// # Errors
+/// `invalid`, with what does not fit.
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::Invalid(error.to_string()))
+}
+
 /// Registers a tool with the schemas of its arguments and its result.
 ///
 /// # Errors
@@ -29,6 +37,5 @@ pub fn answer<Args: DeserializeOwned, Result_: Serialize>(
     args: &str,
     work: impl FnOnce(Args) -> Result<Result_, Error>,
 ) -> Result<String, Error> {
-    let args = serde_json::from_str(args).map_err(|error| Error::Invalid(error.to_string()))?;
-    serde_json::to_string(&work(args)?).map_err(|error| Error::Failed(error.to_string()))
+    serde_json::to_string(&work(read(args)?)?).map_err(|error| Error::Failed(error.to_string()))
 }

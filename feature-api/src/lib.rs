@@ -27,6 +27,8 @@
 //!
 //! The contract itself, with every unit and limit, is the WIT package `conductor:feature`.
 
+#[cfg(all(feature = "harness", not(target_arch = "wasm32")))]
+pub mod harness;
 #[cfg(feature = "json")]
 pub mod json;
 

@@ -99,6 +99,7 @@ impl EventLoop {
                     continue;
                 }
                 Action::Suppress => continue,
+                Action::Missing { name, reason } => (Err(Reason::Missing(Arc::clone(reason))), name),
             };
             if let Err(reason) = handed_over {
                 self.failed(&envelope(), worker, reason);

@@ -3,7 +3,7 @@
 //! Events run one way: a port's thread puts them into the engine's queue ([`ports`]), the engine
 //! thread matches them and hands envelopes over ([`event_loop`]), workers do what rules say
 //! ([`dispatch`]). Nothing on that way waits, locks, allocates or parses. Everything else
-//! ([`config`], [`rules`], [`feature`], [`host`], [`api`], [`cli`]) happens beside it.
+//! ([`config`], [`rules`], [`feature`], [`package`], [`host`], [`api`], [`cli`]) happens beside it.
 //!
 //! | to add | go to |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | a trigger | the engine's `trigger`, [`config`]'s `trigger`, and the line between them in [`rules`] |
 //! | an action of the host | [`config`]'s `action`, [`dispatch`], and the line between them in [`rules`] |
 //! | a service for features | `wit/`, a file in [`service`], its line in [`feature::sandbox::bindings`] and [`feature::check`] |
+//! | a place to fetch packages from | [`package::source`] |
 //! | anything else | a feature, in `features/` |
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -25,6 +26,7 @@ pub mod event_loop;
 pub mod feature;
 pub mod host;
 pub mod observer;
+pub mod package;
 pub mod ports;
 pub mod rules;
 pub mod service;

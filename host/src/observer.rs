@@ -80,6 +80,8 @@ struct Inner {
     failures: u64,
     last_failure: Option<Failure>,
     notifications: Option<NotificationLog>,
+    /// Messages of features that were passed on.
+    said: u64,
     /// With what each has missed.
     subscribers: Vec<(Sender<Observation>, Arc<AtomicU64>)>,
 }
@@ -101,6 +103,16 @@ impl Observed {
         let missed = Arc::<AtomicU64>::default();
         self.inner().subscribers.push((sender, Arc::clone(&missed)));
         (receiver, missed)
+    }
+
+    /// Sends everything from now on there as well.
+    pub fn subscriber(&self, sender: Sender<Observation>) {
+        self.inner().subscribers.push((sender, Arc::default()));
+    }
+
+    /// Messages of features that were passed on so far.
+    pub fn said(&self) -> u64 {
+        self.inner().said
     }
 
     /// Events recorded so far.
@@ -141,6 +153,7 @@ pub fn start(
         failures: 0,
         last_failure: None,
         notifications,
+        said: 0,
         subscribers: Vec::new(),
     };
     let observed = Observed { inner: Arc::new(Mutex::new(inner)) };
@@ -204,6 +217,7 @@ impl Inner {
             }
             Err(TrySendError::Disconnected(_)) => false,
         });
+        self.said += u64::from(matches!(observation, Observation::Sink(_)));
     }
 }
 

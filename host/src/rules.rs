@@ -104,24 +104,41 @@ impl Compiler<'_> {
                 Err(error) => self.error(path, "action", format!("{type_name}: {error}")),
             },
             Lookup::Refused { feature, reason } => {
-                self.error(path, "action", format!("the feature {feature} is not installed: {reason}"));
+                return Some(self.missing(
+                    type_name,
+                    path,
+                    format!("the feature {feature} is not installed: {reason}"),
+                ));
             }
             Lookup::Unknown => {
                 let offered = self.registry.action_names();
                 let names = || HOST_ACTIONS.iter().copied().chain(offered.iter().map(String::as_str));
-                let place = self.source.place(&[path, &["action".into(), "type".into()]].concat());
-                let mut diagnostic = Diagnostic::error(place, format!("there is no action {type_name:?}"))
-                    .with_allowed(names().collect::<Vec<_>>().join(", "))
-                    .with_nearest(config::nearest(type_name, names()));
-                let refused = self.registry.refused();
-                if !refused.is_empty() {
-                    let list: Vec<String> = refused.iter().map(|(name, reason)| format!("{name} ({reason})")).collect();
-                    diagnostic = diagnostic.with_help(format!("these features are not installed: {}", list.join("; ")));
+                let nearest = config::nearest(type_name, names());
+                // Nothing is like it: it is another feature's, which may come yet. What is nearly a name
+                // that there is, is a mistake.
+                if nearest.is_none() {
+                    let list = names().collect::<Vec<_>>().join(", ");
+                    let message =
+                        format!("no feature that is installed has the action {type_name:?}; there are {list}");
+                    return Some(self.missing(type_name, path, message));
                 }
+                let place = self.source.place(&[path, &["action".into(), "type".into()]].concat());
+                let diagnostic = Diagnostic::error(place, format!("there is no action {type_name:?}"))
+                    .with_allowed(names().collect::<Vec<_>>().join(", "))
+                    .with_nearest(nearest);
                 self.diagnostics.push(diagnostic);
             }
         }
         None
+    }
+
+    /// The mapping stays, and says why it does nothing.
+    fn missing(&mut self, type_name: &str, path: &[PathStep<'_>], reason: String) -> Action {
+        let place = self.source.place(&[path, &["action".into(), "type".into()]].concat());
+        let warning = Diagnostic::warning(place, reason.clone())
+            .with_help("the mapping is kept and does nothing until a feature has it".to_owned());
+        self.diagnostics.push(warning);
+        Action::Missing { name: type_name.into(), reason: reason.into() }
     }
 
     fn queue(&mut self, target: &str, path: &[PathStep<'_>]) -> Option<crate::dispatch::midi_out::MidiQueue> {
@@ -337,6 +354,20 @@ action = { type = "OscSend", target = "127.0.0.1:1", address = "/a" }
         let text = compiled(toml).unwrap_err().render(false);
         assert!(text.contains("c.toml:4:19: there is no action \"MidiForwards\""), "{text}");
         assert!(text.contains("did you mean \"MidiForward\"?"), "{text}");
-        assert!(text.contains("c.toml:7:19: there is no action \"OscSend\""), "{text}");
+    }
+
+    /// What no feature has yet is kept, said, and fails with its reason when it is asked for.
+    #[test]
+    fn a_mapping_whose_feature_is_not_there_waits_for_it() {
+        let toml = r#"
+[[global_mappings]]
+trigger = { type = "Note", note = 37 }
+action = { type = "OscSend", target = "127.0.0.1:1", address = "/a" }
+"#;
+        let rules = compiled(toml).unwrap();
+        let text = rules.warnings.render(false);
+        assert!(text.contains("c.toml:4:19: no feature that is installed has the action \"OscSend\""), "{text}");
+        let on = MidiMessage::NoteOn { channel: 0, note: 37, velocity: 90 };
+        assert_eq!(fired(&rules, on), ["OscSend (missing)"]);
     }
 }

@@ -417,7 +417,7 @@ fn features_are_listed_and_inspected() {
     let file = conductor_tests::conductor::components().join("osc-output.wasm");
     let inspected = stage.home.conductor(&["feature", "inspect", file.to_str().unwrap()]);
     assert_eq!(inspected.code, Some(0), "{}", inspected.err);
-    for part in ["builtin:osc-output", "network for osc: udp *:*", "action OscSend", "conductor:feature/udp@"] {
+    for part in ["builtin:osc-output", "network:osc *:*", "action OscSend", "conductor:feature/udp@"] {
         assert!(inspected.out.contains(part), "no {part} in\n{}", inspected.out);
     }
     let inspected = stage.home.json(&["feature", "inspect", "--json", guest("hello").to_str().unwrap()]);

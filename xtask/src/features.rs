@@ -11,9 +11,14 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use wit_component::ComponentEncoder;
+use conductor_feature_build::component::encode;
 
-use crate::{cargo, guest_rust::GuestRust, process, repo::Repo};
+use crate::{
+    cargo,
+    guest_rust::{self, GuestRust},
+    process,
+    repo::Repo,
+};
 
 /// Build all features, and the tests' guests, into WebAssembly components.
 #[derive(clap::Args)]
@@ -45,9 +50,9 @@ impl Guests {
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     if args.check {
-        let rust = guest_rust()?;
+        let rust = guest_rust(repo)?;
         for guests in Guests::all(repo) {
-            let mut command = rust.cargo(repo, "check");
+            let mut command = guest_rust::cargo(&rust, repo, "check");
             process::run(command.args(["--workspace", "--manifest-path"]).arg(guests.manifest()))?;
         }
     } else {
@@ -58,7 +63,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 
 /// Builds everything that is not up to date, and returns the folder of the features' components.
 pub fn build(repo: &Repo) -> Result<PathBuf> {
-    let rust = guest_rust()?;
+    let rust = guest_rust(repo)?;
     let all = Guests::all(repo);
     if all.is_empty() {
         bail!("there are no features: {} is missing", repo.root().join("features/Cargo.toml").display());
@@ -69,14 +74,14 @@ pub fn build(repo: &Repo) -> Result<PathBuf> {
     Ok(repo.components())
 }
 
-fn guest_rust() -> Result<GuestRust> {
-    let rust = GuestRust::ensure()?;
-    eprintln!("{}", rust.describe());
+fn guest_rust(repo: &Repo) -> Result<GuestRust> {
+    let rust = guest_rust::ensure(repo)?;
+    eprintln!("guests: {}", rust.describe());
     Ok(rust)
 }
 
 fn build_workspace(repo: &Repo, rust: &GuestRust, guests: &Guests) -> Result<()> {
-    let mut command = rust.cargo(repo, "build");
+    let mut command = guest_rust::cargo(rust, repo, "build");
     command.args(["--release", "--workspace", "--manifest-path"]).arg(guests.manifest());
     let artifacts = cargo::build(&mut command)?;
     fs::create_dir_all(&guests.output).with_context(|| format!("cannot create {}", guests.output.display()))?;
@@ -100,12 +105,6 @@ fn build_workspace(repo: &Repo, rust: &GuestRust, guests: &Guests) -> Result<()>
     }
     complain_about_silent_folders(guests, &built)?;
     remove_stale(&guests.output, &built)
-}
-
-/// A core module, with the description of its interfaces inside, as a component.
-fn encode(module: &Path) -> Result<Vec<u8>> {
-    let core = fs::read(module).with_context(|| format!("cannot read {}", module.display()))?;
-    ComponentEncoder::default().module(&core)?.validate(true).encode()
 }
 
 /// Keeps the file's date when nothing changed, so that nobody compiles it again.

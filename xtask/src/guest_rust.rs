@@ -1,190 +1,49 @@
-//! Which Rust builds the guests.
+//! The Rust that builds the guests: found, or installed.
 //!
-//! Features are compiled for `wasm32-unknown-unknown`. `rust-toolchain.toml` asks rustup for that target, and
-//! where it is installed nothing special happens. Some machines reach package registries only, and cannot get
-//! it: there the distribution's own Rust builds the standard library from the source that it ships.
+//! `rust-toolchain.toml` asks rustup for the guests' target. Where rustup can't get it, apt may offer a Rust that
+//! builds the standard library for it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+pub use conductor_feature_build::GuestRust;
+use conductor_feature_build::guest_rust::TARGET;
 
 use crate::{
-    cargo, process,
+    process,
     repo::Repo,
     setup::{apt, install},
 };
 
-/// The target of all guests.
-pub const TARGET: &str = "wasm32-unknown-unknown";
-
-/// How long rustup may take to add the target.
-const RUSTUP_PATIENCE: Duration = Duration::from_secs(120);
-
-/// A Rust that can build for [`TARGET`].
-#[derive(Debug, PartialEq)]
-pub enum GuestRust {
-    /// The active toolchain has the target.
-    Active,
-    /// The system's Rust, which has no such target, but the source of the standard library.
-    System {
-        /// The linker, by path: `wasm-ld` of some version.
-        linker: PathBuf,
-    },
+/// Finds one, or installs one.
+pub fn ensure(repo: &Repo) -> Result<GuestRust> {
+    if let Some(found) = GuestRust::find_or_add(repo.root()) {
+        return Ok(found);
+    }
+    if !apt::available() {
+        bail!(
+            "features are WebAssembly: the active Rust needs the target {TARGET}. \
+             Run `rustup target add {TARGET}`, then try again."
+        );
+    }
+    let lld = newest_lld()?;
+    install(&[
+        ("rustc-web", "a Rust that can build features for WebAssembly, since the active one cannot get that target"),
+        ("cargo-web", "its Cargo"),
+        ("rust-web-src", "the source of its standard library"),
+        (&lld, "its linker, wasm-ld"),
+    ])?;
+    GuestRust::find(repo.root()).with_context(|| {
+        format!(
+            "the installed rustc-web or {lld} is of no use: features need Rust {} or newer with its source",
+            env!("CARGO_PKG_RUST_VERSION")
+        )
+    })
 }
 
-impl GuestRust {
-    /// Finds one that is there.
-    pub fn find() -> Option<Self> {
-        if active_has_target() {
-            return Some(Self::Active);
-        }
-        let llvm = system_llvm()?;
-        Some(Self::System { linker: linker(Path::new("/usr/bin"), llvm)? })
-    }
-
-    /// Finds one, or installs one.
-    pub fn ensure() -> Result<Self> {
-        if let Some(found) = Self::find() {
-            return Ok(found);
-        }
-        if add_target() {
-            return Ok(Self::Active);
-        }
-        if !apt::available() {
-            bail!(
-                "features are WebAssembly: the active Rust needs the target {TARGET}. \
-                 Run `rustup target add {TARGET}`, then try again."
-            );
-        }
-        let lld = newest_lld()?;
-        install(&[
-            (
-                "rustc-web",
-                "a Rust that can build features for WebAssembly, since the active one cannot get that target",
-            ),
-            ("cargo-web", "its Cargo"),
-            ("rust-web-src", "the source of its standard library"),
-            (&lld, "its linker, wasm-ld"),
-        ])?;
-        Self::find().with_context(|| {
-            format!(
-                "the installed rustc-web or {lld} is of no use: features need Rust {} or newer with its source",
-                env!("CARGO_PKG_RUST_VERSION")
-            )
-        })
-    }
-
-    /// `cargo <subcommand> --target wasm32-unknown-unknown`, in the repository's root.
-    pub fn cargo(&self, repo: &Repo, subcommand: &str) -> Command {
-        let mut command = match self {
-            Self::Active => repo.cargo(subcommand),
-            Self::System { linker } => {
-                let mut command = Command::new("/usr/bin/cargo");
-                cargo::forget_our_build(&mut command);
-                command
-                    .arg(subcommand)
-                    .args(repo.locked().then_some("--locked"))
-                    .current_dir(repo.root())
-                    .env("RUSTC", "/usr/bin/rustc")
-                    // A released compiler builds its own standard library when told so.
-                    .env("RUSTC_BOOTSTRAP", "1")
-                    .env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort")
-                    .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker)
-                    // Ours, and meant for the libraries of the active toolchain.
-                    .env_remove("LD_LIBRARY_PATH");
-                command
-            }
-        };
-        command
-            .args(["--target", TARGET])
-            .env("CARGO_TARGET_DIR", repo.guest_target())
-            // Meant for this machine's processor and linker.
-            .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS");
-        command
-    }
-
-    /// One line about the choice and its reason.
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Active => format!("guests: the active Rust, which has the target {TARGET}"),
-            Self::System { linker } => format!(
-                "guests: /usr/bin/rustc with its own std source and {}, since the active Rust lacks the target {TARGET}",
-                linker.display()
-            ),
-        }
-    }
-}
-
-fn active_has_target() -> bool {
-    let mut rustc = Command::new("rustc");
-    rustc.args(["--print", "target-libdir", "--target", TARGET]);
-    let Ok(folder) = process::read(&mut rustc) else { return false };
-    let Ok(entries) = fs::read_dir(folder) else { return false };
-    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    ["libcore", "libstd"].iter().all(|library| names.iter().any(|name| name.starts_with(library)))
-}
-
-/// Asks rustup for the target, if rustup manages the active toolchain.
-fn add_target() -> bool {
-    if process::find("rustup").is_none() {
-        return false;
-    }
-    eprintln!("features are WebAssembly: adding the Rust target {TARGET} (`rustup target add {TARGET}`)");
-    let mut rustup = Command::new("rustup");
-    rustup.args(["target", "add", TARGET]).env("RUSTUP_MAX_RETRIES", "1");
-    let Ok(mut child) = rustup.spawn() else { return false };
-    let ended = process::poll(RUSTUP_PATIENCE, || matches!(child.try_wait(), Ok(Some(_))));
-    if !ended {
-        process::end(&mut child);
-    }
-    let added = active_has_target();
-    if !added {
-        eprintln!("that did not work here; looking for another Rust");
-    }
-    added
-}
-
-/// The LLVM version of the system's Rust, if that Rust is new enough and has the source of std.
-fn system_llvm() -> Option<u32> {
-    let (rustc, cargo) = (Path::new("/usr/bin/rustc"), Path::new("/usr/bin/cargo"));
-    if !rustc.is_file() || !cargo.is_file() {
-        return None;
-    }
-    let sysroot = process::read(Command::new(rustc).args(["--print", "sysroot"])).ok()?;
-    if !Path::new(&sysroot).join("lib/rustlib/src/rust/library/Cargo.lock").is_file() {
-        return None;
-    }
-    let about = process::read(Command::new(rustc).arg("-vV")).ok()?;
-    let field = |name: &str| about.lines().find_map(|line| line.strip_prefix(name));
-    if version(field("release: ")?) < version(env!("CARGO_PKG_RUST_VERSION")) {
-        return None;
-    }
-    version(field("LLVM version: ")?).first().copied()
-}
-
-/// `1.96.0-beta` as numbers that compare.
-fn version(text: &str) -> Vec<u32> {
-    text.split(['.', '-']).map_while(|part| part.parse().ok()).collect()
-}
-
-/// The `wasm-ld` that suits an LLVM version, or else the newest in that folder.
-fn linker(folder: &Path, llvm: u32) -> Option<PathBuf> {
-    let exact = folder.join(format!("wasm-ld-{llvm}"));
-    if exact.is_file() {
-        return Some(exact);
-    }
-    let entries = fs::read_dir(folder).ok()?.flatten();
-    let versioned = entries.filter_map(|entry| {
-        let number: u32 = entry.file_name().to_str()?.strip_prefix("wasm-ld-")?.parse().ok()?;
-        Some((number, entry.path()))
-    });
-    versioned.max().map(|(_, path)| path)
+/// `cargo <subcommand> --target wasm32-unknown-unknown`, in the repository's root.
+pub fn cargo(rust: &GuestRust, repo: &Repo, subcommand: &str) -> Command {
+    rust.cargo(subcommand, repo.root(), &repo.guest_target(), repo.locked())
 }
 
 /// The newest `lld-NN` that apt offers.
@@ -194,29 +53,4 @@ fn newest_lld() -> Result<String> {
     let versions = names.lines().filter_map(|line| line.split(' ').next()?.strip_prefix("lld-")?.parse::<u32>().ok());
     let newest = versions.max().context("apt offers no package lld-NN, whose wasm-ld links the features")?;
     Ok(format!("lld-{newest}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_compare_by_number() {
-        assert!(version("1.96.0") > version("1.95"));
-        assert!(version("1.100.0-nightly") > version("1.95"));
-        assert!(version("1.63.0") < version("1.95"));
-    }
-
-    #[test]
-    fn the_matching_linker_is_better_than_a_newer_one() {
-        let folder = std::env::temp_dir().join(format!("xtask-linker-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        for name in ["wasm-ld-9", "wasm-ld-22", "wasm-ld-23", "wasm-ld"] {
-            fs::write(folder.join(name), "").expect("a file");
-        }
-        assert_eq!(linker(&folder, 22), Some(folder.join("wasm-ld-22")));
-        assert_eq!(linker(&folder, 21), Some(folder.join("wasm-ld-23")));
-        fs::remove_dir_all(&folder).expect("its end");
-        assert_eq!(linker(&folder, 22), None);
-    }
 }

@@ -4,13 +4,13 @@
 //! what it lacks by itself, after saying what and why (see `setup`).
 
 mod bench;
-mod cargo;
 mod demo;
+mod docs;
+mod examples;
 mod features;
 mod guest_rust;
 mod host;
 mod jack;
-mod process;
 mod repo;
 mod setup;
 mod test;
@@ -20,6 +20,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use conductor_feature_build::{cargo, process};
 
 use repo::Repo;
 
@@ -40,8 +41,12 @@ enum Chore {
     Setup(setup::Args),
     /// Build all features, and the tests' guests, into WebAssembly components.
     Features(features::Args),
+    /// Build the examples in other languages, where those are there.
+    Examples(examples::Args),
     /// Build the host and print the program's path.
     Host(host::Args),
+    /// Write docs/contract.md from the comments in wit/.
+    Docs(docs::Args),
     /// Build everything and run the demonstration.
     Demo(demo::Args),
     /// Run every check and test of the project, and print a table.
@@ -64,9 +69,11 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<ExitCode> {
     let repo = Repo::open(args.locked)?;
     match args.chore {
-        Chore::Setup(args) => setup::run(args),
+        Chore::Setup(args) => setup::run(&repo, args),
         Chore::Features(args) => features::run(&repo, args),
+        Chore::Examples(args) => examples::run(&repo, args),
         Chore::Host(args) => host::run(&repo, args),
+        Chore::Docs(args) => docs::run(&repo, args),
         Chore::Demo(args) => demo::run(&repo, args),
         Chore::Test(args) => test::run(&repo, args),
         Chore::Vm(args) => vm::run(&repo, args),

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 
 use crate::{
-    guest_rust::GuestRust,
+    guest_rust,
     host::{self, Midi, Profile},
     jack, process,
     repo::Repo,
@@ -40,12 +40,13 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let purpose = if args.fast || args.no_vm { setup::Purpose::TestWithoutVm } else { setup::Purpose::Test };
     board.here("set-up", || {
         setup::ensure(purpose)?;
-        GuestRust::ensure().map(drop)
+        guest_rust::ensure(repo).map(drop)
     });
     let guests = repo.guest_workspaces()?;
     let guests: Vec<_> = guests.iter().map(|folder| (short_name(repo, folder), folder.as_path())).collect();
 
     style(repo, &mut board, &guests);
+    board.step("contract reference", with(repo.xtask("docs"), ["--check"]));
     if !args.fast {
         documentation(repo, &mut board, &guests);
         dependencies(repo, &mut board, &guests);
@@ -54,6 +55,9 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     // Before the unit tests: the sandbox is tested with real guests.
     let built = board.step("features", repo.xtask("features")) & board.step("host", repo.xtask("host"));
     units(repo, &mut board, &guests);
+    if built && !args.fast {
+        board.step("examples in other languages", repo.xtask("examples"));
+    }
     if built {
         board.step("end to end", end_to_end(repo, Midi::System));
     } else {
@@ -79,7 +83,10 @@ fn style(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
     board.step("clippy", with(repo.cargo("clippy"), ["--all-targets", "--", "-Dwarnings"]));
     for (name, folder) in guests {
         let clippy = repo.guest_cargo("clippy", folder);
-        board.step(&format!("clippy {name}"), with(clippy, ["--workspace", "--all-targets", "--", "-Dwarnings"]));
+        board.step(
+            &format!("clippy {name}"),
+            with(clippy, ["--workspace", "--all-targets", "--all-features", "--", "-Dwarnings"]),
+        );
     }
 }
 
@@ -90,7 +97,10 @@ fn documentation(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
     };
     board.step("docs", strict(repo.cargo("doc")));
     for (name, folder) in guests {
-        board.step(&format!("docs {name}"), strict(with(repo.guest_cargo("doc", folder), ["--workspace"])));
+        board.step(
+            &format!("docs {name}"),
+            strict(with(repo.guest_cargo("doc", folder), ["--workspace", "--all-features"])),
+        );
     }
 }
 
@@ -128,9 +138,9 @@ fn dependencies(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
 /// The engine builds where there is no clock, no thread and no file: it cannot have come to use any.
 fn engine_is_pure(repo: &Repo, board: &mut Board) {
     const NAME: &str = "engine without a system";
-    match GuestRust::ensure() {
+    match guest_rust::ensure(repo) {
         Ok(rust) => {
-            board.step(NAME, with(rust.cargo(repo, "build"), ["--package", "conductor-engine"]));
+            board.step(NAME, with(guest_rust::cargo(&rust, repo, "build"), ["--package", "conductor-engine"]));
         }
         Err(error) => board.blocked(NAME, &error.to_string()),
     }

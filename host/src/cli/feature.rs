@@ -1,20 +1,43 @@
 //! `conductor feature`: what is installed and how it does, and what is in a package.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Done, Failure, Places, load};
+use super::{Done, Failure, Places, load, package};
+
+mod top;
+
 use crate::feature::Package;
-use crate::feature::check;
 use crate::feature::package::PackageInfo;
 use crate::host;
+use crate::package::install::plain;
+use crate::package::signature::{self, Signer, TrustedSigners};
+use crate::package::store::Store;
+
+pub(super) mod author;
+mod build;
+mod check;
+mod harness;
+mod new;
+mod world;
 
 /// What to do with features.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum FeatureCommand {
     /// List the features; with a running host, with what they have done and how often they failed
     List(super::Output),
+    /// Show what the features of the running host use, again and again
+    Top {
+        /// Seconds between two looks
+        #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+        every: f64,
+        /// How many looks; until Ctrl-C when left out
+        #[arg(long)]
+        looks: Option<u32>,
+    },
+    #[command(flatten)]
+    Author(author::AuthorCommand),
     /// Show what a package says about itself. Nothing in it is run
     Inspect {
         /// The `.wasm` file
@@ -23,12 +46,46 @@ pub(super) enum FeatureCommand {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Change(package::ChangeCommand),
+    /// Make keys to sign packages with
+    #[command(subcommand)]
+    Key(package::KeyCommand),
+    /// Sign a package
+    Sign {
+        /// The `.wasm` file
+        file: PathBuf,
+        /// The key file, from `conductor feature key new`
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// Where to write the signed package
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Give a name to a signer that you trust; kept in trusted-signers.toml in the home
+    Trust {
+        /// The name, of a-z, 0-9, - and _
+        name: String,
+        /// The public key: 64 hex digits
+        public_key: String,
+    },
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let range = 0.1..=3600.0;
+    text.parse().ok().filter(|seconds| range.contains(seconds)).ok_or_else(|| "0.1 to 3600".into())
 }
 
 pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
     match command {
         FeatureCommand::List(output) => list(places, output.json),
-        FeatureCommand::Inspect { file, json } => inspect(file, *json),
+        FeatureCommand::Top { every, looks } => top::run(places, *every, *looks),
+        FeatureCommand::Inspect { file, json } => inspect(places, file, *json),
+        FeatureCommand::Change(command) => package::run(places, command),
+        FeatureCommand::Key(package::KeyCommand::New { file }) => package::new_key(file),
+        FeatureCommand::Sign { file, key, output } => package::sign(file, key, output),
+        FeatureCommand::Trust { name, public_key } => package::trust(places, name, public_key),
+        FeatureCommand::Author(command) => author::run(command),
     }
 }
 
@@ -55,34 +112,54 @@ fn list(places: &Places, json: bool) -> Done {
     }
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     println!(
-        "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ACTIONS",
+        "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ADDS",
         "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED"
     );
     for feature in features.as_array().into_iter().flatten() {
         let package = &feature["package"];
-        if package.is_null() {
+        if package.is_null() || feature["refused"].is_string() {
             println!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
             continue;
         }
-        let actions: Vec<String> = package["actions"].as_array().into_iter().flatten().map(text).collect();
+        let adds: Vec<String> = ["actions", "tools", "skills"]
+            .iter()
+            .flat_map(|kind| package[*kind].as_array().into_iter().flatten().map(text))
+            .collect();
         println!(
             "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",
             text(&package["id"]),
             text(&package["version"]),
             text(&package["digest"]).get(..8).unwrap_or("-"),
-            feature["performed"].to_string(),
-            feature["failed"].to_string(),
+            sum(feature, &["performed", "calls"]),
+            sum(feature, &["failed", "calls_failed"]),
             feature["trapped"].to_string(),
-            actions.join(" "),
+            adds.join(", "),
         );
+        if let Some(left) = feature["quarantine"].as_u64() {
+            println!("{:<26} kept trapping; left alone for {left} s more", "");
+        }
+        for denied in feature["denied"].as_array().into_iter().flatten() {
+            println!("{:<26} not granted: {}", "", text(denied));
+        }
+        for task in feature["tasks"].as_array().into_iter().flatten() {
+            let reason = task["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
+            println!("{:<26} task {}: {}{reason}", "", text(&task["name"]), text(&task["state"]));
+        }
         if let Some(failure) = feature["last_failure"].as_str() {
             println!("{:<26} last failure: {failure}", "");
         }
+    }
+    for (name, _) in Store::at(&places.home).installed()?.features.iter().filter(|(_, feature)| !feature.enabled) {
+        println!("{name:<26} DISABLED; `conductor feature enable {name}`");
     }
     if !running {
         println!("(no host is running: nothing was done yet)");
     }
     Ok(())
+}
+
+fn sum(feature: &Value, keys: &[&str]) -> String {
+    keys.iter().filter_map(|key| feature[*key].as_u64()).sum::<u64>().to_string()
 }
 
 fn running(places: &Places) -> Option<Value> {
@@ -97,24 +174,47 @@ fn running(places: &Places) -> Option<Value> {
     }
 }
 
-fn inspect(file: &std::path::Path, json: bool) -> Done {
+fn inspect(places: &Places, file: &Path, json: bool) -> Done {
     let package = Package::read(file)?;
     let info = &package.info;
-    let checked = check::check(info);
+    let checked = crate::feature::check::check(info);
+    let trusted = TrustedSigners::read(&places.home)?;
+    let signed = signature::verify(&package.bytes);
+    let signers: Vec<Signer> = signed.iter().flatten().map(|key| trusted.signer(*key)).collect();
+    let misfits = checked.as_ref().err().into_iter().flatten().map(ToString::to_string);
+    let problems: Vec<String> = misfits.chain(signed.as_ref().err().map(ToString::to_string)).collect();
     if json {
         let mut value = serde_json::to_value(info)?;
-        value["problems"] = checked.as_ref().err().into_iter().flatten().map(ToString::to_string).collect();
+        value["signers"] = serde_json::to_value(&signers)?;
+        value["problems"] = serde_json::to_value(&problems)?;
         println!("{}", serde_json::to_string_pretty(&value)?);
     } else {
         print!("{}", words(info));
-    }
-    match checked {
-        Ok(()) => Ok(()),
-        Err(errors) => {
-            let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
-            Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
+        println!("signed by");
+        signers.iter().for_each(|signer| println!("  {signer}"));
+        if signers.is_empty() {
+            println!("  nobody");
         }
     }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();
+    Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
+}
+
+/// A package in a few words. Nothing in it is run.
+///
+/// # Errors
+/// What is wrong with it.
+fn inspected(file: &Path) -> Result<String, Failure> {
+    let info = Package::read(file)?.info;
+    crate::feature::check::check(&info).map_err(|errors| {
+        let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
+        Failure::Failed(anyhow::anyhow!("{}", list.join("\n")))
+    })?;
+    let words = words(&info);
+    Ok(words.split("imports\n").next().unwrap_or(&words).to_owned())
 }
 
 fn words(info: &PackageInfo) -> String {
@@ -123,36 +223,34 @@ fn words(info: &PackageInfo) -> String {
     let mut out = String::new();
     // Writing to a String can't fail.
     let _ = writeln!(out, "{} {} ({})", descriptor.name, descriptor.version, descriptor.id);
-    let _ = writeln!(out, "  {}", descriptor.summary.as_deref().unwrap_or("no summary"));
+    let _ = writeln!(out, "  {}", plain(descriptor.summary.as_deref().unwrap_or("no summary")));
     let _ = writeln!(out, "contract   {}", descriptor.contract);
-    let _ = writeln!(out, "license    {}", descriptor.license.as_deref().unwrap_or("not said"));
+    let _ = writeln!(out, "license    {}", plain(descriptor.license.as_deref().unwrap_or("not said")));
     let _ = writeln!(out, "size       {} bytes", info.size);
     let _ = writeln!(out, "digest     sha256:{}", info.digest);
     let _ = writeln!(out, "asks for");
     for request in &descriptor.capabilities {
         let need = if request.required { "required" } else { "optional" };
-        let (name, scope) = (request.capability.name(), request.capability.scope());
-        let scope = if scope.is_empty() { scope } else { format!(": {scope}") };
-        let _ = writeln!(out, "  {name}{scope} ({need}): {}", request.reason);
+        let _ = writeln!(out, "  {} ({need}): {}", package::scoped(request), plain(&request.reason));
     }
     if descriptor.capabilities.is_empty() {
         let _ = writeln!(out, "  nothing");
     }
     let _ = writeln!(out, "adds");
     for action in &descriptor.actions {
-        let _ = writeln!(out, "  action {}: {}", action.name, action.summary);
+        let _ = writeln!(out, "  action {}: {}", action.name, plain(&action.summary));
     }
     for tool in &descriptor.tools {
-        let _ = writeln!(out, "  tool {} ({}): {}", tool.name, tool.tier.as_str(), tool.summary);
+        let _ = writeln!(out, "  tool {} ({}): {}", tool.name, tool.tier.as_str(), plain(&tool.summary));
     }
     for hook in &descriptor.hooks {
-        let _ = writeln!(out, "  hook {}: {}", hook.point.as_str(), hook.summary);
+        let _ = writeln!(out, "  hook {}: {}", hook.point.as_str(), plain(&hook.summary));
     }
     for task in &descriptor.tasks {
-        let _ = writeln!(out, "  task {}: {}", task.name, task.summary);
+        let _ = writeln!(out, "  task {}: {}", task.name, plain(&task.summary));
     }
     for skill in &descriptor.skills {
-        let _ = writeln!(out, "  skill {}: {}", skill.name, skill.summary);
+        let _ = writeln!(out, "  skill {}: {}", skill.name, plain(&skill.summary));
     }
     for (title, names) in [("imports", &info.imports), ("exports", &info.exports)] {
         let _ = writeln!(out, "{title}");

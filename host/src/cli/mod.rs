@@ -16,6 +16,7 @@ mod config_command;
 mod demo;
 mod feature;
 mod monitor;
+mod package;
 mod ports;
 mod run;
 mod signals;
@@ -51,7 +52,7 @@ enum Command {
     /// Check the configuration, or print its schema
     #[command(subcommand)]
     Config(config_command::ConfigCommand),
-    /// List features, or look into a package
+    /// Install features, say what they may use, list them, or look into a package
     #[command(subcommand)]
     Feature(feature::FeatureCommand),
     /// List and call the tools that features contribute
@@ -103,7 +104,11 @@ pub fn main() -> ExitCode {
         .with_target(false)
         .with_ansi(colour())
         .init();
-    let done = places(&arguments).and_then(|places| match &arguments.command {
+    // An author's commands need no home, and no features that came with the host.
+    if let Command::Feature(feature::FeatureCommand::Author(command)) = &arguments.command {
+        return ended(feature::author::run(command));
+    }
+    ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Ports(output) => ports::run(&places, output.json),
@@ -112,7 +117,10 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
         Command::Tool(command) => tool::run(&places, command),
-    });
+    }))
+}
+
+fn ended(done: Done) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => {

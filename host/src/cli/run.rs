@@ -4,21 +4,31 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use notify::Watcher as _;
 
 use super::signals::{self, Signal};
 use super::{Done, Places, load, make_home, started, system_backends, warn};
 use crate::host::Host;
+use crate::package::store::Store;
 
 /// What wakes the main thread.
 enum Wake {
     /// SIGINT or SIGTERM.
     Stop,
-    /// The configuration may have changed, or SIGHUP asks to read it again.
-    Reload,
+    /// The configuration may have changed, what is installed, or both.
+    Changed(Changes),
 }
 
+/// What may have changed.
+#[derive(Clone, Copy, Default)]
+struct Changes {
+    config: bool,
+    features: bool,
+}
+
+/// How often the host looks whether an upgrade went wrong.
+const TEND: Duration = Duration::from_secs(1);
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(50);
 
@@ -40,9 +50,15 @@ pub(super) fn run(places: &Places) -> Done {
     let (wake, woken) = crossbeam_channel::unbounded();
     signals::listen(wake.clone(), |signal| match signal {
         Signal::End => Wake::Stop,
-        Signal::HangUp => Wake::Reload,
+        Signal::HangUp => Wake::Changed(Changes { config: true, features: true }),
     })?;
-    let watcher = watch(&places.config, wake);
+    let watchers = [
+        watch(&places.config, wake.clone(), Changes { config: true, features: false }),
+        Store::open(&places.home)
+            .inspect_err(|error| tracing::warn!("features can't be installed: {error}"))
+            .ok()
+            .and_then(|store| watch(&store.state_file(), wake, Changes { config: false, features: true })),
+    ];
     let host = Arc::new(builder.start(&loaded).map_err(started)?);
     #[cfg(unix)]
     let server = crate::api::server::Server::start(&places.home, Arc::clone(&host))
@@ -57,7 +73,7 @@ pub(super) fn run(places: &Places) -> Done {
     let mut text = loaded.source.text().to_owned();
     serve(&host, &places.config, &mut text, &woken);
 
-    drop(watcher);
+    drop(watchers);
     #[cfg(unix)]
     drop(server);
     tracing::info!("stopping");
@@ -81,20 +97,38 @@ fn wait_for_last(mut host: Arc<Host>) -> Option<Host> {
 }
 
 fn serve(host: &Host, path: &Path, text: &mut String, woken: &Receiver<Wake>) {
-    while let Ok(wake) = woken.recv() {
-        match wake {
-            Wake::Stop => return,
-            Wake::Reload => {
-                // What else comes while the file settles belongs to the same change.
-                let settled = crossbeam_channel::after(SETTLE);
-                loop {
-                    crossbeam_channel::select! {
-                        recv(woken) -> wake => if matches!(wake, Ok(Wake::Stop) | Err(_)) { return },
-                        recv(settled) -> _ => break,
-                    }
-                }
-                reload(host, path, text);
+    loop {
+        let mut changes = match woken.recv_timeout(TEND) {
+            Ok(Wake::Changed(changes)) => changes,
+            Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                host.roll_back_bad_upgrades();
+                continue;
             }
+        };
+        // What else comes while the file settles belongs to the same change.
+        let settled = crossbeam_channel::after(SETTLE);
+        loop {
+            crossbeam_channel::select! {
+                recv(woken) -> wake => match wake {
+                    Ok(Wake::Changed(more)) => {
+                        changes.config |= more.config;
+                        changes.features |= more.features;
+                    }
+                    Ok(Wake::Stop) | Err(_) => return,
+                },
+                recv(settled) -> _ => break,
+            }
+        }
+        // Features first: rules that are new may need what is new.
+        if changes.features {
+            match host.reload_features() {
+                Ok(reloaded) => warn(&reloaded.warnings),
+                Err(diagnostics) => eprintln!("{}", diagnostics.render(super::colour())),
+            }
+        }
+        if changes.config {
+            reload(host, path, text);
         }
     }
 }
@@ -113,14 +147,14 @@ fn reload(host: &Host, path: &Path, before: &mut String) {
 }
 
 /// Watches the file's folder: editors replace files, and a watch on the file would follow the old one.
-fn watch(path: &Path, wake: Sender<Wake>) -> Option<notify::RecommendedWatcher> {
+fn watch(path: &Path, wake: Sender<Wake>, changes: Changes) -> Option<notify::RecommendedWatcher> {
     let path = std::path::absolute(path).ok()?;
     let folder = path.parent()?.to_owned();
     let name = path.file_name()?.to_owned();
     let on_change = move |event: notify::Result<notify::Event>| {
         let Ok(event) = event else { return };
         if !event.kind.is_access() && event.paths.iter().any(|changed| changed.file_name() == Some(&name)) {
-            let _ = wake.send(Wake::Reload);
+            let _ = wake.send(Wake::Changed(changes));
         }
     };
     let watching = notify::recommended_watcher(on_change).and_then(|mut watcher| {

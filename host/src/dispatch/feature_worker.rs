@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conductor_engine::DeviceId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TrySendError};
@@ -164,6 +164,11 @@ impl FeatureQueue {
         Ok(Arc::new(PreparedAction { queue: self.clone(), name, slot }))
     }
 
+    /// Jobs that wait.
+    pub fn waiting(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// Ends the worker once it has done what is in its queue.
     pub fn finish(&self) {
         let _ = self.orders.send(Order::Finish);
@@ -232,6 +237,8 @@ struct Worker {
 
 impl Worker {
     fn run(mut self) {
+        // Read when it begins and when it has nothing left to do, not at every job.
+        let mut busy_since = Instant::now();
         loop {
             // Orders first; then work; and when there is neither, the spare.
             if let Ok(order) = self.told.try_recv() {
@@ -243,14 +250,22 @@ impl Worker {
             } else if self.finishing {
                 return;
             } else if !self.ready_the_spare() {
+                let busy = u64::try_from(busy_since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                self.counters.busy.fetch_add(busy, Ordering::Relaxed);
                 crossbeam_channel::select! {
-                    recv(self.told) -> order => match order {
-                        Ok(order) => if self.obey(order).is_break() { return },
-                        Err(_) => return,
+                    recv(self.told) -> order => {
+                        busy_since = Instant::now();
+                        match order {
+                            Ok(order) => if self.obey(order).is_break() { return },
+                            Err(_) => return,
+                        }
                     },
-                    recv(self.work) -> job => match job {
-                        Ok(Job(envelope, slot)) => self.perform(&envelope, slot),
-                        Err(_) => return,
+                    recv(self.work) -> job => {
+                        busy_since = Instant::now();
+                        match job {
+                            Ok(Job(envelope, slot)) => self.perform(&envelope, slot),
+                            Err(_) => return,
+                        }
                     },
                 }
             }

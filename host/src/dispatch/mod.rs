@@ -52,6 +52,13 @@ pub enum Action {
     },
     /// Nothing.
     Suppress,
+    /// Nothing yet: no feature that is there has the action that the mapping names.
+    Missing {
+        /// What the mapping names.
+        name: Arc<str>,
+        /// Why it is not there.
+        reason: Arc<str>,
+    },
 }
 
 impl Action {
@@ -63,6 +70,7 @@ impl Action {
             Self::MidiForward { queue, .. } => format!("MidiForward to {}", queue.target()),
             Self::ModeChange { mode } => format!("ModeChange to {mode}"),
             Self::Suppress => "Suppress".to_owned(),
+            Self::Missing { name, .. } => format!("{name} (missing)"),
         }
     }
 }
@@ -99,6 +107,9 @@ pub enum Reason {
     /// The event is no MIDI message, so it can't be forwarded as one.
     #[error("the event is no MIDI message")]
     NotMidi,
+    /// No feature that is there has the action.
+    #[error("{0}")]
+    Missing(Arc<str>),
     /// The feature refused, failed or was stopped; or the port's driver refused.
     #[error("{0}")]
     Failed(String),
@@ -145,6 +156,8 @@ pub struct WorkerCounters {
     pub trapped: AtomicU64,
     /// Of those, the ones that found the queue full.
     pub queue_full: AtomicU64,
+    /// Nanoseconds at work.
+    pub busy: AtomicU64,
     last_failure: Mutex<Option<String>>,
 }
 

@@ -53,6 +53,9 @@ pub enum Capability {
         /// Whether it makes, replaces and removes files there.
         #[serde(default)]
         write: bool,
+        /// Which folder. Only in a grant: a descriptor can't name one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<PathBuf>,
     },
     /// MIDI to the outputs of bindings.
     MidiOut {
@@ -116,43 +119,240 @@ impl Capability {
         }
     }
 
-    /// The kind, with what tells two of a kind apart: `network for osc`.
-    pub fn name(&self) -> String {
+    /// What tells it from others of its kind in one descriptor, where there may be several.
+    pub fn purpose(&self) -> Option<&str> {
         match self {
-            Self::Network { purpose, .. } | Self::Files { purpose, .. } => format!("{} for {purpose}", self.kind()),
-            Self::Secret { id, .. } => format!("{} {id}", self.kind()),
-            other => other.kind().to_owned(),
+            Self::Network { purpose, .. } | Self::Files { purpose, .. } => Some(purpose),
+            Self::Secret { id, .. } => Some(id),
+            _ => None,
         }
     }
 
-    /// How far it goes, in words; empty where there is nothing to say.
-    pub fn scope(&self) -> String {
-        let words = |patterns: &[HostPattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    /// The kind, and the purpose where there is one: `alert`, `network:osc`.
+    pub fn key(&self) -> String {
+        match self.purpose() {
+            Some(purpose) => format!("{}:{purpose}", self.kind()),
+            None => self.kind().to_owned(),
+        }
+    }
+
+    /// What it is limited to, as words that a person may grant one by one: `10.0.0.5:9000`,
+    /// `http:api.example.com`, an alias, a folder, `sysex`. Empty for what is granted as a whole.
+    pub fn scope(&self) -> Vec<String> {
         match self {
             Self::Network { udp, http, .. } => {
-                let udp = udp.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-                let parts = [("udp", udp), ("http", words(http))];
-                let parts =
-                    parts.iter().filter(|(_, list)| !list.is_empty()).map(|(word, list)| format!("{word} {list}"));
-                parts.collect::<Vec<_>>().join(", ")
+                let http = http.iter().map(|host| format!("{HTTP}{host}"));
+                udp.iter().map(ToString::to_string).chain(http).collect()
             }
-            Self::Secret { hosts, .. } => format!("to {}", words(hosts)),
-            Self::Store { quota } => format!("{quota} bytes"),
-            Self::Files { write, .. } => if *write { "read and write" } else { "read" }.to_owned(),
+            Self::Secret { hosts, .. } => hosts.iter().map(ToString::to_string).collect(),
+            Self::Files { path, .. } => path.iter().map(|path| path.display().to_string()).collect(),
             Self::MidiOut { bindings, sysex } => {
-                format!("{}{}", bindings.join(" "), if *sysex { ", SysEx too" } else { "" })
+                bindings.iter().cloned().chain(sysex.then(|| SYSEX.to_owned())).collect()
             }
-            Self::ObserveEvents { bindings } => bindings.join(" "),
-            _ => String::new(),
+            Self::ObserveEvents { bindings } => bindings.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same, limited to these words. Words that can't be read are left out.
+    fn with_scope(&self, words: &[String]) -> Self {
+        let mut narrow = self.clone();
+        match &mut narrow {
+            Self::Network { udp, http, .. } => {
+                *http = words.iter().filter_map(|word| word.strip_prefix(HTTP)?.parse().ok()).collect();
+                *udp = words.iter().filter_map(|word| word.parse().ok()).collect();
+            }
+            Self::Secret { hosts, .. } => *hosts = words.iter().filter_map(|word| word.parse().ok()).collect(),
+            Self::Files { path, .. } => *path = words.first().map(PathBuf::from),
+            Self::MidiOut { bindings, sysex } => {
+                *sysex = words.iter().any(|word| word == SYSEX);
+                *bindings = words.iter().filter(|word| *word != SYSEX).cloned().collect();
+            }
+            Self::ObserveEvents { bindings } => *bindings = words.to_vec(),
+            _ => {}
+        }
+        narrow
+    }
+
+    /// Whether the thing that this word names lies within the scope.
+    fn covers(&self, word: &str) -> bool {
+        match self {
+            Self::Network { udp, http, .. } => match word.strip_prefix(HTTP) {
+                Some(host) => host.parse().is_ok_and(|host| http.contains(&host)),
+                None => word.parse().is_ok_and(|narrow| udp.iter().any(|pattern| pattern.includes(&narrow))),
+            },
+            Self::Secret { hosts, .. } => word.parse().is_ok_and(|host| hosts.contains(&host)),
+            Self::Files { path: Some(path), .. } => path == std::path::Path::new(word),
+            // The descriptor asks for some folder; which one is the person's to say.
+            Self::Files { path: None, .. } => std::path::Path::new(word).is_absolute(),
+            Self::MidiOut { sysex, .. } if word == SYSEX => *sysex,
+            Self::MidiOut { bindings, .. } | Self::ObserveEvents { bindings } => names(bindings, word),
+            _ => false,
+        }
+    }
+
+    /// Whether a person has to say which thing is meant: it can't be granted as it is asked for.
+    pub fn must_be_named(&self) -> bool {
+        matches!(self, Self::Files { path: None, .. })
+    }
+
+    /// Whether both ask for the same, however wide.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.purpose() == other.purpose()
+    }
+
+    /// The same, limited to one thing that lies within its scope.
+    ///
+    /// # Errors
+    /// What it asks for instead, in words.
+    pub fn narrowed(&self, word: &str) -> Result<Self, String> {
+        if self.covers(word) {
+            return Ok(self.with_scope(&[word.to_owned()]));
+        }
+        let scope = self.scope();
+        Err(if self.must_be_named() {
+            format!("{} is granted with the whole path of a folder, not {word:?}", self.key())
+        } else if scope.is_empty() {
+            format!("{} is granted as a whole; write it without ={word}", self.key())
+        } else {
+            format!("{} does not ask for {word}, only for {}", self.key(), scope.join(", "))
+        })
+    }
+
+    /// The part of it that `granted` allows; none where that is nothing.
+    pub fn within(&self, granted: &[&Self]) -> Option<Self> {
+        let alike: Vec<&&Self> = granted.iter().filter(|grant| grant.is_like(self)).collect();
+        let first = alike.first()?;
+        match (self, first) {
+            (Self::Store { quota: asked }, Self::Store { quota }) => {
+                return Some(Self::Store { quota: *asked.min(quota) });
+            }
+            (Self::Files { purpose, write: asked, path: None }, Self::Files { write, path: path @ Some(_), .. }) => {
+                let (purpose, write) = (purpose.clone(), *asked && *write);
+                return Some(Self::Files { purpose, write, path: path.clone() });
+            }
+            _ => {}
+        }
+        let scope = self.scope();
+        if scope.is_empty() {
+            return (!self.must_be_named()).then(|| self.clone());
+        }
+        let mut words: Vec<String> = Vec::new();
+        for grant in alike {
+            let ours = scope.iter().filter(|word| grant.covers(word)).cloned();
+            let theirs = grant.scope().into_iter().filter(|word| self.covers(word));
+            for word in ours.chain(theirs) {
+                if !words.contains(&word) {
+                    words.push(word);
+                }
+            }
+        }
+        (!words.is_empty()).then(|| self.with_scope(&words))
+    }
+
+    /// The part of it that `granted` does not allow; none where it allows everything.
+    pub fn beyond(&self, granted: &[&Self]) -> Option<Self> {
+        let alike: Vec<&&Self> = granted.iter().filter(|grant| grant.is_like(self)).collect();
+        let Some(first) = alike.first() else { return Some(self.clone()) };
+        match (self, first) {
+            (Self::Store { quota: asked }, Self::Store { quota }) => return (asked > quota).then(|| self.clone()),
+            (Self::Files { write: asked, .. }, Self::Files { write, .. }) => {
+                return (*asked && !*write).then(|| self.clone());
+            }
+            _ => {}
+        }
+        let missing: Vec<String> =
+            self.scope().into_iter().filter(|word| !alike.iter().any(|grant| grant.covers(word))).collect();
+        (!missing.is_empty()).then(|| self.with_scope(&missing))
+    }
+
+    /// Both together, where they are alike.
+    fn joined(&self, more: &Self) -> Self {
+        match (self, more) {
+            (Self::Store { quota }, Self::Store { quota: other }) => Self::Store { quota: *quota.max(other) },
+            // One folder for a purpose: the one that was named last.
+            (Self::Files { .. }, Self::Files { .. }) => more.clone(),
+            _ => {
+                let mut words = self.scope();
+                words.extend(more.scope().into_iter().filter(|word| !self.covers(word)));
+                self.with_scope(&words)
+            }
+        }
+    }
+
+    /// The part of it that features which come with the host get without being asked for.
+    fn preapproved(&self) -> Option<Self> {
+        let policy = Grants::bundled();
+        match self {
+            Self::Network { .. } => {
+                let policy: Vec<String> = policy.udp.iter().map(ToString::to_string).collect();
+                self.within(&[&self.with_scope(&policy)])
+            }
+            _ => policy.answers(self).then(|| self.clone()),
         }
     }
 }
+
+/// What words for HTTP hosts begin with, in the scope of `network`.
+const HTTP: &str = "http:";
+/// The word for system exclusive messages, in the scope of `midi-out`.
+const SYSEX: &str = "sysex";
 
 impl CapabilityRequest {
     /// The word that descriptors, errors and listings use.
     pub const fn kind(&self) -> &'static str {
         self.capability.kind()
     }
+
+    /// The kind, and the purpose where there is one.
+    pub fn key(&self) -> String {
+        self.capability.key()
+    }
+
+    fn with(&self, capability: Capability) -> Self {
+        Self { capability, ..self.clone() }
+    }
+
+    /// The same request, limited to one thing that lies within its scope.
+    ///
+    /// # Errors
+    /// What it asks for instead, in words.
+    pub fn narrowed(&self, word: &str) -> Result<Self, String> {
+        self.capability.narrowed(word).map(|capability| self.with(capability))
+    }
+
+    /// The part of it that `granted` allows; none where that is nothing.
+    pub fn within(&self, granted: &[Self]) -> Option<Self> {
+        self.capability.within(&capabilities(granted)).map(|capability| self.with(capability))
+    }
+
+    /// The part of it that `granted` does not allow; none where it allows everything.
+    pub fn beyond(&self, granted: &[Self]) -> Option<Self> {
+        self.capability.beyond(&capabilities(granted)).map(|capability| self.with(capability))
+    }
+
+    /// The part of it that features which come with the host get without being asked for.
+    pub fn preapproved(&self) -> Option<Self> {
+        self.capability.preapproved().map(|capability| self.with(capability))
+    }
+
+    /// Puts a grant into a list, together with one that is like it.
+    pub fn merge(list: &mut Vec<Self>, grant: Self) {
+        match list.iter_mut().find(|held| held.capability.is_like(&grant.capability)) {
+            Some(held) => held.capability = held.capability.joined(&grant.capability),
+            None => list.push(grant),
+        }
+    }
+
+    /// This grant without one thing of its scope; none where nothing is left.
+    pub fn without(&self, word: &str) -> Option<Self> {
+        let words: Vec<String> = self.capability.scope().into_iter().filter(|held| held != word).collect();
+        (!words.is_empty()).then(|| self.with(self.capability.with_scope(&words)))
+    }
+}
+
+fn capabilities(requests: &[CapabilityRequest]) -> Vec<&Capability> {
+    requests.iter().map(|request| &request.capability).collect()
 }
 
 /// As it is written: the capability's fields, with `required` and `reason` among them.
@@ -210,6 +410,11 @@ impl EndpointPattern {
     pub fn covers(&self, endpoint: &Endpoint) -> bool {
         self.host.as_ref().is_none_or(|host| *host == endpoint.host)
             && self.port.is_none_or(|port| port == endpoint.port)
+    }
+
+    /// Whether everything that `narrow` covers lies within this pattern.
+    pub fn includes(&self, narrow: &Self) -> bool {
+        (self.host.is_none() || self.host == narrow.host) && (self.port.is_none() || self.port == narrow.port)
     }
 
     /// The host, where the pattern names one.
@@ -394,6 +599,40 @@ impl Grants {
         }
     }
 
+    /// What a list of grants comes to.
+    pub fn of(granted: &[CapabilityRequest]) -> Self {
+        let mut grants = Self::default();
+        for grant in granted {
+            match &grant.capability {
+                Capability::Network { udp, http, .. } => {
+                    join(&mut grants.udp, udp);
+                    join(&mut grants.http, http);
+                }
+                Capability::Secret { id, hosts } => {
+                    grants.secrets.push(SecretGrant { id: id.clone(), hosts: hosts.clone() });
+                }
+                Capability::Store { quota } => grants.store = grants.store.max(*quota),
+                Capability::Files { purpose, write, path: Some(path) } => {
+                    let (purpose, path) = (purpose.clone(), path.clone());
+                    grants.files.push(FolderGrant { purpose, path, write: *write });
+                }
+                Capability::Files { path: None, .. } => {}
+                Capability::MidiOut { bindings, sysex } => {
+                    join(&mut grants.midi_out, bindings);
+                    grants.sysex |= sysex;
+                }
+                Capability::ObserveEvents { bindings } => join(&mut grants.observe_events, bindings),
+                Capability::ConfigRead {} => grants.config_read = true,
+                Capability::ConfigPropose {} => grants.config_propose = true,
+                Capability::DiscoverPorts {} => grants.discover_ports = true,
+                Capability::BackgroundTask {} => grants.background_task = true,
+                Capability::Alert {} => grants.alert = true,
+                Capability::Notify {} => grants.notify = true,
+            }
+        }
+        grants
+    }
+
     /// Both grants together.
     pub fn union(mut self, more: &Self) -> Self {
         join(&mut self.udp, &more.udp);
@@ -440,7 +679,7 @@ impl Grants {
             Capability::Network { .. } => "http = [\"host\"]".into(),
             Capability::Secret { id, .. } => format!("secrets = [{{ id = \"{id}\", hosts = [\"host\"] }}]"),
             Capability::Store { quota } => format!("store = {quota}"),
-            Capability::Files { purpose, write } => {
+            Capability::Files { purpose, write, .. } => {
                 format!("files = [{{ purpose = \"{purpose}\", path = \"/folder\", write = {write} }}]")
             }
             Capability::MidiOut { bindings, .. } => format!("midi_out = {bindings:?}"),

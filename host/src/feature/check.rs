@@ -153,6 +153,33 @@ pub fn check(info: &PackageInfo) -> Result<(), Vec<CheckError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
+/// The world of a feature that is just what its descriptor says, in WIT: bindings made from it import
+/// nothing that would be refused.
+pub fn world(name: &str, descriptor: &Descriptor) -> String {
+    use std::fmt::Write as _;
+    let allowed = IMPORTS.iter().filter(|(_, needs)| needs.iter().any(|needs| needs.met(descriptor)));
+    let mut exports = vec!["lifecycle"];
+    exports.extend(descriptor.actions.first().map(|_| "actions"));
+    exports.extend(descriptor.tools.iter().map(|tool| tool.tier.interface()));
+    exports.extend(descriptor.hooks.iter().map(|hook| hook.point.interface()));
+    exports.extend(descriptor.tasks.first().map(|_| "tasks"));
+    let mut world = format!("/// {} {}\nworld {name} {{\n", descriptor.id, descriptor.version);
+    // Writing to a String can't fail.
+    for (import, _) in allowed {
+        // Writing to a String can't fail.
+        let _ = writeln!(world, "    import {import};");
+    }
+    let mut seen = Vec::new();
+    for export in exports {
+        if !seen.contains(&export) {
+            let _ = writeln!(world, "    export {export};");
+            seen.push(export);
+        }
+    }
+    world.push_str("}\n");
+    world
+}
+
 fn check_import(import: &str, descriptor: &Descriptor) -> Option<CheckError> {
     let Some((_, needs)) = IMPORTS.iter().find(|(name, _)| interface(name) == import) else {
         let offered = IMPORTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");

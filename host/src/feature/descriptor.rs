@@ -1,5 +1,6 @@
 //! The descriptor: what a feature says about itself, as its author wrote it in `feature.toml`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -337,7 +338,10 @@ impl Descriptor {
         }
         let mut seen = Vec::new();
         for request in &self.capabilities {
-            let key = request.capability.name();
+            let key = request.key();
+            if let Capability::Files { path: Some(_), .. } = request.capability {
+                return Err(format!("{key} names a folder; which one is for the person who grants it"));
+            }
             if seen.contains(&key) {
                 return Err(format!("the capability {key} is requested twice"));
             }
@@ -380,6 +384,20 @@ impl Descriptor {
     /// Whether it declares a hook at `point`.
     pub fn hooks_at(&self, point: HookPoint) -> bool {
         self.hooks.iter().any(|hook| hook.point == point)
+    }
+
+    /// What the feature adds, by kind: the names of its actions, and so on. Kinds that it does not
+    /// add are left out.
+    pub fn contributions(&self) -> BTreeMap<&'static str, Vec<String>> {
+        let mut contributions = BTreeMap::from([
+            ("actions", self.actions.iter().map(|action| action.name.clone()).collect::<Vec<_>>()),
+            ("tools", self.tools.iter().map(|tool| format!("{} ({})", tool.name, tool.tier.as_str())).collect()),
+            ("hooks", self.hooks.iter().map(|hook| hook.point.as_str().to_owned()).collect()),
+            ("tasks", self.tasks.iter().map(|task| task.name.clone()).collect()),
+            ("skills", self.skills.iter().map(|skill| skill.name.clone()).collect()),
+        ]);
+        contributions.retain(|_, names| !names.is_empty());
+        contributions
     }
 
     /// Whether a capability of this kind is requested.

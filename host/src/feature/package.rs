@@ -9,16 +9,18 @@ use wasmparser::{CanonicalFunction, ComponentType, Encoding, Parser, Payload, Va
 
 use super::descriptor::{Descriptor, DescriptorError, SECTION};
 
-/// The largest package that is read, in bytes (16 MiB).
-pub const MAX_PACKAGE: u64 = 16 * 1024 * 1024;
+/// The largest package that is read, in bytes (32 MiB).
+pub const MAX_PACKAGE: u64 = 32 * 1024 * 1024;
 
 /// How deep components may stand in each other: the feature, and the adapters that its tools make.
 const MAX_DEPTH: usize = 2;
 /// Instances that a package may define, over all its components.
 const MAX_INSTANCES: usize = 512;
 
-/// Bytes of one function. The compiler takes time that grows with the square of it.
-const MAX_FUNCTION: usize = 256 * 1024;
+/// The squares of all functions' bytes, summed: a function of 1 MiB, or many smaller ones. The time
+/// that compiling takes grows like that, and this much takes half a minute; an interpreter is at a
+/// quarter of it.
+const MAX_SQUARES: usize = 1 << 40;
 
 /// A package that was read: well-formed, described, not yet checked, not yet run.
 #[derive(Debug, Clone)]
@@ -172,7 +174,7 @@ impl Package {
         let unbounded = |what| PackageError::Unbounded { path: path.clone(), what };
         // How many components stand around each other; and all scopes, modules included.
         let mut scopes: Vec<bool> = Vec::new();
-        let mut instances = 0_usize;
+        let (mut instances, mut squares) = (0_usize, 0_usize);
         let mut descriptors = Vec::new();
         let (mut imports, mut exports) = (Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(&bytes) {
@@ -186,8 +188,12 @@ impl Package {
                     }
                 }
                 Payload::End(_) => drop(scopes.pop()),
-                Payload::CodeSectionEntry(body) if body.as_bytes().len() > MAX_FUNCTION => {
-                    return Err(unbounded("has a function of more than 256 KiB; compiling it could take hours"));
+                Payload::CodeSectionEntry(body) => {
+                    let size = body.as_bytes().len();
+                    squares = squares.saturating_add(size.saturating_mul(size));
+                    if squares > MAX_SQUARES {
+                        return Err(unbounded("has functions so large that compiling them could take hours"));
+                    }
                 }
                 Payload::ComponentInstanceSection(section) => instances += section.count() as usize,
                 Payload::InstanceSection(section) => instances += section.count() as usize,

@@ -74,6 +74,12 @@ impl Quarantine {
         }
     }
 
+    /// Traps that count at `now`.
+    pub fn recent(&self, now: Instant) -> usize {
+        let within = |strike: &&Instant| now.saturating_duration_since(**strike) <= WINDOW;
+        self.record().strikes.iter().filter(within).count()
+    }
+
     /// Ends it, because a person says so.
     pub fn lift(&self) {
         *self.record() = Record::default();
@@ -94,7 +100,7 @@ mod tests {
             assert!(!quarantine.strike(start + SECOND * strike));
         }
         let now = start + SECOND * 5;
-        assert_eq!(quarantine.left(now), None);
+        assert_eq!((quarantine.left(now), quarantine.recent(now)), (None, STRIKES - 1));
         assert!(quarantine.strike(now));
         assert_eq!(quarantine.left(now + SECOND), Some(FIRST - SECOND));
         let later = now + FIRST;

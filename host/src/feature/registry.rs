@@ -36,6 +36,8 @@ pub struct FeatureSource {
     pub bundled: bool,
     /// What it was granted.
     pub grants: Grants,
+    /// The digest that the package must have (SHA-256, lower-case hex); none where any will do.
+    pub digest: Option<String>,
 }
 
 /// Why a feature is not installed. Everything else goes on.
@@ -44,6 +46,19 @@ pub enum RefusedFeature {
     /// Its package was not taken.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// It is not the package that was installed.
+    #[error(
+        "{}: was altered: its digest is sha256:{found}, and sha256:{wanted} was installed; install it anew",
+        path.display()
+    )]
+    Altered {
+        /// The package.
+        path: PathBuf,
+        /// The digest that was installed.
+        wanted: String,
+        /// The digest of the bytes that are there.
+        found: String,
+    },
     /// It can't be prepared to run.
     #[error("{}: {source}", path.display())]
     Prepare {
@@ -121,14 +136,20 @@ struct Background {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        self.facts.revoke();
-        if let Some(actions) = &self.actions {
-            actions.queue.abandon();
-        }
+        self.end();
     }
 }
 
 impl Installed {
+    /// Takes its grants back, also in the middle of a call, and ends all that it does.
+    fn end(&self) {
+        self.facts.revoke();
+        drop(self.background().take());
+        if let Some(actions) = &self.actions {
+            actions.queue.abandon();
+        }
+    }
+
     fn descriptor(&self) -> &Descriptor {
         &self.facts.descriptor
     }
@@ -168,7 +189,7 @@ impl Installed {
 #[derive(Debug, Clone)]
 enum Entry {
     Installed(Arc<Installed>),
-    Refused { source: FeatureSource, reason: String },
+    Refused { source: Box<FeatureSource>, reason: String },
 }
 
 /// The features of one configuration.
@@ -223,10 +244,12 @@ pub struct FeatureReport {
     pub calls: u64,
     /// Those that gave none.
     pub calls_failed: u64,
-    /// Calls that wait.
-    pub calls_waiting: usize,
-    /// Milliseconds that calls took, waiting included.
-    pub calls_ms: u64,
+    /// Actions and calls that wait.
+    pub waiting: usize,
+    /// Milliseconds at work, in actions and in calls; a call's waiting counts.
+    pub busy_ms: u64,
+    /// Bytes of linear memory that its instances have.
+    pub memory: usize,
     /// Events that its hook has seen, and those that it missed.
     pub events_seen: u64,
     /// Events that its hook missed.
@@ -284,7 +307,9 @@ impl Registry {
             let package = Package::read(&source.path);
             let kept = match (self.entries.get(&source.name), &package) {
                 (Some(Entry::Installed(installed)), Ok(package))
-                    if installed.source == source && installed.facts.digest == package.info.digest =>
+                    if installed.source == source
+                        && installed.facts.digest == package.info.digest
+                        && !installed.facts.is_revoked() =>
                 {
                     Some(Arc::clone(installed))
                 }
@@ -301,7 +326,7 @@ impl Registry {
                 Ok(installed) => Entry::Installed(installed),
                 Err(reason) => {
                     tracing::warn!("feature {name} is not installed: {reason}");
-                    Entry::Refused { source, reason: reason.to_string() }
+                    Entry::Refused { source: Box::new(source), reason: reason.to_string() }
                 }
             };
             next.entries.insert(name, entry);
@@ -317,6 +342,13 @@ impl Registry {
         observer: &Observer,
     ) -> Result<Arc<Installed>, RefusedFeature> {
         let path = || source.path.clone();
+        if let Some(wanted) = source.digest.as_ref().filter(|wanted| **wanted != package.info.digest) {
+            return Err(RefusedFeature::Altered {
+                path: path(),
+                wanted: wanted.clone(),
+                found: package.info.digest.clone(),
+            });
+        }
         let descriptor = &package.info.descriptor;
         if (descriptor.id.source() == "builtin") != source.bundled {
             return Err(RefusedFeature::FalseSource { path: path(), id: descriptor.id.to_string() });
@@ -461,9 +493,34 @@ impl Registry {
         self.entries.values().filter_map(refused).collect()
     }
 
+    /// Why a feature is not doing well: it was refused, or it trapped at least `traps` times within the
+    /// last minute.
+    pub fn trouble(&self, name: &str, traps: usize) -> Option<String> {
+        match self.entries.get(name)? {
+            Entry::Refused { reason, .. } => Some(reason.clone()),
+            Entry::Installed(installed) => {
+                let recent = installed.facts.quarantine.recent(Instant::now());
+                (recent >= traps).then(|| format!("it trapped {recent} times within a minute"))
+            }
+        }
+    }
+
     /// What there is to say about every feature.
     pub fn reports(&self) -> Vec<FeatureReport> {
         self.entries.values().map(report).collect()
+    }
+
+    /// Ends the features from the package store that `sources` does not have any more, or has with
+    /// less granted. What they contribute fails from now on.
+    pub fn withdraw(&self, sources: &[FeatureSource]) {
+        for installed in self.installed().filter(|installed| installed.source.digest.is_some()) {
+            let held = &installed.source.grants;
+            let still = sources.iter().find(|source| source.name == installed.source.name);
+            if still.is_none_or(|source| source.grants.clone().union(held) != source.grants) {
+                tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
+                installed.end();
+            }
+        }
     }
 
     /// Has tasks end, and every worker do what is in its queue and end; waits until `deadline` at
@@ -488,7 +545,7 @@ impl Registry {
 fn report(entry: &Entry) -> FeatureReport {
     let (source, refused) = match entry {
         Entry::Installed(installed) => (&installed.source, None),
-        Entry::Refused { source, reason } => (source, Some(reason.clone())),
+        Entry::Refused { source, reason } => (&**source, Some(reason.clone())),
     };
     let mut report = FeatureReport {
         name: source.name.clone(),
@@ -502,8 +559,9 @@ fn report(entry: &Entry) -> FeatureReport {
         tasks: Vec::new(),
         calls: 0,
         calls_failed: 0,
-        calls_waiting: 0,
-        calls_ms: 0,
+        waiting: 0,
+        busy_ms: 0,
+        memory: 0,
         events_seen: 0,
         events_missed: 0,
         performed: 0,
@@ -514,8 +572,13 @@ fn report(entry: &Entry) -> FeatureReport {
     };
     if let Entry::Installed(installed) = entry {
         let descriptor = installed.descriptor();
+        if installed.facts.is_revoked() {
+            let why = "it was disabled, removed or lost a grant while rules name it; what they do with it fails";
+            report.refused = Some(why.to_owned());
+        }
         let denied = descriptor.capabilities.iter().filter(|request| !source.grants.answers(&request.capability));
-        report.denied = denied.map(|request| request.capability.name()).collect();
+        report.denied = denied.map(|request| request.capability.key()).collect();
+        report.memory = installed.facts.memory.load(Ordering::Relaxed);
         report.quarantine = installed.facts.quarantine.left(Instant::now()).map(|left| left.as_secs());
         if let Some(background) = &*installed.background() {
             report.tasks = background.tasks.iter().map(Task::report).collect();
@@ -527,8 +590,8 @@ fn report(entry: &Entry) -> FeatureReport {
             let counters = actor.counters();
             report.calls += counters.done.load(Ordering::Relaxed);
             report.calls_failed += counters.failed.load(Ordering::Relaxed);
-            report.calls_waiting += actor.waiting();
-            report.calls_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
+            report.waiting += actor.waiting();
+            report.busy_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
             report.trapped += counters.trapped.load(Ordering::Relaxed);
         }
         if let Some(actions) = &installed.actions {
@@ -536,6 +599,8 @@ fn report(entry: &Entry) -> FeatureReport {
             report.performed = counters.done.load(Ordering::Relaxed);
             report.failed = counters.failed.load(Ordering::Relaxed);
             report.trapped += counters.trapped.load(Ordering::Relaxed);
+            report.waiting += actions.queue.waiting();
+            report.busy_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
             report.queue_full = counters.queue_full.load(Ordering::Relaxed);
             report.last_failure = counters.last_failure();
         }

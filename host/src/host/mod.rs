@@ -1,9 +1,11 @@
 //! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
 
+mod rollback;
 pub mod status;
 mod view;
 mod workshop;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -16,17 +18,19 @@ use tokio_util::sync::CancellationToken;
 use self::view::View;
 use self::workshop::Workshop;
 pub(crate) use self::workshop::binding_specs;
-pub use self::workshop::{check, installed};
+pub use self::workshop::{check, installed, try_out};
 use crate::clock::Clock;
 use crate::config::{self, Diagnostics, Loaded, Severity};
 use crate::control::gate::{self, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::dispatch::Action;
+use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::outputs::Outputs;
 use crate::event_loop::{self, Input};
-use crate::feature::registry::Registry;
-use crate::feature::sandbox::Sandbox;
+use crate::feature::registry::{Lookup, Registry};
 use crate::feature::sandbox::control::Change;
+use crate::feature::sandbox::{CallError, Refusal, Sandbox};
 use crate::observer::{self, Observation, Observed, Observer};
+use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor};
 use crate::ports::{MidiOut, PortBackend};
 use crate::service::Services;
@@ -47,6 +51,8 @@ pub struct HostBuilder {
     backends: Vec<Box<dyn PortBackend>>,
     datagrams: Box<dyn Datagrams>,
     listen_to_all: bool,
+    clock: Option<Clock>,
+    subscriber: Option<Sender<Observation>>,
 }
 
 impl std::fmt::Debug for HostBuilder {
@@ -88,6 +94,20 @@ impl HostBuilder {
         self
     }
 
+    /// Goes by another clock than the system's: events, and what features are told.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Sends everything that happens there, from before the features are installed.
+    #[must_use]
+    pub fn subscriber(mut self, sender: Sender<Observation>) -> Self {
+        self.subscriber = Some(sender);
+        self
+    }
+
     /// Listens to every input, whatever the configuration says.
     #[must_use]
     pub fn listen_to_all(mut self) -> Self {
@@ -105,15 +125,28 @@ impl HostBuilder {
         let (sinks, said) = SinkQueue::new();
         let (observer, observed, observer_thread) =
             observer::start(said, self.home.as_deref().map(NotificationLog::new))?;
-        let services = Arc::new(Services::new(sinks, self.datagrams).home(self.home.as_deref()));
+        if let Some(subscriber) = self.subscriber {
+            observed.subscriber(subscriber);
+        }
+        let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
+        services.clock = self.clock.unwrap_or(services.clock);
+        let services = Arc::new(services);
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
 
+        // Opening it sweeps it; without one that can be written, what is there is read.
+        let packages = self.home.as_deref().map(|home| {
+            Store::open(home).unwrap_or_else(|error| {
+                tracing::warn!("the package store can't be tidied: {error}");
+                Store::at(home)
+            })
+        });
         let workshop = Workshop {
             sandbox,
             observer: observer.clone(),
             outputs: outputs.clone(),
             bundled: self.features,
+            packages,
             listen_to_all: self.listen_to_all,
         };
         let (registry, compiled) = workshop.make(loaded, &Registry::default())?;
@@ -145,10 +178,18 @@ impl HostBuilder {
             observed,
             services,
             view,
+            home: self.home,
             clock,
             engine_thread,
             _observer_thread: observer_thread,
-            state: Mutex::new(State { workshop, registry, refused: None }),
+            state: Mutex::new(State {
+                workshop,
+                registry,
+                text: loaded.source.text().to_owned(),
+                file_name: loaded.source.file().to_owned(),
+                refused: None,
+                taken_back: HashSet::new(),
+            }),
         })
     }
 }
@@ -200,8 +241,14 @@ impl PortEvents for PortReports {
 struct State {
     workshop: Workshop,
     registry: Registry,
+    /// The configuration in force.
+    text: String,
+    /// Its file, as messages show it.
+    file_name: String,
     /// What was said of the last configuration, where it was refused.
     refused: Option<String>,
+    /// Digests of upgrades that went wrong.
+    taken_back: HashSet<String>,
 }
 
 /// A running host.
@@ -215,6 +262,7 @@ pub struct Host {
     observed: Observed,
     services: Arc<Services>,
     view: Arc<View>,
+    home: Option<PathBuf>,
     clock: Clock,
     engine_thread: JoinHandle<()>,
     _observer_thread: JoinHandle<()>,
@@ -241,6 +289,8 @@ impl Host {
             backends: Vec::new(),
             datagrams: Box::new(SystemDatagrams),
             listen_to_all: false,
+            clock: None,
+            subscriber: None,
         }
     }
 
@@ -261,6 +311,8 @@ impl Host {
         match &result {
             Ok(reloaded) => {
                 state.refused = None;
+                text.clone_into(&mut state.text);
+                file_name.clone_into(&mut state.file_name);
                 self.observer.put(Observation::Reload(format!("reloaded {file_name}: {} rules", reloaded.rules)));
             }
             Err(diagnostics) => {
@@ -268,6 +320,31 @@ impl Host {
                 let text = format!("{file_name} was refused; the old rules stay ({errors} mistakes)");
                 state.refused = Some(text.clone());
                 self.observer.put(Observation::Refused(text));
+            }
+        }
+        result
+    }
+
+    /// Puts what is installed now in force, under the configuration that is in force.
+    ///
+    /// # Errors
+    /// Rules that can't be kept without what was there before. Then everything stays as it was,
+    /// except that features end which were disabled, removed or lost a grant; what rules do with
+    /// them fails.
+    pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
+        let mut state = self.state();
+        let loaded = config::parse(&state.text, &state.file_name)?;
+        let result = self.put_in_force(&mut state, &loaded);
+        match &result {
+            Ok(reloaded) => {
+                let text = format!("took over what is installed: {} rules", reloaded.rules);
+                self.observer.put(Observation::Reload(text));
+            }
+            Err(diagnostics) => {
+                let errors = diagnostics.count(Severity::Error);
+                let text = format!("rules don't fit what is installed now; the old ones stay ({errors} mistakes)");
+                self.observer.put(Observation::Refused(text));
+                state.registry.withdraw(&state.workshop.feature_sources(&loaded));
             }
         }
         result
@@ -310,6 +387,32 @@ impl Host {
         // A copy: what is installed may change while the tool works.
         let registry = self.state().registry.clone();
         gate::call(&registry, name, request, cancelled, progress).await
+    }
+
+    /// Has a feature prepare an action, as a mapping would. It may be performed until it is dropped.
+    ///
+    /// # Errors
+    /// What the feature says, or that there is no such action.
+    pub fn prepare_action(&self, name: &str, params: &str) -> Result<Arc<PreparedAction>, CallError> {
+        let found = self.state().registry.find(name);
+        let refused = match found {
+            Lookup::Found { queue, action } => return queue.prepare(&action, params),
+            Lookup::Refused { feature, reason } => format!("{feature} is not installed: {reason}"),
+            Lookup::Unknown => format!("no feature has the action {name:?}"),
+        };
+        Err(CallError::Refused(Refusal::Invalid(refused)))
+    }
+
+    /// Waits until what features have said so far was passed on, until `deadline` at most. True when it was.
+    pub fn flush(&self, deadline: Instant) -> bool {
+        let said = self.services.sinks.taken();
+        while self.observed.said() < said {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 
     /// Plans that wait for a person.

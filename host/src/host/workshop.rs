@@ -15,6 +15,8 @@ use crate::feature::capability::{FolderGrant, SecretGrant};
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::feature::sandbox::Sandbox;
 use crate::observer::{self, Observer};
+use crate::package::source::Origin;
+use crate::package::store::{Installed, Release, Store};
 use crate::ports::Protocol;
 use crate::ports::binding::{BindingSpec, NameMatcher};
 use crate::ports::supervisor::PortPlan;
@@ -31,6 +33,8 @@ pub(super) struct Workshop {
     pub(super) outputs: Outputs,
     /// The folder of the bundled features.
     pub(super) bundled: Option<PathBuf>,
+    /// The features that were installed at run time.
+    pub(super) packages: Option<Store>,
     /// Whether inputs without a binding are opened, whatever the configuration says.
     pub(super) listen_to_all: bool,
 }
@@ -43,15 +47,25 @@ impl Workshop {
         let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)).home(home));
         let sandbox = Sandbox::new(home, services).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
-        Ok(Self { sandbox, observer, outputs, bundled: features.map(Path::to_owned), listen_to_all: false })
+        let (bundled, packages) = (features.map(Path::to_owned), home.map(Store::at));
+        Ok(Self { sandbox, observer, outputs, bundled, packages, listen_to_all: false })
     }
 
     /// Builds what a configuration describes, beside what is in use.
     pub(super) fn make(&self, loaded: &Loaded, before: &Registry) -> Result<(Registry, Compiled), Diagnostics> {
         bindings(loaded)?;
-        let registry = before.with(feature_sources(loaded, self.bundled.as_deref()), &self.sandbox, &self.observer);
+        let registry = before.with(self.feature_sources(loaded), &self.sandbox, &self.observer);
         let compiled = rules::compile(loaded, &registry, &self.outputs)?;
         Ok((registry, compiled))
+    }
+
+    /// The features that a host with this configuration has.
+    pub(super) fn feature_sources(&self, loaded: &Loaded) -> Vec<FeatureSource> {
+        let installed = self.packages.as_ref().map(Store::installed).transpose().unwrap_or_else(|error| {
+            tracing::error!("installed features are left out: {error}");
+            None
+        });
+        feature_sources(loaded, self.bundled.as_deref(), self.packages.as_ref().zip(installed.as_ref()))
     }
 
     pub(super) fn port_plan(&self, config: &Config, compiled: &Compiled, registry: &Registry) -> PortPlan {
@@ -115,38 +129,71 @@ fn binding(configured: &config::Binding) -> Result<BindingSpec, (usize, String)>
     })
 }
 
-/// The features that a configuration wants: the bundled ones unless switched off, and its own.
-fn feature_sources(loaded: &Loaded, bundled: Option<&Path>) -> Vec<FeatureSource> {
+/// The features that a host has: the bundled ones, the installed ones, and those of the configuration.
+/// Of the same name, the later counts; and the configuration can switch any of them off.
+fn feature_sources(
+    loaded: &Loaded,
+    bundled: Option<&Path>,
+    installed: Option<(&Store, &Installed)>,
+) -> Vec<FeatureSource> {
     let configured = &loaded.config.features;
+    let given = |name: &str| configured.get(name).map(|feature| grants(&feature.grants)).unwrap_or_default();
     let mut sources: BTreeMap<String, FeatureSource> = BTreeMap::new();
     for path in bundled.map(registry::bundled).unwrap_or_default() {
         let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else { continue };
-        let given = configured.get(&name).map(|feature| grants(&feature.grants)).unwrap_or_default();
-        let source = FeatureSource { name: name.clone(), path, bundled: true, grants: Grants::bundled().union(&given) };
-        sources.insert(name, source);
+        let grants = Grants::bundled().union(&given(&name));
+        sources.insert(name.clone(), FeatureSource { name, path, bundled: true, grants, digest: None });
+    }
+    for (store, (name, feature)) in
+        installed.into_iter().flat_map(|(store, installed)| std::iter::repeat(store).zip(&installed.features))
+    {
+        sources.remove(name);
+        if feature.enabled {
+            let mut source = installed_source(store, name, &feature.current);
+            source.grants = source.grants.union(&given(name));
+            sources.insert(name.clone(), source);
+        }
     }
     let folder = Path::new(loaded.source.file()).parent().unwrap_or(Path::new("."));
     for (name, feature) in configured {
+        let is_installed = installed.is_some_and(|(_, installed)| installed.features.contains_key(name));
         if !feature.enabled {
             sources.remove(name);
         } else if let Some(path) = &feature.path {
+            if is_installed {
+                tracing::warn!(
+                    "feature {name} is installed, but [features.{name}] names another file with `path`, and that counts; \
+                     remove `path` there, or `conductor feature remove {name}`"
+                );
+            }
             let source = FeatureSource {
                 name: name.clone(),
                 path: folder.join(path),
                 bundled: false,
                 grants: grants(&feature.grants),
+                digest: None,
             };
             sources.insert(name.clone(), source);
-        } else if !sources.contains_key(name) {
+        } else if !is_installed && !sources.contains_key(name) {
             // Reported as refused: there is no such file.
             let path = bundled.unwrap_or(Path::new("")).join(format!("{name}.wasm"));
-            sources.insert(
-                name.clone(),
-                FeatureSource { name: name.clone(), path, bundled: true, grants: grants(&feature.grants) },
-            );
+            let grants = grants(&feature.grants);
+            sources
+                .insert(name.clone(), FeatureSource { name: name.clone(), path, bundled: true, grants, digest: None });
         }
     }
     sources.into_values().collect()
+}
+
+/// A package of the store as the registry takes it.
+fn installed_source(store: &Store, name: &str, release: &Release) -> FeatureSource {
+    FeatureSource {
+        name: name.to_owned(),
+        path: store.blob(&release.digest),
+        bundled: matches!(release.origin, Origin::Bundled { .. }),
+        grants: Grants::of(&release.grants),
+        digest: Some(release.digest.clone()),
+    }
 }
 
 fn grants(configured: &config::Grants) -> Grants {
@@ -196,6 +243,76 @@ pub fn installed(
     features: Option<&Path>,
 ) -> Result<Vec<FeatureReport>, StartError> {
     let workshop = Workshop::on_its_own(home, features)?;
-    let sources = feature_sources(loaded, workshop.bundled.as_deref());
+    let sources = workshop.feature_sources(loaded);
     Ok(Registry::default().with(sources, &workshop.sandbox, &workshop.observer).reports())
+}
+
+/// What would be refused if `candidate` took the place of the feature of its name: the names of
+/// features with the reasons. What is refused without it is left out. No host is started, but
+/// features install themselves as they would in one.
+///
+/// # Errors
+/// See [`StartError`].
+pub fn try_out(
+    loaded: &Loaded,
+    home: &Path,
+    features: Option<&Path>,
+    candidate: FeatureSource,
+) -> Result<Vec<(String, String)>, StartError> {
+    let workshop = Workshop::on_its_own(Some(home), features)?;
+    let mut sources = workshop.feature_sources(loaded);
+    let before = Registry::default().with(sources.clone(), &workshop.sandbox, &workshop.observer);
+    let refused_before = before.refused();
+    sources.retain(|source| source.name != candidate.name);
+    let name = candidate.name.clone();
+    sources.push(candidate);
+    sources.sort_by(|one, other| one.name.cmp(&other.name));
+    let mut refused = before.with(sources, &workshop.sandbox, &workshop.observer).refused();
+    refused.retain(|(other, _)| *other == name || !refused_before.iter().any(|(before, _)| before == other));
+    Ok(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature::capability::{Capability, CapabilityRequest};
+    use crate::package::store::InstalledFeature;
+
+    fn sources(config: &str, enabled: bool) -> Vec<FeatureSource> {
+        let mut installed = Installed::default();
+        let current = Release {
+            version: "1".into(),
+            digest: "ab".into(),
+            installed_at: 0,
+            signers: Vec::new(),
+            origin: Origin::File { path: "/lamp.wasm".into() },
+            grants: vec![CapabilityRequest {
+                capability: Capability::Notify {},
+                required: false,
+                reason: "Tell.".into(),
+            }],
+        };
+        let id = "project:lamp".to_owned().try_into().unwrap();
+        installed.features.insert("lamp".into(), InstalledFeature { id, enabled, current, previous: None });
+        let loaded = config::parse(config, "/c/config.toml").unwrap();
+        feature_sources(&loaded, None, Some((&Store::at(Path::new("/home")), &installed)))
+    }
+
+    #[test]
+    fn the_configuration_decides_about_installed_features() {
+        let [lamp] = &sources("", true)[..] else { panic!() };
+        assert_eq!(
+            (lamp.path.as_path(), lamp.digest.as_deref()),
+            (Path::new("/home/features/blobs/ab.wasm"), Some("ab"))
+        );
+        assert_eq!(lamp.grants, Grants { notify: true, ..Grants::default() });
+
+        let [lamp] = &sources("[features.lamp]\ngrants = { alert = true }", true)[..] else { panic!() };
+        assert!(lamp.grants.alert && lamp.grants.notify, "it may give more");
+        let [lamp] = &sources("[features.lamp]\npath = 'mine.wasm'", true)[..] else { panic!() };
+        assert_eq!((lamp.path.as_path(), lamp.digest.as_deref()), (Path::new("/c/mine.wasm"), None));
+        assert_eq!(lamp.grants, Grants::default(), "another package has other grants");
+        assert!(sources("[features.lamp]\nenabled = false", true).is_empty());
+        assert!(sources("[features.lamp]", false).is_empty(), "disabled is disabled");
+    }
 }

@@ -1,7 +1,5 @@
 //! Time and randomness, for features: what std has elsewhere.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use crate::feature::sandbox::bindings::imports::{clock, random};
 use crate::feature::sandbox::state::InstanceState;
 
@@ -10,8 +8,7 @@ const MAX_RANDOM: u32 = 1024;
 
 impl clock::Host for InstanceState {
     fn now(&mut self) -> wasmtime::Result<u64> {
-        let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+        Ok(self.facts.services.clock.wall())
     }
 
     fn monotonic(&mut self) -> wasmtime::Result<u64> {

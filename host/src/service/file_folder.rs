@@ -21,7 +21,7 @@ impl InstanceState {
     /// The folder that was granted for a purpose; to write only if that was asked for and granted.
     fn open_folder(&self, purpose: &str) -> Result<Option<GrantedFolder>, Error> {
         let requested = self.facts.descriptor.capabilities.iter().find_map(|request| match &request.capability {
-            it @ Capability::Files { purpose: asked, write } if asked == purpose => Some((it, *write)),
+            it @ Capability::Files { purpose: asked, write, .. } if asked == purpose => Some((it, *write)),
             _ => None,
         });
         let Some((capability, write)) = requested else {

@@ -46,10 +46,11 @@ impl waiting_runs::Host for InstanceState {}
 impl waiting_runs::HostRun for InstanceState {
     async fn wait(&mut self, run: Resource<Run>, milliseconds: u32) -> wasmtime::Result<bool> {
         let ending = self.table.get(&run)?.ending.clone();
+        let clock = self.facts.services.clock;
         let pause = Duration::from_millis(milliseconds.into()).min(MAX_WAIT);
         let goes_on = tokio::select! {
             () = ending.cancelled() => false,
-            () = tokio::time::sleep(pause) => true,
+            () = clock.sleep(pause) => true,
         };
         if goes_on {
             // As much as it waited, so that a task which waits for no time has no more CPU time

@@ -62,13 +62,14 @@ pub struct SinkMessage {
 pub struct SinkQueue {
     sender: Sender<SinkMessage>,
     dropped: Arc<AtomicU64>,
+    taken: Arc<AtomicU64>,
 }
 
 impl SinkQueue {
     /// A queue and its receiving end.
     pub fn new() -> (Self, Receiver<SinkMessage>) {
         let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
-        (Self { sender, dropped: Arc::default() }, receiver)
+        (Self { sender, dropped: Arc::default(), taken: Arc::default() }, receiver)
     }
 
     /// Messages that were left out so far: too many at once, or nobody took them.
@@ -76,8 +77,15 @@ impl SinkQueue {
         self.dropped.load(Ordering::Relaxed)
     }
 
+    /// Messages that were not left out so far.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Acquire)
+    }
+
     fn put(&self, message: SinkMessage) {
+        self.taken.fetch_add(1, Ordering::AcqRel);
         if self.sender.try_send(message).is_err() {
+            self.taken.fetch_sub(1, Ordering::AcqRel);
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -272,6 +272,7 @@ impl Lab {
             path: path(name),
             bundled: false,
             grants: self.grants(),
+            digest: None,
         };
         let registry = Registry::default().with(names.iter().map(source).collect(), &self.sandbox, &observer);
         (registry, observer, observed)

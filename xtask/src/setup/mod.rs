@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::{guest_rust::GuestRust, process, vm};
+use crate::{guest_rust, process, repo::Repo, vm};
 
 /// Install the system packages that the other chores need.
 #[derive(clap::Args)]
@@ -117,19 +117,19 @@ const VM: &[Need] = &[Need {
 }];
 
 /// The chore.
-pub fn run(args: Args) -> Result<ExitCode> {
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let started = Instant::now();
     let purpose = args.purpose.unwrap_or(Purpose::Test);
     ensure(purpose)?;
     if purpose != Purpose::Vm {
-        println!("{}", GuestRust::ensure()?.describe());
+        println!("{}", guest_rust::ensure(repo)?.describe());
     }
     println!("everything is there ({:.1} s)", started.elapsed().as_secs_f64());
     Ok(ExitCode::SUCCESS)
 }
 
 /// Makes sure that a purpose can be served on this machine. The Rust for guests has its own place, see
-/// [`GuestRust::ensure`].
+/// [`guest_rust::ensure`].
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
         Purpose::Build | Purpose::Demo => satisfy(&[BUILD]),

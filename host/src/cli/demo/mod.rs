@@ -186,6 +186,7 @@ impl Show {
                 },
                 Action::ModeChange { mode } => format!("mode {mode}"),
                 Action::Suppress => "nothing".to_owned(),
+                Action::Missing { name, .. } => format!("{name}, which no feature has"),
             };
             self.screen.line(&line);
         }

@@ -57,7 +57,7 @@ struct Limits {
     within: Duration,
 }
 
-const INSTALL: Limits = Limits { cpu: limits::INSTALL_BUDGET, within: limits::HOOK_WITHIN };
+const INSTALL: Limits = Limits { cpu: limits::INSTALL_BUDGET, within: limits::INSTALL_WITHIN };
 const CALL: Limits = Limits { cpu: limits::CALL_BUDGET, within: limits::CALL_WITHIN };
 const HOOK: Limits = Limits { cpu: limits::HOOK_BUDGET, within: limits::HOOK_WITHIN };
 

@@ -138,7 +138,7 @@ impl Sandbox {
         {
             return Err(PrepareError::NotGranted {
                 feature: descriptor.id.name().to_owned(),
-                capability: request.capability.name(),
+                capability: request.capability.key(),
                 reason: request.reason.clone(),
                 advice: Grants::advice(&request.capability),
             });

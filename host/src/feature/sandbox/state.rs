@@ -34,10 +34,10 @@ pub struct FeatureFacts {
     pub services: Arc<Services>,
     /// What it has sent over HTTP lately.
     pub http_account: HttpAccount,
+    /// Bytes of linear memory that its instances have.
+    pub memory: Arc<AtomicUsize>,
     /// Its traps, whichever instance they happened in.
     pub quarantine: Quarantine,
-    /// Linear memory of all its instances, in bytes.
-    pub(super) memory: Arc<AtomicUsize>,
     revoked: Arc<AtomicBool>,
     /// The same for what waits.
     ended: CancellationToken,
@@ -63,8 +63,8 @@ impl FeatureFacts {
             resolved,
             services: Arc::clone(services),
             http_account,
-            quarantine: Quarantine::default(),
             memory: Arc::default(),
+            quarantine: Quarantine::default(),
             revoked: Arc::default(),
             ended: CancellationToken::new(),
             performed: AtomicBool::new(false),

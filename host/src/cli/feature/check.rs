@@ -1,0 +1,43 @@
+//! `conductor feature check`: what is wrong with a package, found before anybody else finds it.
+
+use std::path::Path;
+
+use super::super::{Done, Failure};
+use super::build;
+use super::world::{Setup, World};
+use crate::feature::Package;
+use crate::feature::check;
+
+pub(super) fn run(path: &Path) -> Done {
+    let file = if path.is_dir() { build::package_path(path)? } else { path.to_owned() };
+    if path.is_dir() && !file.is_file() {
+        return Err(Failure::Wrong(format!(
+            "conductor: {} is not there; build it first, with `conductor feature build {}`",
+            file.display(),
+            path.display()
+        )));
+    }
+    let package = Package::read(&file)?;
+    let mut problems: Vec<String> =
+        check::check(&package.info).err().into_iter().flatten().map(|error| error.to_string()).collect();
+    if problems.is_empty() {
+        // What its type says is right; now whether it does what it says.
+        let setup = Setup { grant_all: true, ..Setup::default() };
+        match World::new(&package, &setup) {
+            Ok(world) => {
+                let report = world.report();
+                problems.extend(report["denied"].as_array().into_iter().flatten().map(|denied| {
+                    format!("asks for {denied}, which can't be granted", denied = denied.as_str().unwrap_or_default())
+                }));
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() {
+        let (id, version) = (&package.info.descriptor.id, &package.info.descriptor.version);
+        println!("{id} {version} is right: it is what it declares, and it installs");
+        return Ok(());
+    }
+    let list: Vec<String> = problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();
+    Err(Failure::Failed(anyhow::anyhow!("{} problem(s)\n{}", list.len(), list.join("\n"))))
+}

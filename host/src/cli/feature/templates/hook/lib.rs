@@ -1,0 +1,39 @@
+//! A hook: it sees events as they come, and says which notes are very loud. It observes; what the events
+//! do goes on whatever happens here.
+
+use std::cell::OnceCell;
+
+use conductor_feature::diagnostics::{Severity, Sink};
+use conductor_feature::hook_registrar::{Band, Point, Registrar};
+use conductor_feature::{Context, Error, Event, EventHooks, Lifecycle, devices, kind};
+
+/// From this velocity on a note is loud.
+const LOUD: f64 = 120.0;
+
+// What `install` opens is kept for the calls that come.
+thread_local!(static LOG: OnceCell<Sink> = const { OnceCell::new() });
+
+struct {{Type}};
+
+impl Lifecycle for {{Type}} {
+    // Runs once for every instance. What it opens here is all that it can ever use.
+    fn install(ctx: &Context) -> Result<(), Error> {
+        Registrar::open(ctx)?.register(Point::Events, Band::Normal)?;
+        let sink = Sink::open(ctx)?;
+        LOG.with(|log| log.set(sink)).map_err(|_| Error::Failed("it was installed twice".into()))
+    }
+}
+
+impl EventHooks for {{Type}} {
+    // Events come in batches, off the event path; `_missed` counts those that were left out before them.
+    fn events(batch: Vec<Event>, _missed: u64) {
+        for event in batch.iter().filter(|event| event.kind == kind::NOTE_ON && event.value >= LOUD) {
+            // Event records hold numbers only; names are asked for.
+            let device = devices::name(event.device).unwrap_or_default();
+            let text = format!("{device} plays note {} at {}", event.number, event.value);
+            LOG.with(|log| log.get().map(|log| log.emit(Severity::Info, &text)));
+        }
+    }
+}
+
+conductor_feature::feature!({{Type}}, "../feature.toml", [event_hooks]);

@@ -1,0 +1,409 @@
+//! `conductor feature install` and its like: what changes the set of installed features.
+//!
+//! They change the package store of the home; a host that runs there notices.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::{Done, Failure, Places, load, make_home};
+use crate::config;
+use crate::feature::capability::CapabilityRequest;
+use crate::feature::registry::FeatureSource;
+use crate::feature::{Grants, Package};
+use crate::host;
+use crate::package::install::{self, Change, ChangeError, GrantWords, Plan, Wanted, plain};
+use crate::package::receipt::{FeatureInstallReport, What};
+use crate::package::signature::{self, PublicKey, TrustedSigners};
+use crate::package::source::{Origin, Source};
+use crate::package::store::{Release, Store};
+
+/// What to change.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum ChangeCommand {
+    /// Install a feature: from a file, https://…#sha256=HEX, oci://host/repository:tag, or one that
+    /// comes with the host
+    Install {
+        /// Where it comes from
+        source: String,
+        /// Refuse a package that calls itself otherwise
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Install another package of a feature, and ask only for what it may not use yet
+    Upgrade {
+        /// The feature
+        name: String,
+        /// Where it comes from [default: where the installed one came from]
+        source: Option<String>,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Go back to the package before the last upgrade, with the grants that it had
+    Downgrade(Named),
+    /// Show where a feature came from, who signed it, and what it may use
+    Info(Named),
+    /// Let a feature use more
+    Grant {
+        /// The feature
+        name: String,
+        /// What: all, KIND or KIND=VALUE, such as alert or network=10.0.0.5:9000
+        #[arg(required = true, value_name = "CAPABILITY")]
+        capabilities: Vec<GrantWords>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a feature use less
+    Revoke {
+        /// The feature
+        name: String,
+        /// What: KIND or KIND=VALUE [default: everything]
+        #[arg(value_name = "CAPABILITY")]
+        capabilities: Vec<GrantWords>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Have hosts load a feature
+    Enable(Named),
+    /// Keep a feature installed, but have no host load it
+    Disable(Named),
+    /// Take a feature out
+    Remove(Named),
+}
+
+/// Commands around keys.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum KeyCommand {
+    /// Write a new key into a file, and print its public key
+    New {
+        /// The file; it must not be there yet
+        file: PathBuf,
+    },
+}
+
+/// One feature.
+#[derive(Debug, clap::Args)]
+pub(super) struct Named {
+    /// The feature
+    name: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How to install.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// Refuse a package with another SHA-256
+    #[arg(long, value_name = "sha256:HEX")]
+    digest: Option<String>,
+    /// Let it use this, and ask nothing: all, KIND or KIND=VALUE, such as alert or
+    /// network=10.0.0.5:9000. Can be given several times. Without it, a terminal is asked; where
+    /// there is none, nothing is granted
+    #[arg(long, value_name = "CAPABILITY")]
+    grant: Vec<GrantWords>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
+    if let ChangeCommand::Info(Named { name, json }) = command {
+        return info(places, name, *json);
+    }
+    make_home(&places.home);
+    let store = Store::open(&places.home)?;
+    let trusted = TrustedSigners::read(&places.home)?;
+    let change = |name: &str, change: Change, json: bool| {
+        print(&install::change(&store, name, change, &trusted).map_err(|error| hint(places, error))?, json)
+    };
+    match command {
+        ChangeCommand::Install { source, name, options } => {
+            let source = parse(places, source, options)?;
+            put(places, &store, &source, wanted(name.clone(), options, &trusted), options, false)
+        }
+        ChangeCommand::Upgrade { name, source, options } => {
+            let installed = store.installed()?;
+            let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
+            let source = match source {
+                Some(source) => parse(places, source, options)?,
+                None => Source::again(&feature.current.origin, places.features.as_deref()).ok_or_else(|| {
+                    Failure::Wrong(format!(
+                        "conductor: {name} came from {}, which stands for just that package; name the new one",
+                        feature.current.origin
+                    ))
+                })?,
+            };
+            put(places, &store, &source, wanted(Some(name.clone()), options, &trusted), options, true)
+        }
+        ChangeCommand::Downgrade(Named { name, json }) => {
+            let plan = Plan::back(&store, name, trusted.clone()).map_err(|error| hint(places, error))?;
+            let grants = plan.grants(Vec::new())?;
+            commit(places, &store, plan, grants, *json)
+        }
+        ChangeCommand::Grant { name, capabilities, json } => {
+            let installed = store.installed()?;
+            let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
+            let grants = install::granted(&store, feature, capabilities).map_err(|error| hint(places, error))?;
+            if feature.enabled {
+                try_out(places, candidate(&store, name, &feature.current, &grants))?;
+            }
+            change(name, Change::Grant(feature.current.clone(), grants), *json)
+        }
+        ChangeCommand::Revoke { name, capabilities, json } => change(name, Change::Revoke(capabilities.clone()), *json),
+        ChangeCommand::Enable(Named { name, json }) => {
+            let installed = store.installed()?;
+            let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
+            try_out(places, candidate(&store, name, &feature.current, &feature.current.grants))?;
+            change(name, Change::Enable(true), *json)
+        }
+        ChangeCommand::Disable(Named { name, json }) => change(name, Change::Enable(false), *json),
+        ChangeCommand::Remove(Named { name, json }) => change(name, Change::Remove, *json),
+        // Done above, without touching the store.
+        ChangeCommand::Info(_) => Ok(()),
+    }
+}
+
+fn parse(places: &Places, source: &str, options: &Options) -> Result<Source, Failure> {
+    Source::parse(source, options.digest.as_deref(), places.features.as_deref())
+        .map_err(|error| Failure::Wrong(format!("conductor: {error}")))
+}
+
+fn wanted(name: Option<String>, options: &Options, trusted: &TrustedSigners) -> Wanted {
+    Wanted { name, digest: options.digest.clone(), trusted: trusted.clone() }
+}
+
+/// Says more where a feature is meant that is not in the store, and tells wrong words from failures.
+fn hint(places: &Places, error: ChangeError) -> Failure {
+    match error {
+        ChangeError::Words(words) => Failure::Wrong(format!("conductor: {words}")),
+        ChangeError::Unknown { ref name, .. } => {
+            let bundled = places.features.as_ref().is_some_and(|folder| folder.join(format!("{name}.wasm")).is_file());
+            let hint = if bundled {
+                format!(
+                    "; {name} comes with the host: its place is [features.{name}] in the configuration, unless you \
+                     install it with `conductor feature install {name}`"
+                )
+            } else {
+                String::new()
+            };
+            Failure::Failed(anyhow::anyhow!("{error}{hint}"))
+        }
+        other => other.into(),
+    }
+}
+
+/// Installs or upgrades.
+fn put(places: &Places, store: &Store, source: &Source, wanted: Wanted, options: &Options, upgrade: bool) -> Done {
+    let plan = Plan::new(store, source.fetch()?, wanted, upgrade).map_err(|error| hint(places, error))?;
+    let given = if options.grant.is_empty() {
+        ask(&plan)?
+    } else {
+        let asks = &plan.package.info.descriptor.capabilities;
+        GrantWords::select(&options.grant, asks).map_err(|error| hint(places, error))?
+    };
+    let grants = plan.grants(given)?;
+    commit(places, store, plan, grants, options.json)
+}
+
+/// Asks on the terminal for what the plan asks for. Without one, nothing is granted.
+fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {
+    let mut given = Vec::new();
+    if plan.asked.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(given);
+    }
+    let descriptor = &plan.package.info.descriptor;
+    let more = if plan.what == What::Upgrade { "asks for more than before" } else { "asks for" };
+    eprintln!("{} {} ({}) {more}:", plain(&descriptor.name), plain(&descriptor.version), descriptor.id);
+    plan.notes.iter().for_each(|note| eprintln!("  note: {note}"));
+    for request in &plan.asked {
+        let need = if request.required { "it can't do without" } else { "it can do without" };
+        let question = if request.capability.must_be_named() { "which folder? [none]" } else { "grant it? [y/N]" };
+        eprint!("  {} ({need}): {}\n  {question} ", scoped(request), plain(&request.reason));
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        let answer = answer.trim();
+        if request.capability.must_be_named() {
+            if !answer.is_empty() {
+                given.push(request.narrowed(answer).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?);
+            }
+        } else if matches!(answer, "y" | "Y" | "yes") {
+            given.push(request.clone());
+        }
+    }
+    Ok(given)
+}
+
+/// A request with its scope.
+pub(super) fn scoped(request: &CapabilityRequest) -> String {
+    let scope = request.capability.scope();
+    if scope.is_empty() {
+        plain(&request.key())
+    } else {
+        format!("{} {}", plain(&request.key()), plain(&scope.join(" ")))
+    }
+}
+
+fn commit(places: &Places, store: &Store, plan: Plan, grants: Vec<CapabilityRequest>, json: bool) -> Done {
+    if plan.enabled() {
+        let path = store.stage(&plan.package.bytes)?;
+        try_out(
+            places,
+            FeatureSource {
+                name: plan.name.clone(),
+                path,
+                bundled: matches!(plan.origin, Origin::Bundled { .. }),
+                grants: Grants::of(&grants),
+                digest: Some(plan.package.info.digest.clone()),
+            },
+        )?;
+    }
+    print(&plan.commit(store, grants)?, json)
+}
+
+fn candidate(store: &Store, name: &str, release: &Release, grants: &[CapabilityRequest]) -> FeatureSource {
+    FeatureSource {
+        name: name.to_owned(),
+        path: store.blob(&release.digest),
+        bundled: matches!(release.origin, Origin::Bundled { .. }),
+        grants: Grants::of(grants),
+        digest: Some(release.digest.clone()),
+    }
+}
+
+/// Has a feature install itself beside all others, as in a host. What hosts would refuse is not
+/// installed.
+fn try_out(places: &Places, candidate: FeatureSource) -> Done {
+    // A configuration that is wrong is another matter: `conductor config validate` tells.
+    let loaded = if places.config.exists() { load(&places.config).ok() } else { None };
+    let loaded = match loaded {
+        Some(loaded) => loaded,
+        None => config::parse("", "nothing").map_err(super::wrong)?,
+    };
+    if loaded.config.features.get(&candidate.name).is_some_and(|feature| feature.path.is_some() || !feature.enabled) {
+        tracing::warn!(
+            "[features.{0}] in {1} decides about {0}, whatever is installed",
+            candidate.name,
+            places.config.display()
+        );
+    }
+    let refused =
+        host::try_out(&loaded, &places.home, places.features.as_deref(), candidate).map_err(super::started)?;
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+    Err(Failure::Failed(anyhow::anyhow!("nothing was changed: {}", list.join("\n"))))
+}
+
+fn print(report: &FeatureInstallReport, json: bool) -> Done {
+    if json {
+        println!("{}", serde_json::to_string_pretty(report)?);
+        return Ok(());
+    }
+    let state = if report.enabled { "" } else { ", disabled" };
+    let state = if report.what == What::Remove { ", removed" } else { state };
+    println!("{}: {} {} ({}){state}", report.what.word(), report.feature, report.version, report.id);
+    println!("  digest       sha256:{}", report.digest);
+    println!("  from         {}", report.source);
+    println!("  signed by    {}", words(&report.signers, "nobody"));
+    println!("  may use      {}", words(&report.granted.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
+    println!(
+        "  may not use  {}",
+        words(&report.denied.iter().map(scoped).collect::<Vec<_>>(), "nothing that it asks for")
+    );
+    for (title, contributions) in [("adds", &report.installed), ("leaves out", &report.skipped)] {
+        for (kind, names) in contributions {
+            println!("  {title:<12} {kind} {}", names.join(" "));
+        }
+    }
+    for diagnostic in &report.diagnostics {
+        println!("  note         {diagnostic}");
+    }
+    Ok(())
+}
+
+fn words(list: &[String], none: &str) -> String {
+    if list.is_empty() { none.to_owned() } else { list.join("; ") }
+}
+
+fn info(places: &Places, name: &str, json: bool) -> Done {
+    let store = Store::at(&places.home);
+    let trusted = TrustedSigners::read(&places.home)?;
+    let installed = store.installed()?;
+    let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
+    let package = install::describe(&store, feature)?;
+    let current = &feature.current;
+    let signers: Vec<_> = current.signers.iter().map(|key| trusted.signer(*key)).collect();
+    let asks = &package.info.descriptor.capabilities;
+    let denied: Vec<_> = asks.iter().filter_map(|request| request.beyond(&current.grants)).collect();
+    if json {
+        let value = json!({
+            "name": name,
+            "id": feature.id,
+            "enabled": feature.enabled,
+            "version": current.version,
+            "digest": current.digest,
+            "source": current.origin,
+            "signers": signers,
+            "granted": current.grants,
+            "denied": denied,
+            "contributions": package.info.descriptor.contributions(),
+            "installed_at": current.installed_at,
+            "path": package.path,
+            "previous": feature.previous,
+        });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(());
+    }
+    let descriptor = &package.info.descriptor;
+    let state = if feature.enabled { "" } else { ", disabled" };
+    println!("{} {} ({}){state}", plain(&descriptor.name), plain(&descriptor.version), feature.id);
+    println!("  {}", plain(descriptor.summary.as_deref().unwrap_or("no summary")));
+    println!("  digest       sha256:{}", current.digest);
+    println!("  from         {}", current.origin);
+    println!("  signed by    {}", words(&signers.iter().map(ToString::to_string).collect::<Vec<_>>(), "nobody"));
+    println!("  may use      {}", words(&current.grants.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
+    println!("  may not use  {}", words(&denied.iter().map(scoped).collect::<Vec<_>>(), "nothing that it asks for"));
+    for (kind, names) in descriptor.contributions() {
+        println!("  adds         {kind} {}", names.join(" "));
+    }
+    if let Some(previous) = &feature.previous {
+        println!("  before       {} sha256:{}", plain(&previous.version), previous.digest);
+    }
+    Ok(())
+}
+
+/// `conductor feature key new`.
+pub(super) fn new_key(file: &Path) -> Done {
+    let key = signature::new_key()?;
+    signature::write_key(file, &key)?;
+    println!("{}", PublicKey::from(&key));
+    Ok(())
+}
+
+/// `conductor feature sign`.
+pub(super) fn sign(file: &Path, key: &Path, output: &Path) -> Done {
+    let package = Package::read(file)?;
+    let key = signature::read_key(key)?;
+    let signed =
+        signature::sign(&package.bytes, &key).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
+    std::fs::write(output, signed).map_err(|error| anyhow::anyhow!("{}: {error}", output.display()))?;
+    println!("{}: signed by {}", output.display(), PublicKey::from(&key));
+    Ok(())
+}
+
+/// `conductor feature trust`.
+pub(super) fn trust(places: &Places, name: &str, public_key: &str) -> Done {
+    let key: PublicKey = public_key.parse().map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
+    make_home(&places.home);
+    TrustedSigners::add(&places.home, name, key)?;
+    println!("{name} is {key}");
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Taking back upgrades that go wrong: the version before is in the package store, and comes back.
+
+use std::time::Duration;
+
+use super::Host;
+use crate::observer::Observation;
+use crate::package;
+use crate::package::install::Plan;
+use crate::package::signature::TrustedSigners;
+
+/// How long a new version is watched.
+const PROBATION: Duration = Duration::from_secs(60);
+/// Traps within it that are too many.
+const TRAPS: usize = 3;
+
+impl Host {
+    /// Takes upgrades of the last minute back whose feature can't be installed, or traps again and
+    /// again. To be called about once a second by whoever runs the host. Returns what was done, in
+    /// sentences; a person should see them.
+    ///
+    /// A version that was taken back is not gone back to, so two bad ones do not take turns.
+    pub fn roll_back_bad_upgrades(&self) -> Vec<String> {
+        let mut state = self.state();
+        let (Some(store), Some(home)) = (state.workshop.packages.clone(), self.home.clone()) else { return Vec::new() };
+        let Ok(installed) = store.installed() else { return Vec::new() };
+        let mut done = Vec::new();
+        for (name, feature) in &installed.features {
+            let Some(previous) = &feature.previous else { continue };
+            let age = package::now().saturating_sub(feature.current.installed_at);
+            let watched = feature.enabled && u128::from(age) < PROBATION.as_millis();
+            if !watched || state.taken_back.contains(&previous.digest) {
+                continue;
+            }
+            let Some(trouble) = state.registry.trouble(name, TRAPS) else { continue };
+            state.taken_back.insert(feature.current.digest.clone());
+            let (bad, good) = (&feature.current.version, &previous.version);
+            let back = TrustedSigners::read(&home).map_err(|error| error.to_string()).and_then(|trusted| {
+                let plan = Plan::back(&store, name, trusted).map_err(|error| error.to_string())?;
+                let grants = plan.kept.clone();
+                plan.commit(&store, grants).map_err(|error| error.to_string())
+            });
+            done.push(match back {
+                Ok(_) => format!("feature {name}: version {bad} was taken back for {good}: {trouble}"),
+                Err(error) => format!("feature {name}: version {bad} can't be taken back ({trouble}): {error}"),
+            });
+        }
+        drop(state);
+        if !done.is_empty() {
+            for text in &done {
+                self.observer.put(Observation::PortTrouble(text.clone()));
+            }
+            let _ = self.reload_features();
+        }
+        done
+    }
+}

@@ -1,0 +1,109 @@
+//! Features of authors: what the commands make, and examples in other languages.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use conductor_tests::conductor::{command, components, guest};
+use conductor_tests::home::Home;
+use serde_json::{Value, json};
+
+/// Asks the harness, one request after the other.
+fn harness(home: &Home, package: &Path, requests: &[Value]) -> Vec<Value> {
+    let mut command = command(home.path(), &["feature", "harness", package.to_str().unwrap()]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    requests.iter().for_each(|request| writeln!(stdin, "{request}").unwrap());
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// An example's package, unless its language is not on this machine.
+fn example(name: &str) -> Option<std::path::PathBuf> {
+    let package = components().join("examples").join(format!("{name}.wasm"));
+    let there = package.is_file();
+    if !there {
+        eprintln!("SKIPPED: {} is not there; `cargo xtask examples` says why", package.display());
+    }
+    there.then_some(package)
+}
+
+/// FEA-13: a tool in JavaScript.
+#[test]
+fn a_tool_in_javascript_names_chords() {
+    let Some(package) = example("chords-js") else { return };
+    let call = |notes: Value| json!({ "do": "call", "tool": "chord_name", "args": { "notes": notes } });
+    let requests = [json!({ "do": "install" }), call(json!([60, 63, 67])), call(json!("C"))];
+    let answers = harness(&Home::new(""), &package, &requests);
+    assert_eq!(answers[0]["ok"]["refused"], Value::Null, "{}", answers[0]);
+    assert_eq!(answers[1]["ok"]["result"], "Cm", "{}", answers[1]);
+    assert!(answers[2]["error"].as_str().unwrap().contains("0 to 127"), "{}", answers[2]);
+}
+
+/// FEA-13: a tool in Python.
+#[test]
+fn a_tool_in_python_spells_scales() {
+    let Some(package) = example("scales-py") else { return };
+    let call = |scale: &str| json!({ "do": "call", "tool": "scale_notes", "args": { "root": 60, "scale": scale } });
+    let requests = [json!({ "do": "install" }), call("pentatonic"), call("blues")];
+    let answers = harness(&Home::new(""), &package, &requests);
+    assert_eq!(answers[1]["ok"]["result"], json!([60, 62, 64, 67, 69]), "{}", answers[1]);
+    assert!(answers[2]["error"].as_str().unwrap().contains("one of major"), "{}", answers[2]);
+}
+
+/// FEA-13: events in a script meet the rules of a configuration, and what the feature says is recorded.
+#[test]
+fn the_harness_plays_a_script() {
+    let config = "[[global_mappings]]\ntrigger = { type = 'Note', note = 36 }\naction = { type = 'Hello' }\n";
+    let requests = [
+        json!({ "do": "seen" }),
+        json!({ "do": "install", "config": config }),
+        json!({ "do": "play", "script": "0ms pads note-on 36 100\n+1s pads note-on 37 1\n+3600s pads note-on 36 7" }),
+        json!({ "do": "seen" }),
+        json!({ "do": "play", "script": "0ms pads note-on 36 1000" }),
+        json!({ "do": "prepare", "action": "Bye", "params": {} }),
+        json!({ "do": "dance" }),
+    ];
+    let answers = harness(&Home::new(""), &guest("hello"), &requests);
+    assert_eq!(answers[0]["error"], "nothing is installed yet");
+    assert_eq!(answers[2]["ok"], 3, "{}", answers[2]);
+    let said: Vec<&Value> = answers[3]["ok"]["said"].as_array().unwrap().iter().map(|said| &said["text"]).collect();
+    assert_eq!(said, ["hello, pads: 100", "hello, pads: 7"]);
+    assert!(answers[4]["error"].as_str().unwrap().starts_with("line 1, column"), "{}", answers[4]);
+    assert!(answers[5]["error"].as_str().unwrap().contains("no feature has the action"), "{}", answers[5]);
+    assert!(answers[6]["error"].as_str().unwrap().starts_with("not understood"), "{}", answers[6]);
+}
+
+/// FEA-12: a new feature is whole, and never lies over something that is there.
+#[test]
+fn a_new_feature_is_a_folder_of_its_own() {
+    let home = Home::new("");
+    let folder = home.path().join("desk-lamp");
+    let path = folder.to_str().unwrap();
+    assert_eq!(home.conductor(&["feature", "new", path, "--kind", "tool"]).code, Some(0));
+    for file in ["Cargo.toml", "feature.toml", "README.md", ".gitignore", "src/lib.rs", "tests/desk_lamp.rs"] {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        assert!(!text.is_empty() && !text.contains("{{"), "{file}: {text}");
+    }
+    let again = home.conductor(&["feature", "new", path]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.err.contains("is there already"), "{}", again.err);
+    let provider = home.conductor(&["feature", "new", "x", "--kind", "provider"]);
+    assert!(provider.err.contains("action, tool, hook, task"), "{}", provider.err);
+}
+
+/// FEA-12: a check tells what is wrong with a package, and installs one that is right.
+#[test]
+fn a_check_tells_every_problem() {
+    let home = Home::new("");
+    let right = home.conductor(&["feature", "check", guest("hello").to_str().unwrap()]);
+    assert_eq!(right.code, Some(0), "{}", right.err);
+    let nothing = home.conductor(&["feature", "check", home.path().to_str().unwrap()]);
+    assert_eq!(nothing.code, Some(2));
+    assert!(nothing.err.contains("feature.toml"), "{}", nothing.err);
+}

@@ -1,0 +1,191 @@
+//! The author's reference: `docs/contract.md`, written from the contract's own comments.
+
+use std::{fmt::Write as _, fs, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, Result, bail};
+use wit_parser::{Docs, Function, Interface, InterfaceId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
+
+use crate::repo::Repo;
+
+/// Write docs/contract.md from the comments in wit/.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only check that it is up to date.
+    #[arg(long)]
+    check: bool,
+}
+
+/// The chore.
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    let path = page(repo);
+    let text = reference(repo)?;
+    if fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        println!("{} is up to date", path.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.check {
+        bail!("{} is not what wit/ says: run `cargo xtask docs`", path.display());
+    }
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("{} written", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(repo: &Repo) -> PathBuf {
+    repo.root().join("docs/contract.md")
+}
+
+/// The whole page.
+fn reference(repo: &Repo) -> Result<String> {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(repo.root().join("wit/v0.1"))?;
+    let package = &resolve.packages[package];
+    let mut out = format!(
+        "# The contract\n\n<!-- Written by `cargo xtask docs` from the comments in wit/. Change those. -->\n\nThe WIT package \
+         `{}`: everything that a feature may import and export. Names here are WIT's; each language's bindings turn \
+         them into its own.\n",
+        package.name
+    );
+    let mut interfaces: Vec<(&String, InterfaceId)> = package.interfaces.iter().map(|(name, id)| (name, *id)).collect();
+    interfaces.sort();
+    let exported = exported(&resolve);
+    for (title, about, wanted) in [
+        ("What a feature imports", "Services, and registrars for what it contributes.", false),
+        ("What a feature exports", "`lifecycle`, and an interface for each kind of contribution.", true),
+    ] {
+        let _ = write!(out, "\n## {title}\n\n{about}\n");
+        for (name, id) in interfaces.iter().filter(|(_, id)| exported.contains(id) == wanted) {
+            interface(&mut out, &resolve, name, &resolve.interfaces[*id]);
+        }
+    }
+    out.push_str("\n## Worlds\n\nWhat bindings are generated from.\n\n| world | is |\n| --- | --- |\n");
+    for (name, id) in &package.worlds {
+        let about = resolve.worlds[*id].docs.contents.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "| `{name}` | {} |", about.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    Ok(out)
+}
+
+/// The interfaces that some world exports.
+fn exported(resolve: &Resolve) -> Vec<InterfaceId> {
+    let exports = resolve.worlds.iter().flat_map(|(_, world)| world.exports.values());
+    exports
+        .filter_map(|item| match item {
+            WorldItem::Interface { id, .. } => Some(*id),
+            _ => None,
+        })
+        .collect()
+}
+
+fn interface(out: &mut String, resolve: &Resolve, name: &str, interface: &Interface) {
+    let _ = write!(out, "\n### {name}\n");
+    paragraph(out, &interface.docs, "");
+    for (name, id) in &interface.types {
+        let definition = &resolve.types[*id];
+        // What is used from another interface is told of there.
+        if matches!(definition.kind, TypeDefKind::Type(Type::Id(_))) {
+            continue;
+        }
+        let _ = write!(out, "\n#### {} `{name}`\n", definition.kind.as_str());
+        paragraph(out, &definition.docs, "");
+        members(out, resolve, &definition.kind);
+        let methods: Vec<&Function> =
+            interface.functions.values().filter(|function| function.kind.resource() == Some(*id)).collect();
+        if !methods.is_empty() {
+            out.push('\n');
+            methods.iter().for_each(|method| item(out, &signature(resolve, method), &method.docs));
+        }
+    }
+    let free: Vec<&Function> =
+        interface.functions.values().filter(|function| function.kind.resource().is_none()).collect();
+    if !free.is_empty() {
+        out.push('\n');
+        free.iter().for_each(|function| item(out, &signature(resolve, function), &function.docs));
+    }
+}
+
+/// Fields and cases.
+fn members(out: &mut String, resolve: &Resolve, kind: &TypeDefKind) {
+    let with = |name: &str, ty: Option<&Type>| match ty {
+        Some(ty) => format!("{name}({})", type_name(resolve, ty)),
+        None => name.to_owned(),
+    };
+    let members: Vec<(String, &Docs)> = match kind {
+        TypeDefKind::Record(record) => {
+            let field = |field: &wit_parser::Field| format!("{}: {}", field.name, type_name(resolve, &field.ty));
+            record.fields.iter().map(|it| (field(it), &it.docs)).collect()
+        }
+        TypeDefKind::Variant(variant) => {
+            variant.cases.iter().map(|it| (with(&it.name, it.ty.as_ref()), &it.docs)).collect()
+        }
+        TypeDefKind::Enum(cases) => cases.cases.iter().map(|it| (it.name.clone(), &it.docs)).collect(),
+        TypeDefKind::Flags(flags) => flags.flags.iter().map(|it| (it.name.clone(), &it.docs)).collect(),
+        _ => Vec::new(),
+    };
+    if !members.is_empty() {
+        out.push('\n');
+        members.iter().for_each(|(name, docs)| item(out, name, docs));
+    }
+}
+
+fn item(out: &mut String, code: &str, docs: &Docs) {
+    // A line of its own, as Markdown has it.
+    let end = if docs.contents.is_some() { "\\" } else { "" };
+    let _ = writeln!(out, "- `{code}`{end}");
+    paragraph(out, docs, "  ");
+}
+
+fn paragraph(out: &mut String, docs: &Docs, indent: &str) {
+    let Some(text) = &docs.contents else { return };
+    if indent.is_empty() {
+        out.push('\n');
+    }
+    for line in text.trim().lines() {
+        let line = format!("{indent}{line}");
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// `send: func(data: list<u8>) -> result<_, error>`, without the receiver of a method.
+fn signature(resolve: &Resolve, function: &Function) -> String {
+    let is_static = matches!(function.kind, wit_parser::FunctionKind::Static(_));
+    let receiver = usize::from(function.kind.resource().is_some() && !is_static);
+    let params = function.params.iter().skip(receiver);
+    let params: Vec<String> =
+        params.map(|param| format!("{}: {}", param.name, type_name(resolve, &param.ty))).collect();
+    let result = function.result.as_ref().map(|ty| format!(" -> {}", type_name(resolve, ty))).unwrap_or_default();
+    let word = if is_static { "static func" } else { "func" };
+    format!("{}: {word}({}){result}", function.item_name(), params.join(", "))
+}
+
+fn type_name(resolve: &Resolve, ty: &Type) -> String {
+    match ty {
+        Type::Id(id) => defined(resolve, *id),
+        Type::Bool => "bool".into(),
+        Type::String => "string".into(),
+        Type::Char => "char".into(),
+        // `U8` is `u8`, and so on.
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+fn defined(resolve: &Resolve, id: TypeId) -> String {
+    let definition = &resolve.types[id];
+    if let Some(name) = &definition.name {
+        return name.clone();
+    }
+    let name = |ty: &Type| type_name(resolve, ty);
+    let part = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "_".to_owned(), name);
+    match &definition.kind {
+        TypeDefKind::List(ty) => format!("list<{}>", name(ty)),
+        TypeDefKind::Option(ty) => format!("option<{}>", name(ty)),
+        TypeDefKind::Result(result) if result.ok.is_none() && result.err.is_none() => "result".into(),
+        TypeDefKind::Result(result) => format!("result<{}, {}>", part(&result.ok), part(&result.err)),
+        TypeDefKind::Tuple(tuple) => {
+            format!("tuple<{}>", tuple.types.iter().map(name).collect::<Vec<_>>().join(", "))
+        }
+        TypeDefKind::Handle(wit_parser::Handle::Borrow(id)) => format!("borrow<{}>", defined(resolve, *id)),
+        TypeDefKind::Handle(wit_parser::Handle::Own(id)) => defined(resolve, *id),
+        other => other.as_str().to_owned(),
+    }
+}

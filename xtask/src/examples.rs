@@ -1,0 +1,81 @@
+//! The examples in other languages: built where their language is there, left out loudly where it is not.
+//!
+//! Each folder below `features/examples` is copied to `target/examples`, gets its tools there, and is built
+//! by `conductor feature build`, as anybody's feature is.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    host::{self, Midi, Profile},
+    process,
+    repo::Repo,
+};
+
+/// Build the examples in other languages, where those are there.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// The chore.
+pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
+    let conductor = host::build(repo, Midi::System, Profile::Dev)?;
+    let packages = repo.components().join("examples");
+    // What is there afterwards was built now.
+    if packages.exists() {
+        fs::remove_dir_all(&packages).with_context(|| format!("cannot remove {}", packages.display()))?;
+    }
+    fs::create_dir_all(&packages).with_context(|| format!("cannot create {}", packages.display()))?;
+    for entry in fs::read_dir(repo.root().join("features/examples"))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let folder = repo.target().join("examples").join(&name);
+        copy(&entry.path(), &folder)?;
+        if let Err(missing) = tools(&folder) {
+            eprintln!("SKIPPED {name}: {missing:#}");
+            continue;
+        }
+        let mut build = Command::new(&conductor);
+        process::run(build.args(["feature", "build"]).arg(&folder))?;
+        let package = format!("{name}.wasm");
+        fs::copy(folder.join("target/feature").join(&package), packages.join(&package))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The files of an example, over what an earlier run left.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Gets what an example is built with.
+fn tools(folder: &Path) -> Result<()> {
+    if folder.join("package.json").is_file() && !folder.join("node_modules").is_dir() {
+        process::find("npm").context("npm is not installed")?;
+        let mut install = Command::new("npm");
+        install.args(["install", "--no-audit", "--no-fund", "--silent"]).current_dir(folder);
+        process::read(&mut install)?;
+    }
+    if folder.join("pyproject.toml").is_file() && !folder.join(".venv/bin/componentize-py").is_file() {
+        process::find("python3").context("python3 is not installed")?;
+        let python = |arguments: &[&str], program: PathBuf| {
+            let mut command = Command::new(program);
+            process::read(command.args(arguments).current_dir(folder)).map(drop)
+        };
+        python(&["-m", "venv", ".venv"], "python3".into())?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "componentize-py==0.25.*"];
+        python(&install, folder.join(".venv/bin/python"))?;
+    }
+    Ok(())
+}
