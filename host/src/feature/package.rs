@@ -17,6 +17,9 @@ const MAX_DEPTH: usize = 2;
 /// Instances that a package may define, over all its components.
 const MAX_INSTANCES: usize = 512;
 
+/// Bytes of one function. The compiler takes time that grows with the square of it.
+const MAX_FUNCTION: usize = 256 * 1024;
+
 /// A package that was read: well-formed, described, not yet checked, not yet run.
 #[derive(Debug, Clone)]
 pub struct Package {
@@ -183,6 +186,9 @@ impl Package {
                     }
                 }
                 Payload::End(_) => drop(scopes.pop()),
+                Payload::CodeSectionEntry(body) if body.as_bytes().len() > MAX_FUNCTION => {
+                    return Err(unbounded("has a function of more than 256 KiB; compiling it could take hours"));
+                }
                 Payload::ComponentInstanceSection(section) => instances += section.count() as usize,
                 Payload::InstanceSection(section) => instances += section.count() as usize,
                 Payload::ComponentTypeSection(section) => {

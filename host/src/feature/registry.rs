@@ -114,6 +114,9 @@ struct Installed {
     actions: Option<Actions>,
     /// Where it contributes anything to the control lane.
     actor: Option<Actor>,
+    /// An instance for its hooks alone, where it has tools, too: other features' calls must not wait
+    /// for as long as one of its own tools takes.
+    hooks: Option<Actor>,
     /// What goes on by itself, from when the registry is in force.
     background: Mutex<Option<Background>>,
 }
@@ -364,7 +367,10 @@ impl Registry {
             .prepare(package, source.grants.clone())
             .map_err(|source| RefusedFeature::Prepare { path: path(), source })?;
         let failed = |source| RefusedFeature::Install { path: path(), source };
-        let actor = prepared.has_control().then(|| Actor::start(prepared.clone())).transpose().map_err(failed)?;
+        let start = || Actor::start(prepared.clone()).map_err(failed);
+        let actor = prepared.has_control().then(start).transpose()?;
+        let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();
+        let hooks = both.then(start).transpose()?;
         let actions = if descriptor.has_realtime() && !descriptor.actions.is_empty() {
             let (queue, thread, registered) =
                 FeatureQueue::start(prepared.clone(), observer.clone()).map_err(failed)?;
@@ -383,6 +389,7 @@ impl Registry {
             prepared,
             actions,
             actor,
+            hooks,
             background: Mutex::new(None),
         }))
     }
@@ -410,7 +417,8 @@ impl Registry {
             .actors()
             .filter_map(|(installed, actor)| {
                 let (_, band) = actor.registered().hooks.iter().find(|(at, _)| *at == point)?;
-                Some((*band, installed.descriptor().id.to_string(), actor.clone()))
+                let asked = installed.hooks.as_ref().unwrap_or(actor);
+                Some((*band, installed.descriptor().id.to_string(), asked.clone()))
             })
             .collect();
         hooks.sort_by_key(|(band, _, _)| *band);
@@ -578,13 +586,13 @@ fn report(entry: &Entry) -> FeatureReport {
                 (report.events_seen, report.events_missed) = events.counts();
             }
         }
-        if let Some(actor) = &installed.actor {
+        for actor in installed.actor.iter().chain(&installed.hooks) {
             let counters = actor.counters();
-            report.calls = counters.done.load(Ordering::Relaxed);
-            report.calls_failed = counters.failed.load(Ordering::Relaxed);
-            report.waiting = actor.waiting();
-            report.busy_ms = counters.busy.load(Ordering::Relaxed) / 1_000_000;
-            report.trapped = counters.trapped.load(Ordering::Relaxed);
+            report.calls += counters.done.load(Ordering::Relaxed);
+            report.calls_failed += counters.failed.load(Ordering::Relaxed);
+            report.waiting += actor.waiting();
+            report.busy_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
+            report.trapped += counters.trapped.load(Ordering::Relaxed);
         }
         if let Some(actions) = &installed.actions {
             let counters = actions.queue.counters();

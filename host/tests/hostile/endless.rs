@@ -117,7 +117,9 @@ fn in_a_task() {
     feature.runtime().block_on(async {
         let mut tasks = feature.instantiate_control().await.unwrap();
         let began = Instant::now();
-        stopped(began, tasks.run_task("spin", &CancellationToken::new()).await.unwrap_err(), "2000");
+        let ending = CancellationToken::new();
+        let spin = tokio::time::timeout(SOON, tasks.run_task("spin", &ending)).await;
+        stopped(began, spin.expect("it was not stopped").unwrap_err(), "2000");
     });
 }
 

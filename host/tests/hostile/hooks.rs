@@ -88,3 +88,30 @@ fn arguments_that_are_too_long_reach_nobody() {
     let refused = call(&lab, &registry, "look", serde_json::json!({ "x": "y".repeat(300_000) }));
     assert!(matches!(refused, Err(ToolError::TooLong(_))), "{refused:?}");
 }
+
+/// A feature that is busy with a tool of its own is asked all the same: its hooks have an instance of
+/// their own.
+#[test]
+fn a_tool_that_never_answers_does_not_hold_up_the_hooks_of_its_feature() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    let request = || ToolRequest { args: serde_json::Map::new(), confirmed: false };
+    let cancelled = CancellationToken::new();
+    let ask = |name| gate::call(&registry, name, request(), cancelled.clone(), Arc::new(|_, _| {}));
+    lab.prepare("tests/hostile-hooks").runtime().block_on(async {
+        let held = ask("hold");
+        tokio::pin!(held);
+        // It is at it from here on: its hooks were asked, and let it pass.
+        let busy = |name: &str| registry.reports().iter().any(|report| report.name == name && report.calls == 1);
+        tokio::select! {
+            came = &mut held => panic!("{came:?}"),
+            () = async { while !busy("hostile-hooks") { tokio::task::yield_now().await } } => {}
+        }
+        tokio::select! {
+            biased;
+            came = ask("look") => assert_eq!(came.unwrap().result, "done"),
+            came = &mut held => panic!("the other call waited for it: {came:?}"),
+        }
+        assert!(held.await.is_err());
+    });
+}

@@ -153,3 +153,15 @@ fn revocation_ends_a_call_that_waits() {
     // Nothing of it runs any more.
     assert!(tools.refused("{}").contains("taken away"));
 }
+
+#[test]
+fn memory_of_all_instances_of_a_feature_together() {
+    let lab = Lab::new();
+    let feature = lab.prepare("tests/hostile-tools");
+    let tools: Vec<crate::lab::Tools> = (0..8).map(|_| crate::lab::Tools::new(feature.clone())).collect();
+    let came: Vec<_> = tools.iter().map(|tools| tools.how("hoard")).collect();
+    let full = came.iter().filter(|came| came.is_ok()).count();
+    assert!((2..=5).contains(&full), "{came:?}");
+    let error = came.into_iter().find_map(Result::err).unwrap().to_string();
+    assert!(error.contains("the limit of 256 MiB for all its instances"), "{error}");
+}

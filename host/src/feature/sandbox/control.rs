@@ -91,13 +91,13 @@ impl ControlInstance {
         store.limiter(|state| &mut state.limiter);
         store.epoch_deadline_callback(cpu::on_control_tick);
         begin(&mut store, INSTALL);
-        let instance = pre.instantiate_async(&mut store).await.map_err(instantiate)?;
+        // Core modules may have code that runs at their start.
+        let instance = within(pre.instantiate_async(&mut store), INSTALL).await?.map_err(instantiate)?;
         let mut this = Self { pre: pre.clone(), store, instance };
         let lifecycle = export!(this, lifecycle);
         let lent = this.store.data_mut().lend_context().map_err(instantiate)?;
         let context = lent.rep();
-        let installed = tokio::time::timeout(INSTALL.within, lifecycle.call_install(&mut this.store, lent)).await;
-        let Ok(installed) = installed else { return Err(too_long(INSTALL).into()) };
+        let installed = within(lifecycle.call_install(&mut this.store, lent), INSTALL).await?;
         this.store.data_mut().end_context(context).map_err(instantiate)?;
         this.outcome(installed, INSTALL)?;
         this.store.data().registered.all_there(&this.store.data().facts.descriptor)?;

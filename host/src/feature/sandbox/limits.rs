@@ -33,6 +33,8 @@ pub const CANCEL_WITHIN: Duration = Duration::from_secs(2);
 pub const MEMORY_BYTES: usize = 16 * 1024 * 1024;
 /// Linear memory of one instance in the control lane, all its memories together.
 pub const CONTROL_MEMORY_BYTES: usize = 64 * 1024 * 1024;
+/// Linear memory of all instances of one feature together.
+pub const FEATURE_MEMORY_BYTES: usize = 256 * 1024 * 1024;
 /// Elements of each table.
 pub const TABLE_ELEMENTS: usize = 20_000;
 /// Tables of one instance.
@@ -73,21 +75,15 @@ pub const DATAGRAM_BURST: f64 = 4_000.0;
 pub struct Limiter {
     memory: usize,
     max_memory: usize,
-    refused: Option<String>,
     /// What all instances of the feature have.
-    total: Arc<AtomicUsize>,
-}
-
-impl Drop for Limiter {
-    fn drop(&mut self) {
-        self.total.fetch_sub(self.memory, Ordering::Relaxed);
-    }
+    together: Arc<AtomicUsize>,
+    refused: Option<String>,
 }
 
 impl Limiter {
-    /// For an instance with `max_memory` bytes; what it has is counted in `total`, too.
-    pub fn new(max_memory: usize, total: Arc<AtomicUsize>) -> Self {
-        Self { memory: 0, max_memory, refused: None, total }
+    /// For an instance with `max_memory` bytes; `together` counts those of all the feature's.
+    pub fn new(max_memory: usize, together: Arc<AtomicUsize>) -> Self {
+        Self { memory: 0, max_memory, together, refused: None }
     }
 
     /// The limit that was hit since the last call, if any.
@@ -103,8 +99,13 @@ impl ResourceLimiter for Limiter {
             self.refused = Some(format!("its memory limit of {} MiB", self.max_memory / (1024 * 1024)));
             return Ok(false);
         }
-        // A memory never shrinks, so the sum does not either.
-        self.total.fetch_add(total - self.memory, Ordering::Relaxed);
+        let more = total.saturating_sub(self.memory);
+        if self.together.fetch_add(more, Ordering::Relaxed) + more > FEATURE_MEMORY_BYTES {
+            self.together.fetch_sub(more, Ordering::Relaxed);
+            self.refused =
+                Some(format!("the limit of {} MiB for all its instances", FEATURE_MEMORY_BYTES / (1024 * 1024)));
+            return Ok(false);
+        }
         self.memory = total;
         Ok(true)
     }
@@ -115,6 +116,12 @@ impl ResourceLimiter for Limiter {
             return Ok(false);
         }
         Ok(true)
+    }
+}
+
+impl Drop for Limiter {
+    fn drop(&mut self) {
+        self.together.fetch_sub(self.memory, Ordering::Relaxed);
     }
 }
 
@@ -175,24 +182,32 @@ mod tests {
 
     #[test]
     fn memory_is_summed_over_all_memories() {
-        let mut limiter = Limiter::new(MEMORY_BYTES, Arc::default());
+        let together = Arc::<AtomicUsize>::default();
+        let mut limiter = Limiter::new(MEMORY_BYTES, Arc::clone(&together));
         let mib = 1024 * 1024;
         assert!(limiter.memory_growing(0, 10 * mib, None).is_ok_and(|grown| grown));
         assert!(limiter.memory_growing(0, 7 * mib, None).is_ok_and(|grown| !grown), "10 + 7 is over 16");
         assert_eq!(limiter.take_refusal().as_deref(), Some("its memory limit of 16 MiB"));
         assert!(limiter.memory_growing(10 * mib, 16 * mib, None).is_ok_and(|grown| grown));
         assert_eq!(limiter.take_refusal(), None);
+        assert_eq!(together.load(Ordering::Relaxed), 16 * mib);
+        drop(limiter);
+        assert_eq!(together.load(Ordering::Relaxed), 0, "an instance that is gone has none");
     }
 
     #[test]
-    fn memory_of_instances_that_are_gone_is_not_counted() {
-        let total = Arc::<AtomicUsize>::default();
-        let mut one = Limiter::new(MEMORY_BYTES, Arc::clone(&total));
-        let mut other = Limiter::new(MEMORY_BYTES, Arc::clone(&total));
-        assert!(one.memory_growing(0, 1000, None).is_ok() && other.memory_growing(0, 500, None).is_ok());
-        assert_eq!(total.load(Ordering::Relaxed), 1500);
-        drop(one);
-        assert_eq!(total.load(Ordering::Relaxed), 500);
+    fn memory_is_summed_over_all_instances_of_a_feature() {
+        let together = Arc::<AtomicUsize>::default();
+        let limiter = || Limiter::new(CONTROL_MEMORY_BYTES, Arc::clone(&together));
+        let mut full: Vec<Limiter> = (0..FEATURE_MEMORY_BYTES / CONTROL_MEMORY_BYTES).map(|_| limiter()).collect();
+        for one in &mut full {
+            assert!(one.memory_growing(0, CONTROL_MEMORY_BYTES, None).is_ok_and(|grown| grown));
+        }
+        let mut another = limiter();
+        assert!(another.memory_growing(0, 1, None).is_ok_and(|grown| !grown));
+        assert_eq!(another.take_refusal().as_deref(), Some("the limit of 256 MiB for all its instances"));
+        full.pop();
+        assert!(another.memory_growing(0, 1, None).is_ok_and(|grown| grown));
     }
 
     #[test]

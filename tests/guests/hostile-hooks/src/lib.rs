@@ -4,7 +4,10 @@ use std::cell::RefCell;
 
 use conductor_feature::diagnostics::{Severity, Sink};
 use conductor_feature::hook_registrar::{Band, Point, Registrar};
-use conductor_feature::{ChangeHooks, Context, Decision, Error, Event, EventHooks, Lifecycle, ToolCall, ToolHooks};
+use conductor_feature::{
+    ChangeHooks, Context, Decision, Error, Event, EventHooks, Invocation, Lifecycle, ReadOnlyTools, Reader, ToolCall,
+    ToolHooks, tool_registrar,
+};
 
 struct Hostile;
 
@@ -38,6 +41,7 @@ impl Lifecycle for Hostile {
         ] {
             hooks.register(point, Band::Late)?;
         }
+        tool_registrar::Registrar::open(ctx)?.register("hold", "{}", None)?;
         SINK.set(Some(Sink::open(ctx)?));
         Ok(())
     }
@@ -88,6 +92,13 @@ fn misbehave(way: &str) {
     }
 }
 
+impl ReadOnlyTools for Hostile {
+    /// Holds everybody up who waits for this instance.
+    fn call(_: String, _: String, _: &Invocation, _: &Reader) -> Result<String, Error> {
+        forever()
+    }
+}
+
 impl ChangeHooks for Hostile {
     fn ports_changed() {
         misbehave(&NEXT.with_borrow(String::clone));
@@ -116,4 +127,4 @@ impl EventHooks for Hostile {
     }
 }
 
-conductor_feature::feature!(Hostile, "../feature.toml", [tool_hooks, event_hooks, change_hooks]);
+conductor_feature::feature!(Hostile, "../feature.toml", [read_only_tools, tool_hooks, event_hooks, change_hooks]);

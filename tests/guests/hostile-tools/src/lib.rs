@@ -44,6 +44,7 @@ struct State {
     work: Option<Folder>,
     other: Option<Error>,
     hoard: Vec<Diagnostics>,
+    memory: Vec<Vec<u8>>,
 }
 
 thread_local! {
@@ -116,7 +117,7 @@ impl Lifecycle for Hostile {
             look: Folder::open(ctx, "look").ok(),
             work: Folder::open(ctx, "work").ok(),
             other: Folder::open(ctx, "another purpose").err(),
-            hoard: Vec::new(),
+            ..State::default()
         });
         Ok(())
     }
@@ -142,6 +143,10 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
             loop {
                 kept.push(std::hint::black_box(Vec::with_capacity(1 << 20)));
             }
+        }
+        "hoard" => {
+            state.memory.push(std::hint::black_box(Vec::with_capacity(50 << 20)));
+            done
         }
         "ignore-cancel" => {
             // Works for longer than anybody waits, in pieces that each cost little.
@@ -344,7 +349,13 @@ impl ReadOnlyTools for Hostile {
 }
 
 impl StatefulTools for Hostile {
-    fn call(_: String, args: String, invoked: &Invocation, reader: &Reader, change: &Controls) -> Result<String, Error> {
+    fn call(
+        _: String,
+        args: String,
+        invoked: &Invocation,
+        reader: &Reader,
+        change: &Controls,
+    ) -> Result<String, Error> {
         let args = args_of(&args);
         match text(&args, "how") {
             "mode" => change.switch_mode(text(&args, "mode")).map(|()| "\"done\"".to_owned()),
