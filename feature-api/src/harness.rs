@@ -68,6 +68,7 @@ pub struct Harness {
     grants: String,
     grant_all: bool,
     outputs: Vec<String>,
+    http: Vec<Value>,
 }
 
 impl Harness {
@@ -91,6 +92,7 @@ impl Harness {
             grants: String::new(),
             grant_all: false,
             outputs: Vec::new(),
+            http: Vec::new(),
         })
     }
 
@@ -122,6 +124,14 @@ impl Harness {
     #[must_use]
     pub fn output(mut self, port: &str) -> Self {
         self.outputs.push(port.to_owned());
+        self
+    }
+
+    /// What the host at this URL answers to an HTTP request. Requests to URLs without an answer fail, as
+    /// if nobody were there; nothing ever leaves the process.
+    #[must_use]
+    pub fn answers(mut self, url: &str, status: u16, body: &str) -> Self {
+        self.http.push(json!({ "url": url, "status": status, "body": body }));
         self
     }
 
@@ -157,6 +167,7 @@ impl Harness {
             "grants": self.grants,
             "grant_all": self.grant_all,
             "outputs": self.outputs,
+            "http": self.http,
         });
         feature.report = feature.ask(&setup)?;
         Ok(feature)
@@ -327,6 +338,15 @@ impl Feature {
     pub fn sent(&mut self) -> Result<Vec<Datagram>, Failure> {
         let datagram = |sent: &Value| Datagram { to: text(&sent["to"]), bytes: bytes(&sent["bytes"]) };
         Ok(list(&self.seen()?["sent"]).map(datagram).collect())
+    }
+
+    /// The HTTP requests that the feature made so far: objects with `method`, `url`, `headers` (pairs) and
+    /// `body`. Secrets in them are made up.
+    ///
+    /// # Errors
+    /// When the host is gone.
+    pub fn asked(&mut self) -> Result<Vec<Value>, Failure> {
+        Ok(list(&self.seen()?["asked"]).cloned().collect())
     }
 
     /// The MIDI messages that went to an output so far.

@@ -20,6 +20,7 @@ mod build;
 mod check;
 mod harness;
 mod new;
+mod scripted_http;
 mod world;
 
 /// What to do with features.

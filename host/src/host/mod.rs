@@ -35,6 +35,7 @@ use crate::ports::supervisor::{PortEvents, Supervisor};
 use crate::ports::{MidiOut, PortBackend};
 use crate::service::Services;
 use crate::service::host_state::HostView;
+use crate::service::http::HttpClient;
 use crate::service::invocation::OnProgress;
 use crate::service::notification_log::NotificationLog;
 use crate::service::planning::Plan;
@@ -50,6 +51,7 @@ pub struct HostBuilder {
     features: Option<PathBuf>,
     backends: Vec<Box<dyn PortBackend>>,
     datagrams: Box<dyn Datagrams>,
+    http: Option<HttpClient>,
     listen_to_all: bool,
     clock: Option<Clock>,
     subscriber: Option<Sender<Observation>>,
@@ -94,6 +96,13 @@ impl HostBuilder {
         self
     }
 
+    /// Sends features' HTTP requests another way than over the network.
+    #[must_use]
+    pub fn http(mut self, http: HttpClient) -> Self {
+        self.http = Some(http);
+        self
+    }
+
     /// Goes by another clock than the system's: events, and what features are told.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
@@ -130,6 +139,7 @@ impl HostBuilder {
         }
         let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
         services.clock = self.clock.unwrap_or(services.clock);
+        services.http = self.http.unwrap_or(services.http);
         let services = Arc::new(services);
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
         let outputs = Outputs::new(observer.clone());
@@ -288,6 +298,7 @@ impl Host {
             features: None,
             backends: Vec::new(),
             datagrams: Box::new(SystemDatagrams),
+            http: None,
             listen_to_all: false,
             clock: None,
             subscriber: None,

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::scripted_http::{MadeUpSecrets, ScriptedAnswer, ScriptedHttp};
 use crate::clock::{Clock, ManualClock};
 use crate::config;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
@@ -29,6 +30,7 @@ use crate::host::{Host, StartError};
 use crate::observer::Observation;
 use crate::ports::Direction;
 use crate::ports::simulated::SimulatedPorts;
+use crate::service::http::HttpClient;
 use crate::service::sinks::{Severity, SinkKind};
 use crate::service::udp::{DatagramSender, Datagrams};
 
@@ -47,6 +49,8 @@ pub(super) struct Setup {
     pub(super) grant_all: bool,
     /// The names of MIDI outputs that are plugged in.
     pub(super) outputs: Vec<String>,
+    /// What hosts answer to HTTP requests.
+    pub(super) http: Vec<ScriptedAnswer>,
 }
 
 /// A datagram that was not sent.
@@ -134,6 +138,7 @@ pub(super) struct World {
     outputs: Vec<(String, Receiver<Vec<u8>>)>,
     midi: Vec<Value>,
     network: Recorded,
+    http: ScriptedHttp,
     hand: ManualClock,
     observations: Receiver<Observation>,
     said: Vec<Value>,
@@ -180,6 +185,7 @@ impl World {
             outputs.extend(ports.sent(output).map(|sent| (output.clone(), sent)));
         }
         let network = Recorded::default();
+        let http = ScriptedHttp::new(setup.http.clone());
         let (clock, hand) = Clock::manual();
         let (sender, observations) = crossbeam_channel::unbounded();
         let host = Host::builder()
@@ -187,6 +193,7 @@ impl World {
             .features(home.0.join("bundled"))
             .backend(ports.backend())
             .datagrams(Box::new(network.clone()))
+            .http(HttpClient::new(Arc::new(http.clone()), Arc::new(MadeUpSecrets)))
             .clock(clock)
             .subscriber(sender)
             .start(&loaded)
@@ -206,6 +213,7 @@ impl World {
             outputs,
             midi: Vec::new(),
             network,
+            http,
             hand,
             observations,
             said: Vec::new(),
@@ -352,6 +360,7 @@ impl World {
         let report = self.report();
         Ok(json!({
             "sent": *lock(&self.network.sent),
+            "asked": self.http.asked(),
             "midi": self.midi,
             "said": self.said,
             "failures": self.failures,

@@ -75,21 +75,15 @@ pub const DATAGRAM_BURST: f64 = 4_000.0;
 pub struct Limiter {
     memory: usize,
     max_memory: usize,
-    refused: Option<String>,
     /// What all instances of the feature have.
-    total: Arc<AtomicUsize>,
-}
-
-impl Drop for Limiter {
-    fn drop(&mut self) {
-        self.total.fetch_sub(self.memory, Ordering::Relaxed);
-    }
+    together: Arc<AtomicUsize>,
+    refused: Option<String>,
 }
 
 impl Limiter {
-    /// For an instance with `max_memory` bytes; what it has is counted in `total`, too.
-    pub fn new(max_memory: usize, total: Arc<AtomicUsize>) -> Self {
-        Self { memory: 0, max_memory, refused: None, total }
+    /// For an instance with `max_memory` bytes; `together` counts those of all the feature's.
+    pub fn new(max_memory: usize, together: Arc<AtomicUsize>) -> Self {
+        Self { memory: 0, max_memory, together, refused: None }
     }
 
     /// The limit that was hit since the last call, if any.
@@ -105,10 +99,9 @@ impl ResourceLimiter for Limiter {
             self.refused = Some(format!("its memory limit of {} MiB", self.max_memory / (1024 * 1024)));
             return Ok(false);
         }
-        // A memory never shrinks, so the sum does not either.
         let more = total.saturating_sub(self.memory);
-        if self.total.fetch_add(more, Ordering::Relaxed) + more > FEATURE_MEMORY_BYTES {
-            self.total.fetch_sub(more, Ordering::Relaxed);
+        if self.together.fetch_add(more, Ordering::Relaxed) + more > FEATURE_MEMORY_BYTES {
+            self.together.fetch_sub(more, Ordering::Relaxed);
             self.refused =
                 Some(format!("the limit of {} MiB for all its instances", FEATURE_MEMORY_BYTES / (1024 * 1024)));
             return Ok(false);
@@ -123,6 +116,12 @@ impl ResourceLimiter for Limiter {
             return Ok(false);
         }
         Ok(true)
+    }
+}
+
+impl Drop for Limiter {
+    fn drop(&mut self) {
+        self.together.fetch_sub(self.memory, Ordering::Relaxed);
     }
 }
 
@@ -209,17 +208,6 @@ mod tests {
         assert_eq!(another.take_refusal().as_deref(), Some("the limit of 256 MiB for all its instances"));
         full.pop();
         assert!(another.memory_growing(0, 1, None).is_ok_and(|grown| grown));
-    }
-
-    #[test]
-    fn memory_of_instances_that_are_gone_is_not_counted() {
-        let total = Arc::<AtomicUsize>::default();
-        let mut one = Limiter::new(MEMORY_BYTES, Arc::clone(&total));
-        let mut other = Limiter::new(MEMORY_BYTES, Arc::clone(&total));
-        assert!(one.memory_growing(0, 1000, None).is_ok() && other.memory_growing(0, 500, None).is_ok());
-        assert_eq!(total.load(Ordering::Relaxed), 1500);
-        drop(one);
-        assert_eq!(total.load(Ordering::Relaxed), 500);
     }
 
     #[test]
