@@ -12,7 +12,7 @@ use conductor_tests::osc::{Listener, Tablet, free_port};
 use conductor_tests::process::Process;
 use conductor_tests::wait;
 use rosc::OscType;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A tablet whose messages `/n` do what a feature of strangers offers, and go on to a listener.
 struct Stage {
@@ -105,7 +105,7 @@ fn a_third_partys_feature_greets_the_player() {
 
     // And gone again.
     stage.home.configure(&stage.alone);
-    host.status_when(|status| status["features"].as_array().unwrap().len() == 1);
+    host.status_when(|status| status["features"].as_array().unwrap().iter().all(|feature| feature["name"] != "hello"));
     stage.works(9..10);
     assert!(!host.log().text().contains("hello, tablet: 9"));
 }
@@ -113,7 +113,8 @@ fn a_third_partys_feature_greets_the_player() {
 // FEA-9, REL-1: whatever a feature does, its action fails for that reason, and nothing else suffers.
 #[test]
 fn a_feature_that_misbehaves_costs_only_its_own_actions() {
-    const EVENTS: i32 = 20;
+    // One more, and it would be left alone for a while.
+    const EVENTS: i32 = 4;
     for (how, reason, trapped) in [
         ("loop", "stopped: it ran longer than its 20 ms", true),
         ("trap", "wasm `unreachable` instruction executed", true),
@@ -175,7 +176,7 @@ fn a_flood_of_alerts_is_thinned_out_and_counted() {
         feature["performed"].as_u64().unwrap() + feature["failed"].as_u64().unwrap() == 20
     });
     let (status, _) = host.status_when(|status| status["dropped_messages"].as_u64() > Some(1000));
-    assert_eq!(status["features"].as_array().unwrap().len(), 2);
+    assert!(status["features"].as_array().unwrap().iter().all(|feature| feature["refused"].is_null()));
 
     let (end, _) = host.stop();
     let alerts = end.err.lines().filter(|line| line.contains("ALERT: flood")).count();
@@ -190,8 +191,9 @@ fn a_feature_that_is_far_behind_holds_up_nobody() {
     let stage = Stage::new();
     let host = stage.run_hostile("loop");
     stage.works(0..EVENTS);
-    let feature = host.feature_when("hostile", |feature| feature["queue_full"].as_u64() > Some(0));
-    assert!(feature["failed"].as_u64() >= feature["queue_full"].as_u64(), "{feature:#}");
+    // Its queue is full, or it is left alone already: both fail at once and cost nobody else anything.
+    let behind = |feature: &Value| feature["queue_full"].as_u64() > Some(0) || feature["quarantine"].is_u64();
+    host.feature_when("hostile", behind);
     assert_eq!(host.feature("osc-output")["failed"], 0);
 
     let config = fs::read_to_string(stage.home.config()).unwrap();
@@ -264,7 +266,7 @@ fn spoilt(home: &Home) -> Vec<(&'static str, String)> {
         ("empty", "is not WebAssembly"),
         ("core", "is a core WebAssembly module, not a component"),
         ("changed", "is not a valid component"),
-        ("sparse", "has 209715200 bytes; a package may have at most 16777216"),
+        ("sparse", "has 209715200 bytes; a package may have at most 33554432"),
         ("folder", "can't be read"),
         ("missing", "can't be read: No such file"),
         ("other", "is called \"hostile\" in its descriptor; write it as [features.hostile]"),
@@ -291,11 +293,11 @@ fn a_file_that_is_no_feature_is_refused_and_everything_else_runs() {
         stage.works(0..3);
         drop(host);
 
-        // A mapping that needs it is a mistake, and says why.
+        // A mapping that needs it is kept, and says why it does nothing.
         stage.home.configure(&stage.with("hello", &file, "type = 'hello:Hello'"));
         let end = stage.home.conductor(&["config", "validate"]);
-        assert_eq!(end.code, Some(2), "{}", end.err);
-        assert!(end.err.contains("config.toml:13:10: the feature hello is not installed: "), "{}", end.err);
+        assert_eq!(end.code, Some(0), "{}", end.err);
+        assert!(end.err.contains("config.toml:13:19: the feature hello is not installed: "), "{}", end.err);
         assert!(end.err.contains(&reason), "{}", end.err);
 
         let inspected = stage.home.conductor(&["feature", "inspect", file.to_str().unwrap()]);
@@ -319,8 +321,8 @@ fn a_running_feature_survives_its_file() {
 
     stage.home.write("mine.wasm", "spoilt");
     stage.home.configure(&(config.clone() + "# spoilt\n"));
-    host.log().line("was refused; the old rules stay");
-    host.log().line("mine.wasm: is not WebAssembly");
+    host.log().line("the one that runs stays, for the new one is not installed");
+    host.log().line("reloaded");
     stage.works(2..3);
     host.log().line("hello, tablet: 2");
 

@@ -322,9 +322,16 @@ impl Registry {
                     .and_then(|package| next.install(&source, &package, sandbox, observer)),
             };
             let name = source.name.clone();
-            let entry = match installed {
-                Ok(installed) => Entry::Installed(installed),
-                Err(reason) => {
+            let entry = match (installed, self.running(&source)) {
+                (Ok(installed), _) => Entry::Installed(installed),
+                // Its file is spoilt, or the new one can't run: what runs is better than nothing.
+                (Err(reason), Some(running)) => {
+                    tracing::warn!(
+                        "feature {name}: the one that runs stays, for the new one is not installed: {reason}"
+                    );
+                    Entry::Installed(running)
+                }
+                (Err(reason), None) => {
                     tracing::warn!("feature {name} is not installed: {reason}");
                     Entry::Refused { source: Box::new(source), reason: reason.to_string() }
                 }
@@ -445,6 +452,16 @@ impl Registry {
 
     fn actors(&self) -> impl Iterator<Item = (&Arc<Installed>, &Actor)> {
         self.installed().filter_map(|installed| Some((installed, installed.actor.as_ref()?)))
+    }
+
+    /// The feature of this name that runs, where it may go on: from the same place, with the same grants.
+    fn running(&self, source: &FeatureSource) -> Option<Arc<Installed>> {
+        match self.entries.get(&source.name)? {
+            Entry::Installed(installed) if installed.source == *source && !installed.facts.is_revoked() => {
+                Some(Arc::clone(installed))
+            }
+            _ => None,
+        }
     }
 
     fn installed(&self) -> impl Iterator<Item = &Arc<Installed>> {
