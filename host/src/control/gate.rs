@@ -125,7 +125,7 @@ pub async fn call(
         args: plain(args.clone(), SHOWN_ARGS),
     });
     for (feature, actor) in registry.hooks(HookPoint::PreToolCall) {
-        match actor.before(Arc::clone(&seen)).await {
+        match asked(actor.before(Arc::clone(&seen))).await {
             Ok(Decision::Proceed) => {}
             Ok(Decision::Annotate(remark)) => remarks.push(format!("{feature}: {}", plain(remark, limits::MAX_TEXT))),
             Ok(Decision::Deny(reason)) => {
@@ -140,7 +140,7 @@ pub async fn call(
     let answer = answer(&tool, name, args, cancelled, progress).await;
     let failed = answer.as_ref().err().map(ToString::to_string);
     for (feature, actor) in registry.hooks(HookPoint::PostToolCall) {
-        match actor.after(Arc::clone(&seen), failed.clone()).await {
+        match asked(actor.after(Arc::clone(&seen), failed.clone())).await {
             Ok(Some(remark)) => remarks.push(format!("{feature}: {remark}")),
             Ok(None) => {}
             Err(error) => remarks.push(format!("{feature}: its hook gave no answer: {error}")),
@@ -152,6 +152,12 @@ pub async fn call(
     }
     let result = answer.map_err(|error| ToolError::Failed { feature: tool.feature, error })?;
     Ok(ToolResult { result, remarks })
+}
+
+/// A hook's answer, or none in time: a hook's own limit does not count what waits before it in its mailbox.
+async fn asked<T>(answer: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
+    let late = |_| Err(CallError::Refused(Refusal::Exhausted("it is busy".into())));
+    tokio::time::timeout(limits::HOOK_WITHIN * 2, answer).await.unwrap_or_else(late)
 }
 
 async fn answer(

@@ -1,5 +1,6 @@
 //! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
 
+mod changes;
 mod rollback;
 pub mod status;
 mod view;
@@ -15,6 +16,7 @@ use conductor_engine::{RuleSet, RuleSetHandle};
 use crossbeam_channel::{Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
+use self::changes::Told;
 use self::view::View;
 use self::workshop::Workshop;
 pub(crate) use self::workshop::binding_specs;
@@ -178,6 +180,8 @@ impl HostBuilder {
         let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
         supervisor.apply(plan);
         registry.begin(&observed);
+        let told = Told::start(&observed)?;
+        told.set(registry.clone());
 
         Ok(Host {
             rules,
@@ -188,6 +192,7 @@ impl HostBuilder {
             observed,
             services,
             view,
+            told,
             home: self.home,
             clock,
             engine_thread,
@@ -272,6 +277,7 @@ pub struct Host {
     observed: Observed,
     services: Arc<Services>,
     view: Arc<View>,
+    told: Told,
     home: Option<PathBuf>,
     clock: Clock,
     engine_thread: JoinHandle<()>,
@@ -369,6 +375,7 @@ impl Host {
         state.registry = next;
         self.supervisor.apply(plan);
         self.view.set_config(loaded.source.text());
+        self.told.set(state.registry.clone());
         state.registry.begin(&self.observed);
         state.registry.changed(&Change::Config);
         Ok(Reloaded { generation, rules, warnings: compiled.warnings })
@@ -459,7 +466,8 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, outputs, engine_thread, state, rules, .. } = self;
+        let Self { queue, supervisor, outputs, engine_thread, state, rules, told, .. } = self;
+        told.set(Registry::default());
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.
         supervisor.close_inputs();

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conductor_host::config;
 use conductor_host::control::gate::{self, ToolError, ToolRequest, ToolResult};
 use conductor_host::feature::registry::Registry;
+use conductor_host::host::Host;
 use tokio_util::sync::CancellationToken;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, path, until};
 
 fn call(lab: &Lab, registry: &Registry, name: &str, args: serde_json::Value) -> Result<ToolResult, ToolError> {
     let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false };
@@ -114,4 +116,32 @@ fn a_tool_that_never_answers_does_not_hold_up_the_hooks_of_its_feature() {
         }
         assert!(held.await.is_err());
     });
+}
+
+/// FEA-6: a host tells of another mode, and of another configuration.
+#[test]
+fn a_host_tells_of_changes() {
+    let text = |extra: &str| {
+        format!(
+            "{extra}[features.hostile-hooks]\npath = {:?}\n[features.hostile-hooks.grants]\nobserve_events = ['*']\n\
+             [[modes]]\nname = 'Play'\n[[modes]]\nname = 'trap'\n[[modes]]\nname = 'next-trap'\n",
+            path("tests/hostile-hooks")
+        )
+    };
+    let host = Host::builder().start(&config::parse(&text(""), "config.toml").unwrap()).unwrap();
+    let traps = || {
+        let features = host.status().features;
+        let hooks = features.into_iter().find(|feature| feature.name == "hostile-hooks").unwrap();
+        assert_eq!(hooks.refused, None);
+        hooks.trapped
+    };
+    host.set_mode("trap");
+    until("the hook is told of the mode", || traps() == 1);
+    host.set_mode("next-trap");
+    until("the mode", || host.status().mode.as_deref() == Some("next-trap"));
+    until("the hook is told of a configuration", || {
+        host.reload(&text("# again\n"), "config.toml").unwrap();
+        traps() > 1
+    });
+    host.stop();
 }
