@@ -6,6 +6,7 @@ use std::fs;
 use std::net::UdpSocket;
 #[cfg(all(target_os = "linux", not(feature = "jack")))]
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -424,6 +425,17 @@ fn features_are_listed_and_inspected() {
     assert_eq!(inspected["descriptor"]["id"], "project:hello");
     assert_eq!(inspected["descriptor"]["capabilities"], json!([]));
     assert_eq!(inspected["problems"], json!([]));
+}
+
+// CLI-1: whoever reads only the first lines gets them, and no complaint.
+#[test]
+fn output_that_nobody_reads_is_no_failure() {
+    let home = Home::new("");
+    let mut schema = command(home.path(), &["config", "schema"]);
+    let mut schema = schema.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(schema.stdout.take());
+    let end = schema.wait_with_output().unwrap();
+    assert_eq!((end.status.code(), String::from_utf8_lossy(&end.stderr).as_ref()), (Some(0), ""));
 }
 
 // CFG-1, CFG-2: the commands about configuration, which open no port.

@@ -94,6 +94,7 @@ struct Places {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    leave_when_nobody_reads();
     let arguments = Arguments::parse();
     // A host that runs tells its story; the other commands have an answer to print.
     let level = if matches!(arguments.command, Command::Run) { "info" } else { "warn" };
@@ -132,6 +133,19 @@ fn ended(done: Done) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// `conductor feature list | head` closes our output before all is said. That is no failure of ours, but
+/// `println` panics on it.
+fn leave_when_nobody_reads() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload().downcast_ref::<String>().map(String::as_str);
+        if said.is_some_and(|said| said.starts_with("failed printing to stdout")) {
+            std::process::exit(0);
+        }
+        report(panic);
+    }));
 }
 
 fn places(arguments: &Arguments) -> Result<Places, Failure> {

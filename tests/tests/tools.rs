@@ -1,0 +1,58 @@
+//! Tools, hooks, tasks and skills of a feature, through a running host and its command line: the work items.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+use conductor_tests::conductor::Host;
+use conductor_tests::home::Home;
+use serde_json::{Value, json};
+
+fn call(home: &Home, tool: &str, args: Value) -> Result<Value, String> {
+    let end = home.conductor(&["tool", "call", tool, &args.to_string()]);
+    match end.code {
+        Some(0) => Ok(serde_json::from_str(&end.out).unwrap()),
+        _ => Err(end.err),
+    }
+}
+
+fn notifications(home: &Home) -> Vec<String> {
+    let log = std::fs::read_to_string(home.path().join("notifications.jsonl")).unwrap_or_default();
+    log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn told(home: &Home, host: &Host, what: &str) {
+    // Whenever the host is asked, some time has passed.
+    host.status_when(|_| notifications(home).iter().any(|text| text == what));
+}
+
+// FEA-5, FEA-6, FEA-7, FEA-15, FEA-16: an item is opened, talked about and done; a hook denies what comes too
+// late; the watch notifies; and all of it is there after the host was killed.
+#[test]
+fn work_items_live_through_tools_hooks_tasks_and_kills() {
+    let home = Home::new("");
+    let host = home.run();
+    let listed = home.conductor(&["tool", "list"]).out;
+    assert!(listed.contains("work_item_create") && listed.contains("stateful"), "{listed}");
+
+    // The watch may look for the first time only now; what it finds then is not news.
+    host.feature_when("work-items", |feature| feature["tasks"][0]["state"] == "running");
+    let opened = call(&home, "work_item_create", json!({ "title": "More reverb" })).unwrap();
+    assert_eq!((&opened["number"], &opened["done"]), (&json!(1), &Value::Null));
+    call(&home, "work_item_comment", json!({ "number": 1, "comment": "On vocals." })).unwrap();
+    told(&home, &host, "work item 1 was opened: More reverb");
+    call(&home, "work_item_complete", json!({ "number": 1 })).unwrap();
+    told(&home, &host, "work item 1 is done: More reverb");
+
+    let late = call(&home, "work_item_comment", json!({ "number": 1, "comment": "Too late." })).unwrap_err();
+    assert!(late.contains("builtin:work-items denied it: item 1 is done"), "{late}");
+    let wrong = call(&home, "work_item_complete", json!({ "nummer": 1 })).unwrap_err();
+    assert!(wrong.contains("unknown field `nummer`"), "{wrong}");
+    let misspelt = call(&home, "work_item_crate", json!({})).unwrap_err();
+    assert!(misspelt.contains("did you mean \"work_item_create\"?"), "{misspelt}");
+
+    host.kill();
+    let host = home.run();
+    let all = call(&home, "work_items_list", json!({ "all": true })).unwrap();
+    assert_eq!(all["items"][0]["comments"], json!(["On vocals."]));
+    assert_eq!(call(&home, "work_items_list", json!({})).unwrap()["items"], json!([]));
+    assert_eq!(host.feature("work-items")["trapped"], 0);
+}
