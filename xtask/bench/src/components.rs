@@ -21,8 +21,13 @@ impl Lane {
     pub fn new(home: &Path) -> Result<Self> {
         // Nobody takes out what features say: here they say nothing.
         let (sinks, _) = SinkQueue::new();
-        let services = Services::new(sinks, Box::new(Discard));
+        let services = Services::new(sinks, Box::new(Discard)).home(Some(home));
         Ok(Self { sandbox: Sandbox::new(Some(home), Arc::new(services))? })
+    }
+
+    /// The sandbox itself.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     /// Checks and compiles a package; it is granted what bundled features are.

@@ -16,6 +16,7 @@ mod helpers;
 mod matching;
 mod measure;
 mod memory;
+mod platform;
 mod process;
 mod report;
 mod round_trip;

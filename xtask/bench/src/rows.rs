@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::arguments::Arguments;
 use crate::report::Report;
-use crate::{calls, matching, memory, round_trip, start};
+use crate::{calls, matching, memory, platform, round_trip, start};
 
 /// An entry of the list of what must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -34,6 +34,10 @@ pub enum Row {
     #[value(name = "PERF-5")]
     #[serde(rename = "PERF-5")]
     Memory,
+    /// The feature platform.
+    #[value(name = "FEATURES")]
+    #[serde(rename = "FEATURES")]
+    Features,
 }
 
 impl Row {
@@ -45,6 +49,7 @@ impl Row {
             Self::Call => "calling a guest in the real-time lane",
             Self::Start => "from nothing to an answer on the API's socket",
             Self::Memory => "memory of an idle host",
+            Self::Features => "instances, installs, tool calls, services, hooks",
         }
     }
 
@@ -56,6 +61,7 @@ impl Row {
             Self::Call => calls::measure(arguments, &mut section),
             Self::Start => start::measure(arguments, &mut section),
             Self::Memory => memory::measure(arguments, &mut section),
+            Self::Features => platform::measure(arguments, &mut section),
         }
     }
 }
@@ -68,6 +74,7 @@ impl fmt::Display for Row {
             Self::Call => "PERF-3",
             Self::Start => "PERF-4",
             Self::Memory => "PERF-5",
+            Self::Features => "FEATURES",
         })
     }
 }
