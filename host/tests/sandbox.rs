@@ -324,6 +324,21 @@ fn prepared_actions_are_shared_and_given_back() {
     assert_eq!(lab.network.sent.lock().unwrap().len(), 1);
 }
 
+/// CFG-4: an action that no rule has any more still does what was asked of it before.
+#[test]
+fn an_action_is_given_back_after_its_last_job() {
+    let lab = Lab::new();
+    let (queue, _observer) = worker(&lab, "tests/hostile", Grants::default());
+    let slow = queue.prepare("Misbehave", r#"{"how": "loop"}"#).unwrap();
+    let good = queue.prepare("Misbehave", r#"{"how": "not at all"}"#).unwrap();
+    // While the worker is at the slow one, the others wait; then the rules that name them go.
+    play(&slow);
+    (0..100).for_each(|_| play(&good));
+    drop((slow, good));
+    wait_for(queue.counters(), 101);
+    assert_eq!(queue.counters().done.load(Ordering::Relaxed), 100, "{:?}", queue.counters());
+}
+
 /// FEA-1: a feature written from the contract alone runs.
 #[test]
 fn a_third_partys_feature_runs() {

@@ -4,7 +4,7 @@
 //! fails and the spare takes over at the next one; a new spare is made when there is nothing else
 //! to do. Features that no event has reached have none: it would only take memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -125,6 +125,8 @@ impl FeatureQueue {
             serving: Some(Ready { instance, ids: Vec::new() }),
             spare: None,
             used: false,
+            taken: 0,
+            retiring: VecDeque::new(),
             numbers: HashMap::new(),
         };
         let thread = std::thread::Builder::new()
@@ -231,6 +233,10 @@ struct Worker {
     spare: Option<Ready>,
     /// Whether it has performed.
     used: bool,
+    /// How many jobs are done.
+    taken: u64,
+    /// Slots that are not used by any rule any more, with the number of the last job that may need them.
+    retiring: VecDeque<(u64, u32)>,
     /// Device numbers that were asked for before, by the device's key.
     numbers: HashMap<u64, u32>,
 }
@@ -281,7 +287,11 @@ impl Worker {
                     self.release(slot);
                 }
             }
-            Order::Release(slot) => self.release(slot),
+            // Nothing new can come for it, but orders overtake jobs: what lies in the queue may need it.
+            Order::Release(slot) => {
+                self.retiring.push_back((self.taken + self.work.len() as u64, slot));
+                self.retire();
+            }
             Order::Finish => self.finishing = true,
             Order::Abandon => return ControlFlow::Break(()),
         }
@@ -289,6 +299,22 @@ impl Worker {
     }
 
     fn perform(&mut self, envelope: &Envelope, slot: u32) {
+        self.do_job(envelope, slot);
+        self.taken += 1;
+        self.retire();
+    }
+
+    /// Releases the slots whose last job is done.
+    fn retire(&mut self) {
+        while let Some(&(last, slot)) = self.retiring.front()
+            && last <= self.taken
+        {
+            self.retiring.pop_front();
+            self.release(slot);
+        }
+    }
+
+    fn do_job(&mut self, envelope: &Envelope, slot: u32) {
         self.used = true;
         let event = self.event(envelope);
         let result = match may_run(self.feature.facts()).and_then(|()| self.serving()) {
