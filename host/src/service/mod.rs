@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
 use crate::feature::sandbox::bindings::Error;
+use crate::feature::sandbox::limits;
 
 pub mod clock;
 pub mod devices;
@@ -45,6 +46,9 @@ pub struct Services {
     pub clock: Clock,
     /// Plans that wait for a person.
     pub plans: planning::Plans,
+    /// Datagrams that one instance may send per second; [`limits::DATAGRAM_RATE`], except where calls are
+    /// measured rather than limited.
+    pub datagram_rate: f64,
     /// How HTTP requests leave.
     pub http: http::HttpClient,
     /// Features' own data; none without a home to keep it in.
@@ -62,6 +66,7 @@ impl Services {
             datagrams,
             clock: Clock::start(),
             plans: planning::Plans::default(),
+            datagram_rate: limits::DATAGRAM_RATE,
             http: http::HttpClient::new(Arc::new(http::SystemNetwork::new()), Arc::new(http::EnvironmentSecrets)),
             stores: None,
             view: OnceLock::new(),

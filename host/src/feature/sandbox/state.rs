@@ -141,6 +141,7 @@ impl InstanceState {
             Lane::RealTime => limits::MEMORY_BYTES,
             Lane::Control => limits::CONTROL_MEMORY_BYTES,
         };
+        let datagrams = facts.services.datagram_rate;
         Self {
             table,
             limiter: Limiter::new(memory, Arc::clone(&facts.memory)),
@@ -150,7 +151,7 @@ impl InstanceState {
             ticks: 0,
             registered: Registrations::default(),
             sink_bucket: TokenBucket::new(limits::SINK_RATE, limits::SINK_BURST),
-            datagram_bucket: TokenBucket::new(limits::DATAGRAM_RATE, limits::DATAGRAM_BURST),
+            datagram_bucket: TokenBucket::new(datagrams, limits::DATAGRAM_BURST),
         }
     }
 

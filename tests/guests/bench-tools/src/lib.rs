@@ -34,7 +34,7 @@ impl ReadOnlyTools for Bench {
         let times: u32 = args.parse().unwrap_or(0);
         TABLE.with_borrow(|table| {
             let table = table.as_ref().ok_or_else(|| Error::Unavailable("there is no store".into()))?;
-            for _ in 0..times {
+            for n in 0..times {
                 match name.as_str() {
                     "clock" => {
                         std::hint::black_box(clock::monotonic());
@@ -42,7 +42,7 @@ impl ReadOnlyTools for Bench {
                     "random" => drop(std::hint::black_box(random::bytes(16))),
                     "mode" => drop(std::hint::black_box(state.mode())),
                     "store_get" => drop(table.get("key")?),
-                    "store_set" => table.set("key", b"value")?,
+                    "store_set" => table.set("key", &n.to_le_bytes())?,
                     _ => {}
                 }
             }
