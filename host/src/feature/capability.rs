@@ -652,6 +652,41 @@ impl Grants {
         self
     }
 
+    /// What of it is for these requests: a policy may give more than a feature asks for.
+    #[must_use]
+    pub fn asked_for(mut self, requests: &[CapabilityRequest]) -> Self {
+        let asks = |kind| requests.iter().any(|request| request.kind() == kind);
+        let network = |wanted: fn(&Capability) -> bool| requests.iter().any(|request| wanted(&request.capability));
+        if !network(|it| matches!(it, Capability::Network { udp, .. } if !udp.is_empty())) {
+            self.udp.clear();
+        }
+        if !network(|it| matches!(it, Capability::Network { http, .. } if !http.is_empty())) {
+            self.http.clear();
+        }
+        let names = |kind, name: &str| {
+            requests.iter().any(|request| request.kind() == kind && request.capability.purpose() == Some(name))
+        };
+        self.secrets.retain(|secret| names("secret", &secret.id));
+        self.files.retain(|folder| names("files", &folder.purpose));
+        if !asks("store") {
+            self.store = 0;
+        }
+        if !asks("midi-out") {
+            self.midi_out.clear();
+            self.sysex = false;
+        }
+        if !asks("observe-events") {
+            self.observe_events.clear();
+        }
+        self.config_read &= asks("config-read");
+        self.config_propose &= asks("config-propose");
+        self.discover_ports &= asks("discover-ports");
+        self.background_task &= asks("background-task");
+        self.alert &= asks("alert");
+        self.notify &= asks("notify");
+        self
+    }
+
     /// Whether `capability` was granted in any part.
     pub fn answers(&self, capability: &Capability) -> bool {
         match capability {
@@ -734,6 +769,15 @@ mod tests {
             assert!(text.parse::<Endpoint>().is_err(), "{text}");
         }
         assert!("*:1".parse::<Endpoint>().is_err(), "a target is one target");
+    }
+
+    #[test]
+    fn what_nobody_asks_for_is_not_given() {
+        let request = |capability| CapabilityRequest { capability, required: false, reason: "Why.".into() };
+        let asked = [request(Capability::Store { quota: 1 }), request(Capability::Notify {})];
+        let given = Grants::bundled().asked_for(&asked);
+        assert_eq!(given, Grants { store: BUNDLED_STORE, notify: true, ..Grants::default() });
+        assert_eq!(Grants::bundled().asked_for(&[]), Grants::default());
     }
 
     #[test]

@@ -589,6 +589,7 @@ fn report(entry: &Entry) -> FeatureReport {
     };
     if let Entry::Installed(installed) = entry {
         let descriptor = installed.descriptor();
+        report.grants = installed.facts.grants.clone();
         if installed.facts.is_revoked() {
             let why = "it was disabled, removed or lost a grant while rules name it; what they do with it fails";
             report.refused = Some(why.to_owned());

@@ -270,13 +270,14 @@ impl Screen {
         for feature in &status.features {
             if let Some(package) = &feature.package {
                 let udp: Vec<String> = feature.grants.udp.iter().map(ToString::to_string).collect();
+                let reach =
+                    if udp.is_empty() { "sends nowhere".to_owned() } else { format!("may send to {}", udp.join(", ")) };
                 self.note(&format!(
-                    "feature  {} {} ({} KB of WebAssembly, sha256 {}), may send to {}",
+                    "feature  {} {} ({} KB of WebAssembly, sha256 {}), {reach}",
                     package.id,
                     package.version,
                     package.size / 1024,
                     &package.digest[..12],
-                    udp.join(", ")
                 ));
             }
         }

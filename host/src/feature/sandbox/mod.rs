@@ -146,6 +146,7 @@ impl Sandbox {
         let realtime =
             descriptor.has_realtime().then(|| self.link(&self.realtime, package, Lane::RealTime)).transpose()?;
         let control = descriptor.has_control().then(|| self.link(&self.control, package, Lane::Control)).transpose()?;
+        let grants = grants.asked_for(&descriptor.capabilities);
         let facts = FeatureFacts::new(descriptor.clone(), package.info.digest.clone(), grants, &self.services);
         Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
     }
