@@ -42,7 +42,7 @@ pub enum Observation {
     Sink(SinkMessage),
     /// A new rule set is in use; in words.
     Reload(String),
-    /// A new configuration was refused; in words.
+    /// A new configuration was refused, or an upgrade taken back; in words.
     Refused(String),
 }
 

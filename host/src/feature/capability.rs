@@ -84,22 +84,6 @@ pub enum Capability {
     Notify {},
 }
 
-/// Every kind of capability, as descriptors write it.
-pub const KINDS: [&str; 12] = [
-    "network",
-    "secret",
-    "store",
-    "files",
-    "midi-out",
-    "observe-events",
-    "config-read",
-    "config-propose",
-    "discover-ports",
-    "background-task",
-    "alert",
-    "notify",
-];
-
 impl Capability {
     /// The word that descriptors, errors and listings use.
     pub const fn kind(&self) -> &'static str {

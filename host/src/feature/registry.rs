@@ -378,7 +378,7 @@ impl Registry {
         let actor = prepared.has_control().then(start).transpose()?;
         let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();
         let hooks = both.then(start).transpose()?;
-        let actions = if descriptor.has_realtime() && !descriptor.actions.is_empty() {
+        let actions = if !descriptor.actions.is_empty() {
             let (queue, thread, registered) =
                 FeatureQueue::start(prepared.clone(), observer.clone()).map_err(failed)?;
             Some(Actions { registered, queue, thread })

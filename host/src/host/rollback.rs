@@ -47,7 +47,7 @@ impl Host {
         drop(state);
         if !done.is_empty() {
             for text in &done {
-                self.observer.put(Observation::PortTrouble(text.clone()));
+                self.observer.put(Observation::Refused(text.clone()));
             }
             let _ = self.reload_features();
         }

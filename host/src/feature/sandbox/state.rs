@@ -167,16 +167,6 @@ impl InstanceState {
         Ok(())
     }
 
-    /// What a service that waits answers in the real-time lane.
-    pub(crate) fn must_not_wait(&self, what: &str) -> Result<(), Error> {
-        match self.lane {
-            Lane::Control => Ok(()),
-            Lane::RealTime => {
-                Err(Error::Unavailable(format!("{what} waits, and nothing may wait in the real-time lane")))
-            }
-        }
-    }
-
     /// What opening a service without a grant answers.
     pub(crate) fn not_granted(&self, capability: &Capability) -> Error {
         let name = self.facts.descriptor.id.name();
