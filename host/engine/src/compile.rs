@@ -2,14 +2,19 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use crate::Nanos;
+use crate::condition::Condition;
 use crate::device::DeviceId;
+use crate::event::{ArtNetChange, GamepadEvent};
+use crate::gesture::ChordEvent;
 use crate::hash::StableState;
 use crate::osc::{OscAddressError, check_address};
 use crate::rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
 use crate::rule_set::{ModeIx, RuleSet};
-use crate::trigger::{NumberRange, OscArgTest, SysExPatternError, Trigger, ValueRange};
+use crate::trigger::{DmxRange, NumberRange, OscArgTest, SysExPatternError, Trigger, ValueRange};
 
 /// One thing that is wrong with the rules.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +84,76 @@ pub enum CompileErrorKind {
         /// The last number.
         last: u8,
     },
+    /// A range of a gamepad's numbers that is empty or goes beyond what there is.
+    #[error("{what} {first} to {last} is not a range; write two numbers from {lowest} to {highest}, the lower first")]
+    Gamepad {
+        /// "buttons", "sticks" or "triggers".
+        what: &'static str,
+        /// The first number.
+        first: u8,
+        /// The last number.
+        last: u8,
+        /// The lowest number there is.
+        lowest: u8,
+        /// The highest number there is.
+        highest: u8,
+    },
+    /// A range of DMX channels that is empty or goes beyond what there is.
+    #[error("channels {first} to {last} is not a range; write two numbers from 1 to {most}, the lower first", most = ArtNetChange::LAST_CHANNEL)]
+    DmxChannels {
+        /// The first channel.
+        first: u16,
+        /// The last channel.
+        last: u16,
+    },
+    /// A port address above 32 767.
+    #[error("universe {0} does not exist; universes are 0 to {most}", most = ArtNetChange::LAST_UNIVERSE)]
+    Universe(u16),
+    /// A part of a way that is not 0 to 1.
+    #[error("{what} {value} is not a part of the way; write a number from 0 to 1")]
+    Part {
+        /// "dead zone" or "threshold".
+        what: &'static str,
+        /// The number.
+        value: f32,
+    },
+    /// Keys that make no chord.
+    #[error("{keys:?} is no chord; write two to {most} different keys", most = ChordEvent::MOST)]
+    Chord {
+        /// The keys.
+        keys: Vec<u8>,
+    },
+    /// Controllers that have no fine part.
+    #[error("controllers {first} to {last} have no fine part; write numbers from 0 to 31, the lower first")]
+    Coarse {
+        /// The first controller.
+        first: u8,
+        /// The last controller.
+        last: u8,
+    },
+    /// A parameter above 16 383.
+    #[error("parameter {0} does not exist; parameters are 0 to 16383")]
+    Parameter(u16),
+    /// A time that nobody could wait for.
+    #[error("{0} ns is no time to wait; it is more than 0 and at most an hour")]
+    Time(Nanos),
+    /// A rule that is to wait, and has nothing to wait for.
+    #[error("only a press, a long press, a double tap or a chord can wait for other gestures")]
+    Defer,
+    /// Days of the week, and none of them.
+    #[error("the condition is for no day of the week, so it would never hold; name one")]
+    NoDay,
+    /// A time of day beyond midnight.
+    #[error("{from} s to {to} s is not a part of the day; a day has 86400 seconds")]
+    TimeRange {
+        /// The first second.
+        from: u32,
+        /// The second it ends before.
+        to: u32,
+    },
+    /// Conditions in conditions without end.
+    #[error("conditions go no deeper than {most}", most = Condition::MAX_DEPTH)]
+    ConditionDepth,
     /// A value range that is empty or goes beyond what the message can hold.
     #[error("{what} {min} to {max} is not a range; write two numbers from 0 to {most}, the lower first")]
     Values {
@@ -113,6 +188,9 @@ pub enum CompileErrorKind {
         max: f64,
     },
 }
+
+/// The longest time that a gesture takes: an hour.
+const LONGEST: Nanos = 3_600_000_000_000;
 
 /// The most rules in one set: a rule may take 254 entries of the index, which 32 bits must count.
 const MAX_RULES: usize = 10_000_000;
@@ -169,6 +247,8 @@ pub fn compile<A>(source: RuleSource<A>) -> Result<RuleSet<A>, Vec<CompileError>
                 Scope::Mode(name) => by_name.get(&*name).copied(),
             },
             trigger: spec.trigger,
+            condition: spec.condition,
+            defer: spec.defer,
             consume: spec.consume,
             priority: spec.priority,
             action: spec.action,
@@ -213,9 +293,7 @@ fn check_rule<A>(
     {
         wrong(CompileErrorKind::UnknownMode { mode: mode.clone(), known: Arc::clone(known) });
     }
-    if rule.device.as_deref() == Some("") {
-        wrong(CompileErrorKind::UnnamedDevice);
-    }
+    check_device(rule.device.as_deref(), wrong);
     match &rule.trigger {
         Trigger::Note { notes, velocity, edge: _, channel } => {
             check_numbers("notes", *notes, wrong);
@@ -257,6 +335,145 @@ fn check_rule<A>(
             check_arg(*arg, wrong);
         }
         Trigger::OscPattern { pattern: _, arg } => check_arg(*arg, wrong),
+        Trigger::GamepadButton { buttons, edge: _ } => check_gamepad("buttons", *buttons, GamepadEvent::BUTTONS, wrong),
+        Trigger::GamepadStick { sticks, push: _, dead_zone, readings: _ } => {
+            check_gamepad("sticks", *sticks, GamepadEvent::STICKS, wrong);
+            check_part("dead zone", *dead_zone, wrong);
+        }
+        Trigger::GamepadTrigger { triggers, threshold, readings: _ } => {
+            check_gamepad("triggers", *triggers, GamepadEvent::TRIGGERS, wrong);
+            check_part("threshold", *threshold, wrong);
+        }
+        Trigger::ArtNet { universe, channels: DmxRange { first, last }, value } => {
+            if *universe > ArtNetChange::LAST_UNIVERSE {
+                wrong(CompileErrorKind::Universe(*universe));
+            }
+            if *first < 1 || first > last || *last > ArtNetChange::LAST_CHANNEL {
+                wrong(CompileErrorKind::DmxChannels { first: *first, last: *last });
+            }
+            check_values("value", *value, 255, wrong);
+        }
+        Trigger::LongPress { keys, velocity, channel, after: time }
+        | Trigger::DoubleTap { keys, velocity, channel, within: time } => {
+            check_keys(*keys, wrong);
+            check_values("velocity", *velocity, 127, wrong);
+            check_channel(*channel, wrong);
+            check_time(*time, wrong);
+        }
+        Trigger::Chord { keys, channel, within } => {
+            let is_set = keys.is_sorted_by(|a, b| a < b) && (2..=ChordEvent::MOST).contains(&keys.len());
+            match (keys.first(), keys.last()) {
+                (Some(&first), Some(&last)) if is_set => check_keys(NumberRange { first, last }, wrong),
+                _ => wrong(CompileErrorKind::Chord { keys: keys.clone() }),
+            }
+            check_channel(*channel, wrong);
+            check_time(*within, wrong);
+        }
+        Trigger::Turn { controllers, encoding: _, way: _, channel } => {
+            check_numbers("controllers", *controllers, wrong);
+            check_channel(*channel, wrong);
+        }
+        Trigger::FineControl { controllers: NumberRange { first, last }, value, channel } => {
+            if first > last || *last > 31 {
+                wrong(CompileErrorKind::Coarse { first: *first, last: *last });
+            }
+            check_values("value", *value, 16_383, wrong);
+            check_channel(*channel, wrong);
+        }
+        Trigger::Parameter { registered: _, parameter, value, channel } => {
+            if *parameter > 16_383 {
+                wrong(CompileErrorKind::Parameter(*parameter));
+            }
+            check_values("value", *value, 16_383, wrong);
+            check_channel(*channel, wrong);
+        }
+    }
+    if rule.defer && !rule.trigger.can_defer() {
+        wrong(CompileErrorKind::Defer);
+    }
+    if let Some(condition) = &rule.condition {
+        check_condition(condition, known, by_name, wrong);
+    }
+}
+
+/// Checks a condition, wherever it stands: in a rule, or in what the caller's actions decide by.
+///
+/// `modes` are the modes of the rule set.
+pub fn check_standalone_condition(condition: &Condition, modes: &[String]) -> Vec<CompileErrorKind> {
+    let mut errors = Vec::new();
+    let by_name = check_modes(modes, &mut Vec::new());
+    check_condition(condition, &modes.into(), &by_name, &mut |kind| errors.push(kind));
+    errors
+}
+
+fn check_condition(
+    condition: &Condition,
+    known: &Arc<[String]>,
+    by_name: &HashMap<&str, ModeIx, StableState>,
+    wrong: &mut impl FnMut(CompileErrorKind),
+) {
+    if condition.depth() > Condition::MAX_DEPTH {
+        return wrong(CompileErrorKind::ConditionDepth);
+    }
+    condition.each(&mut |condition| match condition {
+        Condition::ModeIs(mode) if !by_name.contains_key(&**mode) => {
+            wrong(CompileErrorKind::UnknownMode { mode: mode.to_string(), known: Arc::clone(known) });
+        }
+        Condition::TimeRange(range) if range.from >= 86_400 || range.to > 86_400 => {
+            wrong(CompileErrorKind::TimeRange { from: range.from, to: range.to });
+        }
+        Condition::DayOfWeek(days) if days.is_empty() => wrong(CompileErrorKind::NoDay),
+        Condition::NoteHeld { notes, channel, device } => {
+            check_numbers("notes", *notes, wrong);
+            check_channel(*channel, wrong);
+            check_device(device.as_ref().map(DeviceId::as_str), wrong);
+        }
+        Condition::CcValueInRange { controller, value, channel, device } => {
+            check_numbers("controllers", NumberRange::one(*controller), wrong);
+            check_values("value", *value, 127, wrong);
+            check_channel(*channel, wrong);
+            check_device(device.as_ref().map(DeviceId::as_str), wrong);
+        }
+        _ => {}
+    });
+}
+
+/// Keys are notes, or buttons, and never both.
+fn check_keys(keys: NumberRange, wrong: &mut impl FnMut(CompileErrorKind)) {
+    if keys.first > 127 {
+        check_gamepad("buttons", keys, GamepadEvent::BUTTONS, wrong);
+    } else {
+        check_numbers("notes", keys, wrong);
+    }
+}
+
+fn check_time(time: Nanos, wrong: &mut impl FnMut(CompileErrorKind)) {
+    if time == 0 || time > LONGEST {
+        wrong(CompileErrorKind::Time(time));
+    }
+}
+
+fn check_device(device: Option<&str>, wrong: &mut impl FnMut(CompileErrorKind)) {
+    if device == Some("") {
+        wrong(CompileErrorKind::UnnamedDevice);
+    }
+}
+
+fn check_gamepad(
+    what: &'static str,
+    NumberRange { first, last }: NumberRange,
+    there: RangeInclusive<u8>,
+    wrong: &mut impl FnMut(CompileErrorKind),
+) {
+    if first > last || !there.contains(&first) || !there.contains(&last) {
+        let (lowest, highest) = there.into_inner();
+        wrong(CompileErrorKind::Gamepad { what, first, last, lowest, highest });
+    }
+}
+
+fn check_part(what: &'static str, value: f32, wrong: &mut impl FnMut(CompileErrorKind)) {
+    if !(0.0..=1.0).contains(&value) {
+        wrong(CompileErrorKind::Part { what, value });
     }
 }
 
@@ -302,8 +519,10 @@ fn check_arg(test: Option<OscArgTest>, wrong: &mut impl FnMut(CompileErrorKind))
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::condition::{Days, TimeRange};
+    use crate::gesture::Encoding;
     use crate::osc::OscPattern;
-    use crate::trigger::{Edge, SysExPattern};
+    use crate::trigger::{Edge, Push, Readings, SysExPattern, Way};
 
     fn note(first: u8, last: u8, min: u16, max: u16, channel: Option<u8>) -> Trigger {
         Trigger::Note {
@@ -360,6 +579,10 @@ mod tests {
         let too_far = NumberRange { first: 0, last: 128 };
         let (seven, too_much) = (ValueRange::SEVEN_BIT, ValueRange { min: 0, max: 128 });
         let channel = Some(99);
+        let readings = Readings::Each;
+        let press = |keys, velocity, channel, after| Trigger::LongPress { keys, velocity, channel, after };
+        let tap = |keys, within| Trigger::DoubleTap { keys, velocity: seven, channel: None, within };
+        let chord = |keys: &[u8], within| Trigger::Chord { keys: keys.into(), channel: None, within };
         let bad_arg = Some(OscArgTest { index: 0, min: 1.0, max: 0.0 });
         let wrong = [
             note(0, 128, 0, 127, None),
@@ -382,12 +605,91 @@ mod tests {
             Trigger::Osc { address: "/a b".into(), arg: None },
             Trigger::Osc { address: "/a".into(), arg: bad_arg },
             Trigger::OscPattern { pattern: OscPattern::parse("/*").unwrap(), arg: bad_arg },
+            Trigger::GamepadButton { buttons: NumberRange { first: 127, last: 130 }, edge: Edge::Press },
+            Trigger::GamepadStick { sticks: NumberRange::one(132), push: Push::Any, dead_zone: 0.1, readings },
+            Trigger::GamepadStick { sticks: NumberRange::one(128), push: Push::Any, dead_zone: f32::NAN, readings },
+            Trigger::GamepadTrigger { triggers: NumberRange::one(132), threshold: 1.5, readings },
+            Trigger::ArtNet { universe: 32_768, channels: DmxRange { first: 1, last: 1 }, value: seven },
+            Trigger::ArtNet { universe: 0, channels: DmxRange { first: 0, last: 1 }, value: seven },
+            Trigger::ArtNet { universe: 0, channels: DmxRange { first: 1, last: 513 }, value: seven },
+            Trigger::ArtNet {
+                universe: 0,
+                channels: DmxRange { first: 1, last: 1 },
+                value: ValueRange { min: 0, max: 256 },
+            },
+            press(NumberRange { first: 120, last: 130 }, seven, None, 1),
+            press(NumberRange { first: 140, last: 145 }, seven, None, 1),
+            press(all, too_much, None, 1),
+            press(all, seven, channel, 1),
+            press(all, seven, None, 0),
+            tap(too_far, 1),
+            tap(all, LONGEST + 1),
+            chord(&[1], 1),
+            chord(&[1, 1], 1),
+            chord(&[2, 1], 1),
+            chord(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 1),
+            chord(&[100, 130], 1),
+            chord(&[1, 2], 0),
+            Trigger::Turn { controllers: too_far, encoding: Encoding::IncDec, way: Way::Any, channel: None },
+            Trigger::Turn { controllers: all, encoding: Encoding::IncDec, way: Way::Any, channel },
+            Trigger::FineControl { controllers: NumberRange::one(32), value: seven, channel: None },
+            Trigger::FineControl { controllers: NumberRange::one(31), value: seven, channel },
+            Trigger::Parameter { registered: true, parameter: 16_384, value: seven, channel: None },
+            Trigger::Parameter { registered: true, parameter: 0, value: seven, channel },
         ];
         for trigger in wrong {
             let source = RuleSource { modes: vec![], rules: vec![rule(trigger.clone())] };
             let errors = compile(source).expect_err(&format!("{trigger:?}"));
             assert_eq!(errors.len(), 1, "{trigger:?}: {errors:?}");
         }
+    }
+
+    #[test]
+    fn only_what_can_wait_may() {
+        let both = Trigger::Note {
+            notes: NumberRange::one(1),
+            velocity: ValueRange::SEVEN_BIT,
+            edge: Edge::Both,
+            channel: None,
+        };
+        for (trigger, may) in
+            [(note(1, 1, 0, 127, None), true), (both, false), (Trigger::MidiAny { channel: None }, false)]
+        {
+            let spec = RuleSpec { defer: true, ..rule(trigger) };
+            assert_eq!(compile(RuleSource { modes: vec![], rules: vec![spec] }).is_ok(), may);
+        }
+    }
+
+    #[test]
+    fn every_condition_is_checked_wherever_it_stands() {
+        let held = |notes, channel, device: Option<&str>| Condition::NoteHeld {
+            notes,
+            channel,
+            device: device.map(DeviceId::new),
+        };
+        let deep = (0..Condition::MAX_DEPTH).fold(Condition::Always, |inner, _| Condition::Not(Box::new(inner)));
+        let wrong = [
+            Condition::ModeIs("Live".into()),
+            Condition::TimeRange(TimeRange { from: 86_400, to: 0 }),
+            Condition::DayOfWeek(Days::default()),
+            held(NumberRange { first: 2, last: 1 }, None, None),
+            held(NumberRange::one(1), Some(16), None),
+            held(NumberRange::one(1), None, Some("")),
+            Condition::CcValueInRange { controller: 128, value: ValueRange::SEVEN_BIT, channel: None, device: None },
+            deep,
+        ];
+        for condition in wrong {
+            let nested = match &condition {
+                Condition::Not(_) => condition.clone(),
+                _ => Condition::Or(vec![Condition::Always, Condition::Not(Box::new(condition.clone()))]),
+            };
+            let mut spec = rule(note(1, 1, 0, 127, None));
+            spec.condition = Some(nested.clone());
+            let errors = compile(RuleSource { modes: vec!["Play".into()], rules: vec![spec] }).unwrap_err();
+            assert_eq!(errors.len(), 1, "{condition}: {errors:?}");
+            assert_eq!(check_standalone_condition(&nested, &["Play".into()]).len(), 1);
+        }
+        assert_eq!(check_standalone_condition(&Condition::ModeIs("Play".into()), &["Play".into()]), []);
     }
 
     #[test]

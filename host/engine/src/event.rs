@@ -1,7 +1,9 @@
 //! What comes in: one event, and the questions a rule may ask of it.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use crate::gesture::GestureEvent;
 use crate::midi::MidiMessage;
 use crate::osc::{OscArg, OscMessage};
 
@@ -17,6 +19,87 @@ pub enum Event {
     Midi(MidiMessage),
     /// An OSC message.
     Osc(Arc<OscMessage>),
+    /// Something on a gamepad moved.
+    Gamepad(GamepadEvent),
+    /// One channel of an Art-Net universe changed.
+    ArtNet(ArtNetChange),
+    /// A gesture was found. The engine makes these; they come from no port.
+    Gesture(GestureEvent),
+}
+
+/// Something on a gamepad moved. Values are finite; whoever makes the event sees to that.
+///
+/// The numbers begin at 128, where MIDI's end, so that a number alone says which of the two is meant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GamepadEvent {
+    /// A button went down or came up.
+    Button {
+        /// Which, 128 to 144: south, east, west, north, d-pad up, down, left, right, left and right
+        /// bumper, left and right stick, start, select, mode, left and right trigger (as buttons).
+        button: u8,
+        /// Whether it is down now.
+        pressed: bool,
+    },
+    /// A stick moved along one of its two axes.
+    Stick {
+        /// Which axis: 128 left X, 129 left Y, 130 right X, 131 right Y.
+        stick: u8,
+        /// Where it is: -1 is all the way left or down, 1 all the way right or up.
+        value: f32,
+    },
+    /// An analog trigger moved.
+    Trigger {
+        /// Which: 132 left, 133 right.
+        trigger: u8,
+        /// How far it is pulled: 0 is not at all, 1 all the way.
+        value: f32,
+    },
+}
+
+impl GamepadEvent {
+    /// The buttons' numbers.
+    pub const BUTTONS: RangeInclusive<u8> = 128..=144;
+    /// The sticks' axes' numbers.
+    pub const STICKS: RangeInclusive<u8> = 128..=131;
+    /// The analog triggers' numbers.
+    pub const TRIGGERS: RangeInclusive<u8> = 132..=133;
+
+    /// The number of the button, axis or trigger.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Button { button: number, .. }
+            | Self::Stick { stick: number, .. }
+            | Self::Trigger { trigger: number, .. } => number,
+        }
+    }
+
+    /// Where it is now: 1 or 0 for a button that is down or up, -1 to 1 for a stick, 0 to 1 for a trigger.
+    pub fn value(self) -> f32 {
+        match self {
+            Self::Button { pressed, .. } => f32::from(u8::from(pressed)),
+            Self::Stick { value, .. } | Self::Trigger { value, .. } => value,
+        }
+    }
+}
+
+/// One channel of an Art-Net universe changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ArtNetChange {
+    /// The 15-bit port address, 0 to 32 767: net, sub-net and universe in one number.
+    pub universe: u16,
+    /// The DMX channel, 1 to 512.
+    pub channel: u16,
+    /// What it is now, 0 to 255.
+    pub value: u8,
+    /// What it was before, 0 to 255.
+    pub previous: u8,
+}
+
+impl ArtNetChange {
+    /// The highest port address.
+    pub const LAST_UNIVERSE: u16 = 32_767;
+    /// The highest DMX channel; the lowest is 1.
+    pub const LAST_CHANNEL: u16 = 512;
 }
 
 /// The kind of an event. The numbers are part of what features see and never change their meaning.
@@ -61,11 +144,33 @@ pub enum EventKind {
     Reset = 18,
     /// [`Event::Osc`]
     Osc = 32,
+    /// [`GamepadEvent::Button`]
+    GamepadButton = 33,
+    /// [`GamepadEvent::Stick`]
+    GamepadStick = 34,
+    /// [`GamepadEvent::Trigger`]
+    GamepadTrigger = 35,
+    /// [`Event::ArtNet`]
+    ArtNet = 36,
+    /// [`GestureEvent::LongPress`]
+    LongPress = 48,
+    /// [`GestureEvent::DoubleTap`]
+    DoubleTap = 49,
+    /// [`GestureEvent::Chord`]
+    Chord = 50,
+    /// [`GestureEvent::Turn`]
+    Turn = 51,
+    /// [`GestureEvent::FineControl`]
+    FineControl = 52,
+    /// [`GestureEvent::Parameter`] that is registered
+    RegisteredParameter = 53,
+    /// [`GestureEvent::Parameter`] that is not registered
+    UnregisteredParameter = 54,
 }
 
 impl EventKind {
     /// Every kind, in the order of the numbers.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 30] = [
         Self::NoteOff,
         Self::NoteOn,
         Self::PolyAftertouch,
@@ -85,7 +190,23 @@ impl EventKind {
         Self::ActiveSensing,
         Self::Reset,
         Self::Osc,
+        Self::GamepadButton,
+        Self::GamepadStick,
+        Self::GamepadTrigger,
+        Self::ArtNet,
+        Self::LongPress,
+        Self::DoubleTap,
+        Self::Chord,
+        Self::Turn,
+        Self::FineControl,
+        Self::RegisteredParameter,
+        Self::UnregisteredParameter,
     ];
+
+    /// Whether it is a gesture, which the engine finds and no port sends.
+    pub fn is_gesture(self) -> bool {
+        self >= Self::LongPress
+    }
 
     /// The word for it, as in timelines: `note-on`, `cc`, `osc`, …
     pub fn name(self) -> &'static str {
@@ -109,6 +230,17 @@ impl EventKind {
             Self::ActiveSensing => "active-sensing",
             Self::Reset => "reset",
             Self::Osc => "osc",
+            Self::GamepadButton => "gamepad-button",
+            Self::GamepadStick => "gamepad-stick",
+            Self::GamepadTrigger => "gamepad-trigger",
+            Self::ArtNet => "artnet",
+            Self::LongPress => "long-press",
+            Self::DoubleTap => "double-tap",
+            Self::Chord => "chord",
+            Self::Turn => "turn",
+            Self::FineControl => "fine-cc",
+            Self::RegisteredParameter => "rpn",
+            Self::UnregisteredParameter => "nrpn",
         }
     }
 }
@@ -138,18 +270,34 @@ impl Event {
                 MidiMessage::Reset => EventKind::Reset,
             },
             Self::Osc(_) => EventKind::Osc,
+            Self::Gamepad(GamepadEvent::Button { .. }) => EventKind::GamepadButton,
+            Self::Gamepad(GamepadEvent::Stick { .. }) => EventKind::GamepadStick,
+            Self::Gamepad(GamepadEvent::Trigger { .. }) => EventKind::GamepadTrigger,
+            Self::ArtNet(_) => EventKind::ArtNet,
+            Self::Gesture(gesture) => match gesture {
+                GestureEvent::LongPress { .. } => EventKind::LongPress,
+                GestureEvent::DoubleTap { .. } => EventKind::DoubleTap,
+                GestureEvent::Chord(_) => EventKind::Chord,
+                GestureEvent::Turn { .. } => EventKind::Turn,
+                GestureEvent::FineControl { .. } => EventKind::FineControl,
+                GestureEvent::Parameter { registered: true, .. } => EventKind::RegisteredParameter,
+                GestureEvent::Parameter { registered: false, .. } => EventKind::UnregisteredParameter,
+            },
         }
     }
 
-    /// The MIDI channel, 0 to 15; none for system messages and OSC.
+    /// The MIDI channel, 0 to 15; none for system messages and for what is not MIDI.
     pub fn channel(&self) -> Option<u8> {
         match self {
             Self::Midi(message) => message.channel(),
-            Self::Osc(_) => None,
+            Self::Gesture(gesture) => gesture.channel(),
+            _ => None,
         }
     }
 
-    /// Which key, knob or program: note, controller or program number, 0 to 127. 0 for everything else.
+    /// Which key, knob or program: note, controller or program number, 0 to 127; a gamepad's button, axis
+    /// or trigger, 128 to 144; a DMX channel, 1 to 512; of a gesture see [`GestureEvent::number`]. 0 for
+    /// everything else.
     pub fn number(&self) -> u16 {
         match *self {
             Self::Midi(
@@ -159,21 +307,29 @@ impl Event {
             ) => note.into(),
             Self::Midi(MidiMessage::ControlChange { controller, .. }) => controller.into(),
             Self::Midi(MidiMessage::ProgramChange { program, .. }) => program.into(),
+            Self::Gamepad(moved) => moved.number().into(),
+            Self::ArtNet(change) => change.channel,
+            Self::Gesture(gesture) => gesture.number(),
             _ => 0,
         }
     }
 
     /// How much, as sent: velocity, pressure and controller value 0 to 127, pitch bend and song
     /// position 0 to 16 383, program, song and time code byte 0 to 127. For OSC the first argument that
-    /// is a number or a boolean. 0 for everything that has none.
+    /// is a number or a boolean. A gamepad's button 0 or 1, stick -1 to 1, trigger 0 to 1; a DMX channel
+    /// 0 to 255; of a gesture see [`GestureEvent::value`]. 0 for everything that has none.
     pub fn value(&self) -> f64 {
         match self {
             Self::Midi(message) => midi_value(message).0.into(),
             Self::Osc(message) => osc_value(message),
+            Self::Gamepad(moved) => moved.value().into(),
+            Self::ArtNet(change) => change.value.into(),
+            Self::Gesture(gesture) => gesture.value().into(),
         }
     }
 
-    /// How much, from 0 to 1: [`value`](Self::value) divided by the most that its kind can be.
+    /// How much, from 0 to 1: [`value`](Self::value) divided by the most that its kind can be; a stick's
+    /// way from one end to the other, so that 0.5 is the middle.
     ///
     /// An OSC number is taken to be meant that way already and is clamped to 0 to 1; NaN is 0.
     pub fn unit(&self) -> f32 {
@@ -186,11 +342,16 @@ impl Event {
                 let value = osc_value(message);
                 if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) as f32 }
             }
+            Self::Gamepad(GamepadEvent::Stick { value, .. }) => ((value + 1.0) / 2.0).clamp(0.0, 1.0),
+            Self::Gamepad(moved) => moved.value().clamp(0.0, 1.0),
+            Self::ArtNet(change) => f32::from(change.value) / 255.0,
+            Self::Gesture(gesture) => gesture.unit(),
         }
     }
 
     /// Whether it is one reading of something that moves, so that a later one makes it worthless:
-    /// controllers, pressure, pitch bend, and OSC messages whose first argument is a float.
+    /// controllers, pressure, pitch bend, OSC messages whose first argument is a float, a gamepad's sticks
+    /// and triggers, DMX channels.
     ///
     /// Under pressure only these may be merged; all others count each.
     pub fn is_continuous(&self) -> bool {
@@ -205,6 +366,11 @@ impl Event {
             Self::Osc(message) => {
                 matches!(message.args.first(), Some(OscArg::Float(_) | OscArg::Double(_)))
             }
+            Self::Gamepad(moved) => !matches!(moved, GamepadEvent::Button { .. }),
+            Self::ArtNet(_) => true,
+            Self::Gesture(gesture) => {
+                matches!(gesture, GestureEvent::FineControl { .. } | GestureEvent::Parameter { .. })
+            }
         }
     }
 }
@@ -218,6 +384,18 @@ impl From<MidiMessage> for Event {
 impl From<OscMessage> for Event {
     fn from(message: OscMessage) -> Self {
         Self::Osc(Arc::new(message))
+    }
+}
+
+impl From<GamepadEvent> for Event {
+    fn from(moved: GamepadEvent) -> Self {
+        Self::Gamepad(moved)
+    }
+}
+
+impl From<ArtNetChange> for Event {
+    fn from(change: ArtNetChange) -> Self {
+        Self::ArtNet(change)
     }
 }
 
@@ -327,8 +505,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_gamepad_speaks_of_ways_from_end_to_end() {
+        let stick = Event::from(GamepadEvent::Stick { stick: 129, value: -0.5 });
+        assert_eq!((stick.number(), stick.value(), stick.unit()), (129, -0.5, 0.25));
+        let button = Event::from(GamepadEvent::Button { button: 144, pressed: true });
+        assert_eq!((button.number(), button.value(), button.unit()), (144, 1.0, 1.0));
+        assert!(stick.is_continuous() && !button.is_continuous());
+        assert_eq!((stick.kind(), stick.channel()), (EventKind::GamepadStick, None));
+    }
+
+    #[test]
+    fn a_dmx_channel_has_eight_bits() {
+        let event = Event::from(ArtNetChange { universe: 0x7FFF, channel: 512, value: 255, previous: 0 });
+        assert_eq!((event.kind(), event.number(), event.value(), event.unit()), (EventKind::ArtNet, 512, 255.0, 1.0));
+    }
+
+    #[test]
     fn kinds_keep_their_numbers() {
         let numbers: Vec<_> = EventKind::ALL.iter().map(|&kind| kind as u8).collect();
-        assert_eq!(numbers, (1..=18).chain([32]).collect::<Vec<_>>());
+        assert_eq!(numbers, (1..=18).chain(32..=36).chain(48..=54).collect::<Vec<_>>());
     }
 }

@@ -1,4 +1,4 @@
-//! The rule set in use: read without waiting, replaced without anybody noticing.
+//! What is read without waiting and replaced without anybody noticing; above all the rule set in use.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,16 +8,51 @@ use arc_swap::{ArcSwap, Guard};
 
 use crate::rule_set::RuleSet;
 
+/// Something that many read while it is now and then replaced.
+///
+/// Reading is wait-free: it takes no lock, and after a thread's first time it allocates nothing.
+/// Replacing costs the readers nothing either, not even the freeing of what was there: what a reader
+/// still holds is set aside, and freed by a later replacement, on the replacing thread.
+pub(crate) struct Shared<T> {
+    current: ArcSwap<T>,
+    /// What was in use when it was replaced. Only [`swap_with`](Self::swap_with) takes this lock.
+    retired: Mutex<Vec<Arc<T>>>,
+}
+
+/// What is being read. See [`Shared::load`].
+pub(crate) type SharedGuard<T> = Guard<Arc<T>>;
+
+impl<T> Shared<T> {
+    pub(crate) fn new(first: T) -> Self {
+        Self { current: ArcSwap::from_pointee(first), retired: Mutex::new(Vec::new()) }
+    }
+
+    #[inline]
+    pub(crate) fn load(&self) -> SharedGuard<T> {
+        self.current.load()
+    }
+
+    /// Replaces what is there with what `next` makes of it. Two at once come one after the other.
+    ///
+    /// What no reader holds any more is freed here and now; what is still held is kept until a later
+    /// call finds it free.
+    pub(crate) fn swap_with(&self, next: impl FnOnce(&T) -> T) {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = Arc::new(next(&self.current.load()));
+        retired.push(self.current.swap(next));
+        // What is replaced can get no new readers, so a count of one is final: nobody but us has it.
+        let free: Vec<_> = retired.extract_if(.., |old| Arc::strong_count(old) == 1).collect();
+        drop(retired);
+        drop(free);
+    }
+}
+
 /// Holds the rule set in use.
 ///
 /// Reading is wait-free: it takes no lock, and after a thread's first time it allocates nothing.
 /// Replacing costs the readers nothing either, not even the freeing of the old set: what a reader still
 /// holds is set aside, and freed by a later [`swap`](Self::swap) on the swapping thread.
-pub struct RuleSetHandle<A> {
-    current: ArcSwap<Numbered<A>>,
-    /// Sets that were in use when they were replaced. Only [`swap`](Self::swap) takes this lock.
-    retired: Mutex<Vec<Arc<Numbered<A>>>>,
-}
+pub struct RuleSetHandle<A>(Shared<Numbered<A>>);
 
 /// A rule set with its generation, so that a reader gets both at once or neither.
 struct Numbered<A> {
@@ -28,14 +63,15 @@ struct Numbered<A> {
 impl<A> RuleSetHandle<A> {
     /// Starts with `set` as generation 0.
     pub fn new(set: RuleSet<A>) -> Self {
-        Self { current: ArcSwap::from_pointee(Numbered { set, generation: 0 }), retired: Mutex::new(Vec::new()) }
+        Self(Shared::new(Numbered { set, generation: 0 }))
     }
 
     /// The rule set in use. It stays as it is for as long as the guard lives, whatever is swapped in.
-    /// Keep the guard for one event, not longer: guards that pile up in one thread make `load` slower.
+    /// Keep the guard for one event, or for as long as a gesture takes: guards that pile up in one thread
+    /// make `load` slower.
     #[inline]
     pub fn load(&self) -> RuleSetGuard<A> {
-        RuleSetGuard(self.current.load())
+        RuleSetGuard(self.0.load())
     }
 
     /// Replaces the rule set and returns the new one's generation, which is one more than the last.
@@ -43,20 +79,17 @@ impl<A> RuleSetHandle<A> {
     /// A set that no reader holds any more is freed here and now; one that is still held is kept until
     /// a later swap finds it free.
     pub fn swap(&self, set: RuleSet<A>) -> u64 {
-        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
-        // Under the lock, so that two swaps at once get two generations.
-        let generation = self.current.load().generation + 1;
-        retired.push(self.current.swap(Arc::new(Numbered { set, generation })));
-        // A replaced set can get no new readers, so a count of one is final: nobody but us has it.
-        let free: Vec<_> = retired.extract_if(.., |old| Arc::strong_count(old) == 1).collect();
-        drop(retired);
-        drop(free);
+        let mut generation = 0;
+        self.0.swap_with(|last| {
+            generation = last.generation + 1;
+            Numbered { set, generation }
+        });
         generation
     }
 
     /// The generation of the rule set in use.
     pub fn generation(&self) -> u64 {
-        self.current.load().generation
+        self.0.load().generation
     }
 }
 
@@ -71,7 +104,7 @@ impl<A> fmt::Debug for RuleSetHandle<A> {
 }
 
 /// A rule set that is being read. See [`RuleSetHandle::load`].
-pub struct RuleSetGuard<A>(Guard<Arc<Numbered<A>>>);
+pub struct RuleSetGuard<A>(SharedGuard<Numbered<A>>);
 
 impl<A> RuleSetGuard<A> {
     /// How many times the handle had been swapped when this set came in.

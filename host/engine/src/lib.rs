@@ -8,9 +8,13 @@
 //! |---|---|
 //! | [`device`], [`midi`], [`osc`], [`event`] | what comes in |
 //! | [`midi_parser`], [`timeline`] | where it comes from: a byte stream, or a script |
-//! | [`trigger`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
+//! | [`mapping_test`] | what should come of it: tests that people keep beside their rules |
+//! | [`trigger`], [`condition`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
-//! | [`transform`], [`recorder`] | what happens to a forwarded message, and what is remembered |
+//! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
+//! | [`explain`] | why a rule did not fire |
+//! | [`held`] | which keys are down and where controllers stand, for conditions |
+//! | [`transform`], [`conditioning`], [`recorder`] | what happens to a forwarded message, and what is remembered |
 //!
 //! ```
 //! use conductor_engine::*;
@@ -39,10 +43,17 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod compile;
+pub mod condition;
+pub mod conditioning;
 pub mod device;
+pub mod engine;
 pub mod event;
+pub mod explain;
+pub mod gesture;
 pub mod handle;
 mod hash;
+pub mod held;
+pub mod mapping_test;
 pub mod midi;
 pub mod midi_parser;
 pub mod mode;
@@ -54,20 +65,29 @@ pub mod timeline;
 pub mod transform;
 pub mod trigger;
 
-pub use compile::{CompileError, CompileErrorKind, compile};
+pub use compile::{CompileError, CompileErrorKind, check_standalone_condition, compile};
+pub use condition::{AppName, Condition, Day, Days, Facts, FactsGuard, FactsHandle, LocalTime, Moment, TimeRange};
+pub use conditioning::{OneEuro, Pickup, Scale, Smoothing};
 pub use device::{DeviceEvent, DeviceId};
-pub use event::{Event, EventKind};
+pub use engine::{Engine, Firing, Sink};
+pub use event::{ArtNetChange, Event, EventKind, GamepadEvent};
+pub use explain::{Explanation, Verdict};
+pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
 pub use handle::{RuleSetGuard, RuleSetHandle};
+pub use held::Held;
+pub use mapping_test::{Difference, MappingTest, parse_mapping_tests, rule_name};
 pub use midi::{MidiBytes, MidiMessage};
 pub use midi_parser::MidiParser;
 pub use mode::{ActiveMode, UnknownMode};
 pub use osc::{OscAddressError, OscArg, OscMessage, OscPattern, OscPatternError, OscPatternErrorKind, check_address};
-pub use recorder::{Fired, FlightRecorder, Record};
+pub use recorder::{Cause, Fired, FlightRecorder, Record};
 pub use rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};
 pub use timeline::{Timeline, TimelineEntry, TimelineError};
 pub use transform::{Curve, MidiTransform, TransformError};
-pub use trigger::{Edge, NumberRange, OscArgTest, SysExPattern, SysExPatternError, Trigger, ValueRange};
+pub use trigger::{
+    DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, SysExPattern, SysExPatternError, Trigger, ValueRange, Way,
+};
 
 /// Nanoseconds on the host's monotonic clock. Only differences mean anything; the origin is the host's.
 pub type Nanos = u64;

@@ -55,21 +55,42 @@ impl FromIterator<RuleId> for Fired {
     }
 }
 
+/// Why rules were asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Cause {
+    /// The event came.
+    #[default]
+    Input,
+    /// The event had come, and what a rule waited for is now ruled out.
+    Wait,
+    /// A gesture was found.
+    Gesture,
+}
+
 /// One event and what came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// When it came.
+    /// When it came, or was found.
     pub at: Nanos,
     /// Where it came from.
     pub device: DeviceId,
     /// What came.
     pub event: Event,
+    /// Why it is recorded: only an [`Input`](Cause::Input) can be played again.
+    pub cause: Cause,
     /// The mode that was active.
     pub mode: ModeIx,
     /// The generation of the rule set that was in use; ids and modes are of that set.
     pub generation: u64,
     /// The rules that fired.
     pub fired: Fired,
+}
+
+impl Record {
+    /// Whether the event itself has been recorded before: a rule has only come to it later.
+    pub fn is_repeated(&self) -> bool {
+        self.cause != Cause::Input && !self.event.kind().is_gesture()
+    }
 }
 
 /// A ring of the last records. Its memory is taken when it is made, and recording takes no more; the
@@ -137,6 +158,7 @@ mod tests {
             at,
             device: DeviceId::new("pads"),
             event: MidiMessage::Clock.into(),
+            cause: Cause::Input,
             mode: ModeIx(0),
             generation: 0,
             fired: Fired::new(),

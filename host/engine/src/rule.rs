@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::condition::Condition;
 use crate::device::DeviceId;
 use crate::rule_set::ModeIx;
 use crate::trigger::Trigger;
@@ -54,6 +55,11 @@ pub struct RuleSpec<A> {
     pub device: Option<String>,
     /// What it waits for.
     pub trigger: Trigger,
+    /// What else must be so; none if nothing must.
+    pub condition: Option<Condition>,
+    /// Whether it waits until no other gesture can come of its presses. For presses, long presses, double
+    /// taps and chords; see [`gesture`](crate::gesture).
+    pub defer: bool,
     /// Higher goes first. 0 is usual.
     pub priority: i32,
     /// Whether rules after it are not asked any more when it fires.
@@ -73,6 +79,8 @@ impl<A> RuleSpec<A> {
             scope: Scope::Global,
             device: None,
             trigger,
+            condition: None,
+            defer: false,
             priority: 0,
             consume: false,
             name: None,
@@ -116,6 +124,10 @@ pub struct Rule<A> {
     pub mode: Option<ModeIx>,
     /// What it waits for.
     pub trigger: Trigger,
+    /// What else must be so; none if nothing must.
+    pub condition: Option<Condition>,
+    /// Whether it waits until no other gesture can come of its presses.
+    pub defer: bool,
     /// Whether rules after it are not asked any more when it fires.
     pub consume: bool,
     /// Higher goes first.

@@ -14,7 +14,8 @@
 //!
 //! The lanes found, at most sixteen and most often one, are then merged by rank. OSC messages find their
 //! lanes by address: one for the exact address, one for patterns that begin with its first part, one
-//! for patterns that begin with a wildcard.
+//! for patterns that begin with a wildcard. Art-Net's channels, of which there are too many for tables,
+//! find theirs by universe and channel.
 //!
 //! So neither the number of rules nor that of modes and devices matters, only that of rules which share
 //! device, kind, channel and number with the event and differ in the value range alone.
@@ -24,12 +25,15 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::condition::{Condition, Moment};
 use crate::device::DeviceId;
-use crate::event::Event;
+use crate::event::{Event, GamepadEvent};
+use crate::gesture::Encoding;
 use crate::hash::{KeyState, StableHasher, StableState, key_of_pair};
+use crate::held::parameter;
 use crate::midi::MidiMessage;
 use crate::rule::Rule;
-use crate::trigger::{NumberRange, Trigger, ValueRange};
+use crate::trigger::{NumberRange, Readings, Trigger, ValueRange};
 
 /// A mode, by its place in [`RuleSet::modes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,27 +79,108 @@ pub struct RuleSet<A> {
     rules: Vec<Rule<A>>,
     fingerprint: u64,
     index: Index,
+    /// Of the rules for gestures, by the events that they are begun or carried on by.
+    gestures: Option<Box<Index>>,
+    /// Whether any rule has a condition.
+    has_conditions: bool,
+    /// Whether any rule asks what is held.
+    remembers: bool,
 }
 
 impl<A> RuleSet<A> {
     /// Indexes rules that are checked, sorted and numbered.
     pub(crate) fn build(modes: Vec<Arc<str>>, rules: Vec<Rule<A>>) -> Self {
         let fingerprint = fingerprint(&modes, &rules);
-        let index = Index::build(modes.len(), &rules);
-        Self { modes, rules, fingerprint, index }
+        let index = Index::build(modes.len(), &rules, |rule| !rule.trigger.is_gesture());
+        let has_gestures = rules.iter().any(|rule| rule.trigger.is_gesture());
+        let gestures =
+            has_gestures.then(|| Box::new(Index::build(modes.len(), &rules, |rule| rule.trigger.is_gesture())));
+        let has_conditions = rules.iter().any(|rule| rule.condition.is_some());
+        let remembers = rules.iter().any(asks_what_is_held);
+        Self { modes, rules, fingerprint, index, gestures, has_conditions, remembers }
+    }
+
+    /// Has the engine remember what is held even if no rule asks: somebody else does.
+    #[must_use]
+    pub fn remembering(mut self) -> Self {
+        self.remembers = true;
+        self
+    }
+
+    /// Whether there are rules for gestures.
+    #[inline]
+    pub fn has_gestures(&self) -> bool {
+        self.gestures.is_some()
+    }
+
+    /// Whether there are rules with a condition.
+    #[inline]
+    pub fn has_conditions(&self) -> bool {
+        self.has_conditions
+    }
+
+    /// Whether what is held has to be remembered.
+    #[inline]
+    pub fn remembers(&self) -> bool {
+        self.remembers
+    }
+
+    /// Whether any rule for a gesture may care about the event.
+    #[inline]
+    pub(crate) fn has_gesture_for(&self, mode: ModeIx, device: &DeviceId, event: &Event) -> bool {
+        let find = |index| self.search(index, mode, device, event, None).next().is_some();
+        self.gestures.as_ref().is_some_and(|index| find(index))
+    }
+
+    /// The rules for gestures that the event may begin or carry on, in order; none of them consumes here.
+    pub(crate) fn gestures_at<'a>(
+        &'a self,
+        mode: ModeIx,
+        device: &'a DeviceId,
+        event: &'a Event,
+        moment: &'a Moment<'a>,
+    ) -> Option<Matches<'a, A>> {
+        self.gestures.as_ref().map(|index| self.search(index, mode, device, event, Some(moment)))
     }
 
     /// The rules that `event` from `device` meets in `mode`, in order, up to and including the first that
-    /// consumes it.
+    /// consumes it. Conditions are taken to hold.
     ///
     /// Takes no lock and allocates nothing. A mode that is not in the set (as [`ModeIx::NONE`]) meets the
     /// global rules.
     #[inline]
     pub fn matches<'a>(&'a self, mode: ModeIx, device: &'a DeviceId, event: &'a Event) -> Matches<'a, A> {
+        self.search(&self.index, mode, device, event, None)
+    }
+
+    /// The same, but for rules whose condition does not hold at this moment.
+    #[inline]
+    pub fn matches_at<'a>(
+        &'a self,
+        mode: ModeIx,
+        device: &'a DeviceId,
+        event: &'a Event,
+        moment: &'a Moment<'a>,
+    ) -> Matches<'a, A> {
+        self.search(&self.index, mode, device, event, Some(moment))
+    }
+
+    /// Inlined by force, as what it leads to: it is called for matches and for gestures, and to hand over
+    /// what was just written takes as long as to find it.
+    #[inline(always)]
+    fn search<'a>(
+        &'a self,
+        index: &'a Index,
+        mode: ModeIx,
+        device: &'a DeviceId,
+        event: &'a Event,
+        moment: Option<&'a Moment<'a>>,
+    ) -> Matches<'a, A> {
         Matches {
             rules: &self.rules,
-            index: &self.index,
+            index,
             event,
+            moment,
             probe: Probe::new(event),
             mode,
             device,
@@ -144,6 +229,23 @@ impl<A> fmt::Debug for RuleSet<A> {
     }
 }
 
+fn asks_what_is_held<A>(rule: &Rule<A>) -> bool {
+    let mut asks = matches!(
+        rule.trigger,
+        Trigger::FineControl { .. }
+            | Trigger::Parameter { .. }
+            | Trigger::Turn { encoding: Encoding::Difference, .. }
+            | Trigger::GamepadStick { readings: Readings::First, .. }
+            | Trigger::GamepadTrigger { readings: Readings::First, .. }
+    );
+    if let Some(condition) = &rule.condition {
+        condition.each(&mut |condition| {
+            asks |= matches!(condition, Condition::NoteHeld { .. } | Condition::CcValueInRange { .. });
+        });
+    }
+    asks
+}
+
 fn fingerprint<A>(modes: &[Arc<str>], rules: &[Rule<A>]) -> u64 {
     let mut hasher = StableHasher::default();
     modes.hash(&mut hasher);
@@ -152,6 +254,12 @@ fn fingerprint<A>(modes: &[Arc<str>], rules: &[Rule<A>]) -> u64 {
         rule.device.hash(&mut hasher);
         rule.mode.hash(&mut hasher);
         rule.trigger.hash(&mut hasher);
+        if let Some(condition) = &rule.condition {
+            condition.hash(&mut hasher);
+        }
+        if rule.defer {
+            rule.defer.hash(&mut hasher);
+        }
         rule.priority.hash(&mut hasher);
         rule.consume.hash(&mut hasher);
     }
@@ -163,6 +271,8 @@ pub struct Matches<'a, A> {
     rules: &'a [Rule<A>],
     index: &'a Index,
     event: &'a Event,
+    /// None if conditions are taken to hold.
+    moment: Option<&'a Moment<'a>>,
     probe: Probe,
     mode: ModeIx,
     device: &'a DeviceId,
@@ -175,7 +285,7 @@ pub struct Matches<'a, A> {
 impl<'a, A> Iterator for Matches<'a, A> {
     type Item = Match<'a, A>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Match<'a, A>> {
         if !self.searched {
             self.searched = true;
@@ -188,7 +298,7 @@ impl<'a, A> Iterator for Matches<'a, A> {
                 continue;
             }
             let rule = &self.rules[entry.rank as usize];
-            if entry.flags & ASK_TRIGGER != 0 && rule.trigger.matches(self.event).is_none() {
+            if entry.flags & (ASK_TRIGGER | ASK_CONDITION) != 0 && !self.agrees(entry, rule) {
                 continue;
             }
             if entry.flags & CONSUME != 0 {
@@ -196,10 +306,22 @@ impl<'a, A> Iterator for Matches<'a, A> {
             }
             let position = match entry.base {
                 NO_NUMBER => 0,
-                base => u16::from(self.probe.number - base),
+                base => self.probe.number - base,
             };
             return Some(Match { rule, position });
         }
+    }
+}
+
+impl<A> Matches<'_, A> {
+    /// Asks the rule what its entry does not say.
+    #[inline(never)]
+    fn agrees(&self, entry: Entry, rule: &Rule<A>) -> bool {
+        (entry.flags & ASK_TRIGGER == 0 || rule.trigger.matches(self.event).is_some())
+            && match (&rule.condition, self.moment) {
+                (Some(condition), Some(moment)) => condition.holds(moment),
+                _ => true,
+            }
     }
 }
 
@@ -212,8 +334,8 @@ impl<A> fmt::Debug for Matches<'_, A> {
 /// What the index asks of an event, as small integers.
 struct Probe {
     kind: Kind,
-    /// [`NO_NUMBER`] where the kind has none.
-    number: u8,
+    /// [`NO_NUMBER`] where the kind has none. What a gamepad has counts from 0 here.
+    number: u16,
     /// 16 or more where there is none.
     channel: u8,
     value: u16,
@@ -234,10 +356,15 @@ enum Kind {
     /// System common and realtime: only met by rules for any MIDI message.
     System,
     Osc,
+    ButtonDown,
+    ButtonUp,
+    Stick,
+    GamepadTrigger,
+    ArtNet,
 }
 
 impl Kind {
-    const COUNT: usize = 10;
+    const COUNT: usize = 15;
     const WITH_CHANNEL: [Self; 7] = [
         Self::NoteOn,
         Self::NoteOff,
@@ -249,17 +376,32 @@ impl Kind {
     ];
 }
 
-/// Not a number a MIDI message can carry.
-const NO_NUMBER: u8 = 0xFF;
+/// Not a number that any event has.
+const NO_NUMBER: u16 = 0xFFFF;
+/// Where the numbers of a gamepad begin.
+const GAMEPAD: u8 = 128;
 /// Not a channel.
 const NO_CHANNEL: u8 = 0xFF;
 
 impl Probe {
     fn new(event: &Event) -> Self {
-        let channelled = |kind, channel, number, value| Self { kind, number, channel, value };
+        let channelled = |kind, channel, number: u8, value| Self { kind, number: number.into(), channel, value };
+        let on_channel = |kind, channel, value| Self { kind, number: NO_NUMBER, channel, value };
         let plain = |kind, number| Self { kind, number, channel: NO_CHANNEL, value: 0 };
         match event {
             Event::Osc(_) => plain(Kind::Osc, NO_NUMBER),
+            Event::Gamepad(moved) => {
+                let kind = match moved {
+                    GamepadEvent::Button { pressed: true, .. } => Kind::ButtonDown,
+                    GamepadEvent::Button { pressed: false, .. } => Kind::ButtonUp,
+                    GamepadEvent::Stick { .. } => Kind::Stick,
+                    GamepadEvent::Trigger { .. } => Kind::GamepadTrigger,
+                };
+                plain(kind, u16::from(moved.number().wrapping_sub(GAMEPAD)))
+            }
+            // Found, not sent: no rule waits for the event itself.
+            Event::Gesture(_) => plain(Kind::System, NO_NUMBER),
+            Event::ArtNet(change) => Self { value: change.value.into(), ..plain(Kind::ArtNet, change.channel) },
             Event::Midi(message) => match *message {
                 MidiMessage::NoteOn { channel, note, velocity } => {
                     channelled(Kind::NoteOn, channel, note, velocity.into())
@@ -274,11 +416,11 @@ impl Probe {
                     channelled(Kind::ControlChange, channel, controller, value.into())
                 }
                 MidiMessage::ProgramChange { channel, program } => channelled(Kind::ProgramChange, channel, program, 0),
-                MidiMessage::Aftertouch { channel, pressure } => {
-                    channelled(Kind::Aftertouch, channel, NO_NUMBER, pressure.into())
+                MidiMessage::Aftertouch { channel, pressure } => on_channel(Kind::Aftertouch, channel, pressure.into()),
+                MidiMessage::PitchBend { channel, value } => on_channel(Kind::PitchBend, channel, value),
+                MidiMessage::SysEx(ref bytes) => {
+                    plain(Kind::SysEx, bytes.get(1).map_or(NO_NUMBER, |&byte| byte.into()))
                 }
-                MidiMessage::PitchBend { channel, value } => channelled(Kind::PitchBend, channel, NO_NUMBER, value),
-                MidiMessage::SysEx(ref bytes) => plain(Kind::SysEx, bytes.get(1).copied().unwrap_or(NO_NUMBER)),
                 _ => plain(Kind::System, NO_NUMBER),
             },
         }
@@ -292,7 +434,7 @@ struct Entry {
     min: u16,
     max: u16,
     /// The first number of the trigger's range, [`NO_NUMBER`] where it has none.
-    base: u8,
+    base: u16,
     flags: u8,
 }
 
@@ -302,6 +444,8 @@ const CONSUME: u8 = 1;
 const ASK_TRIGGER: u8 = 2;
 /// The last entry of its lane.
 const LAST: u8 = 4;
+/// The rule has a condition.
+const ASK_CONDITION: u8 = 8;
 
 /// The most lanes one event can find: four buckets, with and without channel, its number and any.
 const MAX_LANES: usize = 16;
@@ -315,7 +459,7 @@ struct Lanes {
 
 impl Lanes {
     /// Adds a lane unless it is empty.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, start: u32, end: u32) {
         // The second half of the test is never false; it tells the compiler that the index is in bounds.
         if start < end && self.count < MAX_LANES {
@@ -329,7 +473,7 @@ impl Lanes {
     }
 
     /// The unread entry of the lowest rank. A lane is dropped when it is read to its end.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, entries: &[Entry]) -> Option<Entry> {
         let heads = self.heads.get_mut(..self.count)?;
         let (first, more) = heads.split_first()?;
@@ -382,13 +526,13 @@ struct KindTables {
 #[derive(Clone, Debug)]
 struct Bucket {
     kinds: [KindTables; Kind::COUNT],
-    /// Whether [`Index::osc_lanes`] has any lane of this bucket.
-    has_osc_lanes: bool,
+    /// Whether [`Index::keyed_lanes`] has any lane of this bucket.
+    has_keyed_lanes: bool,
 }
 
 impl Bucket {
     const EMPTY: Self =
-        Self { kinds: [KindTables { any: Table::EMPTY, channels: NONE }; Kind::COUNT], has_osc_lanes: false };
+        Self { kinds: [KindTables { any: Table::EMPTY, channels: NONE }; Kind::COUNT], has_keyed_lanes: false };
 }
 
 /// The buckets of one device.
@@ -418,8 +562,8 @@ struct Index {
     /// OSC addresses and first parts of patterns that occur in rules.
     osc_addresses: HashMap<Box<str>, u32, StableState>,
     osc_first_parts: HashMap<Box<str>, u32, StableState>,
-    /// The lane of an address or first part in a bucket.
-    osc_lanes: HashMap<Pair, (u32, u32), KeyState>,
+    /// The lane of an OSC address or first part, or of a universe's channel, in a bucket.
+    keyed_lanes: HashMap<Pair, (u32, u32), KeyState>,
 }
 
 /// A key of two indices that hashes itself.
@@ -441,7 +585,7 @@ struct BucketIds {
 }
 
 impl Index {
-    #[inline]
+    #[inline(always)]
     fn buckets_of(&self, mode: ModeIx, device: &DeviceId) -> BucketIds {
         let mut ids = BucketIds {
             global: self.global,
@@ -462,22 +606,29 @@ impl Index {
     }
 
     /// Adds the lanes that may hold rules for the event.
-    #[inline]
+    #[inline(always)]
     fn find(&self, ids: &BucketIds, probe: &Probe, event: &Event, lanes: &mut Lanes) {
         match event {
-            Event::Midi(_) => {
+            Event::Midi(_) | Event::Gamepad(_) => {
                 // One by one: an array of ids would be written to memory only to be read back.
-                self.find_midi(ids.global, probe, lanes);
-                self.find_midi(ids.mode, probe, lanes);
-                self.find_midi(ids.device, probe, lanes);
-                self.find_midi(ids.device_and_mode, probe, lanes);
+                self.find_numbered(ids.global, probe, lanes);
+                self.find_numbered(ids.mode, probe, lanes);
+                self.find_numbered(ids.device, probe, lanes);
+                self.find_numbered(ids.device_and_mode, probe, lanes);
             }
             Event::Osc(message) => self.find_osc(ids, &message.address, lanes),
+            Event::Gesture(_) => {}
+            Event::ArtNet(change) => {
+                let key = dmx_key(change.universe, change.channel);
+                for id in [ids.global, ids.mode, ids.device, ids.device_and_mode] {
+                    self.find_keyed(id, key, lanes);
+                }
+            }
         }
     }
 
-    #[inline]
-    fn find_midi(&self, bucket: u32, probe: &Probe, lanes: &mut Lanes) {
+    #[inline(always)]
+    fn find_numbered(&self, bucket: u32, probe: &Probe, lanes: &mut Lanes) {
         // NONE is no index, so there is nothing there to get.
         let Some(bucket) = self.buckets.get(bucket as usize) else {
             return;
@@ -491,15 +642,15 @@ impl Index {
         }
     }
 
-    #[inline]
-    fn find_number(&self, table: Table, number: u8, lanes: &mut Lanes) {
+    #[inline(always)]
+    fn find_number(&self, table: Table, number: u16, lanes: &mut Lanes) {
         let Some(offsets) = self.offsets.get(table.base as usize..) else { return };
         if let [start, end, ..] = *offsets {
             lanes.push(start, end);
         }
         // A number below the first wraps around to far above every span.
-        let index = number.wrapping_sub(table.first);
-        if index < table.span
+        let index = number.wrapping_sub(table.first.into());
+        if index < u16::from(table.span)
             && let [start, end, ..] = offsets[1 + usize::from(index)..]
         {
             lanes.push(start, end);
@@ -517,23 +668,34 @@ impl Index {
                 continue;
             };
             self.find_number(bucket.kinds[Kind::Osc as usize].any, NO_NUMBER, lanes);
-            if bucket.has_osc_lanes {
-                for name in names.into_iter().flatten() {
-                    if let Some(&(start, end)) = self.osc_lanes.get(&Pair(id, name)) {
-                        lanes.push(start, end);
-                    }
-                }
+            for name in names.into_iter().flatten() {
+                self.find_keyed(id, name, lanes);
             }
         }
     }
 
-    fn build<A>(modes: usize, rules: &[Rule<A>]) -> Self {
+    /// Adds the lane of a key in a bucket.
+    fn find_keyed(&self, id: u32, key: u32, lanes: &mut Lanes) {
+        if let Some(bucket) = self.buckets.get(id as usize)
+            && bucket.has_keyed_lanes
+            && let Some(&(start, end)) = self.keyed_lanes.get(&Pair(id, key))
+        {
+            lanes.push(start, end);
+        }
+    }
+
+    fn build<A>(modes: usize, rules: &[Rule<A>], is_in: impl Fn(&Rule<A>) -> bool) -> Self {
         let mut builder = Builder::new(modes, rules.len());
-        for rule in rules {
+        for rule in rules.iter().filter(|rule| is_in(rule)) {
             builder.add(rule);
         }
         builder.finish()
     }
+}
+
+/// The key of a DMX channel. OSC names are counted from 0 and never come near.
+fn dmx_key(universe: u16, channel: u16) -> u32 {
+    1 << 31 | u32::from(universe) << 10 | u32::from(channel)
 }
 
 /// What stands between the first and the second slash of an address.
@@ -547,8 +709,8 @@ struct Builder {
     index: Index,
     /// In order of rank, as rules are added in that order.
     pending: Vec<Pending>,
-    /// The same for the lanes of OSC names: bucket, name, entry.
-    pending_osc: Vec<(Pair, Entry)>,
+    /// The same for the lanes that have a key: bucket, key, entry.
+    pending_keyed: Vec<(Pair, Entry)>,
     /// How many OSC names there are, addresses and first parts together.
     names: u32,
 }
@@ -590,10 +752,10 @@ impl Builder {
                 entries: Vec::new(),
                 osc_addresses: HashMap::default(),
                 osc_first_parts: HashMap::default(),
-                osc_lanes: HashMap::default(),
+                keyed_lanes: HashMap::default(),
             },
             pending: Vec::with_capacity(rules),
-            pending_osc: Vec::new(),
+            pending_keyed: Vec::new(),
             names: 0,
         }
     }
@@ -631,7 +793,9 @@ impl Builder {
             min: 0,
             max: u16::MAX,
             base: NO_NUMBER,
-            flags: if rule.consume { CONSUME } else { 0 },
+            // What a gesture consumes is known when it is found.
+            flags: if rule.consume && !rule.trigger.is_gesture() { CONSUME } else { 0 }
+                | if rule.condition.is_some() { ASK_CONDITION } else { 0 },
         };
         let with = |range: ValueRange| Entry { min: range.min, max: range.max, ..entry };
         match &rule.trigger {
@@ -676,7 +840,7 @@ impl Builder {
                 let ask = if arg.is_some() { ASK_TRIGGER } else { 0 };
                 let entry = Entry { flags: entry.flags | ask, ..entry };
                 let name = name_of(&mut self.index.osc_addresses, address, &mut self.names);
-                self.pending_osc.push((Pair(bucket, name), entry));
+                self.pending_keyed.push((Pair(bucket, name), entry));
             }
             Trigger::OscPattern { pattern, .. } => {
                 let entry = Entry { flags: entry.flags | ASK_TRIGGER, ..entry };
@@ -684,9 +848,58 @@ impl Builder {
                     Some(part) => {
                         let names = &mut self.index.osc_first_parts;
                         let name = name_of(names, part, &mut self.names);
-                        self.pending_osc.push((Pair(bucket, name), entry));
+                        self.pending_keyed.push((Pair(bucket, name), entry));
                     }
                     None => self.lane(bucket, Kind::Osc, None, None, entry),
+                }
+            }
+            &Trigger::GamepadButton { buttons, edge } => {
+                if edge.has_press() {
+                    self.gamepad(bucket, Kind::ButtonDown, buttons, entry);
+                }
+                if edge.has_release() {
+                    self.gamepad(bucket, Kind::ButtonUp, buttons, entry);
+                }
+            }
+            &Trigger::GamepadStick { sticks, readings, .. } => {
+                self.gamepad(bucket, Kind::Stick, sticks, asked_each_time(entry, readings));
+            }
+            &Trigger::GamepadTrigger { triggers, readings, .. } => {
+                self.gamepad(bucket, Kind::GamepadTrigger, triggers, asked_each_time(entry, readings));
+            }
+            &Trigger::LongPress { keys, velocity, channel, .. }
+            | &Trigger::DoubleTap { keys, velocity, channel, .. } => {
+                if keys.first >= GAMEPAD {
+                    self.gamepad(bucket, Kind::ButtonDown, keys, entry);
+                } else {
+                    self.numbers(bucket, Kind::NoteOn, channel, keys, with(velocity));
+                }
+            }
+            Trigger::Chord { keys, channel, .. } => {
+                for &key in keys {
+                    match key.checked_sub(GAMEPAD) {
+                        Some(button) => self.lane(bucket, Kind::ButtonDown, None, Some(button), entry),
+                        None => self.lane(bucket, Kind::NoteOn, *channel, Some(key), entry),
+                    }
+                }
+            }
+            &Trigger::Turn { controllers, channel, .. } => {
+                self.numbers(bucket, Kind::ControlChange, channel, controllers, entry);
+            }
+            &Trigger::FineControl { controllers: NumberRange { first, last }, channel, .. } => {
+                self.numbers(bucket, Kind::ControlChange, channel, NumberRange { first, last }, entry);
+                let fine = NumberRange { first: first + 32, last: last + 32 };
+                self.numbers(bucket, Kind::ControlChange, channel, fine, entry);
+            }
+            &Trigger::Parameter { channel, .. } => {
+                for controller in parameter::DATA {
+                    self.lane(bucket, Kind::ControlChange, channel, Some(controller), entry);
+                }
+            }
+            &Trigger::ArtNet { universe, channels, value } => {
+                let entry = Entry { base: channels.first, ..with(value) };
+                for channel in channels.first..=channels.last {
+                    self.pending_keyed.push((Pair(bucket, dmx_key(universe, channel)), entry));
                 }
             }
         }
@@ -700,7 +913,13 @@ impl Builder {
             NumberRange { first, last } => (first + 1, last + 1),
         };
         let table = TableKey { bucket, kind: kind as u8, channel };
-        self.pending.push(Pending { table, lanes, entry: Entry { base: range.first, ..entry } });
+        self.pending.push(Pending { table, lanes, entry: Entry { base: range.first.into(), ..entry } });
+    }
+
+    /// The same for what a gamepad has.
+    fn gamepad(&mut self, bucket: u32, kind: Kind, range: NumberRange, entry: Entry) {
+        let from_0 = NumberRange { first: range.first - GAMEPAD, last: range.last - GAMEPAD };
+        self.numbers(bucket, kind, None, from_0, entry);
     }
 
     /// Adds an entry to the lane of one number, or the one for every number.
@@ -711,15 +930,15 @@ impl Builder {
     }
 
     fn finish(self) -> Index {
-        let Self { mut index, mut pending, mut pending_osc, .. } = self;
+        let Self { mut index, mut pending, mut pending_keyed, .. } = self;
         // Both sorts are stable: inside of a table or lane, entries stay in the order of rank.
         pending.sort_by_key(|pending| pending.table);
         for table in pending.chunk_by(|a, b| a.table == b.table) {
             index.add_table(table[0].table, table);
         }
-        pending_osc.sort_by_key(|&(Pair(bucket, name), _)| (bucket, name));
-        for lane in pending_osc.chunk_by(|(a, _), (b, _)| a == b) {
-            index.add_osc_lane(lane[0].0, lane);
+        pending_keyed.sort_by_key(|&(Pair(bucket, name), _)| (bucket, name));
+        for lane in pending_keyed.chunk_by(|(a, _), (b, _)| a == b) {
+            index.add_keyed_lane(lane[0].0, lane);
         }
         index
     }
@@ -773,15 +992,23 @@ impl Index {
         }
     }
 
-    /// Adds the lane of one OSC name in one bucket, with its entries.
-    fn add_osc_lane(&mut self, key: Pair, pending: &[(Pair, Entry)]) {
+    /// Adds the lane of one key in one bucket, with its entries.
+    fn add_keyed_lane(&mut self, key: Pair, pending: &[(Pair, Entry)]) {
         let start = self.entries.len() as u32;
         self.entries.extend(pending.iter().map(|&(_, entry)| entry));
         if let Some(last) = self.entries.last_mut() {
             last.flags |= LAST;
         }
-        self.buckets[key.0 as usize].has_osc_lanes = true;
-        self.osc_lanes.insert(key, (start, self.entries.len() as u32));
+        self.buckets[key.0 as usize].has_keyed_lanes = true;
+        self.keyed_lanes.insert(key, (start, self.entries.len() as u32));
+    }
+}
+
+/// A gesture looks at every reading itself; for a match the trigger is asked.
+fn asked_each_time(entry: Entry, readings: Readings) -> Entry {
+    match readings {
+        Readings::Each => Entry { flags: entry.flags | ASK_TRIGGER, ..entry },
+        Readings::First => entry,
     }
 }
 

@@ -30,6 +30,10 @@
 //! | `song-position BEATS` | 0-16383 |
 //! | `clock`, `start`, `continue`, `stop`, `tune-request`, `active-sensing`, `reset` | |
 //! | `osc ADDRESS ARGUMENT…` | see below |
+//! | `gamepad-button BUTTON down`, `gamepad-button BUTTON up` | 128-144 |
+//! | `gamepad-stick AXIS WAY` | 128-131, -1 to 1 |
+//! | `gamepad-trigger TRIGGER WAY` | 132-133, 0 to 1 |
+//! | `artnet UNIVERSE CHANNEL VALUE [PREVIOUS]` | 0-32767, 1-512, 0-255; it was 0 if that is left out |
 //!
 //! **OSC arguments** say their type by how they look; a letter at the end of a number is its OSC type
 //! tag:
@@ -50,10 +54,11 @@
 //! | `[1 "two"]` | array |
 
 use std::fmt::{self, Write as _};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::Nanos;
-use crate::event::Event;
+use crate::event::{ArtNetChange, Event, GamepadEvent};
 use crate::midi::MidiMessage;
 use crate::osc::{OscArg, OscMessage, check_address};
 
@@ -99,11 +104,7 @@ impl Timeline {
         for (index, text) in script.lines().enumerate() {
             match parse_line(text, &mut now) {
                 Ok(entry) => entries.extend(entry),
-                Err(Mistake { at, message }) => errors.push(TimelineError {
-                    line: index + 1,
-                    column: text.get(..at).map_or(0, |before| before.chars().count()) + 1,
-                    message,
-                }),
+                Err(mistake) => errors.push(mistake.in_line(index + 1, text)),
             }
         }
         if errors.is_empty() { Ok(Self { entries }) } else { Err(errors) }
@@ -125,20 +126,28 @@ impl fmt::Display for Timeline {
 }
 
 /// A mistake at a byte of a line.
-struct Mistake {
-    at: usize,
-    message: String,
+pub(crate) struct Mistake {
+    pub(crate) at: usize,
+    pub(crate) message: String,
 }
 
-type Parsed<T> = Result<T, Mistake>;
+impl Mistake {
+    /// With the number of the line, from 1, and where in `text`, the line, it is.
+    pub(crate) fn in_line(self, line: usize, text: &str) -> TimelineError {
+        let column = text.get(..self.at).map_or(0, |before| before.chars().count()) + 1;
+        TimelineError { line, column, message: self.message }
+    }
+}
 
-fn mistake<T>(at: usize, message: impl Into<String>) -> Parsed<T> {
+pub(crate) type Parsed<T> = Result<T, Mistake>;
+
+pub(crate) fn mistake<T>(at: usize, message: impl Into<String>) -> Parsed<T> {
     Err(Mistake { at, message: message.into() })
 }
 
 /// The entry of a line, if it is not empty. Moves `now` to its time even if what follows is wrong, so
 /// that one mistake does not make the lines after it wrong too.
-fn parse_line(text: &str, now: &mut Nanos) -> Parsed<Option<TimelineEntry>> {
+pub(crate) fn parse_line(text: &str, now: &mut Nanos) -> Parsed<Option<TimelineEntry>> {
     let mut line = Line { text, at: 0 };
     let Some(time) = line.next()? else { return Ok(None) };
     *now = parse_time(&time, *now)?;
@@ -157,20 +166,20 @@ fn parse_line(text: &str, now: &mut Nanos) -> Parsed<Option<TimelineEntry>> {
 }
 
 /// One line that is being read.
-struct Line<'a> {
+pub(crate) struct Line<'a> {
     text: &'a str,
     /// The byte to read next.
     at: usize,
 }
 
-struct Found<'a> {
-    token: Token<'a>,
-    at: usize,
+pub(crate) struct Found<'a> {
+    pub(crate) token: Token<'a>,
+    pub(crate) at: usize,
     end: usize,
 }
 
 #[derive(Debug)]
-enum Token<'a> {
+pub(crate) enum Token<'a> {
     Word(&'a str),
     /// In double quotes.
     Text(String),
@@ -181,12 +190,29 @@ enum Token<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// A line from its first byte on.
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// A word or a text in double quotes: what things are called.
+    pub(crate) fn name(&mut self, what: &str) -> Parsed<String> {
+        let found = self.expect(what)?;
+        match found.token {
+            Token::Word(word) => Ok(word.to_owned()),
+            Token::Text(text) => Ok(text),
+            Token::Char(_) | Token::Open | Token::Close => {
+                mistake(found.at, format!("{what} goes here: a word, or text in double quotes"))
+            }
+        }
+    }
+
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
 
     /// The next token; none at the end or before a comment.
-    fn next(&mut self) -> Parsed<Option<Found<'a>>> {
+    pub(crate) fn next(&mut self) -> Parsed<Option<Found<'a>>> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
         let at = self.at;
@@ -259,7 +285,7 @@ impl<'a> Line<'a> {
     }
 
     /// The next token, or a mistake that says what is missing.
-    fn expect(&mut self, what: &str) -> Parsed<Found<'a>> {
+    pub(crate) fn expect(&mut self, what: &str) -> Parsed<Found<'a>> {
         let end = self.text[..self.at].trim_end().len();
         match self.next()? {
             Some(found) => Ok(found),
@@ -281,6 +307,23 @@ impl<'a> Line<'a> {
         self.number(what, 0, 127).map(|number| number as u8)
     }
 
+    fn gamepad_number(&mut self, what: &str, numbers: RangeInclusive<u8>) -> Parsed<u8> {
+        self.number(what, (*numbers.start()).into(), (*numbers.end()).into()).map(|number| number as u8)
+    }
+
+    /// A number from `min` to 1, with or without a point.
+    fn way(&mut self, what: &str, min: f32) -> Parsed<f32> {
+        let found = self.expect(&format!("{what}, a number from {min} to 1"))?;
+        let value = match found.token {
+            Token::Word(word) => word.parse().ok().filter(|value| (min..=1.0).contains(value)),
+            _ => None,
+        };
+        value.ok_or_else(|| Mistake {
+            at: found.at,
+            message: format!("{} is not {what}, a number from {min} to 1", self.quote(&found)),
+        })
+    }
+
     /// `ch n` or nothing; nothing is channel 0.
     fn channel(&mut self) -> Parsed<u8> {
         match self.next()? {
@@ -295,7 +338,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn quote(&self, found: &Found) -> String {
+    pub(crate) fn quote(&self, found: &Found) -> String {
         format!("`{}`", &self.text[found.at..found.end])
     }
 }
@@ -310,7 +353,7 @@ fn parse_number(found: &Found, min: u16, max: u16) -> Result<u16, ()> {
 /// The units, and how many digits they have after the point.
 const UNITS: [(&str, u32); 4] = [("ns", 0), ("us", 3), ("ms", 6), ("s", 9)];
 
-fn parse_time(found: &Found, now: Nanos) -> Parsed<Nanos> {
+pub(crate) fn parse_time(found: &Found, now: Nanos) -> Parsed<Nanos> {
     let Token::Word(word) = found.token else {
         return mistake(found.at, "a line begins with a time, such as 120ms, 1.5s or +20ms");
     };
@@ -356,7 +399,7 @@ fn parse_amount(text: &str) -> Option<Nanos> {
 
 const MESSAGES: &str = "note-on, note-off, poly-aftertouch, cc, program, aftertouch, pitch-bend, \
     sysex, time-code, song-position, song-select, tune-request, clock, start, continue, stop, \
-    active-sensing, reset, osc";
+    active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, artnet";
 
 fn parse_event(line: &mut Line) -> Parsed<Event> {
     let found = line.expect(&format!("a message, one of {MESSAGES}"))?;
@@ -419,11 +462,52 @@ fn parse_event(line: &mut Line) -> Parsed<Event> {
         "active-sensing" => MidiMessage::ActiveSensing,
         "reset" => MidiMessage::Reset,
         "osc" => return parse_osc(line),
+        "gamepad-button" => return parse_button(line).map(Event::Gamepad),
+        "gamepad-stick" => {
+            let stick = line.gamepad_number("an axis", GamepadEvent::STICKS)?;
+            let value = line.way("a way", -1.0)?;
+            return Ok(GamepadEvent::Stick { stick, value }.into());
+        }
+        "gamepad-trigger" => {
+            let trigger = line.gamepad_number("a trigger", GamepadEvent::TRIGGERS)?;
+            let value = line.way("a way", 0.0)?;
+            return Ok(GamepadEvent::Trigger { trigger, value }.into());
+        }
+        "artnet" => return parse_artnet(line).map(Event::ArtNet),
         other => {
             return mistake(found.at, format!("there is no message `{other}`; there are {MESSAGES}"));
         }
     };
     Ok(Event::Midi(message))
+}
+
+fn parse_button(line: &mut Line) -> Parsed<GamepadEvent> {
+    let button = line.gamepad_number("a button", GamepadEvent::BUTTONS)?;
+    let found = line.expect("`down` or `up`")?;
+    let pressed = match found.token {
+        Token::Word("down") => true,
+        Token::Word("up") => false,
+        _ => {
+            let shown = line.quote(&found);
+            return mistake(found.at, format!("{shown} is not what a button does; write down or up"));
+        }
+    };
+    Ok(GamepadEvent::Button { button, pressed })
+}
+
+fn parse_artnet(line: &mut Line) -> Parsed<ArtNetChange> {
+    let universe = line.number("a universe", 0, ArtNetChange::LAST_UNIVERSE)?;
+    let channel = line.number("a DMX channel", 1, ArtNetChange::LAST_CHANNEL)?;
+    let value = line.number("a value", 0, 255)? as u8;
+    let before = line.at;
+    let previous = match line.next()? {
+        None => 0,
+        Some(_) => {
+            line.at = before;
+            line.number("the value before", 0, 255)? as u8
+        }
+    };
+    Ok(ArtNetChange { universe, channel, value, previous })
 }
 
 fn parse_sysex(line: &mut Line, start: usize) -> Parsed<MidiMessage> {
@@ -542,7 +626,7 @@ fn parse_arg_word(word: &str) -> Option<OscArg> {
 }
 
 /// A time as it is read: in the largest unit that leaves it whole.
-struct Time(Nanos);
+pub(crate) struct Time(pub(crate) Nanos);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -577,6 +661,14 @@ impl fmt::Display for Event {
                 write!(f, " {}", message.address)?;
                 message.args.iter().try_for_each(|arg| write!(f, " {arg}"))
             }
+            Self::Gamepad(GamepadEvent::Button { button, pressed }) => {
+                write!(f, " {button} {}", if *pressed { "down" } else { "up" })
+            }
+            Self::Gamepad(moved) => write!(f, " {} {}", moved.number(), moved.value()),
+            Self::ArtNet(ArtNetChange { universe, channel, value, previous }) => {
+                write!(f, " {universe} {channel} {value} {previous}")
+            }
+            Self::Gesture(gesture) => write!(f, " {gesture}"),
         }
     }
 }
@@ -673,6 +765,10 @@ mod tests {
             1.5s    "nano #2" cc 7 64
             +10us   tablet    osc /mixer/1/fader 0.75 "main" [1 true]
             +1ns    synth     sysex F0 7e 7F 06 01 F7
+            2s      pad       gamepad-button 128 down
+            +1ms    pad       gamepad-stick 131 -0.25
+            +1ms    pad       gamepad-trigger 132 1
+            3s      desk      artnet 32767 512 255
         "#;
         let timeline = Timeline::parse(script).unwrap();
         let lines: Vec<_> = timeline.entries.iter().map(|entry| entry.to_string()).collect();
@@ -684,6 +780,10 @@ mod tests {
                 r#"1500ms "nano #2" cc 7 64"#,
                 r#"1500010us tablet osc /mixer/1/fader 0.75 "main" [1 true]"#,
                 "1500010001ns synth sysex F0 7E 7F 06 01 F7",
+                "2s pad gamepad-button 128 down",
+                "2001ms pad gamepad-stick 131 -0.25",
+                "2002ms pad gamepad-trigger 132 1",
+                "3s desk artnet 32767 512 255 0",
             ]
         );
         assert_eq!(timeline.to_string().parse(), Ok(timeline));
@@ -706,7 +806,12 @@ soon pads clock
 +1ms pads osc /a [1 2
 +1ms pads osc /a 5000000000
 +1ms pads clock 5
-+1ms pads cc 7 64 ch 16";
++1ms pads cc 7 64 ch 16
++1ms pad gamepad-button 127 down
++1ms pad gamepad-button 128 held
++1ms pad gamepad-stick 128 -1.5
++1ms desk artnet 0 0 1
++1ms desk artnet 0 1 1 2 3";
         let errors = Timeline::parse(script).unwrap_err();
         let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
         let starts = [
@@ -725,6 +830,11 @@ soon pads clock
             "line 13, column 18: `5000000000` is not an OSC argument; write 1, 0.5, 1h",
             "line 14, column 17: the line should end here",
             "line 15, column 22: `16` is not a channel, a whole number from 0 to 15",
+            "line 16, column 25: `127` is not a button, a whole number from 128 to 144",
+            "line 17, column 29: `held` is not what a button does; write down or up",
+            "line 18, column 28: `-1.5` is not a way, a number from -1 to 1",
+            "line 19, column 20: `0` is not a DMX channel, a whole number from 1 to 512",
+            "line 20, column 26: the line should end here",
         ];
         assert_eq!(told.len(), starts.len(), "{told:#?}");
         for (told, start) in told.iter().zip(starts) {
@@ -802,7 +912,21 @@ soon pads clock
         let osc = ("(/[!-\"$-)+.0-Z^-z|~\\\\-]{1,6}){1,3}", proptest::collection::vec(osc_arg(), 0..5))
             .prop_filter("an address", |(address, _)| check_address(address).is_ok())
             .prop_map(|(address, args)| OscMessage { address: address.into(), args }.into());
-        prop_oneof![midi_message().prop_map(Event::Midi), osc]
+        let gamepad = prop_oneof![
+            (GamepadEvent::BUTTONS, any::<bool>())
+                .prop_map(|(button, pressed)| GamepadEvent::Button { button, pressed }),
+            (GamepadEvent::STICKS, -1.0f32..=1.0).prop_map(|(stick, value)| GamepadEvent::Stick { stick, value }),
+            (GamepadEvent::TRIGGERS, 0.0f32..=1.0)
+                .prop_map(|(trigger, value)| GamepadEvent::Trigger { trigger, value }),
+        ];
+        let artnet = (0..=ArtNetChange::LAST_UNIVERSE, 1..=ArtNetChange::LAST_CHANNEL, any::<u8>(), any::<u8>())
+            .prop_map(|(universe, channel, value, previous)| ArtNetChange { universe, channel, value, previous });
+        prop_oneof![
+            4 => midi_message().prop_map(Event::Midi),
+            4 => osc,
+            1 => gamepad.prop_map(Event::Gamepad),
+            1 => artnet.prop_map(Event::ArtNet)
+        ]
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! What happens to a MIDI message that is forwarded: another channel, another number, another value.
 
+use crate::conditioning::Scale;
 use crate::midi::MidiMessage;
 
 /// Changes a message on its way out. The default changes nothing.
@@ -15,8 +16,8 @@ use crate::midi::MidiMessage;
 /// | program change | `channel` | left alone | |
 /// | system messages | left alone | | |
 ///
-/// Values go through scale and offset, then inversion, then the curve, and end between 0 and 127 (pitch
-/// bend 0 and 16 383). A note-on keeps a velocity of at least 1, as 0 would make it a note-off. The
+/// Values are brought from the input range to the whole way, go through scale and offset, then inversion,
+/// then the curve, and are brought to the output range; they end between 0 and 127 (pitch bend 0 and 16 383). A note-on keeps a velocity of at least 1, as 0 would make it a note-off. The
 /// release velocity stays: what shapes a stroke says nothing about letting go.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct MidiTransform {
@@ -34,6 +35,10 @@ pub struct MidiTransform {
     pub invert: bool,
     /// Bends the response.
     pub curve: Option<Curve>,
+    /// The values that count, in 7-bit steps: the first becomes 0, the last 127.
+    pub input_range: Option<(u8, u8)>,
+    /// Where the values end up, in 7-bit steps, its lower end first.
+    pub output_range: Option<(u8, u8)>,
 }
 
 /// A response curve from 0 to 127 onto 0 to 127. All but the table rise from 0 to 127 without ever
@@ -153,16 +158,28 @@ impl MidiTransform {
         let top = f32::from(most);
         let scale = self.velocity_scale.unwrap_or(1.0);
         let offset = f32::from(self.velocity_offset.unwrap_or(0)) * (top / 127.0);
-        let mut value = (f32::from(value) * scale + offset).clamp(0.0, top);
+        let mut value = f32::from(value);
+        if let Some(range) = self.input_range {
+            value = Scale { from: unit(range), ..Scale::WHOLE }.apply(value / top) * top;
+        }
+        value = (value * scale + offset).clamp(0.0, top);
         if self.invert {
             value = top - value;
         }
         if let Some(curve) = &self.curve {
             value = curve.at(value / top) * top;
         }
+        if let Some(range) = self.output_range {
+            value = Scale { to: unit(range), ..Scale::WHOLE }.apply(value / top) * top;
+        }
         // The cast takes NaN, which only a scale that is refused could give, to 0.
         value.round().clamp(0.0, top) as u16
     }
+}
+
+/// A range of 7-bit steps as parts of the way.
+fn unit((first, last): (u8, u8)) -> (f32, f32) {
+    (f32::from(first) / 127.0, f32::from(last) / 127.0)
 }
 
 impl Curve {
@@ -206,6 +223,18 @@ mod tests {
 
     fn with_curve(curve: Curve) -> MidiTransform {
         MidiTransform { curve: Some(curve), ..Default::default() }
+    }
+
+    #[test]
+    fn a_part_of_the_way_becomes_another() {
+        let transform =
+            MidiTransform { input_range: Some((20, 100)), output_range: Some((10, 50)), ..Default::default() };
+        let values: Vec<u16> = [0, 20, 60, 100, 127].map(|value| value_of(transform.apply(&cc(value)))).into();
+        assert_eq!(values, [10, 10, 30, 50, 50]);
+        let bend = MidiMessage::PitchBend { channel: 0, value: 16_383 };
+        assert_eq!(value_of(transform.apply(&bend)), 6450);
+        let turned = MidiTransform { invert: true, ..transform };
+        assert_eq!(value_of(turned.apply(&cc(0))), 50);
     }
 
     #[test]

@@ -7,11 +7,14 @@
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::event::Event;
+use crate::Nanos;
+use crate::event::{ArtNetChange, Event, GamepadEvent};
+use crate::gesture::Encoding;
 use crate::midi::MidiMessage;
 use crate::osc::{OscMessage, OscPattern};
 
-/// Note, controller or program numbers from `first` to `last`, both included, each 0 to 127.
+/// Numbers from `first` to `last`, both included: notes, controllers and programs 0 to 127, what a gamepad
+/// has 128 to 144.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberRange {
     /// The lowest number.
@@ -58,6 +61,44 @@ impl ValueRange {
     /// Whether the value is in the range.
     pub const fn contains(self, value: u16) -> bool {
         self.min <= value && value <= self.max
+    }
+}
+
+/// DMX channels from `first` to `last`, both included, each 1 to 512.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DmxRange {
+    /// The lowest channel.
+    pub first: u16,
+    /// The highest channel.
+    pub last: u16,
+}
+
+impl DmxRange {
+    /// How far into the range the channel is, from 0; none if it is outside.
+    pub const fn position(self, channel: u16) -> Option<u16> {
+        if self.first <= channel && channel <= self.last { Some(channel - self.first) } else { None }
+    }
+}
+
+/// A way that a stick is pushed along one of its axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Push {
+    /// Left or down.
+    Negative,
+    /// Right or up.
+    Positive,
+    /// Either.
+    Any,
+}
+
+impl Push {
+    /// Whether a stick that stands at `value` is pushed that way, `least` or farther from the middle.
+    pub fn reaches(self, value: f32, least: f32) -> bool {
+        match self {
+            Self::Negative => value <= -least,
+            Self::Positive => value >= least,
+            Self::Any => value.abs() >= least,
+        }
     }
 }
 
@@ -162,19 +203,187 @@ pub enum Trigger {
         /// A test of one argument.
         arg: Option<OscArgTest>,
     },
+    /// A gamepad's button goes down or comes up.
+    GamepadButton {
+        /// Which buttons, 128 to 144.
+        buttons: NumberRange,
+        /// Down, up, or both.
+        edge: Edge,
+    },
+    /// A gamepad's stick moves, and is pushed far enough.
+    GamepadStick {
+        /// Along which axes, 128 to 131.
+        sticks: NumberRange,
+        /// Which way.
+        push: Push,
+        /// How far at least: 0 to 1. Nearer to the middle nothing counts.
+        dead_zone: f32,
+        /// How often it counts.
+        readings: Readings,
+    },
+    /// A gamepad's analog trigger moves, and is pulled far enough.
+    GamepadTrigger {
+        /// Which triggers, 132 to 133.
+        triggers: NumberRange,
+        /// How far at least: 0 to 1.
+        threshold: f32,
+        /// How often it counts.
+        readings: Readings,
+    },
+    /// A channel of an Art-Net universe changes.
+    ArtNet {
+        /// The port address, 0 to 32 767.
+        universe: u16,
+        /// Which channels.
+        channels: DmxRange,
+        /// To which values, 0 to 255.
+        value: ValueRange,
+    },
+    /// A key stays down for a time. See [`gesture`](crate::gesture).
+    LongPress {
+        /// Which keys: notes, or a gamepad's buttons.
+        keys: NumberRange,
+        /// How hard they are pressed, 0 to 127; a button always counts.
+        velocity: ValueRange,
+        /// On which channel; none for buttons.
+        channel: Option<u8>,
+        /// How long, in nanoseconds, more than 0.
+        after: Nanos,
+    },
+    /// A key is pressed twice.
+    DoubleTap {
+        /// Which keys: notes, or a gamepad's buttons.
+        keys: NumberRange,
+        /// How hard they are pressed each time, 0 to 127; a button always counts.
+        velocity: ValueRange,
+        /// On which channel; none for buttons.
+        channel: Option<u8>,
+        /// The presses are less than so many nanoseconds apart.
+        within: Nanos,
+    },
+    /// Several keys go down together.
+    Chord {
+        /// Which keys: notes, or a gamepad's buttons. Two to ten, ascending.
+        keys: Vec<u8>,
+        /// On which channel; with none, each may be on its own.
+        channel: Option<u8>,
+        /// The first and the last press are less than so many nanoseconds apart.
+        within: Nanos,
+    },
+    /// An endless encoder is turned.
+    Turn {
+        /// Which controllers.
+        controllers: NumberRange,
+        /// How it says how far.
+        encoding: Encoding,
+        /// Which way.
+        way: Way,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// A controller that comes in two parts moves: 0 to 31, with the fine part on the controller 32 above.
+    FineControl {
+        /// Which controllers, by the coarse part.
+        controllers: NumberRange,
+        /// To which values, 0 to 16 383.
+        value: ValueRange,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+    /// A registered or unregistered parameter is set (RPN, NRPN).
+    Parameter {
+        /// Whether it is a registered one.
+        registered: bool,
+        /// Which, 0 to 16 383.
+        parameter: u16,
+        /// To which values, 0 to 16 383.
+        value: ValueRange,
+        /// On which channel.
+        channel: Option<u8>,
+    },
+}
+
+/// How often it counts that something is where a rule wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Readings {
+    /// Each reading.
+    Each,
+    /// The first, and no other until it has been back by [`MARGIN`](Self::MARGIN).
+    First,
+}
+
+impl Readings {
+    /// How far back something must have been to count again, so that one that trembles counts once.
+    pub const MARGIN: f32 = 0.05;
+}
+
+/// Which way an encoder is turned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// To higher values.
+    Clockwise,
+    /// To lower values.
+    CounterClockwise,
+    /// Either.
+    Any,
+}
+
+impl Way {
+    /// Whether so many steps are a turn this way.
+    pub const fn is(self, steps: i8) -> bool {
+        match self {
+            Self::Clockwise => steps > 0,
+            Self::CounterClockwise => steps < 0,
+            Self::Any => steps != 0,
+        }
+    }
 }
 
 impl Trigger {
     /// Whether the event is what the trigger waits for, and if so its position in the trigger's number
-    /// range (0 where there is no range).
+    /// range (0 where there is no range). A gesture is never one event.
     ///
     /// This is what triggers mean, one at a time; [`RuleSet::matches`](crate::RuleSet::matches) asks a
     /// whole set at once.
     pub fn matches(&self, event: &Event) -> Option<u16> {
+        if self.is_gesture() {
+            return None;
+        }
         match event {
             Event::Midi(message) => self.matches_midi(message),
             Event::Osc(message) => self.matches_osc(message).then_some(0),
+            Event::Gamepad(moved) => self.matches_gamepad(*moved),
+            Event::ArtNet(change) => self.matches_artnet(*change),
+            Event::Gesture(_) => None,
         }
+    }
+
+    /// Whether it takes more than one event to say, or memory of those before.
+    pub fn is_gesture(&self) -> bool {
+        match self {
+            Self::LongPress { .. }
+            | Self::DoubleTap { .. }
+            | Self::Chord { .. }
+            | Self::Turn { .. }
+            | Self::FineControl { .. }
+            | Self::Parameter { .. } => true,
+            Self::GamepadStick { readings, .. } | Self::GamepadTrigger { readings, .. } => *readings == Readings::First,
+            _ => false,
+        }
+    }
+
+    /// Whether it waits for nothing but that a key goes down.
+    pub fn is_press(&self) -> bool {
+        match self {
+            Self::Note { edge, .. } | Self::GamepadButton { edge, .. } => *edge == Edge::Press,
+            _ => false,
+        }
+    }
+
+    /// Whether another gesture can be told from it by waiting: a press, a long press, a double tap or a
+    /// chord.
+    pub fn can_defer(&self) -> bool {
+        self.is_press() || matches!(self, Self::LongPress { .. } | Self::DoubleTap { .. } | Self::Chord { .. })
     }
 
     fn matches_midi(&self, message: &MidiMessage) -> Option<u16> {
@@ -229,6 +438,40 @@ impl Trigger {
     }
 }
 
+impl Trigger {
+    fn matches_gamepad(&self, moved: GamepadEvent) -> Option<u16> {
+        match (self, moved) {
+            (Self::GamepadButton { buttons, edge }, GamepadEvent::Button { button, pressed })
+                if if pressed { edge.has_press() } else { edge.has_release() } =>
+            {
+                buttons.position(button)
+            }
+            (Self::GamepadStick { sticks, push, dead_zone, .. }, GamepadEvent::Stick { stick, value })
+                if push.reaches(value, *dead_zone) =>
+            {
+                sticks.position(stick)
+            }
+            (Self::GamepadTrigger { triggers, threshold, .. }, GamepadEvent::Trigger { trigger, value })
+                if value >= *threshold =>
+            {
+                triggers.position(trigger)
+            }
+            _ => None,
+        }
+    }
+
+    fn matches_artnet(&self, change: ArtNetChange) -> Option<u16> {
+        match self {
+            Self::ArtNet { universe, channels, value }
+                if *universe == change.universe && value.contains(change.value.into()) =>
+            {
+                channels.position(change.channel)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Hash for Trigger {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
@@ -248,8 +491,31 @@ impl Hash for Trigger {
             Self::MidiAny { channel } => channel.hash(state),
             Self::Osc { address, arg } => (address, arg).hash(state),
             Self::OscPattern { pattern, arg } => (pattern.as_str(), arg).hash(state),
+            Self::GamepadButton { buttons, edge } => (buttons, edge).hash(state),
+            Self::GamepadStick { sticks, push, dead_zone, readings } => {
+                (sticks, push, bits(*dead_zone), readings).hash(state);
+            }
+            Self::GamepadTrigger { triggers, threshold, readings } => {
+                (triggers, bits(*threshold), readings).hash(state);
+            }
+            Self::ArtNet { universe, channels, value } => (universe, channels, value).hash(state),
+            Self::LongPress { keys, velocity, channel, after: time }
+            | Self::DoubleTap { keys, velocity, channel, within: time } => {
+                (keys, velocity, channel, time).hash(state);
+            }
+            Self::Chord { keys, channel, within } => (keys, channel, within).hash(state),
+            Self::Turn { controllers, encoding, way, channel } => (controllers, encoding, way, channel).hash(state),
+            Self::FineControl { controllers, value, channel } => (controllers, value, channel).hash(state),
+            Self::Parameter { registered, parameter, value, channel } => {
+                (registered, parameter, value, channel).hash(state);
+            }
         }
     }
+}
+
+/// A number as something to hash: -0.0, which equals 0.0, as 0.0.
+fn bits(number: f32) -> u32 {
+    (number + 0.0).to_bits()
 }
 
 /// A test of one OSC argument: present, a number or a boolean (`true` is 1), and from `min` to `max`.
@@ -444,6 +710,39 @@ mod tests {
         assert!(!test.passes(&message(OscArg::Float(f32::NAN))));
         assert!(!test.passes(&message(OscArg::String("1".into()))));
         assert!(!test.passes(&OscMessage { address: "/x".into(), args: vec![] }));
+    }
+
+    #[test]
+    fn a_stick_counts_where_it_is_pushed_far_enough() {
+        let pushed = |push, value| {
+            let trigger = Trigger::GamepadStick {
+                sticks: NumberRange { first: 128, last: 129 },
+                push,
+                dead_zone: 0.25,
+                readings: Readings::Each,
+            };
+            trigger.matches(&GamepadEvent::Stick { stick: 129, value }.into())
+        };
+        assert_eq!(pushed(Push::Positive, 0.25), Some(1));
+        assert_eq!(pushed(Push::Positive, 0.2), None);
+        assert_eq!(pushed(Push::Positive, -1.0), None);
+        assert_eq!(pushed(Push::Negative, -0.3), Some(1));
+        assert_eq!(pushed(Push::Any, -0.3), Some(1));
+        assert_eq!(pushed(Push::Any, 0.0), None);
+    }
+
+    #[test]
+    fn a_dmx_channel_counts_in_its_universe_only() {
+        let trigger = Trigger::ArtNet {
+            universe: 3,
+            channels: DmxRange { first: 510, last: 512 },
+            value: ValueRange { min: 128, max: 255 },
+        };
+        let change = |universe, channel, value| ArtNetChange { universe, channel, value, previous: 0 }.into();
+        assert_eq!(trigger.matches(&change(3, 512, 128)), Some(2));
+        assert_eq!(trigger.matches(&change(3, 509, 128)), None);
+        assert_eq!(trigger.matches(&change(3, 512, 127)), None);
+        assert_eq!(trigger.matches(&change(4, 512, 128)), None);
     }
 
     #[test]

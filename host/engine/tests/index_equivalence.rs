@@ -15,7 +15,8 @@ fn ask_everyone(source: &RuleSource<usize>, mode: ModeIx, device: &DeviceId, eve
             Scope::Global => true,
             Scope::Mode(name) => source.modes.get(usize::from(mode.0)) == Some(name),
         };
-        let listens = rule.device.as_deref().is_none_or(|name| name == device.as_str());
+        let listens = rule.device.as_deref().is_none_or(|name| name == device.as_str())
+            && rule.condition != Some(Condition::Never);
         if let (true, true, Some(position)) = (awake, listens, rule.trigger.matches(event)) {
             found.push((rule.action, position));
             if rule.consume {
@@ -95,6 +96,28 @@ fn trigger() -> impl Strategy<Value = Trigger> {
             pattern: OscPattern::parse(pattern).expect("a pattern"),
             arg,
         }),
+        1 => (128u8..=144, 0u8..4, edge()).prop_map(|(first, more, edge)| Trigger::GamepadButton {
+            buttons: NumberRange { first, last: (first + more).min(144) },
+            edge,
+        }),
+        1 => (128u8..=131, select(vec![Push::Negative, Push::Positive, Push::Any]), 0.0f32..1.0).prop_map(
+            |(stick, push, dead_zone)| Trigger::GamepadStick {
+                sticks: NumberRange::one(stick),
+                push,
+                dead_zone,
+                readings: Readings::Each,
+            }
+        ),
+        1 => (132u8..=133, 0.0f32..1.0).prop_map(|(first, threshold)| Trigger::GamepadTrigger {
+            triggers: NumberRange { first, last: 133 },
+            threshold,
+            readings: Readings::Each,
+        }),
+        1 => (0u16..2, 1u16..4, 0u16..4, values(255)).prop_map(|(universe, first, more, value)| Trigger::ArtNet {
+            universe,
+            channels: DmxRange { first, last: first + more },
+            value,
+        }),
     ]
 }
 
@@ -128,7 +151,23 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let osc = (select(&ADDRESSES[..]), proptest::collection::vec(osc_arg, 0..3))
         .prop_map(|(address, args)| Event::from(OscMessage { address: address.into(), args }));
-    prop_oneof![5 => midi.prop_map(Event::Midi), 1 => osc]
+    let gamepad = prop_oneof![
+        (128u8..=144, any::<bool>()).prop_map(|(button, pressed)| GamepadEvent::Button { button, pressed }),
+        (128u8..=131, -1.0f32..=1.0).prop_map(|(stick, value)| GamepadEvent::Stick { stick, value }),
+        (132u8..=133, 0.0f32..=1.0).prop_map(|(trigger, value)| GamepadEvent::Trigger { trigger, value }),
+    ];
+    let artnet = (0u16..3, 1u16..8, any::<u8>()).prop_map(|(universe, channel, value)| ArtNetChange {
+        universe,
+        channel,
+        value,
+        previous: 0,
+    });
+    prop_oneof![
+        5 => midi.prop_map(Event::Midi),
+        1 => osc,
+        1 => gamepad.prop_map(Event::Gamepad),
+        1 => artnet.prop_map(Event::ArtNet)
+    ]
 }
 
 fn source() -> impl Strategy<Value = RuleSource<usize>> {
@@ -137,13 +176,15 @@ fn source() -> impl Strategy<Value = RuleSource<usize>> {
         Some(mode) => Scope::Mode(MODES[mode].into()),
     });
     let device = select(vec![None, None, Some(DEVICES[0]), Some(DEVICES[1]), Some(DEVICES[2])]);
-    let rule = (scope, device, trigger(), -1..2, proptest::bool::weighted(0.1));
+    let condition = select(vec![None, None, None, Some(Condition::Always), Some(Condition::Never)]);
+    let rule = (scope, device, trigger(), -1..2, proptest::bool::weighted(0.1), condition);
     proptest::collection::vec(rule, 0..40).prop_map(|rules| RuleSource {
         modes: MODES.map(Into::into).to_vec(),
         rules: rules
             .into_iter()
             .enumerate()
-            .map(|(action, (scope, device, trigger, priority, consume))| RuleSpec {
+            .map(|(action, (scope, device, trigger, priority, consume, condition))| RuleSpec {
+                condition,
                 scope,
                 device: device.map(Into::into),
                 priority,
@@ -163,11 +204,13 @@ proptest! {
         events in proptest::collection::vec((0u16..4, 0usize..4, event()), 1..40),
     ) {
         let set = compile(source.clone()).expect("valid rules");
+        let (facts, held) = (Facts::unknown(), Held::new());
+        let moment = Moment { at: 0, mode: None, facts: &facts, held: &held };
         for (mode, device, event) in events {
             let mode = if mode == 3 { ModeIx::NONE } else { ModeIx(mode) };
             let device = DeviceId::new(DEVICES[device]);
             let found: Vec<_> = set
-                .matches(mode, &device, &event)
+                .matches_at(mode, &device, &event, &moment)
                 .map(|found| (found.rule.action, found.position))
                 .collect();
             prop_assert_eq!(found, ask_everyone(&source, mode, &device, &event), "{}", event);

@@ -68,12 +68,17 @@ const SCRIPT: &str = r#"
     0s pads active-sensing
     0s pads reset
     0s pads osc /mixer/1/fader 0.5 "main"
+    0s pads gamepad-button 130 down
+    0s pads gamepad-stick 128 -0.5
+    0s pads gamepad-trigger 133 0.5
+    0s pads artnet 3 7 255 0
 "#;
 
 /// Rules of every kind, each for one and for all modes, devices and channels, so that as many lanes as
 /// possible are merged.
 fn crowded() -> RuleSet<u32> {
     let (all, any) = (NumberRange::ALL, ValueRange::SEVEN_BIT);
+    let any8 = ValueRange { min: 0, max: 255 };
     let arg = Some(OscArgTest { index: 0, min: 0.0, max: 1.0 });
     let pattern = |text| OscPattern::parse(text).expect("a pattern");
     let mut rules = Vec::new();
@@ -98,6 +103,15 @@ fn crowded() -> RuleSet<u32> {
         Trigger::Osc { address: "/mixer/1/fader".into(), arg },
         Trigger::OscPattern { pattern: pattern("/mixer/[1-4]/{fader,pan}"), arg },
         Trigger::OscPattern { pattern: pattern("/*/1/f*r"), arg: None },
+        Trigger::GamepadButton { buttons: NumberRange { first: 128, last: 144 }, edge: Edge::Both },
+        Trigger::GamepadStick {
+            sticks: NumberRange::one(128),
+            push: Push::Negative,
+            dead_zone: 0.2,
+            readings: Readings::Each,
+        },
+        Trigger::GamepadTrigger { triggers: NumberRange::one(133), threshold: 0.5, readings: Readings::Each },
+        Trigger::ArtNet { universe: 3, channels: DmxRange { first: 1, last: 512 }, value: any8 },
     ]);
     let mut source = RuleSource { modes: vec!["Play".into()], rules: Vec::new() };
     for scope in [Scope::Global, Scope::Mode("Play".into())] {
@@ -116,7 +130,8 @@ fn crowded() -> RuleSet<u32> {
 fn matching_and_recording_every_kind_of_event_allocate_nothing() {
     let timeline = Timeline::parse(SCRIPT).expect("a script");
     let kinds: Vec<_> = timeline.entries.iter().map(|entry| entry.event.kind() as u8).collect();
-    assert_eq!(kinds.len(), EventKind::ALL.len(), "the script has every kind");
+    let sent = EventKind::ALL.iter().filter(|kind| !kind.is_gesture()).count();
+    assert_eq!(kinds.len(), sent, "the script has every kind");
     let device = DeviceId::new("pads");
     let handle = RuleSetHandle::new(crowded());
     let mut mode = ActiveMode::new();
@@ -136,7 +151,7 @@ fn matching_and_recording_every_kind_of_event_allocate_nothing() {
                 matched += 1;
             }
             let (device, event) = (device.clone(), entry.event.clone());
-            recorder.push(Record { at: entry.at, device, event, mode, generation, fired });
+            recorder.push(Record { at: entry.at, device, event, cause: Cause::Input, mode, generation, fired });
             recorder.iter().for_each(|record| {
                 black_box(record);
             });
@@ -153,6 +168,89 @@ fn a_mode_looked_up_again_after_a_reload_allocates_nothing() {
     let mut mode = ActiveMode::new();
     mode.index(&before, 0);
     assert_eq!(allocations(|| assert_eq!(mode.index(&after, 1), ModeIx(0))), 0);
+}
+
+/// Gestures and conditions of every kind, on keys that overlap.
+fn gestures() -> RuleSet<u32> {
+    let (velocity, wide, channel) = (ValueRange::SEVEN_BIT, ValueRange::FOURTEEN_BIT, None);
+    let keys = NumberRange { first: 36, last: 51 };
+    let (long, short) = (500_000_000, 300_000_000);
+    let triggers = [
+        Trigger::Note { notes: keys, velocity, edge: Edge::Press, channel },
+        Trigger::LongPress { keys, velocity, channel, after: long },
+        Trigger::DoubleTap { keys, velocity, channel, within: short },
+        Trigger::Chord { keys: vec![36, 38, 40], channel, within: short },
+        Trigger::Turn { controllers: NumberRange::ALL, encoding: Encoding::Difference, way: Way::Any, channel },
+        Trigger::FineControl { controllers: NumberRange::one(1), value: wide, channel },
+        Trigger::Parameter { registered: true, parameter: 0, value: wide, channel },
+        Trigger::GamepadStick {
+            sticks: NumberRange::one(128),
+            push: Push::Any,
+            dead_zone: 0.5,
+            readings: Readings::First,
+        },
+    ];
+    let held = Condition::NoteHeld { notes: keys, channel: None, device: None };
+    let rules = triggers.into_iter().enumerate().flat_map(|(index, trigger)| {
+        let spec = RuleSpec::new(trigger.clone(), index as u32);
+        let deferring = RuleSpec { defer: trigger.can_defer(), ..spec.clone() };
+        [spec, deferring.clone(), RuleSpec { condition: Some(held.clone()), ..deferring }]
+    });
+    compile(RuleSource { modes: vec!["Play".into()], rules: rules.collect() }).expect("valid rules")
+}
+
+/// Counts, and keeps nothing.
+#[derive(Default)]
+struct Count(u64);
+
+impl Sink<u32> for Count {
+    fn fire(&mut self, firing: Firing<'_, u32>) -> Option<std::sync::Arc<str>> {
+        self.0 += 1;
+        black_box(firing);
+        None
+    }
+}
+
+#[test]
+fn finding_gestures_allocates_nothing_once_a_device_is_known() {
+    let mut engine = Engine::new(std::sync::Arc::new(RuleSetHandle::new(gestures())), Default::default());
+    let script = "
+        0ms pads note-on 36 100
+        +10ms pads note-on 38 100
+        +10ms pads note-on 40 100
+        +10ms pads note-off 36
+        +10ms pads note-on 36 100
+        +700ms pads note-off 36
+        +0ms pads note-off 38
+        +0ms pads note-off 40
+        +1ms pads cc 16 1
+        +1ms pads cc 16 2
+        +1ms pads cc 1 2
+        +1ms pads cc 33 2
+        +1ms pads cc 101 0
+        +1ms pads cc 100 0
+        +1ms pads cc 6 7
+        +5ms pads cc 38 7
+        +1ms pads gamepad-stick 128 1
+        +1ms pads gamepad-stick 128 0
+    ";
+    let timeline = Timeline::parse(script).expect("a script");
+    let device = DeviceId::new("pads");
+    let mut count = Count::default();
+    let mut play = |from: Nanos| {
+        for entry in &timeline.entries {
+            let event = DeviceEvent { device: device.clone(), event: entry.event.clone() };
+            engine.event(from + entry.at, event, &mut count);
+            if let Some(deadline) = engine.deadline() {
+                engine.advance(deadline.min(from + entry.at + 1_000_000), &mut count);
+            }
+        }
+        engine.advance(from + 10_000_000_000, &mut count);
+    };
+    play(0);
+    let allocations = allocations(|| (1..20).for_each(|round| play(round * 10_000_000_000)));
+    assert_eq!(allocations, 0);
+    assert!(count.0 > 20 * 20, "{} firings", count.0);
 }
 
 #[test]

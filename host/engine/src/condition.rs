@@ -1,0 +1,490 @@
+//! Conditions: what else must be so for a rule to fire.
+//!
+//! A condition is asked at the moment of the event, and of nothing but what is here already: the mode, the
+//! keys that are down and where controllers stand ([`Held`]), and a snapshot of what only the operating
+//! system knows ([`Facts`]), which somebody else pushes in through a [`FactsHandle`]. What is not known
+//! does not hold.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::Nanos;
+use crate::device::DeviceId;
+use crate::handle::{Shared, SharedGuard};
+use crate::held::Held;
+use crate::trigger::{NumberRange, ValueRange};
+
+/// What must be so for a rule to fire.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// It always holds.
+    Always,
+    /// It never holds: the rule is switched off.
+    Never,
+    /// The active mode has this name.
+    ModeIs(Box<str>),
+    /// The local time of day is in the range.
+    TimeRange(TimeRange),
+    /// It is one of these days, by the local calendar.
+    DayOfWeek(Days),
+    /// An application of this name runs.
+    AppRunning(AppName),
+    /// The application in front has this name.
+    AppFrontmost(AppName),
+    /// One of these notes is down.
+    NoteHeld {
+        /// Which notes.
+        notes: NumberRange,
+        /// On which channel; none for any.
+        channel: Option<u8>,
+        /// Of which device; none for any.
+        device: Option<DeviceId>,
+    },
+    /// A controller stands there. One that has not moved yet is nowhere.
+    CcValueInRange {
+        /// Which controller, 0 to 127.
+        controller: u8,
+        /// Where, 0 to 127.
+        value: ValueRange,
+        /// On which channel; none for any.
+        channel: Option<u8>,
+        /// Of which device; none for any.
+        device: Option<DeviceId>,
+    },
+    /// Each of them holds. With none it holds.
+    And(Vec<Condition>),
+    /// One of them holds. With none it does not.
+    Or(Vec<Condition>),
+    /// It does not hold.
+    Not(Box<Condition>),
+}
+
+/// The moment at which a condition is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// When it is.
+    pub at: Nanos,
+    /// The name of the active mode.
+    pub mode: Option<&'a str>,
+    /// What the operating system knows.
+    pub facts: &'a Facts,
+    /// Which keys are down and where controllers stand.
+    pub held: &'a Held,
+}
+
+impl Condition {
+    /// Conditions may stand in conditions; this deep.
+    pub const MAX_DEPTH: usize = 16;
+
+    /// Whether it holds. Takes no lock and allocates nothing.
+    pub fn holds(&self, moment: &Moment<'_>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::ModeIs(name) => moment.mode == Some(name),
+            Self::TimeRange(range) => {
+                moment.facts.local.is_some_and(|local| range.contains(local.at(moment.at).second))
+            }
+            Self::DayOfWeek(days) => moment.facts.local.is_some_and(|local| days.contains(local.at(moment.at).day)),
+            Self::AppRunning(name) => moment.facts.running.binary_search(name).is_ok(),
+            Self::AppFrontmost(name) => moment.facts.frontmost.as_ref() == Some(name),
+            Self::NoteHeld { notes, channel, device } => moment.held.is_note_down(*notes, *channel, device.as_ref()),
+            Self::CcValueInRange { controller, value, channel, device } => {
+                moment.held.is_controller_at(*controller, *value, *channel, device.as_ref())
+            }
+            Self::And(all) => all.iter().all(|condition| condition.holds(moment)),
+            Self::Or(any) => any.iter().any(|condition| condition.holds(moment)),
+            Self::Not(condition) => !condition.holds(moment),
+        }
+    }
+
+    /// Shows each condition in this one to `look`, itself first.
+    pub fn each(&self, look: &mut impl FnMut(&Self)) {
+        look(self);
+        match self {
+            Self::And(several) | Self::Or(several) => several.iter().for_each(|condition| condition.each(look)),
+            Self::Not(condition) => condition.each(look),
+            _ => {}
+        }
+    }
+
+    /// How deep conditions stand in conditions; 1 for one that has none in it.
+    pub fn depth(&self) -> usize {
+        let inside = match self {
+            Self::And(several) | Self::Or(several) => several.iter().map(Self::depth).max().unwrap_or(0),
+            Self::Not(condition) => condition.depth(),
+            _ => 0,
+        };
+        inside + 1
+    }
+}
+
+/// A condition in words, for explanations: `mode is "Play" and note 36 is down`.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |f: &mut fmt::Formatter<'_>, several: &[Self], word: &str, none: &str| match several {
+            [] => f.write_str(none),
+            [first, rest @ ..] => {
+                write!(f, "({first}")?;
+                rest.iter().try_for_each(|condition| write!(f, " {word} {condition}"))?;
+                f.write_str(")")
+            }
+        };
+        match self {
+            Self::Always => f.write_str("always"),
+            Self::Never => f.write_str("never"),
+            Self::ModeIs(name) => write!(f, "the mode is {name:?}"),
+            Self::TimeRange(range) => write!(f, "the time is {range}"),
+            Self::DayOfWeek(days) => write!(f, "the day is {days}"),
+            Self::AppRunning(name) => write!(f, "{:?} runs", name.as_str()),
+            Self::AppFrontmost(name) => write!(f, "{:?} is in front", name.as_str()),
+            Self::NoteHeld { notes: NumberRange { first, last }, channel, device } => {
+                if first == last {
+                    write!(f, "note {first}")?;
+                } else {
+                    write!(f, "one of the notes {first} to {last}")?;
+                }
+                write_source(f, *channel, device.as_ref())?;
+                f.write_str(" is down")
+            }
+            Self::CcValueInRange { controller, value, channel, device } => {
+                write!(f, "controller {controller}")?;
+                write_source(f, *channel, device.as_ref())?;
+                write!(f, " is at {} to {}", value.min, value.max)
+            }
+            Self::And(all) => joined(f, all, "and", "always"),
+            Self::Or(any) => joined(f, any, "or", "never"),
+            Self::Not(condition) => write!(f, "not {condition}"),
+        }
+    }
+}
+
+fn write_source(f: &mut fmt::Formatter<'_>, channel: Option<u8>, device: Option<&DeviceId>) -> fmt::Result {
+    if let Some(channel) = channel {
+        write!(f, " on channel {channel}")?;
+    }
+    device.map_or(Ok(()), |device| write!(f, " of {:?}", device.as_str()))
+}
+
+/// A part of the day, by the local clock: from one second, to before another. Where the second is not later
+/// than the first, the range goes on past midnight; a range from a time to itself is the whole day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeRange {
+    /// The first second that counts, from midnight: 0 to 86 399.
+    pub from: u32,
+    /// The first second that no longer counts: 0 to 86 400.
+    pub to: u32,
+}
+
+/// The seconds of a day.
+const DAY: u32 = 86_400;
+
+impl TimeRange {
+    /// Whether this second of the day is in the range.
+    pub const fn contains(self, second: u32) -> bool {
+        if self.from < self.to {
+            self.from <= second && second < self.to
+        } else {
+            self.from <= second || second < self.to
+        }
+    }
+}
+
+impl fmt::Display for TimeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let write = |f: &mut fmt::Formatter<'_>, second: u32| {
+            write!(f, "{:02}:{:02}", second / 3600, second / 60 % 60)?;
+            if second.is_multiple_of(60) { Ok(()) } else { write!(f, ":{:02}", second % 60) }
+        };
+        write(f, self.from)?;
+        f.write_str(" to ")?;
+        write(f, self.to)
+    }
+}
+
+/// A day of the week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Day {
+    Monday,
+    Tuesday,
+    Wednesday,
+    Thursday,
+    Friday,
+    Saturday,
+    Sunday,
+}
+
+impl Day {
+    /// The days in the order of the week, Monday first.
+    pub const ALL: [Self; 7] =
+        [Self::Monday, Self::Tuesday, Self::Wednesday, Self::Thursday, Self::Friday, Self::Saturday, Self::Sunday];
+
+    /// The day so many days later.
+    pub fn after(self, days: u64) -> Self {
+        Self::ALL[((self as u64 + days % 7) % 7) as usize]
+    }
+}
+
+/// Some days of the week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Days(u8);
+
+impl Days {
+    /// Whether the day is one of them.
+    pub const fn contains(self, day: Day) -> bool {
+        self.0 & (1 << day as u8) != 0
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<Day> for Days {
+    fn from_iter<I: IntoIterator<Item = Day>>(days: I) -> Self {
+        Self(days.into_iter().fold(0, |days, day| days | 1 << day as u8))
+    }
+}
+
+impl fmt::Display for Days {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut days = Day::ALL.into_iter().filter(|&day| self.contains(day));
+        match days.next() {
+            None => f.write_str("none"),
+            Some(first) => {
+                write!(f, "{first:?}")?;
+                days.try_for_each(|day| write!(f, " or {day:?}"))
+            }
+        }
+    }
+}
+
+/// The name of an application. Upper and lower case are the same, since systems don't agree on it.
+#[derive(Clone, Debug, Eq, PartialOrd, Ord)]
+pub struct AppName(Box<str>);
+
+impl AppName {
+    /// The application of this name.
+    pub fn new(name: &str) -> Self {
+        Self(name.to_lowercase().into())
+    }
+
+    /// The name, in lower case.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq for AppName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Hash for AppName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// What only the operating system knows: a snapshot, whole and unchanging.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    local: Option<LocalTime>,
+    frontmost: Option<AppName>,
+    /// Sorted.
+    running: Vec<AppName>,
+}
+
+impl Facts {
+    /// Nothing is known.
+    pub const fn unknown() -> Self {
+        Self { local: None, frontmost: None, running: Vec::new() }
+    }
+
+    /// It was this time; what time it is later follows from it.
+    #[must_use]
+    pub fn local(mut self, local: LocalTime) -> Self {
+        self.local = Some(local);
+        self
+    }
+
+    /// The application of this name is in front.
+    #[must_use]
+    pub fn frontmost(mut self, name: &str) -> Self {
+        self.frontmost = Some(AppName::new(name));
+        self
+    }
+
+    /// The applications of these names run.
+    #[must_use]
+    pub fn running<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.running = names.into_iter().map(AppName::new).collect();
+        self.running.sort_unstable();
+        self.running.dedup();
+        self
+    }
+}
+
+/// What the local clock showed at a moment. It is asked for later times too, so it need not be renewed
+/// every second; but it must be when the clock is set, and when summer time begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalTime {
+    /// The moment, on the clock that events carry.
+    pub moment: Nanos,
+    /// The day.
+    pub day: Day,
+    /// The second of the day, 0 to 86 399.
+    pub second: u32,
+}
+
+impl LocalTime {
+    /// What the clock shows at another moment. Before the snapshot it shows the snapshot.
+    pub fn at(self, moment: Nanos) -> Self {
+        let seconds = u64::from(self.second) + moment.saturating_sub(self.moment) / 1_000_000_000;
+        Self { moment, day: self.day.after(seconds / u64::from(DAY)), second: (seconds % u64::from(DAY)) as u32 }
+    }
+}
+
+/// Where the newest [`Facts`] are. Reading them is wait-free; whoever pushes new ones in frees the old.
+pub struct FactsHandle(Shared<Facts>);
+
+impl FactsHandle {
+    /// Nothing is known yet.
+    pub fn new() -> Self {
+        Self(Shared::new(Facts::unknown()))
+    }
+
+    /// Puts new facts in the place of the old.
+    pub fn set(&self, facts: Facts) {
+        self.0.swap_with(|_| facts);
+    }
+
+    /// The newest facts.
+    pub fn load(&self) -> FactsGuard {
+        FactsGuard(self.0.load())
+    }
+}
+
+impl Default for FactsHandle {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for FactsHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FactsHandle").field(&*self.load()).finish()
+    }
+}
+
+/// Facts that are being read. See [`FactsHandle::load`].
+pub struct FactsGuard(SharedGuard<Facts>);
+
+impl std::ops::Deref for FactsGuard {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MONDAY_NOON: LocalTime = LocalTime { moment: 1_000_000_000, day: Day::Monday, second: 12 * 3600 };
+    const HOUR: Nanos = 3_600_000_000_000;
+
+    fn holds(condition: &Condition, at: Nanos, facts: &Facts) -> bool {
+        condition.holds(&Moment { at, mode: Some("Play"), facts, held: &Held::new() })
+    }
+
+    #[test]
+    fn the_clock_goes_on_after_the_snapshot() {
+        let facts = Facts::unknown().local(MONDAY_NOON);
+        let night = Condition::TimeRange(TimeRange { from: 22 * 3600, to: 6 * 3600 });
+        let tuesday = Condition::DayOfWeek([Day::Tuesday].into_iter().collect());
+        let at = |hours: Nanos| 1_000_000_000 + hours * HOUR;
+        assert!(!holds(&night, at(0), &facts));
+        assert!(!holds(&night, at(10) - 1, &facts));
+        assert!(holds(&night, at(10), &facts));
+        assert!(holds(&night, at(18) - 1, &facts), "past midnight");
+        assert!(!holds(&night, at(18), &facts));
+        assert!(!holds(&tuesday, at(12) - 1, &facts));
+        assert!(holds(&tuesday, at(12), &facts));
+        assert!(holds(&tuesday, at(12 + 7 * 24), &facts), "a week later");
+        assert_eq!(MONDAY_NOON.at(0).second, MONDAY_NOON.second, "before the snapshot it stands");
+    }
+
+    #[test]
+    fn what_is_not_known_does_not_hold() {
+        let facts = Facts::unknown();
+        for condition in [
+            Condition::TimeRange(TimeRange { from: 0, to: 0 }),
+            Condition::DayOfWeek(Day::ALL.into_iter().collect()),
+            Condition::AppRunning(AppName::new("live")),
+            Condition::AppFrontmost(AppName::new("live")),
+        ] {
+            assert!(!holds(&condition, 0, &facts), "{condition}");
+            assert!(holds(&Condition::Not(Box::new(condition)), 0, &facts));
+        }
+    }
+
+    #[test]
+    fn applications_are_found_by_name_in_any_case() {
+        let facts = Facts::unknown().frontmost("Ableton Live").running(["firefox", "Ableton Live", "Xorg"]);
+        assert!(holds(&Condition::AppRunning(AppName::new("Firefox")), 0, &facts));
+        assert!(!holds(&Condition::AppRunning(AppName::new("fire")), 0, &facts), "the whole name");
+        assert!(holds(&Condition::AppFrontmost(AppName::new("ABLETON LIVE")), 0, &facts));
+        assert!(!holds(&Condition::AppFrontmost(AppName::new("firefox")), 0, &facts));
+    }
+
+    #[test]
+    fn conditions_are_joined() {
+        use Condition::{Always, And, ModeIs, Never, Not, Or};
+        let facts = Facts::unknown();
+        let cases = [
+            (And(vec![]), true),
+            (Or(vec![]), false),
+            (And(vec![Always, ModeIs("Play".into())]), true),
+            (And(vec![Always, ModeIs("play".into())]), false),
+            (Or(vec![Never, Always]), true),
+            (Not(Box::new(Or(vec![Never, And(vec![Never])]))), true),
+        ];
+        for (condition, wanted) in cases {
+            assert_eq!(holds(&condition, 0, &facts), wanted, "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_condition_says_itself_in_words() {
+        let condition = Condition::And(vec![
+            Condition::ModeIs("Play".into()),
+            Condition::Not(Box::new(Condition::NoteHeld {
+                notes: NumberRange::one(36),
+                channel: Some(9),
+                device: Some(DeviceId::new("pads")),
+            })),
+            Condition::TimeRange(TimeRange { from: 22 * 3600, to: 6 * 3600 + 61 }),
+            Condition::DayOfWeek([Day::Sunday, Day::Friday].into_iter().collect()),
+        ]);
+        assert_eq!(
+            condition.to_string(),
+            r#"(the mode is "Play" and not note 36 on channel 9 of "pads" is down and the time is 22:00 to 06:01:01 and the day is Friday or Sunday)"#
+        );
+        assert_eq!(condition.depth(), 3);
+    }
+
+    #[test]
+    fn the_handle_gives_the_newest_facts() {
+        let handle = FactsHandle::new();
+        let old = handle.load();
+        handle.set(Facts::unknown().local(MONDAY_NOON));
+        assert_eq!(*old, Facts::unknown());
+        assert_eq!(handle.load().local, Some(MONDAY_NOON));
+    }
+}

@@ -1,0 +1,460 @@
+//! The engine whole: events go in, rules that fire come out.
+//!
+//! One thread owns it. It has no clock: time comes in with each event, and between events whoever owns it
+//! waits for [`deadline`](Engine::deadline) and then says so with [`advance`](Engine::advance). What comes
+//! out does not depend on how often that is called, or whether an event was first.
+//!
+//! For an event, in this order: what is due by then; the rules for the event itself, in the order of
+//! rules; its [`Record`]; the gestures that it completes; the rules that waited and now need not. A mode
+//! that one of them asks for is active from the next event on.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Nanos;
+use crate::condition::{FactsHandle, Moment};
+use crate::device::{DeviceEvent, DeviceId};
+use crate::event::Event;
+use crate::gesture::{Attempts, Deferred, Goal, Here, KEPT, MOST_DEFERRED, Work};
+use crate::handle::{RuleSetGuard, RuleSetHandle};
+use crate::hash::KeyState;
+use crate::held::{Held, parameter};
+use crate::midi::MidiMessage;
+use crate::mode::{ActiveMode, UnknownMode};
+use crate::recorder::{Cause, Fired, Record};
+use crate::rule::Rule;
+use crate::rule_set::{ModeIx, RuleSet};
+
+/// A rule that fires.
+#[derive(Debug)]
+pub struct Firing<'a, A> {
+    /// When: as the event came, or as the time for a gesture was up.
+    pub at: Nanos,
+    /// The device.
+    pub device: &'a DeviceId,
+    /// What the rule fires for: the event, or the gesture with everything that belongs to it.
+    pub event: &'a Event,
+    /// The rule.
+    pub rule: &'a Rule<A>,
+    /// How far into the trigger's number range the event is, from 0; 0 where there is no range.
+    pub position: u16,
+    /// Which rule set the rule is in.
+    pub generation: u64,
+}
+
+/// Where what the engine decides goes.
+pub trait Sink<A> {
+    /// A rule fires. The mode that is returned, if there is one in the rule set, will be the active one for
+    /// the next event.
+    fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>>;
+
+    /// All rules that an event or a gesture meets have been asked.
+    fn record(&mut self, record: Record) {
+        let _ = record;
+    }
+
+    /// Another mode is active: its name, and its place in the rule set that is in use.
+    fn mode(&mut self, name: &Arc<str>, index: ModeIx) {
+        let _ = (name, index);
+    }
+}
+
+/// Devices for which gestures are found.
+const MOST_DEVICES: usize = 1024;
+/// The engine. See the [module](self).
+pub struct Engine<A> {
+    rules: Arc<RuleSetHandle<A>>,
+    facts: Arc<FactsHandle>,
+    mode: ActiveMode,
+    held: Held,
+    kept: [Option<RuleSetGuard<A>>; KEPT],
+    gestures: Gestures,
+    /// The latest time that has been said.
+    now: Nanos,
+}
+
+/// What is under way on all devices.
+#[derive(Default)]
+struct Gestures {
+    devices: Vec<Attempts>,
+    places: HashMap<DeviceId, usize, KeyState>,
+    /// What each device is due next and has under way, as it was taken account of last.
+    accounts: Vec<Account>,
+    /// How much is under way in each rule set, on all devices.
+    by_set: [u32; KEPT],
+    /// The earliest deadline; [`Nanos::MAX`] if nothing is due ever.
+    deadline: Nanos,
+    /// Whether anything is under way, or waits.
+    is_busy: bool,
+    untracked: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Account {
+    deadline: Nanos,
+    by_set: [u16; KEPT],
+}
+
+impl<A> Engine<A> {
+    /// An engine for the rules in `rules`, with what `facts` says.
+    pub fn new(rules: Arc<RuleSetHandle<A>>, facts: Arc<FactsHandle>) -> Self {
+        Self {
+            rules,
+            facts,
+            mode: ActiveMode::new(),
+            held: Held::new(),
+            kept: [const { None }; KEPT],
+            gestures: Gestures { deadline: Nanos::MAX, ..Gestures::default() },
+            now: 0,
+        }
+    }
+
+    /// When [`advance`](Self::advance) has something to do, if no event comes before; none if never.
+    #[inline]
+    pub fn deadline(&self) -> Option<Nanos> {
+        (self.gestures.deadline != Nanos::MAX).then_some(self.gestures.deadline)
+    }
+
+    /// How many gestures could not begin, or rules not wait, because there was no room. See
+    /// [`gesture`](crate::gesture).
+    pub fn untracked(&self) -> u64 {
+        self.gestures.untracked
+    }
+
+    /// Whether no gesture is under way and no rule waits.
+    pub fn is_idle(&self) -> bool {
+        !self.gestures.is_busy
+    }
+
+    /// The rules that are asked.
+    pub fn rules(&self) -> &Arc<RuleSetHandle<A>> {
+        &self.rules
+    }
+
+    /// What the system said last.
+    pub fn facts(&self) -> &Arc<FactsHandle> {
+        &self.facts
+    }
+
+    /// What is held now.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// The name of the active mode; none before the first event, and for rules without modes.
+    pub fn mode(&self) -> Option<&str> {
+        self.mode.name()
+    }
+
+    /// The place of the active mode in the rule set that is in use.
+    pub fn mode_index(&mut self) -> ModeIx {
+        let rules = self.rules.load();
+        self.mode.index(&rules, rules.generation())
+    }
+
+    /// Makes another mode active.
+    ///
+    /// # Errors
+    /// If there is no such mode; then nothing changes.
+    pub fn set_mode(&mut self, name: &str, sink: &mut impl Sink<A>) -> Result<(), UnknownMode> {
+        let rules = self.rules.load();
+        self.mode.set(&rules, rules.generation(), name)?;
+        tell_mode(&self.mode, &rules, sink);
+        Ok(())
+    }
+
+    /// A device has gone: what was under way on it ends, and nothing of it is held.
+    pub fn forget(&mut self, device: &DeviceId) {
+        self.held.forget(device);
+        if let Some(&place) = self.gestures.places.get(device) {
+            self.gestures.devices[place].clear();
+            self.gestures.account(place);
+            self.let_go();
+        }
+    }
+
+    /// It is `now`: does what is due.
+    pub fn advance(&mut self, now: Nanos, sink: &mut impl Sink<A>) {
+        self.now = self.now.max(now);
+        if self.gestures.deadline <= self.now {
+            self.do_what_is_due(sink);
+        }
+    }
+
+    /// An event has come. Returns how many rules fired for the event itself.
+    pub fn event(&mut self, at: Nanos, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
+        self.advance(at, sink);
+        let DeviceEvent { device, event } = event;
+        let event = as_it_is_meant(event);
+        let rules = self.rules.load();
+        let generation = rules.generation();
+        let mode = self.mode.index(&rules, generation);
+        if (rules.has_gestures() || self.gestures.is_busy)
+            && let Some(place) = self.gestures.place(&device)
+            && (!self.gestures.devices[place].is_idle() || rules.has_gesture_for(mode, &device, &event))
+        {
+            return self.event_with_gestures(rules, place, DeviceEvent { device, event }, sink);
+        }
+        if rules.remembers() {
+            self.held.take(&device, &event);
+        }
+        let mut asked = Asked { at: self.now, device: &device, event: &event, generation, next_mode: None };
+        let fired = match rules.has_conditions() {
+            false => asked.ask(rules.matches(mode, &device, &event), sink, None),
+            true => {
+                let facts = self.facts.load();
+                let moment = Moment { at: self.now, mode: self.mode.name(), facts: &facts, held: &self.held };
+                asked.ask(rules.matches_at(mode, &device, &event, &moment), sink, None)
+            }
+        };
+        if let Some(next) = asked.next_mode {
+            change_mode(&mut self.mode, &rules, &next, sink);
+        }
+        let total = fired.total();
+        sink.record(Record { at: self.now, device, event, cause: Cause::Input, mode, generation, fired });
+        total
+    }
+
+    #[inline(never)]
+    fn event_with_gestures(
+        &mut self,
+        rules: RuleSetGuard<A>,
+        place: usize,
+        event: DeviceEvent<Event>,
+        sink: &mut impl Sink<A>,
+    ) -> u32 {
+        let set = self.keep(rules, sink);
+        let DeviceEvent { device, event } = event;
+        let Self { facts, mode: active, held, kept, gestures, now, .. } = self;
+        let Some(rules) = &kept[set] else { return 0 };
+        let generation = rules.generation();
+        let mode = active.index(rules, generation);
+        let stood = if rules.remembers() { held.take(&device, &event) } else { None };
+        let facts = facts.load();
+
+        let mut asked = Asked { at: *now, device: &device, event: &event, generation, next_mode: None };
+        let mut deferred = Deferred::default();
+        let name = active.name();
+        let moment = Moment { at: *now, mode: name, facts: &facts, held };
+        let fired = asked.ask(rules.matches_at(mode, &device, &event, &moment), sink, Some(&mut deferred));
+        let next_mode = asked.next_mode;
+        let total = fired.total();
+        sink.record(Record {
+            at: *now,
+            device: device.clone(),
+            event: event.clone(),
+            cause: Cause::Input,
+            mode,
+            generation,
+            fired,
+        });
+
+        let mut work = Work {
+            kept,
+            attempts: &mut gestures.devices[place],
+            untracked: &mut gestures.untracked,
+            at: *now,
+            sink,
+            next_mode,
+        };
+        let here = Here { set: set as u8, rules, mode, moment: &moment, consumed: deferred.consumed, event: &event };
+        let put = work.event(&here, &deferred, stood);
+        let next_mode = work.next_mode.take();
+        if let Some((channel, value)) = put {
+            held.put_controller(&device, channel, parameter::COARSE, (value >> 7) as u8);
+            held.put_controller(&device, channel, parameter::FINE, (value & 127) as u8);
+        }
+        if let Some(next) = next_mode {
+            change_mode(active, rules, &next, sink);
+        }
+        gestures.account(place);
+        self.let_go();
+        total
+    }
+
+    /// Does what is due by now, in the order of time, and at the same time device by device.
+    #[inline(never)]
+    fn do_what_is_due(&mut self, sink: &mut impl Sink<A>) {
+        while self.gestures.deadline <= self.now {
+            let Self { mode: active, kept, gestures, .. } = self;
+            let at = gestures.deadline;
+            let mut next_mode = None;
+            for place in 0..gestures.devices.len() {
+                if gestures.accounts[place].deadline > at {
+                    continue;
+                }
+                let attempts = &mut gestures.devices[place];
+                let mut work = Work { kept, attempts, untracked: &mut gestures.untracked, at, sink, next_mode };
+                work.expire();
+                next_mode = work.next_mode;
+                gestures.account(place);
+            }
+            if let Some(next) = next_mode {
+                let rules = self.rules.load();
+                change_mode(active, &rules, &next, sink);
+            }
+            self.let_go();
+        }
+    }
+
+    /// The place among the kept of the rule set that is in use now.
+    fn keep(&mut self, rules: RuleSetGuard<A>, sink: &mut impl Sink<A>) -> usize {
+        let same =
+            |kept: &Option<RuleSetGuard<A>>| kept.as_ref().is_some_and(|kept| kept.generation() == rules.generation());
+        if let Some(place) = self.kept.iter().position(same) {
+            return place;
+        }
+        // A stick that is out goes on being out, but not for rules that are no more.
+        if self.gestures.is_busy {
+            for place in 0..self.gestures.devices.len() {
+                self.gestures.devices[place].end(|attempt| attempt.goal == Goal::Return);
+                self.gestures.account(place);
+            }
+            self.let_go();
+        }
+        let place = match self.kept.iter().position(Option::is_none) {
+            Some(place) => place,
+            None => {
+                let oldest = (0..KEPT).min_by_key(|&place| self.kept[place].as_ref().map(RuleSetGuard::generation));
+                let place = oldest.unwrap_or(0);
+                self.end_set(place, sink);
+                place
+            }
+        };
+        self.kept[place] = Some(rules);
+        place
+    }
+
+    /// Ends what is under way in a rule set; what waits in it fires.
+    #[cold]
+    fn end_set(&mut self, set: usize, sink: &mut impl Sink<A>) {
+        let Self { kept, gestures, now, .. } = self;
+        for place in 0..gestures.devices.len() {
+            let attempts = &mut gestures.devices[place];
+            attempts.end(|attempt| usize::from(attempt.set) == set);
+            let mut work = Work { kept, attempts, untracked: &mut gestures.untracked, at: *now, sink, next_mode: None };
+            while let Some(waiting) = work.attempts.take_waiting(set as u8) {
+                work.fire_waiting(waiting);
+            }
+            gestures.account(place);
+        }
+    }
+
+    /// Lets go of rule sets in which nothing is under way.
+    fn let_go(&mut self) {
+        for (kept, under_way) in self.kept.iter_mut().zip(self.gestures.by_set) {
+            if under_way == 0 && kept.is_some() {
+                *kept = None;
+            }
+        }
+    }
+}
+
+impl<A> fmt::Debug for Engine<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("rules", &self.rules)
+            .field("mode", &self.mode)
+            .field("now", &self.now)
+            .field("deadline", &self.deadline())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Gestures {
+    /// Where what is under way on a device is; made with its first event. None if there are too many.
+    fn place(&mut self, device: &DeviceId) -> Option<usize> {
+        if let Some(&place) = self.places.get(device) {
+            return Some(place);
+        }
+        let place = self.devices.len();
+        if place == MOST_DEVICES {
+            self.untracked += 1;
+            return None;
+        }
+        self.devices.push(Attempts::new(device.clone()));
+        self.accounts.push(Account { deadline: Nanos::MAX, by_set: [0; KEPT] });
+        self.places.insert(device.clone(), place);
+        Some(place)
+    }
+
+    /// Takes account of what has changed on a device.
+    fn account(&mut self, place: usize) {
+        let account = &mut self.accounts[place];
+        let by_set = self.devices[place].by_set();
+        for ((total, now), before) in self.by_set.iter_mut().zip(by_set).zip(account.by_set) {
+            *total = *total + u32::from(now) - u32::from(before);
+        }
+        let deadline = self.devices[place].deadline();
+        let is_earliest = account.deadline == self.deadline;
+        *account = Account { deadline, by_set };
+        if is_earliest || deadline < self.deadline {
+            self.deadline = self.accounts.iter().map(|account| account.deadline).min().unwrap_or(Nanos::MAX);
+        }
+        self.is_busy = self.by_set != [0; KEPT];
+    }
+}
+
+fn change_mode<A>(active: &mut ActiveMode, rules: &RuleSetGuard<A>, name: &str, sink: &mut impl Sink<A>) {
+    if active.set(rules, rules.generation(), name).is_ok() {
+        tell_mode(active, rules, sink);
+    }
+}
+
+fn tell_mode<A>(active: &ActiveMode, rules: &RuleSet<A>, sink: &mut impl Sink<A>) {
+    let named = |(_, name): &(usize, &Arc<str>)| Some(&***name) == active.name();
+    if let Some((index, name)) = rules.modes().iter().enumerate().find(named) {
+        sink.mode(name, ModeIx(index as u16));
+    }
+}
+
+/// A press without velocity is a release, whoever made the event.
+fn as_it_is_meant(event: Event) -> Event {
+    match event {
+        Event::Midi(MidiMessage::NoteOn { channel, note, velocity: 0 }) => {
+            MidiMessage::NoteOff { channel, note, velocity: 0 }.into()
+        }
+        event => event,
+    }
+}
+
+/// One event, and what its rules ask for.
+struct Asked<'a> {
+    at: Nanos,
+    device: &'a DeviceId,
+    event: &'a Event,
+    generation: u64,
+    next_mode: Option<Arc<str>>,
+}
+
+impl Asked<'_> {
+    /// Fires the rules that match. With room for them, rules that defer are put there instead.
+    #[inline]
+    fn ask<'r, A: 'r>(
+        &mut self,
+        matches: impl Iterator<Item = crate::rule_set::Match<'r, A>>,
+        sink: &mut impl Sink<A>,
+        mut deferred: Option<&mut Deferred>,
+    ) -> Fired {
+        let mut fired = Fired::new();
+        for found in matches {
+            let rule = found.rule;
+            if let Some(deferred) = &mut deferred {
+                if rule.defer && deferred.count < MOST_DEFERRED {
+                    deferred.rules[deferred.count] = (rule.id.0, found.position);
+                    deferred.count += 1;
+                    continue;
+                }
+                if rule.consume {
+                    deferred.consumed = Some(rule.priority);
+                }
+            }
+            fired.push(rule.id);
+            let Self { at, device, event, generation, .. } = *self;
+            let next = sink.fire(Firing { at, device, event, rule, position: found.position, generation });
+            self.next_mode = next.or(self.next_mode.take());
+        }
+        fired
+    }
+}

@@ -1,0 +1,486 @@
+//! Work on what is under way on one device: how gestures begin, are found and fail.
+
+use std::sync::Arc;
+
+use super::attempts::{Attempt, Attempts, Goal, KEPT, Key, Presses, Waiting};
+use super::event::{ChordEvent, GestureEvent};
+use crate::Nanos;
+use crate::condition::Moment;
+use crate::engine::{Firing, Sink};
+use crate::event::{Event, GamepadEvent};
+use crate::handle::RuleSetGuard;
+use crate::held::{fourteen_bits, parameter};
+use crate::midi::MidiMessage;
+use crate::recorder::{Cause, Fired, Record};
+use crate::rule::{Rule, RuleId};
+use crate::rule_set::{ModeIx, RuleSet};
+use crate::trigger::{Push, Readings, Trigger};
+
+/// Rules that may have to wait for what comes of one press.
+pub(crate) const MOST_DEFERRED: usize = 16;
+/// How long the coarse part of a control waits for the fine part. Between them is one message of three
+/// bytes, which takes a millisecond on a MIDI cable.
+const FINE_PART: Nanos = 3_000_000;
+
+/// What an event does to keys.
+enum KeyChange {
+    Down(Key, u8),
+    Up(Key),
+    /// All notes of a channel, or of all, come up.
+    AllUp(Option<u8>),
+    None,
+}
+
+fn change_of_keys(event: &Event) -> KeyChange {
+    match *event {
+        Event::Midi(MidiMessage::NoteOn { channel, note, velocity }) => {
+            KeyChange::Down(Key::note(channel, note), velocity)
+        }
+        Event::Midi(MidiMessage::NoteOff { channel, note, .. }) => KeyChange::Up(Key::note(channel, note)),
+        Event::Gamepad(GamepadEvent::Button { button, pressed: true }) => KeyChange::Down(Key::button(button), 127),
+        Event::Gamepad(GamepadEvent::Button { button, pressed: false }) => KeyChange::Up(Key::button(button)),
+        Event::Midi(MidiMessage::ControlChange { channel, controller: 120 | 123..=127, .. }) => {
+            KeyChange::AllUp(Some(channel))
+        }
+        Event::Midi(MidiMessage::Reset) => KeyChange::AllUp(None),
+        _ => KeyChange::None,
+    }
+}
+
+/// The rules that defer and matched an event, in order.
+#[derive(Default)]
+pub(crate) struct Deferred {
+    pub(crate) rules: [(u32, u16); MOST_DEFERRED],
+    pub(crate) count: usize,
+    /// The priority of the rule that consumed the event for gestures, too.
+    pub(crate) consumed: Option<i32>,
+}
+
+/// The event that gestures are looked for in, and what holds at its time.
+pub(crate) struct Here<'a, A> {
+    pub(crate) set: u8,
+    pub(crate) rules: &'a RuleSet<A>,
+    pub(crate) mode: ModeIx,
+    pub(crate) moment: &'a Moment<'a>,
+    /// The priority of the rule that consumed it.
+    pub(crate) consumed: Option<i32>,
+    pub(crate) event: &'a Event,
+}
+
+/// Work on what is under way on one device.
+pub(crate) struct Work<'a, A, S> {
+    pub(crate) kept: &'a [Option<RuleSetGuard<A>>; KEPT],
+    pub(crate) attempts: &'a mut Attempts,
+    pub(crate) untracked: &'a mut u64,
+    pub(crate) at: Nanos,
+    pub(crate) sink: &'a mut S,
+    pub(crate) next_mode: Option<Arc<str>>,
+}
+
+/// A gesture that was found.
+struct Found {
+    set: u8,
+    rank: u32,
+    position: u16,
+    mode: ModeIx,
+    presses: Presses,
+    event: Event,
+}
+
+impl<A, S: Sink<A>> Work<'_, A, S> {
+    /// Looks for gestures in an event. `stood` is where the controller, stick or trigger that it is about
+    /// was before. Returns what an increment makes of the selected parameter, and on which channel.
+    pub(crate) fn event(&mut self, here: &Here<'_, A>, deferred: &Deferred, stood: Option<f32>) -> Option<(u8, u16)> {
+        match change_of_keys(here.event) {
+            KeyChange::Down(key, velocity) => self.key_down(here, key, velocity, deferred),
+            KeyChange::Up(key) => self.keys_up(|other| other == key),
+            KeyChange::AllUp(channel) => {
+                self.keys_up(|key| channel.is_none_or(|channel| key.is_note_on(channel)) && key.is_note());
+            }
+            KeyChange::None => {}
+        }
+        match *here.event {
+            Event::Midi(MidiMessage::ControlChange { channel, controller, value }) => {
+                self.control(here, channel, controller, value, stood)
+            }
+            Event::Gamepad(GamepadEvent::Stick { stick: number, value })
+            | Event::Gamepad(GamepadEvent::Trigger { trigger: number, value }) => {
+                self.way(here, number, value, stood.unwrap_or(0.0));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// A key goes down: gestures begin, or are completed.
+    fn key_down(&mut self, here: &Here<'_, A>, key: Key, velocity: u8, deferred: &Deferred) {
+        // It may not have come up where its end was lost.
+        self.keys_up(|other| other == key);
+        let serial = self.attempts.next_serial();
+        // Whether a gesture was found in this press already, and whether it was consumed.
+        let (mut found_one, mut consumed) = (false, false);
+        let device = self.attempts.device.clone();
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, here.moment).into_iter().flatten() {
+            let rule = candidate.rule;
+            if here.consumed.is_some_and(|priority| rule.priority <= priority) || consumed || found_one && rule.defer {
+                continue;
+            }
+            let attempt = |goal, time: Nanos| Attempt {
+                set: here.set,
+                rank: rule.id.0,
+                goal,
+                key,
+                serial,
+                velocity,
+                position: candidate.position,
+                mode: here.mode,
+                began: self.at,
+                deadline: self.at.saturating_add(time),
+                defers: rule.defer,
+            };
+            let found = match &rule.trigger {
+                Trigger::LongPress { after, .. } => {
+                    self.begin(attempt(Goal::LongPress, *after));
+                    None
+                }
+                Trigger::DoubleTap { within, .. } => {
+                    match self.attempts.find(here.set, rule.id.0, Goal::SecondTap, key) {
+                        Some(first) => Some(self.second_tap(first, serial, velocity)),
+                        None => {
+                            self.begin(attempt(Goal::SecondTap, *within));
+                            None
+                        }
+                    }
+                }
+                Trigger::Chord { keys, within, .. } => {
+                    self.begin(attempt(Goal::Chord, *within));
+                    self.whole_chord(here, rule.id, keys)
+                }
+                _ => None,
+            };
+            if let Some(found) = found
+                && self.complete(found, rule)
+            {
+                found_one = true;
+                consumed = rule.consume;
+            }
+        }
+        // A tap before this one that was of no use for it is none for a later one, either.
+        self.attempts.end(|attempt| attempt.goal == Goal::SecondTap && attempt.key == key && attempt.serial != serial);
+
+        for &(rank, position) in &deferred.rules[..deferred.count] {
+            if !found_one {
+                let presses = Presses::from_iter([serial]);
+                let event = here.event.clone();
+                self.wait(Waiting { set: here.set, rank, presses, event, position, mode: here.mode });
+            }
+        }
+        self.settle();
+    }
+
+    fn second_tap(&mut self, first: Attempt, serial: u32, velocity: u8) -> Found {
+        self.attempts.end(|attempt| {
+            attempt.goal == Goal::SecondTap
+                && attempt.serial == first.serial
+                && attempt.rank == first.rank
+                && attempt.set == first.set
+        });
+        let gesture = GestureEvent::DoubleTap {
+            press: first.key.press(velocity),
+            first_velocity: first.velocity,
+            interval_ms: millis(self.at - first.began),
+        };
+        Found {
+            set: first.set,
+            rank: first.rank,
+            position: first.position,
+            mode: first.mode,
+            presses: [first.serial, serial].into_iter().collect(),
+            event: Event::Gesture(gesture),
+        }
+    }
+
+    /// The chord of a rule, if all its keys are down and none of them too long ago.
+    fn whole_chord(&mut self, here: &Here<'_, A>, rule: RuleId, keys: &[u8]) -> Option<Found> {
+        let of_rule =
+            |attempt: &Attempt| attempt.set == here.set && attempt.rank == rule.0 && attempt.goal == Goal::Chord;
+        let mut members = [None; ChordEvent::MOST];
+        for (member, &number) in members.iter_mut().zip(keys) {
+            // The latest, where a note is down on several channels.
+            *member = self.attempts.attempts().iter().rfind(|a| of_rule(a) && a.key.number() == number).copied();
+            (*member)?;
+        }
+        let members = || members.iter().flatten();
+        let first = members().map(|member| member.began).min().unwrap_or(self.at);
+        let presses: Presses = members().map(|member| member.serial).collect();
+        self.attempts.end(|attempt| of_rule(attempt) && presses.has(attempt.serial));
+        let chord = ChordEvent::new(members().map(|member| member.key.press(member.velocity)), millis(self.at - first));
+        let event = Event::Gesture(GestureEvent::Chord(chord));
+        Some(Found { set: here.set, rank: rule.0, position: 0, mode: here.mode, presses, event })
+    }
+
+    /// Keys come up: what needs them to be down ends.
+    fn keys_up(&mut self, is_up: impl Fn(Key) -> bool) {
+        self.attempts.end(|attempt| matches!(attempt.goal, Goal::LongPress | Goal::Chord) && is_up(attempt.key));
+        self.settle();
+    }
+
+    /// A controller moves. Returns what an increment makes of the selected parameter, on which channel.
+    fn control(
+        &mut self,
+        here: &Here<'_, A>,
+        channel: u8,
+        controller: u8,
+        value: u8,
+        stood: Option<f32>,
+    ) -> Option<(u8, u16)> {
+        let mut put = None;
+        let device = self.attempts.device.clone();
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, here.moment).into_iter().flatten() {
+            let rule = candidate.rule;
+            if here.consumed.is_some_and(|priority| rule.priority <= priority) {
+                continue;
+            }
+            let held = |number| here.moment.held.controller(&device, channel, number).unwrap_or(0);
+            let gesture = match &rule.trigger {
+                Trigger::Turn { encoding, way, .. } => {
+                    let steps = encoding.steps(value, stood.map(|stood| stood as u8));
+                    way.is(steps).then_some(GestureEvent::Turn { channel, controller, steps })
+                }
+                Trigger::FineControl { .. } => {
+                    let coarse = controller % 32;
+                    let value = fourteen_bits(held(coarse), if controller < 32 { 0 } else { value });
+                    self.part(here, rule, Key::note(channel, coarse), controller >= 32, value, None, candidate.position)
+                }
+                Trigger::Parameter { registered, parameter: wanted, .. } => {
+                    let Some(selected) = here.moment.held.parameter(&device, channel) else { continue };
+                    if selected != (*registered, *wanted) {
+                        continue;
+                    }
+                    let now = fourteen_bits(held(parameter::COARSE), held(parameter::FINE));
+                    let (is_last, value) = match controller {
+                        parameter::COARSE => (false, fourteen_bits(value, 0)),
+                        parameter::INCREMENT => (true, (now + 1).min(16_383)),
+                        parameter::DECREMENT => (true, now.saturating_sub(1)),
+                        _ => (true, now),
+                    };
+                    if matches!(controller, parameter::INCREMENT | parameter::DECREMENT) {
+                        put = Some((channel, value));
+                    }
+                    let key = Key::note(channel, parameter::COARSE);
+                    self.part(here, rule, key, is_last, value, Some(selected), 0)
+                }
+                _ => None,
+            };
+            let Some(gesture) = gesture else { continue };
+            let (rank, position, mode) = (rule.id.0, candidate.position, here.mode);
+            let presses = Presses::default();
+            self.fire_found(&Found { set: here.set, rank, position, mode, presses, event: Event::Gesture(gesture) });
+            if rule.consume {
+                break;
+            }
+        }
+        put
+    }
+
+    /// A part of a control comes for a rule: the last completes it, the coarse one waits for it.
+    #[expect(clippy::too_many_arguments, reason = "what an attempt at it needs to know")]
+    fn part(
+        &mut self,
+        here: &Here<'_, A>,
+        rule: &Rule<A>,
+        key: Key,
+        is_last: bool,
+        value: u16,
+        parameter: Option<(bool, u16)>,
+        position: u16,
+    ) -> Option<GestureEvent> {
+        let of_rule = |attempt: &Attempt| {
+            matches!(attempt.goal, Goal::FinePart { .. })
+                && (attempt.set, attempt.rank, attempt.key) == (here.set, rule.id.0, key)
+        };
+        self.attempts.end(of_rule);
+        if is_last {
+            return wanted(&rule.trigger, value).then(|| control_event(key, parameter, value));
+        }
+        self.begin(Attempt {
+            set: here.set,
+            rank: rule.id.0,
+            goal: Goal::FinePart { value, parameter },
+            key,
+            serial: 0,
+            velocity: 0,
+            position,
+            mode: here.mode,
+            began: self.at,
+            deadline: self.at.saturating_add(FINE_PART),
+            defers: false,
+        });
+        None
+    }
+
+    /// A stick or trigger moves from where it stood.
+    fn way(&mut self, here: &Here<'_, A>, number: u8, value: f32, stood: f32) {
+        let key = Key::button(number);
+        let kept = self.kept;
+        self.attempts.end(|attempt| {
+            attempt.goal == Goal::Return
+                && attempt.key == key
+                && rule_of(kept, attempt.set, attempt.rank)
+                    .is_none_or(|rule| !is_there(&rule.trigger, value, Readings::MARGIN))
+        });
+        let device = self.attempts.device.clone();
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, here.moment).into_iter().flatten() {
+            let rule = candidate.rule;
+            let is_out = self.attempts.find(here.set, rule.id.0, Goal::Return, key).is_some();
+            if is_out || !is_there(&rule.trigger, value, 0.0) {
+                continue;
+            }
+            self.begin(Attempt {
+                set: here.set,
+                rank: rule.id.0,
+                goal: Goal::Return,
+                key,
+                serial: 0,
+                velocity: 0,
+                position: candidate.position,
+                mode: here.mode,
+                began: self.at,
+                deadline: Nanos::MAX,
+                defers: false,
+            });
+            // It was there before the rule was.
+            if is_there(&rule.trigger, stood, Readings::MARGIN) {
+                continue;
+            }
+            if here.consumed.is_some_and(|priority| rule.priority <= priority) {
+                continue;
+            }
+            let (rank, position, mode) = (rule.id.0, candidate.position, here.mode);
+            let event = here.event.clone();
+            self.fire_found(&Found { set: here.set, rank, position, mode, presses: Presses::default(), event });
+            if rule.consume {
+                break;
+            }
+        }
+    }
+
+    /// Time is up for some attempts.
+    pub(crate) fn expire(&mut self) {
+        while let Some(attempt) = self.attempts.take_due(self.at) {
+            let Attempt { set, rank, position, mode, key, .. } = attempt;
+            let Some(rule) = rule_of(self.kept, set, rank) else { continue };
+            match attempt.goal {
+                Goal::LongPress => {
+                    let held_ms = millis(attempt.deadline - attempt.began);
+                    let gesture = GestureEvent::LongPress { press: key.press(attempt.velocity), held_ms };
+                    let presses = [attempt.serial].into_iter().collect();
+                    self.complete(Found { set, rank, position, mode, presses, event: Event::Gesture(gesture) }, rule);
+                }
+                Goal::FinePart { value, parameter } if wanted(&rule.trigger, value) => {
+                    let event = Event::Gesture(control_event(key, parameter, value));
+                    self.fire_found(&Found { set, rank, position, mode, presses: Presses::default(), event });
+                }
+                Goal::FinePart { .. } | Goal::SecondTap | Goal::Chord | Goal::Return => {}
+            }
+        }
+        self.settle();
+    }
+
+    fn begin(&mut self, attempt: Attempt) {
+        if !self.attempts.begin(attempt) {
+            *self.untracked += 1;
+        }
+    }
+
+    /// A gesture is complete: its rule fires, or waits if it defers. True if it fired. What waits is looked
+    /// at when all that the event begins has begun: see `settle`.
+    fn complete(&mut self, found: Found, rule: &Rule<A>) -> bool {
+        if rule.defer {
+            let Found { set, rank, position, mode, presses, event } = found;
+            self.wait(Waiting { set, rank, presses, event, position, mode });
+            return false;
+        }
+        self.fire_found(&found);
+        self.attempts.used_up(&found.presses, found.rank, rule.consume);
+        true
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        if let Err(waiting) = self.attempts.wait(waiting) {
+            *self.untracked += 1;
+            self.fire_waiting(waiting);
+        }
+    }
+
+    /// Fires what has waited long enough.
+    fn settle(&mut self) {
+        while let Some(waiting) = self.attempts.take_settled() {
+            self.fire_waiting(waiting);
+        }
+    }
+
+    pub(crate) fn fire_waiting(&mut self, waiting: Waiting) {
+        let Waiting { set, rank, presses, event, position, mode } = waiting;
+        let found = Found { set, rank, position, mode, presses, event };
+        self.fire_found(&found);
+        if let Event::Gesture(_) = found.event
+            && let Some(rule) = rule_of(self.kept, set, rank)
+        {
+            self.attempts.used_up(&found.presses, rank, rule.consume);
+        }
+    }
+
+    fn fire_found(&mut self, found: &Found) {
+        let Some(rules) = self.kept.get(usize::from(found.set)).and_then(Option::as_ref) else { return };
+        let Some(rule) = rules.rules().get(found.rank as usize) else { return };
+        let (at, device, generation) = (self.at, &self.attempts.device, rules.generation());
+        let event = &found.event;
+        let next = self.sink.fire(Firing { at, device, event, rule, position: found.position, generation });
+        self.next_mode = next.or(self.next_mode.take());
+        let cause =
+            if matches!(event, Event::Gesture(_)) || rule.trigger.is_gesture() { Cause::Gesture } else { Cause::Wait };
+        let fired = Fired::from_iter([rule.id]);
+        let (device, event) = (device.clone(), event.clone());
+        self.sink.record(Record { at, device, event, cause, mode: found.mode, generation, fired });
+    }
+}
+
+fn rule_of<A>(kept: &[Option<RuleSetGuard<A>>; KEPT], set: u8, rank: u32) -> Option<&Rule<A>> {
+    kept.get(usize::from(set))?.as_ref()?.rules().get(rank as usize)
+}
+
+/// Whether a rule for a control wants this value.
+fn wanted(trigger: &Trigger, value: u16) -> bool {
+    match trigger {
+        Trigger::FineControl { value: range, .. } | Trigger::Parameter { value: range, .. } => range.contains(value),
+        _ => false,
+    }
+}
+
+fn control_event(key: Key, parameter: Option<(bool, u16)>, value: u16) -> GestureEvent {
+    let channel = key.press(0).channel.unwrap_or(0);
+    match parameter {
+        None => GestureEvent::FineControl { channel, controller: key.number(), value },
+        Some((registered, parameter)) => GestureEvent::Parameter { channel, registered, parameter, value },
+    }
+}
+
+/// Whether a stick or trigger is where the rule wants it, give or take a margin.
+fn is_there(trigger: &Trigger, value: f32, margin: f32) -> bool {
+    match *trigger {
+        // A margin that reaches the middle would keep the rule from ever counting again.
+        Trigger::GamepadStick { push, dead_zone, .. } => reaches(push, value, dead_zone, margin),
+        Trigger::GamepadTrigger { threshold, .. } => reaches(Push::Positive, value, threshold, margin),
+        _ => false,
+    }
+}
+
+fn reaches(push: Push, value: f32, least: f32, margin: f32) -> bool {
+    let least = least - margin;
+    if least > 0.0 { push.reaches(value, least) } else { push.reaches(value, f32::MIN_POSITIVE) }
+}
+
+fn millis(nanos: Nanos) -> u32 {
+    u32::try_from(nanos / 1_000_000).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,413 @@
+//! Tests of mappings that a person keeps beside the configuration: what happens, and what should come of
+//! it.
+//!
+//! A file has one test or more. In a test, the lines of a [`Timeline`](crate::Timeline) say what happens,
+//! and lines that begin with `->` say which rules then fire, by name and in order:
+//!
+//! ```text
+//! test "a quick double tap is no press"
+//! 0ms    pads  note-on 36 100
+//! +80ms  pads  note-off 36
+//! +80ms  pads  note-on 36 90
+//! -> "next song"
+//!
+//! test "a long press, some time after a mode was left"
+//! mode Live
+//! 0ms    pads  note-on 40 64
+//! -> 500ms  "blackout" "house lights"
+//! ```
+//!
+//! `-> NAME…` is at the time of the last line that has one, `-> TIME NAME…` at that time, which may be
+//! given from there (`+20ms`). A test is passed if exactly these rules fire, at exactly these times; rules
+//! that nobody has named are called by their number, `rule 3`. When the lines end, everything that is due
+//! later still happens.
+//!
+//! | Write | for |
+//! |---|---|
+//! | `mode NAME` | another mode, as of the next event |
+//! | `clock DAY HH:MM` | the local time at this point: `clock monday 22:30` |
+//! | `front NAME` | the application in front; `front` alone: none |
+//! | `runs NAME…` | the applications that run |
+//! | `gone DEVICE` | a device is unplugged |
+
+use std::collections::VecDeque;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use crate::Nanos;
+use crate::condition::{Day, Facts, FactsHandle, LocalTime};
+use crate::device::{DeviceEvent, DeviceId};
+use crate::engine::{Engine, Firing, Sink};
+use crate::event::Event;
+use crate::handle::RuleSetHandle;
+use crate::rule::Rule;
+use crate::timeline::{Line, Mistake, Parsed, Time, TimelineError, Token, mistake, parse_line, parse_time};
+
+/// One test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MappingTest {
+    /// What it is called.
+    pub name: String,
+    /// The line that it begins in, from 1.
+    pub line: usize,
+    steps: Vec<Step>,
+    expected: Vec<Expected>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    at: Nanos,
+    act: Act,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Act {
+    Event(DeviceEvent<Event>),
+    Mode(String),
+    Clock(Day, u32),
+    Front(Option<String>),
+    Runs(Vec<String>),
+    Gone(DeviceId),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Expected {
+    line: usize,
+    at: Nanos,
+    rule: String,
+}
+
+/// Where what happened is not what should have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The line of the expectation; none for what nobody expected.
+    pub line: Option<usize>,
+    /// What is different, in words.
+    pub message: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+/// Reads a file of tests. What stands before the first `test` is a test without a name.
+///
+/// # Errors
+/// The first mistake of every line that has one.
+pub fn parse_mapping_tests(text: &str) -> Result<Vec<MappingTest>, Vec<TimelineError>> {
+    let mut tests = Vec::new();
+    let mut errors = Vec::new();
+    let mut test = MappingTest { name: String::new(), line: 1, steps: Vec::new(), expected: Vec::new() };
+    let mut now = 0;
+    for (index, text) in text.lines().enumerate() {
+        match test.take_line(index + 1, text, &mut now) {
+            Ok(None) => {}
+            Ok(Some(name)) => {
+                let next = MappingTest { name, line: index + 1, steps: Vec::new(), expected: Vec::new() };
+                tests.push(std::mem::replace(&mut test, next));
+                now = 0;
+            }
+            Err(mistake) => errors.push(mistake.in_line(index + 1, text)),
+        }
+    }
+    tests.push(test);
+    tests.retain(|test| !(test.name.is_empty() && test.steps.is_empty() && test.expected.is_empty()));
+    if errors.is_empty() { Ok(tests) } else { Err(errors) }
+}
+
+impl MappingTest {
+    /// Reads a line. Returns the name of the next test if it begins one.
+    fn take_line(&mut self, number: usize, text: &str, now: &mut Nanos) -> Parsed<Option<String>> {
+        let mut line = Line::new(text);
+        let Some(first) = line.next()? else { return Ok(None) };
+        let Token::Word(word) = first.token else {
+            return mistake(
+                first.at,
+                "a line begins with a time, or with one of test, ->, mode, clock, front, runs, gone",
+            );
+        };
+        let act = match word {
+            "test" => {
+                let name = line.name("the name of the test")?;
+                return ended(&mut line, Some(name));
+            }
+            "->" => {
+                self.take_expectation(number, &mut line, *now)?;
+                return Ok(None);
+            }
+            "mode" => Act::Mode(line.name("the name of a mode")?),
+            "gone" => Act::Gone(DeviceId::new(&line.name("the name of a device")?)),
+            "clock" => clock(&mut line)?,
+            "front" => Act::Front(names(&mut line)?.pop()),
+            "runs" => Act::Runs(names(&mut line)?),
+            _ => {
+                if let Some(entry) = parse_line(text, now)? {
+                    let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
+                    self.steps.push(Step { at: entry.at, act: Act::Event(event) });
+                }
+                return Ok(None);
+            }
+        };
+        self.steps.push(Step { at: *now, act });
+        ended(&mut line, None)
+    }
+
+    fn take_expectation(&mut self, number: usize, line: &mut Line<'_>, now: Nanos) -> Parsed<()> {
+        let mut at = now;
+        let mut is_first = true;
+        while let Some(found) = line.next()? {
+            let is_time =
+                matches!(found.token, Token::Word(word) if word.starts_with(|c: char| c == '+' || c.is_ascii_digit()));
+            if is_first && is_time {
+                // Times of what should happen need not come in order, and may lie before the last event.
+                at = parse_time(&found, if line.quote(&found).starts_with("`+") { now } else { 0 })?;
+            } else {
+                let rule = match found.token {
+                    Token::Word(word) => word.to_owned(),
+                    Token::Text(text) => text,
+                    _ => return mistake(found.at, "the name of a rule goes here: a word, or text in double quotes"),
+                };
+                self.expected.push(Expected { line: number, at, rule });
+            }
+            is_first = false;
+        }
+        Ok(())
+    }
+
+    /// Plays the test against rules, and says what is different. `next_mode` is the mode that an action
+    /// changes to.
+    pub fn run<A>(&self, rules: &Arc<RuleSetHandle<A>>, next_mode: impl Fn(&A) -> Option<Arc<str>>) -> Vec<Difference> {
+        let facts = Arc::new(FactsHandle::new());
+        let mut engine = Engine::new(Arc::clone(rules), Arc::clone(&facts));
+        let mut heard = Heard { fired: Vec::new(), next_mode };
+        let mut differences = Vec::new();
+        let mut known = Known::default();
+        for step in &self.steps {
+            engine.advance(step.at, &mut heard);
+            match &step.act {
+                Act::Event(event) => {
+                    engine.event(step.at, event.clone(), &mut heard);
+                }
+                Act::Mode(name) => {
+                    if let Err(error) = engine.set_mode(name, &mut heard) {
+                        differences.push(Difference { line: None, message: error.to_string() });
+                    }
+                }
+                Act::Gone(device) => engine.forget(device),
+                act => facts.set(known.learn(step.at, act)),
+            }
+        }
+        while let Some(deadline) = engine.deadline() {
+            engine.advance(deadline, &mut heard);
+        }
+        self.compare(heard.fired, &mut differences);
+        differences
+    }
+
+    /// Pairs what fired with what should have: at each time, name by name in order.
+    fn compare(&self, fired: Vec<(Nanos, String)>, differences: &mut Vec<Difference>) {
+        let mut expected: Vec<&Expected> = self.expected.iter().collect();
+        expected.sort_by_key(|expected| expected.at);
+        let mut fired = VecDeque::from(fired);
+        for expected in expected {
+            let Expected { line, at, rule } = expected;
+            let mut tell = |message| differences.push(Difference { line: Some(*line), message });
+            while let Some((early, name)) = fired.pop_front_if(|(fired_at, _)| *fired_at < *at) {
+                tell(format!("{name:?} fired at {}, and should not have", Time(early)));
+            }
+            match fired.front() {
+                Some((fired_at, name)) if fired_at == at && name == rule => {
+                    fired.pop_front();
+                }
+                Some((fired_at, name)) => {
+                    let mut message = format!("{rule:?} should have fired at {}", Time(*at));
+                    let _ = write!(message, "; {name:?} fired at {}", Time(*fired_at));
+                    tell(message);
+                    if fired_at == at {
+                        fired.pop_front();
+                    }
+                }
+                None => tell(format!("{rule:?} should have fired at {}, and nothing did", Time(*at))),
+            }
+        }
+        differences.extend(fired.into_iter().map(|(at, name)| Difference {
+            line: None,
+            message: format!("{name:?} fired at {}, and should not have", Time(at)),
+        }));
+    }
+}
+
+/// What a rule is called in a test: its name, or its number in the order of rules.
+pub fn rule_name<A>(rule: &Rule<A>) -> String {
+    rule.name.as_deref().map_or_else(|| format!("rule {}", rule.id.0 + 1), ToOwned::to_owned)
+}
+
+struct Heard<F> {
+    fired: Vec<(Nanos, String)>,
+    next_mode: F,
+}
+
+impl<A, F: Fn(&A) -> Option<Arc<str>>> Sink<A> for Heard<F> {
+    fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
+        self.fired.push((firing.at, rule_name(firing.rule)));
+        (self.next_mode)(&firing.rule.action)
+    }
+}
+
+/// What a test has said of the system so far.
+#[derive(Default)]
+struct Known {
+    local: Option<LocalTime>,
+    front: Option<String>,
+    runs: Vec<String>,
+}
+
+impl Known {
+    fn learn(&mut self, moment: Nanos, act: &Act) -> Facts {
+        match act {
+            Act::Clock(day, second) => self.local = Some(LocalTime { moment, day: *day, second: *second }),
+            Act::Front(name) => self.front.clone_from(name),
+            Act::Runs(names) => self.runs.clone_from(names),
+            Act::Event(_) | Act::Mode(_) | Act::Gone(_) => {}
+        }
+        let mut facts = Facts::unknown().running(self.runs.iter().map(String::as_str));
+        if let Some(local) = self.local {
+            facts = facts.local(local);
+        }
+        if let Some(front) = &self.front {
+            facts = facts.frontmost(front);
+        }
+        facts
+    }
+}
+
+fn ended<T>(line: &mut Line<'_>, value: T) -> Parsed<T> {
+    match line.next()? {
+        Some(extra) => mistake(extra.at, "the line should end here"),
+        None => Ok(value),
+    }
+}
+
+fn names(line: &mut Line<'_>) -> Parsed<Vec<String>> {
+    let mut names = Vec::new();
+    while let Some(found) = line.next()? {
+        match found.token {
+            Token::Word(word) => names.push(word.to_owned()),
+            Token::Text(text) => names.push(text),
+            _ => return mistake(found.at, "a name goes here: a word, or text in double quotes"),
+        }
+    }
+    Ok(names)
+}
+
+fn clock(line: &mut Line<'_>) -> Parsed<Act> {
+    let word = line.name("a day, such as monday")?;
+    let day = Day::ALL.into_iter().find(|day| format!("{day:?}").eq_ignore_ascii_case(&word));
+    let found = line.expect("a time, such as 22:30")?;
+    let wrong = |message: String| Mistake { at: found.at, message };
+    let day = day.ok_or_else(|| wrong(format!("`{word}` is no day of the week")))?;
+    let second = match found.token {
+        Token::Word(time) => time.split_once(':').and_then(|(hours, minutes)| {
+            let (hours, minutes) = (hours.parse::<u32>().ok()?, minutes.parse::<u32>().ok()?);
+            (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)
+        }),
+        _ => None,
+    };
+    let second = second.ok_or_else(|| wrong("a time is written 22:30".to_owned()))?;
+    Ok(Act::Clock(day, second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::compile;
+    use crate::rule::{RuleSource, RuleSpec, Scope};
+    use crate::trigger::{Edge, NumberRange, Trigger, ValueRange};
+
+    fn rules() -> Arc<RuleSetHandle<Option<Arc<str>>>> {
+        let note = |note| Trigger::Note {
+            notes: NumberRange::one(note),
+            velocity: ValueRange::SEVEN_BIT,
+            edge: Edge::Press,
+            channel: None,
+        };
+        let rule = |number, name: &str, scope, mode: Option<&str>| RuleSpec {
+            name: Some(name.into()),
+            scope,
+            ..RuleSpec::new(note(number), mode.map(Arc::from))
+        };
+        let rules = vec![
+            rule(36, "kick", Scope::Global, None),
+            rule(37, "go live", Scope::Global, Some("Live")),
+            rule(36, "live kick", Scope::Mode("Live".into()), None),
+            RuleSpec { name: None, ..rule(38, "", Scope::Global, None) },
+        ];
+        let set = compile(RuleSource { modes: vec!["Play".into(), "Live".into()], rules }).unwrap();
+        Arc::new(RuleSetHandle::new(set))
+    }
+
+    fn told(text: &str) -> Vec<String> {
+        let tests = parse_mapping_tests(text).unwrap();
+        let differences = tests.iter().flat_map(|test| test.run(&rules(), Clone::clone));
+        differences.map(|difference| difference.to_string()).collect()
+    }
+
+    #[test]
+    fn a_test_that_says_what_happens_passes() {
+        let text = r#"
+            test "one"
+            0ms pads note-on 36 1
+            -> kick
+            10ms pads note-on 37 1
+            -> "go live"
+            +5ms pads note-on 36 1
+            +5ms pads note-on 38 1
+            -> 15ms kick "live kick"
+            -> "rule 4"
+            test "two begins anew"
+            mode Live
+            1s pads note-on 36 1
+            -> kick "live kick"
+        "#;
+        assert_eq!(told(text), [""; 0]);
+    }
+
+    #[test]
+    fn every_difference_is_told() {
+        let text = "0ms pads note-on 36 1\n5ms pads note-on 38 1\n-> 5ms kick\n-> 9ms kick\nmode Nowhere";
+        assert_eq!(
+            told(text),
+            [
+                r#"there is no mode called "Nowhere""#,
+                r#"line 3: "kick" fired at 0s, and should not have"#,
+                r#"line 3: "kick" should have fired at 5ms; "rule 4" fired at 5ms"#,
+                r#"line 4: "kick" should have fired at 9ms, and nothing did"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn every_line_with_a_mistake_is_reported() {
+        let text = "test\n\"x\"\nclock today 22:30\nclock monday 25:00\n-> [\nsoon pads clock\nmode a b";
+        let errors = parse_mapping_tests(text).unwrap_err();
+        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let starts = [
+            "line 1, column 5: missing here: the name of the test",
+            "line 2, column 1: a line begins with a time, or with one of test",
+            "line 3, column 13: `today` is no day of the week",
+            "line 4, column 14: a time is written 22:30",
+            "line 5, column 4: the name of a rule goes here",
+            "line 6, column 1: `soon` is not a time",
+            "line 7, column 8: the line should end here",
+        ];
+        assert_eq!(told.len(), starts.len(), "{told:#?}");
+        for (told, start) in told.iter().zip(starts) {
+            assert!(told.starts_with(start), "{told}\n{start}");
+        }
+    }
+}
