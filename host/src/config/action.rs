@@ -7,12 +7,30 @@ use serde::de::{self, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::number::{DATA_MAX, NumberExpr};
+use super::composite_action::{Delay, Repeat, Sequence};
+use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
+use super::number::{DATA_MAX, DataBounds, NumberExpr};
+use super::process_action::{Launch, Shell};
 use super::text::SysExMessage;
 
 /// The `type` of every action that the host itself carries out, for suggesting the nearest one where an
 /// action is unknown to both the host and the features.
-pub const HOST_ACTIONS: &[&str] = &["SendMidi", "MidiForward", "ModeChange", "Suppress"];
+pub const HOST_ACTIONS: &[&str] = &[
+    "SendMidi",
+    "MidiForward",
+    "Keystroke",
+    "Text",
+    "MouseClick",
+    "Scroll",
+    "VolumeControl",
+    "Launch",
+    "Shell",
+    "Sequence",
+    "Repeat",
+    "Delay",
+    "ModeChange",
+    "Suppress",
+];
 
 /// What a mapping does, by `type`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +46,36 @@ pub enum Action {
 
     /// Sends the event on to another device, changed on the way if so wished.
     MidiForward(MidiForward),
+
+    /// Strikes keys.
+    Keystroke(Keystroke),
+
+    /// Types a text.
+    Text(TypeText),
+
+    /// Clicks with the mouse.
+    MouseClick(MouseClick),
+
+    /// Turns the mouse wheel.
+    Scroll(Scroll),
+
+    /// Changes the volume of the computer.
+    VolumeControl(VolumeControl),
+
+    /// Starts a program and leaves it to itself.
+    Launch(Launch),
+
+    /// Runs a command to its end.
+    Shell(Shell),
+
+    /// Does actions one after the other.
+    Sequence(Sequence),
+
+    /// Does an action several times.
+    Repeat(Repeat),
+
+    /// Waits.
+    Delay(Delay),
 
     /// Makes another mode the active one.
     ModeChange(ModeChange),
@@ -216,6 +264,52 @@ pub struct MidiTransform {
 
     /// How the value is bent.
     pub curve: Curve,
+
+    /// The values that count, each 0 to 127: the first becomes 0, the last 127, before anything else is
+    /// done. Default: `[0, 127]`.
+    pub input_range: DataBounds,
+
+    /// Where the values end up, each 0 to 127, after everything else is done. Default: `[0, 127]`.
+    pub output_range: DataBounds,
+
+    /// What a fader does that is not where the value that it moves is. Default: `jump`.
+    pub takeover: Takeover,
+
+    /// Calms controllers that tremble. Default: no smoothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoothing: Option<Smoothing>,
+}
+
+/// What a fader does that is not where the value that it moves is: after another fader or a mapping has
+/// moved it, or after a mode in which it moved something else. Default: `jump`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Takeover {
+    /// The value jumps to where the fader is.
+    #[default]
+    Jump,
+    /// The value waits until the fader has reached it.
+    Pickup,
+}
+
+/// Smoothing by a one-euro filter: what stands nearly still is calmed, what moves fast is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Smoothing {
+    /// How fast a value that stands nearly still may tremble, in Hz, 0.001 to 1000; lower is calmer.
+    /// Default: 1.
+    #[schemars(range(min = 0.001, max = 1000))]
+    pub min_cutoff: f32,
+
+    /// How much less is smoothed the faster the value moves, 0 to 1000; higher lags less. Default: 1.
+    #[schemars(range(min = 0, max = 1000))]
+    pub beta: f32,
+}
+
+impl Default for Smoothing {
+    fn default() -> Self {
+        Self { min_cutoff: 1.0, beta: 1.0 }
+    }
 }
 
 impl Default for MidiTransform {
@@ -228,6 +322,10 @@ impl Default for MidiTransform {
             velocity_offset: 0,
             invert_value: false,
             curve: Curve::default(),
+            input_range: DataBounds::FULL,
+            output_range: DataBounds::FULL,
+            takeover: Takeover::default(),
+            smoothing: None,
         }
     }
 }

@@ -9,12 +9,20 @@
 //! through the same [`Diagnostics`], at places that [`Source`] finds for them.
 
 mod action;
+mod binding;
 mod check;
+mod composite_action;
+mod condition;
+mod desktop_action;
 mod diagnostic;
+pub mod edit;
+mod key;
 mod model;
 mod names;
 mod number;
+pub mod pin;
 mod place;
+mod process_action;
 mod schema;
 mod shape;
 #[cfg(test)]
@@ -27,20 +35,29 @@ use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
 pub use action::{
-    Action, Curve, HOST_ACTIONS, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Suppress,
+    Action, Curve, HOST_ACTIONS, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
+    Suppress, Takeover,
+};
+pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
+pub use composite_action::{CancelOn, Delay, Repeat, Sequence};
+pub use condition::{Condition, Day};
+pub use desktop_action::{
+    Axis, Keystroke, MouseButton, MouseClick, Scroll, Stroke, TypeText, VolumeControl, VolumeOperation,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, nearest};
+pub use key::{Key, NamedKey};
 pub use model::{
-    AdvancedSettings, Binding, Config, Connection, Feature, FolderGrant, Grants, ListenMode, Mapping, Matcher, Mode,
-    OscInput, SecretGrant,
+    AdvancedSettings, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model, SecretGrant,
 };
 pub use number::{
-    Bounds, DATA_MAX, DataBounds, Inputs, Malformed, NumberExpr, NumberRange, Variable, WIDE_MAX, WideBounds,
+    Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,
+    NumberRange, Span, StickRange, TriggerRange, Variable, WIDE_MAX, WideBounds,
 };
 pub use place::{PathStep, Source};
+pub use process_action::{Launch, Shell};
 pub use schema::json_schema;
-pub use text::{HexBytes, HttpHost, SysExMessage, SysExPrefix, UdpDestination};
-pub use trigger::{Edge, Trigger, TriggerEvent};
+pub use text::{HexBytes, HttpHost, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay, UdpDestination};
+pub use trigger::{Direction, Edge, EncoderMode, Readings, Trigger, TriggerEvent, Turn};
 
 use check::{Trust, check};
 use upgrade::upgrade;

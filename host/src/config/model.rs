@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::action::Action;
+use super::action::{Action, MidiMessage};
+use super::binding::Binding;
+use super::condition::Condition;
 use super::text::{HttpHost, UdpDestination};
 use super::trigger::Trigger;
 
@@ -22,7 +23,8 @@ pub struct Config {
     #[serde(default)]
     pub advanced_settings: AdvancedSettings,
 
-    /// Names for devices. Where several match one port, the first in the file has it. Default: none.
+    /// Names for devices. Where several match one port, the one whose matcher is the most specific has it,
+    /// and of equals the first in the file. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<Binding>,
 
@@ -38,6 +40,11 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("propertyNames" = { "type": "string", "format": "feature-name" }))]
     pub features: BTreeMap<String, Feature>,
+
+    /// Models that can be asked, by names of your own. Default: none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "type": "string", "format": "feature-name" }))]
+    pub models: BTreeMap<String, Model>,
 }
 
 /// Settings of the host itself.
@@ -50,11 +57,21 @@ pub struct AdvancedSettings {
     /// The most MIDI input ports that are open at once, 1 to 256 ports. Default: 32.
     #[schemars(range(min = 1, max = 256))]
     pub max_midi_ports: u16,
+
+    /// Names of ports that are left alone, in both directions, whatever else matches them; `*` stands for any
+    /// text, `?` for any character, and case does not count: `"IAC Driver*"`. Default: none.
+    #[schemars(inner(length(min = 1, max = 256)))]
+    pub ignore_ports: Vec<String>,
+
+    /// Whether MIDI devices are asked who they are, by a SysEx identity request, when they are plugged in.
+    /// Every MIDI port is opened for that. Default: false.
+    pub probe_identity: bool,
 }
 
 impl Default for AdvancedSettings {
     fn default() -> Self {
-        Self { listen_mode: ListenMode::default(), max_midi_ports: 32 }
+        let (listen_mode, ignore_ports) = (ListenMode::default(), Vec::new());
+        Self { listen_mode, max_midi_ports: 32, ignore_ports, probe_identity: false }
     }
 }
 
@@ -67,142 +84,6 @@ pub enum ListenMode {
     Configured,
     /// Every port; one that no binding matches goes by its own name.
     All,
-}
-
-/// A name for a device, by which mappings and actions refer to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Binding {
-    /// The name. Not empty, and of this binding alone.
-    #[schemars(length(min = 1), extend("x-names" = "binding"))]
-    pub alias: String,
-
-    /// What a person wants to remember about the device. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-
-    /// Whether the binding is used; `false` mutes its device for good. Default: true.
-    #[serde(default = "yes")]
-    pub enabled: bool,
-
-    /// How the device is reached.
-    #[serde(flatten)]
-    pub connection: Connection,
-}
-
-/// How a bound device is reached, by `protocol`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(tag = "protocol", rename_all = "snake_case")]
-#[schemars(transform = midi_unless_said)]
-pub enum Connection {
-    /// A MIDI port of this machine, told by its name.
-    Midi {
-        /// What the port's name has to be; any one of these is enough. Default: none, which matches no
-        /// port.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        matchers: Vec<Matcher>,
-
-        /// A short form: without `matchers`, the port's name has to contain this text. Default: none.
-        /// Reading adds the matcher that it stands for, so that only `matchers` need be looked at.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(length(min = 1))]
-        name: Option<String>,
-    },
-
-    /// An OSC endpoint of this machine.
-    Osc {
-        /// Where OSC packets are received.
-        input: OscInput,
-    },
-}
-
-impl<'de> Deserialize<'de> for Connection {
-    /// Serde knows no default for the tag of an enum, so the fields of both protocols are read side by side.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Protocol {
-            Midi,
-            Osc,
-        }
-
-        #[derive(Deserialize)]
-        struct Fields {
-            protocol: Option<Protocol>,
-            #[serde(default)]
-            matchers: Vec<Matcher>,
-            name: Option<String>,
-            input: Option<OscInput>,
-        }
-
-        let fields = Fields::deserialize(deserializer)?;
-        match fields.protocol.unwrap_or(Protocol::Midi) {
-            Protocol::Midi => {
-                let (mut matchers, name) = (fields.matchers, fields.name);
-                if let (true, Some(name)) = (matchers.is_empty(), &name) {
-                    let value = name.clone();
-                    matchers.push(Matcher::NameContains { value });
-                }
-                Ok(Self::Midi { matchers, name })
-            }
-            Protocol::Osc => match fields.input {
-                Some(input) => Ok(Self::Osc { input }),
-                None => Err(D::Error::missing_field("input")),
-            },
-        }
-    }
-}
-
-/// Says in the schema that a binding without `protocol` is a MIDI one.
-fn midi_unless_said(schema: &mut Schema) {
-    let midi = schema.get_mut("oneOf").and_then(|protocols| protocols.get_mut(0));
-    if let Some(midi) = midi {
-        if let Some(required) = midi.get_mut("required").and_then(|keys| keys.as_array_mut()) {
-            required.retain(|key| key != "protocol");
-        }
-        if let Some(tag) = midi.pointer_mut("/properties/protocol") {
-            tag["default"] = "midi".into();
-        }
-    }
-}
-
-/// A condition on the name of a MIDI port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-#[schemars(transform = super::schema::also_in_pascal_case)]
-pub enum Matcher {
-    /// The whole name is `value`, with the same case.
-    ExactName {
-        /// The name, not empty.
-        #[schemars(length(min = 1))]
-        value: String,
-    },
-    /// The name contains `value`, whatever the case.
-    NameContains {
-        /// A part of the name, not empty.
-        #[schemars(length(min = 1))]
-        value: String,
-    },
-    /// The name matches the regular expression `value`, which may match anywhere in it.
-    NameRegex {
-        /// The expression, in the syntax of the Rust crate `regex`, 1 to 256 characters.
-        #[schemars(length(min = 1, max = 256))]
-        value: String,
-    },
-}
-
-/// Where OSC packets are received, by UDP.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OscInput {
-    /// The local address to listen on; `0.0.0.0` lets other machines in. Default: `127.0.0.1`.
-    #[serde(default = "loopback")]
-    #[schemars(length(min = 1))]
-    pub host: String,
-
-    /// The UDP port to listen on, 1 to 65535.
-    #[schemars(range(min = 1, max = 65535))]
-    pub port: u16,
 }
 
 /// A named set of mappings.
@@ -237,6 +118,10 @@ pub struct Mapping {
     /// The event that is waited for.
     pub trigger: Trigger,
 
+    /// What else must be so. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Condition>,
+
     /// What is done.
     pub action: Action,
 
@@ -248,6 +133,60 @@ pub struct Mapping {
     /// Whether no further mapping is tried after this one has fired. Default: false.
     #[serde(default)]
     pub consume: bool,
+
+    /// What the lights or motor faders of the device show of it. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Feedback>,
+
+    /// Whether it waits until it is clear that its press is no part of another mapping's long press, double
+    /// tap or chord. For presses, and for these gestures themselves. Default: false.
+    #[serde(default)]
+    pub defer: bool,
+}
+
+/// What lights or motor faders show of a mapping. They show it again when the device comes back, and when
+/// the mapping's mode becomes active again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Feedback {
+    /// The device with the lights: the alias of a binding, or the name of a port. Default: the trigger's
+    /// `device`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("x-mentions" = "binding"))]
+    pub target: Option<String>,
+
+    /// What is sent when the mapping has fired. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fired: Option<MidiMessage>,
+
+    /// What is sent while the mapping waits: when its mode becomes active, and when the note that fired it
+    /// ends, where the mapping is about that, too. It is sent for each number of the trigger's range, with
+    /// `{value}` as 0. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<MidiMessage>,
+}
+
+/// A language model, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// The provider, as a feature contributes it: `openai-compatible`.
+    pub provider: String,
+
+    /// What the provider calls the model.
+    #[schemars(length(min = 1))]
+    pub model: String,
+
+    /// The base URL, such as `http://localhost:11434/v1`. Default: the provider's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub url: Option<String>,
+
+    /// The id of the secret that the host sends along; never the key itself. Default: the provider's own,
+    /// or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub secret: Option<String>,
 }
 
 /// What a person decides about one feature.
@@ -313,6 +252,13 @@ pub struct Grants {
     /// Whether it may work in the background. Default: false.
     pub background_task: bool,
 
+    /// Models that it may ask, by their names under `[models]`; `"*"` for every one. Default: none.
+    pub models: Vec<String>,
+
+    /// Tokens per minute that it may have them read and write, together. Default: 0, for none.
+    #[schemars(range(max = 10_000_000))]
+    pub model_tokens: u32,
+
     /// Whether it may show notifications. Default: false.
     pub notify: bool,
 
@@ -348,8 +294,4 @@ pub struct FolderGrant {
 
 fn yes() -> bool {
     true
-}
-
-fn loopback() -> String {
-    "127.0.0.1".to_owned()
 }

@@ -26,102 +26,125 @@ impl Malformed {
     }
 }
 
-/// One MIDI data byte or an unbroken range of them, both ends included; each end is 0 to 127.
+/// One number from `MIN` to `MAX` or an unbroken range of them, both ends included.
 ///
 /// In TOML an integer (`36`) or a string (`"36..51"`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct NumberRange {
-    first: u8,
-    last: u8,
+pub struct Span<const MIN: u16, const MAX: u16> {
+    first: u16,
+    last: u16,
 }
 
-impl NumberRange {
-    /// The range from `first` to `last`, or `None` where `first` is above `last` or `last` above 127.
-    pub fn new(first: u8, last: u8) -> Option<Self> {
-        (first <= last && last <= DATA_MAX).then_some(Self { first, last })
+/// MIDI data bytes: notes, controllers or programs, 0 to 127.
+pub type NumberRange = Span<0, { DATA_MAX as u16 }>;
+/// A gamepad's buttons, 128 to 144.
+pub type ButtonRange = Span<128, 144>;
+/// The axes of a gamepad's sticks, 128 to 131.
+pub type StickRange = Span<128, 131>;
+/// A gamepad's analog triggers, 132 to 133.
+pub type TriggerRange = Span<132, 133>;
+/// DMX channels, 1 to 512.
+pub type DmxRange = Span<1, 512>;
+/// Controllers that have a fine part in another one, 0 to 31.
+pub type CoarseRange = Span<0, 31>;
+
+impl<const MIN: u16, const MAX: u16> Span<MIN, MAX> {
+    /// The range from `first` to `last`, or `None` where `first` is above `last` or one is outside.
+    pub fn new(first: u16, last: u16) -> Option<Self> {
+        (MIN <= first && first <= last && last <= MAX).then_some(Self { first, last })
     }
 
     /// The lowest number in the range.
-    pub fn first(self) -> u8 {
+    pub fn first(self) -> u16 {
         self.first
     }
 
     /// The highest number in the range; equal to [`first`](Self::first) for a single number.
-    pub fn last(self) -> u8 {
+    pub fn last(self) -> u16 {
         self.last
     }
 
     /// Where `number` stands in the range, counted from 0, or `None` outside it.
     /// This is what `{n}` means in an action.
-    pub fn position(self, number: u8) -> Option<u8> {
+    pub fn position(self, number: u16) -> Option<u16> {
         (self.first..=self.last).contains(&number).then(|| number - self.first)
     }
+
+    /// The name of its grammar, among the formats of the configuration.
+    const FORMAT: &str = match (MIN, MAX) {
+        (128, 144) => "button-range",
+        (128, 131) => "stick-range",
+        (132, 133) => "trigger-range",
+        (1, 512) => "dmx-range",
+        (0, 31) => "coarse-range",
+        _ => "number-range",
+    };
 }
 
-impl fmt::Display for NumberRange {
+impl<const MIN: u16, const MAX: u16> fmt::Display for Span<MIN, MAX> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.first == self.last { self.first.fmt(f) } else { write!(f, "{}..{}", self.first, self.last) }
     }
 }
 
-impl FromStr for NumberRange {
+impl<const MIN: u16, const MAX: u16> FromStr for Span<MIN, MAX> {
     type Err = Malformed;
 
     /// Reads `"a..b"`.
     ///
     /// # Errors
-    /// Anything but two numbers from 0 to 127 joined by `..`, or a range that starts above its end.
+    /// Anything but two numbers of the right size joined by `..`, or a range that starts above its end.
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let (first, last) = text.split_once("..").ok_or_else(|| Malformed::new("there is no `..` in it"))?;
-        let (first, last) = (data_byte(first)?, data_byte(last)?);
+        let (first, last) = (plain_number(first, MIN, MAX)?, plain_number(last, MIN, MAX)?);
         Self::new(first, last).ok_or_else(|| Malformed::new("it starts above its end"))
     }
 }
 
-fn data_byte(text: &str) -> Result<u8, Malformed> {
+fn plain_number(text: &str, min: u16, max: u16) -> Result<u16, Malformed> {
     let text = text.trim();
-    // `u8::from_str` would take a leading `+`.
+    // `u16::from_str` would take a leading `+`.
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse()
         .ok()
-        .filter(|&number| digits && number <= DATA_MAX)
-        .ok_or_else(|| Malformed::new(format!("{text:?} is not a number from 0 to 127")))
+        .filter(|number| digits && (min..=max).contains(number))
+        .ok_or_else(|| Malformed::new(format!("{text:?} is not a number from {min} to {max}")))
 }
 
-impl Serialize for NumberRange {
+impl<const MIN: u16, const MAX: u16> Serialize for Span<MIN, MAX> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.first == self.last { serializer.serialize_u8(self.first) } else { serializer.collect_str(self) }
+        if self.first == self.last { serializer.serialize_u16(self.first) } else { serializer.collect_str(self) }
     }
 }
 
-impl<'de> Deserialize<'de> for NumberRange {
+impl<'de, const MIN: u16, const MAX: u16> Deserialize<'de> for Span<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let from_integer = |number: i64| {
-            let number = u8::try_from(number).ok()?;
-            NumberRange::new(number, number)
+            let number = u16::try_from(number).ok()?;
+            Self::new(number, number)
         };
         deserializer.deserialize_any(IntegerOrText {
-            expected: "a number from 0 to 127, or a range such as \"36..51\"",
+            expected: &format!("a number from {MIN} to {MAX}, or a range such as \"{MIN}..{MAX}\""),
             from_integer,
         })
     }
 }
 
-impl JsonSchema for NumberRange {
+impl<const MIN: u16, const MAX: u16> JsonSchema for Span<MIN, MAX> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "NumberRange".into()
+        format!("Span{MIN}To{MAX}").into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["integer", "string"],
-            "minimum": 0,
-            "maximum": DATA_MAX,
-            "format": "number-range",
+            "minimum": MIN,
+            "maximum": MAX,
+            "format": Self::FORMAT,
         })
     }
 }
@@ -140,6 +163,9 @@ pub type DataBounds = Bounds<{ DATA_MAX as u16 }>;
 
 /// Bounds of a 14-bit quantity: each end is 0 to 16383.
 pub type WideBounds = Bounds<WIDE_MAX>;
+
+/// Bounds of a DMX value: each end is 0 to 255.
+pub type DmxBounds = Bounds<255>;
 
 impl<const MAX: u16> Bounds<MAX> {
     /// Everything from 0 to `MAX`: what an absent pair means.
@@ -372,12 +398,12 @@ impl JsonSchema for NumberExpr {
 }
 
 /// Reads a value that is written as an integer or as a text of its own small language.
-struct IntegerOrText<F> {
-    expected: &'static str,
+struct IntegerOrText<'e, F> {
+    expected: &'e str,
     from_integer: F,
 }
 
-impl<T, F> Visitor<'_> for IntegerOrText<F>
+impl<T, F> Visitor<'_> for IntegerOrText<'_, F>
 where
     T: FromStr<Err = Malformed>,
     F: Fn(i64) -> Option<T>,

@@ -65,7 +65,7 @@ fn as_toml(schema: &mut Schema) {
 fn describe_old_forms(schema: &mut Schema) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let devices = json!({
-            "description": "The old name of `bindings`. A `direction` in it is ignored.",
+            "description": "The old name of `bindings`. With `direction = \"output\"` its matchers tell outputs only.",
             "deprecated": true,
             "type": "array",
             "items": { "type": "object" },

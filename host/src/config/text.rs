@@ -11,8 +11,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::feature::capability::HostPattern;
+use crate::ports::binding::Senders;
 
-use super::number::{Malformed, NumberExpr, NumberRange};
+use super::key::Key;
+use super::number::{ButtonRange, CoarseRange, DmxRange, Malformed, NumberExpr, NumberRange, StickRange, TriggerRange};
 
 /// A named grammar for a string.
 pub(super) struct Format {
@@ -35,10 +37,52 @@ pub(super) const FORMATS: &[Format] = &[
         check: parses::<NumberRange>,
     },
     Format {
+        name: "button-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"128..131\" with both ends included",
+        check: parses::<ButtonRange>,
+    },
+    Format {
+        name: "stick-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"128..129\" with both ends included",
+        check: parses::<StickRange>,
+    },
+    Format {
+        name: "trigger-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"132..133\" with both ends included",
+        check: parses::<TriggerRange>,
+    },
+    Format {
+        name: "dmx-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"1..16\" with both ends included",
+        check: parses::<DmxRange>,
+    },
+    Format {
+        name: "coarse-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"0..31\" with both ends included",
+        check: parses::<CoarseRange>,
+    },
+    Format {
+        name: "time-of-day",
+        pattern: r"^[0-2][0-9]:[0-5][0-9](:[0-5][0-9])?$",
+        allowed: "a time from \"00:00\" to \"24:00\", with seconds if need be: \"22:00:30\"",
+        check: parses::<TimeOfDay>,
+    },
+    Format {
         name: "number-expression",
         pattern: r"^\s*\{(n|value|note|channel)\}\s*([+-]\s*[0-9]+\s*)?$",
         allowed: "\"{n}\", \"{value}\", \"{note}\" or \"{channel}\", then optionally +k or -k",
         check: parses::<NumberExpr>,
+    },
+    Format {
+        name: "key",
+        pattern: r"^([^\x00-\x1f\x7f]|[A-Za-z][A-Za-z0-9_]+)$",
+        allowed: "a character such as \"a\", or a name such as \"cmd\", \"ctrl\", \"space\", \"enter\", \"left\", \"f5\", \"play_pause\"",
+        check: parses::<Key>,
     },
     Format {
         name: "hex-bytes",
@@ -81,6 +125,12 @@ pub(super) const FORMATS: &[Format] = &[
         pattern: r"^(\[[^\[\]\s]+\]|[^:\[\]\s]+)(:[0-9]+)?$",
         allowed: "a host, such as \"api.example.com\", with a port where it is not the usual one: \"localhost:8080\"",
         check: parses::<HttpHost>,
+    },
+    Format {
+        name: "ip-network",
+        pattern: r"^[0-9A-Fa-f.:]+(/[0-9]+)?$",
+        allowed: "an IP address, or a network such as \"192.168.1.0/24\"",
+        check: parses::<IpNetwork>,
     },
     Format {
         name: "feature-name",
@@ -296,6 +346,53 @@ fn spaced<T>(
     Ok(())
 }
 
+/// A time of day by the local clock, `"22:00"` or `"22:00:30"`, up to `"24:00"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TimeOfDay(u32);
+
+written_as_text!(TimeOfDay, "time-of-day");
+
+impl TimeOfDay {
+    /// The second of the day, 0 to 86 400.
+    pub fn second(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for TimeOfDay {
+    type Err = Malformed;
+
+    /// # Errors
+    /// Anything but two or three numbers of two digits each, joined by `:`, that a clock could show.
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let number = |part: &str, most: u32| -> Result<u32, Malformed> {
+            let digits = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+            part.parse::<u32>()
+                .ok()
+                .filter(|&number| digits && number <= most)
+                .ok_or_else(|| Malformed::new(format!("{part:?} is not two digits from 00 to {most}")))
+        };
+        let mut parts = text.split(':');
+        let (Some(hours), Some(minutes), seconds, None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Malformed::new("it is not hours and minutes joined by `:`"));
+        };
+        let second = number(hours, 24)? * 3600 + number(minutes, 59)? * 60 + number(seconds.unwrap_or("00"), 59)?;
+        if second > 86_400 {
+            return Err(Malformed::new("the day ends at 24:00"));
+        }
+        Ok(Self(second))
+    }
+}
+
+impl fmt::Display for TimeOfDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}:{:02}", self.0 / 3600, self.0 / 60 % 60)?;
+        if self.0.is_multiple_of(60) { Ok(()) } else { write!(f, ":{:02}", self.0 % 60) }
+    }
+}
+
 /// Where UDP packets may go: one host, and one of its ports or all of them.
 ///
 /// In TOML `"host:port"` or `"host:*"`; an IPv6 address stands in brackets: `"[::1]:9000"`.
@@ -383,11 +480,40 @@ impl FromStr for HttpHost {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        text.parse().map(Self).map_err(|_| Malformed::new(format!("{text:?} is not a host")))
+        let host = text.parse().ok().filter(|host: &HostPattern| !host.is_any());
+        host.map(Self).ok_or_else(|| Malformed::new(format!("{text:?} is not a host")))
     }
 }
 
 impl fmt::Display for HttpHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Addresses that may send: one, or a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct IpNetwork(Senders);
+
+written_as_text!(IpNetwork, "ip-network");
+
+impl IpNetwork {
+    /// The addresses as ports hold them.
+    pub fn senders(&self) -> Senders {
+        self.0
+    }
+}
+
+impl FromStr for IpNetwork {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        text.parse().map(Self).map_err(Malformed::new)
+    }
+}
+
+impl fmt::Display for IpNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::number::{DataBounds, NumberRange, WideBounds};
+use super::number::{
+    ButtonRange, CoarseRange, DataBounds, DmxBounds, DmxRange, NumberRange, StickRange, TriggerRange, WideBounds,
+};
 use super::text::{HexBytes, SysExPrefix};
 
 /// An event that a mapping waits for.
@@ -188,6 +190,258 @@ pub enum TriggerEvent {
         /// The highest number that counts, not below `min`.
         max: f64,
     },
+
+    /// A gamepad's button is pressed.
+    GamepadButton {
+        /// The button or buttons, 128 to 144: south 128, east, west, north, d-pad up 132, down, left,
+        /// right, left bumper 136, right, left stick 138, right, start 140, select, mode, left trigger
+        /// 143, right.
+        button: ButtonRange,
+        /// Which edge of the press counts. Default: `press`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<Edge>,
+    },
+
+    /// A gamepad's stick is pushed.
+    GamepadAnalogStick {
+        /// The axis or axes, 128 to 131: left X, left Y, right X, right Y.
+        axis: StickRange,
+        /// The way it is pushed. Default: `any`.
+        #[serde(default)]
+        direction: Direction,
+        /// How far it has to be pushed, 0 to 1. Default: 0.15.
+        #[serde(default = "dead_zone")]
+        #[schemars(range(min = 0.0, max = 1.0))]
+        dead_zone: f32,
+        /// How often it counts. Default: `enter`; `move` where the direction is `any`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<Readings>,
+    },
+
+    /// A gamepad's analog trigger is pulled.
+    GamepadTrigger {
+        /// The trigger or triggers: 132 left, 133 right.
+        trigger: TriggerRange,
+        /// How far it has to be pulled, 0 to 1. Default: 0.1.
+        #[serde(default = "threshold")]
+        #[schemars(range(min = 0.0, max = 1.0))]
+        threshold: f32,
+        /// How often it counts. Default: `enter`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<Readings>,
+    },
+
+    /// A channel of an Art-Net universe changes.
+    ArtNetChannel {
+        /// The 15-bit port address, 0 to 32767. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 32767))]
+        universe: u16,
+        /// The DMX channel or channels, 1 to 512.
+        dmx_channel: DmxRange,
+        /// The values that count, each 0 to 255. Default: `[0, 255]`.
+        #[serde(default)]
+        value_range: DmxBounds,
+    },
+
+    /// A key stays down.
+    LongPress {
+        /// The note or notes, 0 to 127. Either this or `button`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<NumberRange>,
+        /// The gamepad's button or buttons, 128 to 144. Either this or `note`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        button: Option<ButtonRange>,
+        /// The velocities that count, each 0 to 127. Default: `[0, 127]`.
+        #[serde(default)]
+        velocity_range: DataBounds,
+        /// For how long, 1 to 3600000 milliseconds. Default: 2000.
+        #[serde(default = "long_press_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        duration_ms: u32,
+        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 15))]
+        channel: Option<u8>,
+    },
+
+    /// A key is pressed twice.
+    DoubleTap {
+        /// The note or notes, 0 to 127. Either this or `button`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<NumberRange>,
+        /// The gamepad's button or buttons, 128 to 144. Either this or `note`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        button: Option<ButtonRange>,
+        /// The velocities that count, each 0 to 127. Default: `[0, 127]`.
+        #[serde(default)]
+        velocity_range: DataBounds,
+        /// The second press comes sooner than this after the first, 1 to 3600000 milliseconds. Default: 300.
+        #[serde(default = "double_tap_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        timeout_ms: u32,
+        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 15))]
+        channel: Option<u8>,
+    },
+
+    /// Several notes are played together, and none ends before the last begins.
+    NoteChord {
+        /// The notes, two to ten, each 0 to 127.
+        #[schemars(length(min = 2, max = 10), inner(range(min = 0, max = 127)))]
+        notes: Vec<u8>,
+        /// The last begins sooner than this after the first, 1 to 3600000 milliseconds. Default: 50.
+        #[serde(default = "chord_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        timeout_ms: u32,
+        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 15))]
+        channel: Option<u8>,
+    },
+
+    /// Several buttons of a gamepad are pressed together, and none comes up before the last is down.
+    GamepadButtonChord {
+        /// The buttons, two to ten, each 128 to 144.
+        #[schemars(length(min = 2, max = 10), inner(range(min = 128, max = 144)))]
+        buttons: Vec<u8>,
+        /// The last goes down sooner than this after the first, 1 to 3600000 milliseconds. Default: 50.
+        #[serde(default = "chord_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        timeout_ms: u32,
+    },
+
+    /// An endless encoder is turned. `{value}` is how many steps, clockwise positive.
+    EncoderTurn {
+        /// The controller or controllers, 0 to 127.
+        cc: NumberRange,
+        /// Which way. Default: `any`.
+        #[serde(default)]
+        direction: Turn,
+        /// How the encoder says how far. Default: `twos_complement`.
+        #[serde(default)]
+        mode: EncoderMode,
+        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 15))]
+        channel: Option<u8>,
+    },
+
+    /// A controller of 14 bits moves: it says the coarse part as itself, the fine part as the controller 32
+    /// above.
+    CC14 {
+        /// The controller or controllers of the coarse part, 0 to 31.
+        cc: CoarseRange,
+        /// The values that count, each 0 to 16383. Default: `[0, 16383]`.
+        #[serde(default)]
+        value_range: WideBounds,
+        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 15))]
+        channel: Option<u8>,
+    },
+
+    /// A registered parameter is set.
+    RPN {
+        /// The parameter, 0 to 16383: 0 is the range of the pitch wheel.
+        #[schemars(range(min = 0, max = 16383))]
+        parameter: u16,
+        /// The values that count, each 0 to 16383. Default: `[0, 16383]`.
+        #[serde(default)]
+        value_range: WideBounds,
+        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 15))]
+        channel: Option<u8>,
+    },
+
+    /// An unregistered parameter is set.
+    NRPN {
+        /// The parameter, 0 to 16383.
+        #[schemars(range(min = 0, max = 16383))]
+        parameter: u16,
+        /// The values that count, each 0 to 16383. Default: `[0, 16383]`.
+        #[serde(default)]
+        value_range: WideBounds,
+        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 15))]
+        channel: Option<u8>,
+    },
+}
+
+fn dead_zone() -> f32 {
+    0.15
+}
+
+fn threshold() -> f32 {
+    0.1
+}
+
+fn long_press_ms() -> u32 {
+    2000
+}
+
+fn double_tap_ms() -> u32 {
+    300
+}
+
+fn chord_ms() -> u32 {
+    50
+}
+
+/// How often it counts that a stick is pushed or a trigger pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Readings {
+    /// Once, until it has been back.
+    Enter,
+    /// Each time that it moves while it is.
+    Move,
+}
+
+/// The way an encoder is turned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Turn {
+    /// To higher values.
+    Clockwise,
+    /// To lower values.
+    CounterClockwise,
+    /// Either.
+    #[default]
+    Any,
+}
+
+/// How an encoder says how far it was turned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EncoderMode {
+    /// 1 is one step clockwise, 127 one step back.
+    #[default]
+    TwosComplement,
+    /// 1 is one step clockwise, 65 one step back.
+    SignedBit,
+    /// 65 is one step clockwise, 63 one step back.
+    BinaryOffset,
+    /// 1 to 63 is one step clockwise, 65 to 127 one step back.
+    IncDec,
+    /// It says where it stands, as a fader does; the difference counts.
+    Difference,
+}
+
+/// The way a stick is pushed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Left or down.
+    Negative,
+    /// Right or up.
+    Positive,
+    /// Either.
+    #[default]
+    Any,
 }
 
 /// Which edge of a note counts.

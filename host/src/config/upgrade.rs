@@ -56,15 +56,39 @@ fn devices_to_bindings(root: &mut DeTable<'_>, report: &mut dyn FnMut(Diagnostic
     if let DeValue::Array(devices) = devices.get_mut() {
         for device in devices.iter_mut() {
             if let DeValue::Table(device) = device.get_mut()
-                && let Some((key, _)) = device.remove_entry("direction")
+                && let Some((key, direction)) = device.remove_entry("direction")
             {
-                let warning = Diagnostic::warning(key.span(), "`direction` is not read any more");
-                report(warning.with_help("which way a device works follows from its ports"));
+                match direction.get_ref().as_str() {
+                    Some("output") => matchers_to_output(device, key.span()),
+                    // An instrument's own lights are reached under the same name, so more is not a mistake.
+                    Some("input" | "bidirectional") => {}
+                    _ => {
+                        let error = Diagnostic::error(direction.span(), "`direction` is none of those that there were");
+                        report(error.with_allowed("\"input\", \"output\", \"bidirectional\""));
+                    }
+                }
             }
         }
         let devices = mem::replace(devices, DeArray::new());
         add_bindings(root, key.span(), span, devices);
     }
+}
+
+/// What told the ports of both directions tells those of the output only: an instrument is not listened to.
+fn matchers_to_output(device: &mut DeTable<'_>, place: Range<usize>) {
+    let spanned = |value| Spanned::new(place.clone(), value);
+    let key = |name| Spanned::new(place.clone(), Cow::Borrowed(name));
+    let matchers = match (device.remove("matchers"), device.remove("name")) {
+        (Some(matchers), _) => matchers,
+        (None, Some(name)) => {
+            let kind = spanned(DeValue::String(Cow::Borrowed("name_contains")));
+            let matcher = DeTable::from_iter([(key("type"), kind), (key("value"), name)]);
+            spanned(DeValue::Array(DeArray::from_iter([spanned(DeValue::Table(matcher))])))
+        }
+        (None, None) => return,
+    };
+    let output = DeTable::from_iter([(key("matchers"), matchers)]);
+    device.insert(key("output"), spanned(DeValue::Table(output)));
 }
 
 /// Puts `more` among the bindings, where they come by their place in the file; `key` and `span` are where

@@ -7,6 +7,12 @@ fn read(text: &str) -> Config {
     parse(text, "config.toml").map_err(|wrong| wrong.to_string()).unwrap().config
 }
 
+/// A MIDI device that these tell in both directions.
+fn midi(matchers: Vec<Matcher>, name: Option<&str>) -> Connection {
+    let name = name.map(str::to_owned);
+    Connection::Midi { matchers, name, input: None, output: None, channels: None, virtual_port: None }
+}
+
 /// The configuration that a mapping's trigger and action make up.
 fn mapping(trigger: &str, action: &str) -> Mapping {
     let text = format!("[[global_mappings]]\ntrigger = {{ {trigger} }}\naction = {{ {action} }}\n");
@@ -19,7 +25,7 @@ fn everything_is_read_without_a_warning() {
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
     let config = loaded.config;
     assert_eq!(config.advanced_settings.listen_mode, ListenMode::All);
-    assert_eq!(config.bindings.len(), 3);
+    assert_eq!(config.bindings.len(), 9);
     assert_eq!(config.modes[0].mappings[0].priority, -5);
 
     let trigger = &config.modes[0].mappings[0].trigger;
@@ -48,13 +54,25 @@ fn everything_is_read_without_a_warning() {
 #[test]
 fn what_is_absent_has_its_default() {
     assert_eq!(read(""), Config::default());
-    let settings = AdvancedSettings { listen_mode: ListenMode::Configured, max_midi_ports: 32 };
+    let settings = AdvancedSettings {
+        listen_mode: ListenMode::Configured,
+        max_midi_ports: 32,
+        ignore_ports: vec![],
+        probe_identity: false,
+    };
     assert_eq!(read("[advanced_settings]").advanced_settings, settings);
 
     let binding = &read("[[bindings]]\nalias = 'a'").bindings[0];
     assert!(binding.enabled);
-    let expected = Connection::Midi { matchers: vec![], name: None };
-    assert_eq!(binding.connection, expected);
+    assert_eq!((&binding.connection, binding.max_events_per_sec), (&midi(vec![], None), 10_000));
+    let Connection::Hid { dead_zone, .. } = read("[[bindings]]\nalias = 'a'\nprotocol = 'hid'").bindings[0].connection
+    else {
+        panic!("no gamepad")
+    };
+    assert_eq!(dead_zone, 0.1);
+    let artnet = &read("[[bindings]]\nalias = 'a'\nprotocol = 'artnet'\ninput = {}").bindings[0].connection;
+    let input = ArtNetInput { host: "127.0.0.1".to_owned(), port: 6454, allow: vec![] };
+    assert_eq!(*artnet, Connection::ArtNet { input: Some(input), output: None });
 
     let found = mapping("type = 'CC', cc = 1", "type = 'Suppress'");
     assert_eq!((found.priority, found.consume), (0, false));
@@ -74,10 +92,8 @@ fn the_oldest_form_is_a_binding_called_main() {
         alias: "main".to_owned(),
         description: None,
         enabled: true,
-        connection: Connection::Midi {
-            matchers: vec![Matcher::NameContains { value: "Mikro".to_owned() }],
-            name: Some("Mikro".to_owned()),
-        },
+        max_events_per_sec: 10_000,
+        connection: midi(vec![Matcher::NameContains { value: "Mikro".to_owned() }], Some("Mikro")),
     };
     assert_eq!(config.bindings, [expected]);
 }
@@ -96,6 +112,46 @@ fn old_and_new_bindings_stand_in_the_order_of_the_file() {
     ";
     let aliases: Vec<_> = read(text).bindings.into_iter().map(|binding| binding.alias).collect();
     assert_eq!(aliases, ["a", "main", "c", "d"]);
+}
+
+// ADR-009: in the original, an instrument's matchers told its output alone.
+#[test]
+fn an_old_direction_says_what_the_matchers_tell() {
+    let told = |direction: &str, by: &str| {
+        let text = format!("[[devices]]\nalias = 'fm8'\n{by}\ndirection = '{direction}'");
+        let Connection::Midi { matchers, output, .. } = read(&text).bindings.remove(0).connection else { panic!() };
+        (matchers.len(), output.map(|side| side.matchers))
+    };
+    let by_name = "matchers = [{ type = 'name_contains', value = 'FM8' }]";
+    let expected = vec![Matcher::NameContains { value: "FM8".to_owned() }];
+    for by in [by_name, "name = 'FM8'"] {
+        assert_eq!(told("output", by), (0, Some(expected.clone())));
+        assert_eq!((told("input", by), told("bidirectional", by)), ((1, None), (1, None)));
+    }
+}
+
+// The documented examples of the original system: both spellings, every matcher.
+#[test]
+fn matchers_are_read_in_both_spellings() {
+    for (old, new) in [
+        ("type = 'CoreMidiUniqueId', value = -5", "type = 'core_midi_unique_id', value = -5"),
+        (
+            "type = 'UsbIdentifier', vendor_id = 0x0763, product_id = 0x0192",
+            "type = 'usb_identifier', vendor_id = 1891, product_id = 402",
+        ),
+        ("type = 'UsbTopology', bus = 1, address = 4", "type = 'usb_topology', bus = 1, address = 4"),
+        ("type = 'PlatformId', value = 'x'", "type = 'platform_id', value = 'x'"),
+        (
+            "type = 'SysExIdentity', manufacturer = [0, 33, 9], family = 1, model = 2",
+            "type = 'sys_ex_identity', manufacturer = [0, 33, 9], family = 1, model = 2",
+        ),
+    ] {
+        let matcher = |written: &str| {
+            let text = format!("[[bindings]]\nalias = 'a'\nmatchers = [{{ {written} }}]");
+            read(&text).bindings.remove(0).connection
+        };
+        assert_eq!(matcher(old), matcher(new));
+    }
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! Actions made of actions: one after the other, again, later, or depending on something.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::action::Action;
+
+/// Does actions one after the other. Each is handed to whoever does it before the next; what takes its
+/// time, such as a `Shell`, is not waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sequence {
+    /// The actions, 1 to 256.
+    #[schemars(length(min = 1, max = 256))]
+    pub actions: Vec<Action>,
+
+    /// How long to wait between two of them, in milliseconds, 0 to 3600000. Default: 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 3_600_000))]
+    pub delay_between_ms: u32,
+
+    /// What ends it early. Default: nothing but the end of Conductor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancel_on: Vec<CancelOn>,
+}
+
+/// Does an action several times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// The action.
+    pub action: Box<Action>,
+
+    /// How often, 1 to 10000.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub count: u16,
+
+    /// How long to wait between two of them, in milliseconds, 0 to 3600000. Default: 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 3_600_000))]
+    pub delay_ms: u32,
+
+    /// What ends it early. Default: nothing but the end of Conductor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancel_on: Vec<CancelOn>,
+}
+
+/// Waits: for use in a `Sequence`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delay {
+    /// How long, in milliseconds, 0 to 3600000.
+    #[schemars(range(min = 0, max = 3_600_000))]
+    pub ms: u32,
+}
+
+/// What ends an action early that takes its time. Only what the outermost one of a mapping says counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelOn {
+    /// Another mode becomes the active one.
+    ModeChange,
+    /// The configuration is reloaded.
+    Reload,
+}
