@@ -1,31 +1,17 @@
-//! Bindings: which configured alias a port gets, and what its events are called.
+//! Bindings as the ports side needs them: what tells a port, what of it is meant, and what has to be made.
 
-use conductor_engine::DeviceId;
-use regex::Regex;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
 
-use super::{PortInfo, Protocol};
+use super::matcher::Specificity;
+use super::{Direction, Matcher, PortInfo, Protocol};
 
-/// How a binding recognises a port by its name.
-#[derive(Debug, Clone)]
-pub enum NameMatcher {
-    /// The whole name.
-    Exact(String),
-    /// A part of the name, without regard to case.
-    Contains(String),
-    /// A regular expression, found anywhere in the name. Linear in the name's length.
-    Regex(Regex),
-}
+/// Events that a device may send in a second where its binding does not say.
+pub const USUAL_RATE: u32 = 10_000;
 
-impl NameMatcher {
-    /// Whether the port's name fits.
-    pub fn matches(&self, name: &str) -> bool {
-        match self {
-            Self::Exact(exact) => name == exact,
-            Self::Contains(part) => name.to_lowercase().contains(&part.to_lowercase()),
-            Self::Regex(regex) => regex.is_match(name),
-        }
-    }
-}
+/// How far a stick has to leave its middle, of its whole way, where its binding does not say.
+pub const USUAL_DEAD_ZONE: f32 = 0.1;
 
 /// A configured binding, as the ports side needs it.
 #[derive(Debug, Clone)]
@@ -34,135 +20,213 @@ pub struct BindingSpec {
     pub alias: String,
     /// What its ports speak.
     pub protocol: Protocol,
-    /// Any of these makes a port match.
-    pub matchers: Vec<NameMatcher>,
-    /// Where an OSC binding listens: a host to bind, and a UDP port.
-    pub listen: Option<(String, u16)>,
+    /// Any of these tells its input; none where it has no input.
+    pub input: Vec<Matcher>,
+    /// Any of these tells its output; none where it has no output.
+    pub output: Vec<Matcher>,
+    /// The directions that it asks for by themselves; without any, one of the two is enough.
+    pub needs: Vec<Direction>,
+    /// The part of its port that is its own.
+    pub channels: Channels,
+    /// Events that its device may send in a second, at least 1.
+    pub max_events_per_sec: u32,
+    /// How far a stick has to leave its middle before it counts, 0 to 1.
+    pub dead_zone: f32,
+    /// What has to be made for it.
+    pub made: Made,
 }
 
 impl BindingSpec {
-    /// The address that an OSC binding listens at, as it names the port.
-    pub fn listen_name(&self) -> Option<String> {
-        self.listen
-            .as_ref()
-            .map(|(host, port)| if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+    /// A binding that nothing matches.
+    pub fn new(alias: &str, protocol: Protocol) -> Self {
+        Self {
+            alias: alias.to_owned(),
+            protocol,
+            input: Vec::new(),
+            output: Vec::new(),
+            needs: Vec::new(),
+            channels: Channels::ALL,
+            max_events_per_sec: USUAL_RATE,
+            dead_zone: USUAL_DEAD_ZONE,
+            made: Made::Nothing,
+        }
     }
 
-    fn matches(&self, port: &PortInfo) -> bool {
-        self.protocol == port.protocol
-            && match self.protocol {
-                Protocol::Midi => self.matchers.iter().any(|matcher| matcher.matches(&port.name)),
-                Protocol::Osc => self.listen_name().as_deref() == Some(&port.name),
-            }
+    /// What tells its port of this direction.
+    pub fn matchers(&self, direction: Direction) -> &[Matcher] {
+        match direction {
+            Direction::Input => &self.input,
+            Direction::Output => &self.output,
+        }
+    }
+
+    /// How well the port fits; none if it does not.
+    pub fn fits(&self, port: &PortInfo) -> Option<Specificity> {
+        let matching = self.matchers(port.direction).iter().filter(|matcher| matcher.matches(port));
+        matching.map(Matcher::specificity).max().filter(|_| self.protocol == port.protocol)
     }
 }
 
-/// What became of a port.
+/// What exists only because a binding asks for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Made {
+    /// Nothing: the system has the ports.
+    #[default]
+    Nothing,
+    /// MIDI ports of the host's own, called by the alias, which other programs see.
+    Virtual,
+    /// Endpoints in the network.
+    Endpoints {
+        /// Where packets are received.
+        listen: Option<Listen>,
+        /// Where packets go to.
+        send: Option<Place>,
+    },
+}
+
+/// A host and a port in the network, as they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
-    /// The port.
-    pub port: PortInfo,
-    /// What its events are called: the alias, or the port's name, with `#2`, `#3` for twins.
-    pub device: DeviceId,
-    /// The binding, where one matches.
-    pub binding: Option<String>,
-    /// The binding that would match, had not an earlier port taken it.
-    pub contested: Option<String>,
+pub struct Place {
+    /// A name or an address.
+    pub host: String,
+    /// The port's number.
+    pub port: u16,
 }
 
-/// Gives every port its device name. The first port that matches an alias takes it; later ones keep
-/// their own name and are marked. Ports of one direction only: an input and an output may share an
-/// alias.
-pub fn resolve(ports: &[PortInfo], bindings: &[BindingSpec]) -> Vec<Resolved> {
-    let mut taken: Vec<&str> = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
-    ports
-        .iter()
-        .map(|port| {
-            let found = bindings.iter().find(|binding| binding.matches(port)).map(|binding| binding.alias.as_str());
-            match found {
-                Some(alias) if !taken.contains(&alias) => {
-                    taken.push(alias);
-                    Resolved {
-                        port: port.clone(),
-                        device: DeviceId::new(alias),
-                        binding: Some(alias.to_owned()),
-                        contested: None,
-                    }
-                }
-                _ => {
-                    let instance = names.iter().filter(|name| **name == port.name).count();
-                    names.push(&port.name);
-                    Resolved {
-                        port: port.clone(),
-                        device: DeviceId::instance(&port.name, instance),
-                        binding: None,
-                        contested: found.map(str::to_owned),
-                    }
-                }
-            }
-        })
-        .collect()
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+/// Where packets are received, and from whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// The local address.
+    pub at: Place,
+    /// How packets come.
+    pub transport: Transport,
+    /// The only senders that are heard; everybody if there are none.
+    pub allow: Vec<Senders>,
+}
+
+impl Listen {
+    /// What listings call it: `127.0.0.1:9000`, `tcp 127.0.0.1:9000`.
+    pub fn name(&self) -> String {
+        match self.transport {
+            Transport::Udp => self.at.to_string(),
+            Transport::Tcp => format!("tcp {}", self.at),
+        }
+    }
+}
+
+/// How packets come through the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// One packet in each datagram.
+    #[default]
+    Udp,
+    /// A stream of packets, framed by SLIP.
+    Tcp,
+}
+
+/// Addresses that may send: one, or a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Senders {
+    network: IpAddr,
+    prefix: u8,
+}
+
+impl Senders {
+    /// Whether the address is among them. An IPv4 address counts the same when it comes as IPv6.
+    pub fn contain(&self, sender: IpAddr) -> bool {
+        let bits = |address: IpAddr| match address {
+            IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, true),
+            IpAddr::V6(address) => (address.to_bits(), false),
+        };
+        let ((network, four), (sender, sender_four)) = (bits(self.network), bits(sender.to_canonical()));
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+        four == sender_four && (network ^ sender) & mask == 0
+    }
+}
+
+impl FromStr for Senders {
+    type Err = &'static str;
+
+    /// `192.168.1.20`, `192.168.1.0/24`, `fe80::/10`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let network: IpAddr = address.parse().map_err(|_| "it is no IP address")?;
+        let most = if network.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => most,
+            Some(prefix) => prefix.parse().ok().filter(|prefix| *prefix <= most).ok_or("the prefix is too long")?,
+        };
+        Ok(Self { network, prefix })
+    }
+}
+
+impl fmt::Display for Senders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = if self.network.is_ipv4() { 32 } else { 128 };
+        if self.prefix == most { write!(f, "{}", self.network) } else { write!(f, "{}/{}", self.network, self.prefix) }
+    }
+}
+
+/// A set of MIDI channels, and of what has no channel: system messages, and everything that is not MIDI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channels(u32);
+
+impl Channels {
+    /// Everything.
+    pub const ALL: Self = Self(0x1_FFFF);
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// How many slots there are: 16 channels, and what has none.
+    pub const SLOTS: usize = 17;
+
+    /// These channels, 0 to 15, and not what has none.
+    pub fn only(channels: impl IntoIterator<Item = u8>) -> Self {
+        Self(channels.into_iter().fold(0, |set, channel| set | 1 << (channel & 15)))
+    }
+
+    /// The slot of an event with this channel.
+    pub fn slot(channel: Option<u8>) -> usize {
+        channel.map_or(16, |channel| usize::from(channel & 15))
+    }
+
+    /// Whether the slot is in the set.
+    pub fn has(self, slot: usize) -> bool {
+        self.0 >> slot & 1 == 1
+    }
+
+    /// What is in both.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// What is in this set but not in the other.
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Direction;
     use super::*;
 
-    fn port(name: &str) -> PortInfo {
-        PortInfo {
-            name: name.into(),
-            key: name.into(),
-            backend: "test",
-            protocol: Protocol::Midi,
-            direction: Direction::Input,
+    #[test]
+    fn senders_are_addresses_and_networks() {
+        let contain =
+            |senders: &str, address: &str| senders.parse::<Senders>().unwrap().contain(address.parse().unwrap());
+        assert!(contain("192.168.1.20", "192.168.1.20") && !contain("192.168.1.20", "192.168.1.21"));
+        assert!(contain("192.168.1.0/24", "192.168.1.255") && !contain("192.168.1.0/24", "192.168.2.0"));
+        assert!(contain("10.0.0.0/8", "::ffff:10.1.2.3"), "IPv4 in IPv6");
+        assert!(contain("0.0.0.0/0", "1.2.3.4") && !contain("0.0.0.0/0", "::1") && contain("::/0", "::1"));
+        assert!(contain("fe80::/10", "fe80::1") && !contain("fe80::/10", "fd00::1"));
+        for wrong in ["", "desk", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/-1"] {
+            assert!(wrong.parse::<Senders>().is_err(), "{wrong}");
         }
-    }
-
-    fn binding(alias: &str, matcher: NameMatcher) -> BindingSpec {
-        BindingSpec { alias: alias.into(), protocol: Protocol::Midi, matchers: vec![matcher], listen: None }
-    }
-
-    fn devices(ports: &[&str], bindings: &[BindingSpec]) -> Vec<String> {
-        let ports: Vec<_> = ports.iter().map(|name| port(name)).collect();
-        resolve(&ports, bindings).iter().map(|resolved| resolved.device.to_string()).collect()
-    }
-
-    #[test]
-    fn each_kind_of_matcher_finds_its_port() {
-        let bindings = [
-            binding("pads", NameMatcher::Exact("Maschine".into())),
-            binding("keys", NameMatcher::Contains("keystep".into())),
-            #[expect(clippy::unwrap_used, reason = "a fixed pattern")]
-            binding("nano", NameMatcher::Regex(Regex::new("^nano(KONTROL|PAD)2$").unwrap())),
-        ];
-        assert_eq!(
-            devices(&["Maschine", "Maschine 2", "Arturia KeyStep 37", "nanoPAD2"], &bindings),
-            ["pads", "Maschine 2", "keys", "nanoPAD2"].map(|name| if name == "nanoPAD2" { "nano" } else { name })
-        );
-    }
-
-    #[test]
-    fn twins_keep_apart_and_the_second_does_not_take_the_alias() {
-        let bindings = [binding("pads", NameMatcher::Contains("Pad".into()))];
-        let ports = [port("Pad"), port("Pad"), port("Pad")];
-        let resolved = resolve(&ports, &bindings);
-        assert_eq!(resolved.iter().map(|r| r.device.as_str()).collect::<Vec<_>>(), ["pads", "Pad", "Pad #2"]);
-        assert_eq!(resolved[1].contested.as_deref(), Some("pads"));
-    }
-
-    #[test]
-    fn a_protocol_only_matches_its_own_bindings() {
-        let osc = BindingSpec {
-            alias: "touch".into(),
-            protocol: Protocol::Osc,
-            matchers: vec![],
-            listen: Some(("127.0.0.1".into(), 9000)),
-        };
-        let mut endpoint = port("127.0.0.1:9000");
-        endpoint.protocol = Protocol::Osc;
-        assert_eq!(resolve(&[endpoint], std::slice::from_ref(&osc))[0].device.as_str(), "touch");
-        assert_eq!(resolve(&[port("127.0.0.1:9000")], &[osc])[0].binding, None);
     }
 }

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use midir::{Ignore, MidiInput, MidiInputConnection, MidiOutput, MidiOutputConnection};
 
-use super::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
+use super::binding::Made;
+use super::{
+    BindingSpec, Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, PortMetadata, Protocol,
+};
 
 /// The name that other programs see. Ports of clients with this name are the host's own, and never
 /// listened to.
@@ -28,6 +31,8 @@ const BACKEND: &str = if cfg!(feature = "jack") {
 pub struct MidiBackend {
     input: Option<MidiInput>,
     output: Option<MidiOutput>,
+    /// The ports that bindings ask to be made.
+    made: Vec<PortInfo>,
     /// The last failure to reach the system, and when to try again.
     failed: Option<(PortError, Instant)>,
 }
@@ -66,6 +71,26 @@ fn is_client_and_port(numbers: &str) -> bool {
     })
 }
 
+/// The key of a port that the host makes itself, for the binding of this alias.
+pub fn virtual_key(direction: Direction, alias: &str) -> String {
+    format!("virtual {direction}:{alias}")
+}
+
+/// What is known of a listed port beyond its name.
+fn metadata(id: &str) -> PortMetadata {
+    let mut metadata = PortMetadata::default();
+    match BACKEND {
+        "coremidi" => metadata.core_midi_unique_id = id.parse().ok(),
+        #[cfg(target_os = "linux")]
+        "alsa" => {
+            let client = id.split(':').next().and_then(|client| client.parse().ok());
+            metadata.usb = client.and_then(super::usb::card_of_client).and_then(super::usb::of_card);
+        }
+        _ => {}
+    }
+    metadata
+}
+
 fn is_own(name: &str) -> bool {
     name.split(':')
         .next()
@@ -82,31 +107,51 @@ fn connected<T, E: std::fmt::Display>(
     }
 }
 
-fn ports_of<IO: midir::MidiIO>(io: &IO, direction: Direction) -> Vec<(PortInfo, IO::Port)> {
-    io.ports()
-        .into_iter()
-        .filter_map(|port| {
-            // A port may vanish between being listed and being asked.
-            let name = io.port_name(&port).ok()?;
-            (!is_own(&name)).then(|| {
-                let info = PortInfo {
-                    name: stable_name(&name).to_owned(),
-                    key: name,
-                    backend: BACKEND,
-                    protocol: Protocol::Midi,
-                    direction,
-                };
-                (info, port)
-            })
-        })
-        .collect()
+/// Every port but the host's own; midir's two directions have no trait with ids in common.
+fn ports_of<P>(
+    ports: Vec<P>,
+    direction: Direction,
+    name: impl Fn(&P) -> Option<String>,
+    id: impl Fn(&P) -> String,
+) -> Vec<(PortInfo, P)> {
+    let known = |port: P| {
+        // A port may vanish between being listed and being asked.
+        let name = name(&port).filter(|name| !is_own(name))?;
+        let info = PortInfo::new(stable_name(&name), &name, BACKEND, Protocol::Midi, direction);
+        Some((PortInfo { metadata: metadata(&id(&port)), ..info }, port))
+    };
+    ports.into_iter().filter_map(known).collect()
 }
 
-fn find<IO: midir::MidiIO>(io: &IO, wanted: &PortInfo) -> Result<IO::Port, PortError> {
-    ports_of(io, wanted.direction)
-        .into_iter()
-        .find_map(|(info, port)| (info.key == wanted.key).then_some(port))
-        .ok_or_else(|| PortError(format!("{} is gone", wanted.name)))
+fn inputs(input: &MidiInput) -> Vec<(PortInfo, midir::MidiInputPort)> {
+    ports_of(input.ports(), Direction::Input, |port| input.port_name(port).ok(), midir::MidiInputPort::id)
+}
+
+fn outputs(output: &MidiOutput) -> Vec<(PortInfo, midir::MidiOutputPort)> {
+    ports_of(output.ports(), Direction::Output, |port| output.port_name(port).ok(), midir::MidiOutputPort::id)
+}
+
+fn find<P>(ports: Vec<(PortInfo, P)>, wanted: &PortInfo) -> Result<P, PortError> {
+    let found = ports.into_iter().find(|(info, _)| info.key == wanted.key);
+    found.map(|(_, port)| port).ok_or_else(|| PortError(format!("{} is gone", wanted.name)))
+}
+
+/// The ports to be made: other programs see them as ports of the client `conductor`, or on macOS by the alias.
+fn made(bindings: &[BindingSpec]) -> Vec<PortInfo> {
+    let asking = bindings.iter().filter(|binding| binding.made == Made::Virtual);
+    let ports = asking.flat_map(|binding| {
+        [Direction::Input, Direction::Output].map(|direction| {
+            let key = virtual_key(direction, &binding.alias);
+            let wanted = binding
+                .matchers(direction)
+                .iter()
+                .any(|matcher| matches!(matcher, super::Matcher::Made(made) if *made == key));
+            wanted.then(|| {
+                PortInfo::new(&format!("{CLIENT}:{}", binding.alias), &key, BACKEND, Protocol::Midi, direction)
+            })
+        })
+    });
+    ports.flatten().collect()
 }
 
 impl MidiBackend {
@@ -116,9 +161,12 @@ impl MidiBackend {
             return Err(unreachable("there is no /dev/snd/seq"));
         }
         let input = connected(&mut self.input, || MidiInput::new(&format!("{CLIENT}-list")))?;
-        let mut ports: Vec<_> = ports_of(input, Direction::Input).into_iter().map(|(info, _)| info).collect();
+        let mut ports: Vec<_> = inputs(input).into_iter().map(|(info, _)| info).collect();
         let output = connected(&mut self.output, || MidiOutput::new(&format!("{CLIENT}-list")))?;
-        ports.extend(ports_of(output, Direction::Output).into_iter().map(|(info, _)| info));
+        ports.extend(outputs(output).into_iter().map(|(info, _)| info));
+        // CoreMIDI lists what the host has made under its own name.
+        ports.retain(|port| !self.made.iter().any(|made| made.name == format!("{CLIENT}:{}", port.name)));
+        ports.extend(self.made.iter().cloned());
         Ok(ports)
     }
 }
@@ -126,6 +174,10 @@ impl MidiBackend {
 impl PortBackend for MidiBackend {
     fn name(&self) -> &'static str {
         BACKEND
+    }
+
+    fn configure(&mut self, bindings: &[BindingSpec]) {
+        self.made = made(bindings);
     }
 
     fn list(&mut self) -> Result<Vec<PortInfo>, PortError> {
@@ -142,21 +194,61 @@ impl PortBackend for MidiBackend {
     fn open_input(&mut self, port: &PortInfo, sink: EventSink) -> Result<Box<dyn Connection>, PortError> {
         let mut input = MidiInput::new(CLIENT).map_err(unreachable)?;
         input.ignore(Ignore::None);
-        let found = find(&input, port)?;
+        if self.made.contains(port) {
+            return virtual_input(input, port, sink);
+        }
+        let found = find(inputs(&input), port)?;
         let connection = input
             .connect(&found, "in", |_, bytes, sink: &mut EventSink| sink.midi(bytes), sink)
-            .map_err(|error| PortError(format!("{} can't be opened: {error}", port.name)))?;
+            .map_err(|error| cannot_open(port, error))?;
         Ok(Box::new(OpenInput { _connection: connection }))
     }
 
     fn open_output(&mut self, port: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
         let output = MidiOutput::new(CLIENT).map_err(unreachable)?;
-        let found = find(&output, port)?;
-        let connection = output
-            .connect(&found, "out")
-            .map_err(|error| PortError(format!("{} can't be opened: {error}", port.name)))?;
+        if self.made.contains(port) {
+            return virtual_output(output, port);
+        }
+        let found = find(outputs(&output), port)?;
+        let connection = output.connect(&found, "out").map_err(|error| cannot_open(port, error))?;
         Ok(Box::new(OpenOutput(connection)))
     }
+}
+
+fn cannot_open(port: &PortInfo, error: impl std::fmt::Display) -> PortError {
+    PortError(format!("{} can't be opened: {error}", port.name))
+}
+
+/// The alias that a port is made for.
+#[cfg(unix)]
+fn alias(port: &PortInfo) -> &str {
+    port.name.split_once(':').map_or(port.name.as_str(), |(_, alias)| alias)
+}
+
+#[cfg(unix)]
+fn virtual_input(input: MidiInput, port: &PortInfo, sink: EventSink) -> Result<Box<dyn Connection>, PortError> {
+    use midir::os::unix::VirtualInput as _;
+    let connection = input
+        .create_virtual(alias(port), |_, bytes, sink: &mut EventSink| sink.midi(bytes), sink)
+        .map_err(|error| cannot_open(port, error))?;
+    Ok(Box::new(OpenInput { _connection: connection }))
+}
+
+#[cfg(unix)]
+fn virtual_output(output: MidiOutput, port: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
+    use midir::os::unix::VirtualOutput as _;
+    let connection = output.create_virtual(alias(port)).map_err(|error| cannot_open(port, error))?;
+    Ok(Box::new(OpenOutput(connection)))
+}
+
+#[cfg(not(unix))]
+fn virtual_input(_: MidiInput, port: &PortInfo, _: EventSink) -> Result<Box<dyn Connection>, PortError> {
+    Err(cannot_open(port, "this system has no virtual MIDI ports; a driver such as loopMIDI makes them"))
+}
+
+#[cfg(not(unix))]
+fn virtual_output(_: MidiOutput, port: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
+    Err(cannot_open(port, "this system has no virtual MIDI ports; a driver such as loopMIDI makes them"))
 }
 
 struct OpenInput {

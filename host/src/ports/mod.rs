@@ -1,8 +1,9 @@
 //! Ports: the raw channels that the system and the network offer.
 //!
 //! Every protocol is a [`PortBackend`]: it lists ports, and opens them. The simulated one has the
-//! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`binding`] decides
-//! which match; [`sink`] is where a port's events go in.
+//! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`resolve`] decides
+//! which match, by the [`matcher`]s of [`binding`]s; [`sink`] is where a port's events go in, [`limit`]
+//! and [`held`] see that no device floods the engine; [`status`] is what listings show.
 //!
 //! May import: the engine's events, `clock`. Knows no rules, actions or features.
 
@@ -10,29 +11,49 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub mod artnet;
+mod backend_thread;
 pub mod binding;
+mod endpoint;
+pub mod gamepad;
+pub mod held;
+mod keeper;
+pub mod limit;
+pub mod matcher;
 pub mod midi;
 pub mod osc;
 mod osc_shape;
+pub mod resolve;
 pub mod simulated;
 pub mod sink;
+mod slip;
+pub mod status;
 pub mod supervisor;
+#[cfg(test)]
+mod tests;
+#[cfg(target_os = "linux")]
+mod usb;
 
-pub use binding::{BindingSpec, NameMatcher};
+pub use binding::BindingSpec;
+pub use matcher::Matcher;
 pub use sink::EventSink;
 
 /// What a port speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// MIDI 1.0.
     Midi,
+    /// Gamepads.
+    Hid,
     /// Open Sound Control 1.0.
     Osc,
+    /// DMX512 over Art-Net 4.
+    ArtNet,
 }
 
 /// Which way events go, seen from the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// From the controller to the host.
@@ -45,7 +66,9 @@ impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Midi => "midi",
+            Self::Hid => "hid",
             Self::Osc => "osc",
+            Self::ArtNet => "artnet",
         })
     }
 }
@@ -72,6 +95,96 @@ pub struct PortInfo {
     pub protocol: Protocol,
     /// Which way.
     pub direction: Direction,
+    /// What else is known of it.
+    pub metadata: PortMetadata,
+}
+
+impl PortInfo {
+    /// A port of which nothing more is known.
+    pub fn new(name: &str, key: &str, backend: &'static str, protocol: Protocol, direction: Direction) -> Self {
+        let (name, key, metadata) = (name.to_owned(), key.to_owned(), PortMetadata::default());
+        Self { name, key, backend, protocol, direction, metadata }
+    }
+}
+
+/// What is known of a port beyond its name. What the system does not tell is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct PortMetadata {
+    /// The number that CoreMIDI gave the port, which it keeps for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_midi_unique_id: Option<i32>,
+    /// What the device answered to a SysEx identity request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sysex_identity: Option<SysExIdentity>,
+    /// The USB device that the port is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usb: Option<UsbDevice>,
+}
+
+/// A device's answer to a SysEx identity request (MIDI 1.0 Detailed Specification, "General
+/// Information").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct SysExIdentity {
+    /// The maker's id: three bytes where the first is 0, else one byte and two zeros.
+    pub manufacturer: [u8; 3],
+    /// Family code, 0 to 16 383.
+    pub family: u16,
+    /// Model (family member) code, 0 to 16 383.
+    pub model: u16,
+}
+
+impl SysExIdentity {
+    /// The question, to whatever device is there: `F0 7E 7F 06 01 F7`.
+    pub const REQUEST: [u8; 6] = [0xF0, 0x7E, 0x7F, 0x06, 0x01, 0xF7];
+
+    /// Reads the answer: `F0 7E channel 06 02`, the maker, family and model, low bits first, four bytes
+    /// of version, `F7`. None for any other message.
+    pub fn of_reply(message: &[u8]) -> Option<Self> {
+        let [0xF0, 0x7E, _, 0x06, 0x02, rest @ ..] = message else { return None };
+        let (manufacturer, rest) = match rest {
+            [0, one, two, rest @ ..] => ([0, *one, *two], rest),
+            [one, rest @ ..] => ([*one, 0, 0], rest),
+            [] => return None,
+        };
+        let word = |low: u8, high: u8| u16::from(low & 0x7F) | u16::from(high & 0x7F) << 7;
+        match rest {
+            [family_low, family_high, model_low, model_high, _, _, _, _, 0xF7] => Some(Self {
+                manufacturer,
+                family: word(*family_low, *family_high),
+                model: word(*model_low, *model_high),
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for SysExIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [one, two, three] = self.manufacturer;
+        write!(f, "{one:02X} {two:02X} {three:02X}, family {}, model {}", self.family, self.model)
+    }
+}
+
+/// What is known of a USB device.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct UsbDevice {
+    /// `idVendor`.
+    pub vendor_id: u16,
+    /// `idProduct`.
+    pub product_id: u16,
+    /// `iSerial`, where the device has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// The bus.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus: Option<u8>,
+    /// The address on the bus, which is given anew with every plugging.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<u8>,
+    /// The socket: the bus and the hubs' ports, such as `1-2.4`. It stays the same for as long as the
+    /// cable is put into the same hole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 /// Why a port or a whole backend is not to be had. The text is for the person who plugged it in.

@@ -19,6 +19,7 @@ type Wire = (Sender<Vec<u8>>, Receiver<Vec<u8>>);
 #[derive(Debug, Default)]
 struct State {
     ports: Vec<PortInfo>,
+    /// By the keys of the ports.
     sinks: HashMap<String, EventSink>,
     outputs: HashMap<String, Wire>,
     refused: HashMap<String, String>,
@@ -42,26 +43,31 @@ impl SimulatedPorts {
     /// Plugs a MIDI port in.
     pub fn plug(&self, name: &str, direction: Direction) {
         let key = format!("{direction}:{name}");
-        let mut state = self.state();
-        if direction == Direction::Output {
-            state.outputs.entry(name.to_owned()).or_insert_with(crossbeam_channel::unbounded);
-        }
-        state.ports.push(PortInfo {
-            name: name.to_owned(),
-            key,
-            backend: "simulated",
-            protocol: Protocol::Midi,
-            direction,
-        });
+        self.plug_port(PortInfo::new(name, &key, "simulated", Protocol::Midi, direction));
     }
 
-    /// Pulls a port out.
-    pub fn unplug(&self, name: &str, direction: Direction) {
+    /// Plugs any port in; its backend is the simulated one, whatever it says. Twins have one name and two keys.
+    pub fn plug_port(&self, port: PortInfo) {
         let mut state = self.state();
-        state.ports.retain(|port| port.name != name || port.direction != direction);
-        if direction == Direction::Input {
-            state.sinks.remove(name);
+        if port.direction == Direction::Output {
+            state.outputs.entry(port.name.clone()).or_insert_with(crossbeam_channel::unbounded);
         }
+        state.ports.push(PortInfo { backend: "simulated", ..port });
+    }
+
+    /// Pulls a port out, by its name or its key.
+    pub fn unplug(&self, port: &str, direction: Direction) {
+        let mut state = self.state();
+        let is_meant = |known: &PortInfo| known.direction == direction && (known.name == port || known.key == port);
+        let keys: Vec<String> =
+            state.ports.iter().filter(|known| is_meant(known)).map(|known| known.key.clone()).collect();
+        state.ports.retain(|known| !is_meant(known));
+        keys.iter().for_each(|key| drop(state.sinks.remove(key)));
+    }
+
+    /// Lists the ports the other way round from now on, as a system may after a restart.
+    pub fn reverse(&self) {
+        self.state().ports.reverse();
     }
 
     /// Makes the port refuse to be opened, for this reason.
@@ -79,13 +85,14 @@ impl SimulatedPorts {
         self.with_sink(name, |sink| sink.osc(packet))
     }
 
-    fn with_sink(&self, name: &str, play: impl FnOnce(&mut EventSink)) -> bool {
+    fn with_sink(&self, port: &str, play: impl FnOnce(&mut EventSink)) -> bool {
+        let key = self.state().input_key(port);
         // Taken out while it plays: a full queue makes it wait, and nobody else should.
-        let Some(mut sink) = self.state().sinks.remove(name) else { return false };
+        let Some((key, mut sink)) = key.and_then(|key| self.state().sinks.remove_entry(&key)) else { return false };
         play(&mut sink);
         let mut state = self.state();
-        if state.ports.iter().any(|port| port.name == name && port.direction == Direction::Input) {
-            state.sinks.insert(name.to_owned(), sink);
+        if state.input_key(&key).is_some() {
+            state.sinks.insert(key, sink);
         }
         true
     }
@@ -97,7 +104,16 @@ impl SimulatedPorts {
 
     /// Whether the host listens to this input now.
     pub fn is_open(&self, name: &str) -> bool {
-        self.state().sinks.contains_key(name)
+        let state = self.state();
+        state.input_key(name).is_some_and(|key| state.sinks.contains_key(&key))
+    }
+}
+
+impl State {
+    /// The key of the input with this name or key.
+    fn input_key(&self, port: &str) -> Option<String> {
+        let mut inputs = self.ports.iter().filter(|known| known.direction == Direction::Input);
+        inputs.find(|known| known.name == port || known.key == port).map(|known| known.key.clone())
     }
 }
 
@@ -107,14 +123,14 @@ struct Backend {
 
 struct OpenInput {
     ports: SimulatedPorts,
-    name: String,
+    key: String,
 }
 
 impl Connection for OpenInput {}
 
 impl Drop for OpenInput {
     fn drop(&mut self) {
-        self.ports.state().sinks.remove(&self.name);
+        self.ports.state().sinks.remove(&self.key);
     }
 }
 
@@ -146,8 +162,8 @@ impl PortBackend for Backend {
 
     fn open_input(&mut self, port: &PortInfo, sink: EventSink) -> Result<Box<dyn Connection>, PortError> {
         self.refusal(port)?;
-        self.ports.state().sinks.insert(port.name.clone(), sink);
-        Ok(Box::new(OpenInput { ports: self.ports.clone(), name: port.name.clone() }))
+        self.ports.state().sinks.insert(port.key.clone(), sink);
+        Ok(Box::new(OpenInput { ports: self.ports.clone(), key: port.key.clone() }))
     }
 
     fn open_output(&mut self, port: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
