@@ -1,16 +1,19 @@
 //! The engine thread: events in, envelopes out.
 //!
-//! One ordinary thread that sleeps until something comes. It reads the rule set through its
-//! handle, owns the mode, and hands envelopes over with `try_send`: nothing here waits, locks,
-//! allocates or parses.
+//! One ordinary thread that sleeps until something comes, or until a gesture's time is up. It owns the
+//! engine, and hands envelopes over with `try_send`: nothing here waits, locks, allocates or parses.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use conductor_engine::{ActiveMode, DeviceEvent, Event, Fired, Nanos, Record, RuleSetHandle};
-use crossbeam_channel::{Receiver, Sender};
+use conductor_engine::{
+    DeviceEvent, DeviceId, Engine, Event, FactsHandle, Firing, ModeIx, Nanos, Record, RuleSetHandle, Sink,
+};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, Sender, TryRecvError};
 
-use crate::dispatch::midi_out::MidiJob;
+use crate::clock::Clock;
+use crate::dispatch::held::Release;
+use crate::dispatch::releases::Releases;
 use crate::dispatch::{Action, Envelope, Failure, Reason};
 use crate::observer::{Observation, Observer};
 
@@ -29,96 +32,231 @@ pub enum Input {
     },
     /// Another mode, from outside the rules.
     SetMode(Arc<str>),
+    /// A device is gone: what was under way on it ends.
+    Gone(DeviceId),
+    /// Other rules are in use.
+    Reloaded,
+    /// The clock was moved by hand: something may be due.
+    Moved,
     /// End.
     Stop,
 }
 
-/// Starts the engine thread. It ends on [`Input::Stop`], or when nobody can send to it any more.
+/// The engine's queue: the way in, and what [`start`] takes.
+pub fn queue() -> (Sender<Input>, Receiver<Input>) {
+    crossbeam_channel::bounded(QUEUE)
+}
+
+/// Starts the engine thread. It ends on [`Input::Stop`], or when nobody can send to it any more. Whoever is
+/// in `releases` hears when a mode is left, rules are replaced or a device is gone.
 ///
 /// # Errors
 /// When the system has no thread left.
 pub fn start(
     rules: Arc<RuleSetHandle<Action>>,
+    facts: Arc<FactsHandle>,
+    clock: Clock,
+    inputs: Receiver<Input>,
+    releases: Releases,
     observer: Observer,
-) -> std::io::Result<(Sender<Input>, JoinHandle<()>)> {
-    let (sender, inputs) = crossbeam_channel::bounded(QUEUE);
-    let engine = EventLoop { rules, mode: ActiveMode::new(), observer };
-    let thread = std::thread::Builder::new().name("engine".into()).spawn(move || engine.run(&inputs))?;
-    Ok((sender, thread))
+) -> std::io::Result<JoinHandle<()>> {
+    let event_loop = EventLoop { engine: Engine::new(rules, facts), clock, out: Out { releases, observer } };
+    std::thread::Builder::new().name("engine".into()).spawn(move || event_loop.run(&inputs))
 }
 
 struct EventLoop {
-    rules: Arc<RuleSetHandle<Action>>,
-    mode: ActiveMode,
-    observer: Observer,
+    engine: Engine<Action>,
+    clock: Clock,
+    out: Out,
 }
 
 impl EventLoop {
     fn run(mut self, inputs: &Receiver<Input>) {
-        for input in inputs {
+        while let Ok(input) = self.next(inputs) {
             match input {
-                Input::Event { at, event } => self.event(at, event),
-                Input::SetMode(mode) => {
-                    let rules = self.rules.load();
-                    self.change_mode(&rules, &mode);
+                Input::Event { at, event } => {
+                    self.engine.event(at, event, &mut self.out);
                 }
+                Input::SetMode(mode) => {
+                    // Unknown modes are left alone.
+                    let _ = self.engine.set_mode(&mode, &mut self.out);
+                }
+                Input::Gone(device) => {
+                    self.engine.forget(&device);
+                    self.out.releases.tell(&Release::Device(device));
+                }
+                Input::Reloaded => self.reloaded(),
+                Input::Moved => {}
                 Input::Stop => break,
             }
         }
     }
 
-    fn event(&mut self, at: Nanos, event: DeviceEvent<Event>) {
-        let rules = self.rules.load();
-        let generation = rules.generation();
-        let mode = self.mode.index(&rules, generation);
-        let DeviceEvent { device, event } = event;
-        let mut fired = Fired::new();
-        let mut next_mode = None;
-        for found in rules.matches(mode, &device, &event) {
-            let rule = found.rule;
-            fired.push(rule.id);
-            let envelope = || Envelope {
-                at,
-                device: device.clone(),
-                event: event.clone(),
-                position: found.position,
-                rule: rule.id,
-                generation,
-            };
-            let (handed_over, worker) = match &rule.action {
-                Action::Feature(action) => (action.try_perform(envelope()), action.feature()),
-                Action::SendMidi { queue, message } => {
-                    (queue.try_put(MidiJob::Send(envelope(), Arc::clone(message))), queue.target())
-                }
-                Action::MidiForward { queue, transform } => {
-                    (queue.try_put(MidiJob::Forward(envelope(), transform.clone())), queue.target())
-                }
-                // From the next event on: the rules of this one are already being asked.
-                Action::ModeChange { mode } => {
-                    next_mode = Some(mode);
-                    continue;
-                }
-                Action::Suppress => continue,
-                Action::Missing { name, reason } => (Err(Reason::Missing(Arc::clone(reason))), name),
-            };
-            if let Err(reason) = handed_over {
-                self.failed(&envelope(), worker, reason);
-            }
-        }
-        if let Some(mode) = next_mode {
-            self.change_mode(&rules, mode);
-        }
-        self.observer.put(Observation::Event(Record { at, device, event, mode, generation, fired }));
+    /// Tells of the rules that are gone.
+    fn reloaded(&self) {
+        let rules = self.engine.rules().load();
+        self.out.releases.tell(&Release::Rules(rules.generation()));
+        // The mode may have another number now.
+        let mode = self.engine.mode().and_then(|name| rules.mode_index(name)).unwrap_or(ModeIx(0));
+        self.out.releases.tell(&Release::Mode(mode));
     }
 
+    /// The next input. What is due before it is done meanwhile.
+    fn next(&mut self, inputs: &Receiver<Input>) -> Result<Input, RecvError> {
+        loop {
+            let Some(deadline) = self.engine.deadline() else { return inputs.recv() };
+            // The time first, then the queue: what came before that time is in it, and may undo what is due.
+            let now = self.clock.now();
+            match inputs.try_recv() {
+                Ok(input) => return Ok(input),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) if deadline <= now => self.engine.advance(deadline, &mut self.out),
+                Err(TryRecvError::Empty) => match self.clock.moment(deadline) {
+                    None => return inputs.recv(),
+                    Some(moment) => match inputs.recv_deadline(moment) {
+                        Ok(input) => return Ok(input),
+                        Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
+                        Err(RecvTimeoutError::Timeout) => {}
+                    },
+                },
+            }
+        }
+    }
+}
+
+/// Where what the engine decides goes.
+struct Out {
+    releases: Releases,
+    observer: Observer,
+}
+
+impl Sink<Action> for Out {
+    fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
+        let envelope = || Envelope {
+            at: firing.at,
+            device: firing.device.clone(),
+            event: firing.event.clone(),
+            position: firing.position,
+            rule: firing.rule.id,
+            generation: firing.generation,
+            mode: firing.rule.mode,
+        };
+        if let Err((worker, reason)) = firing.rule.action.hand_over(envelope) {
+            self.failed(&envelope(), worker, reason);
+        }
+        firing.rule.action.mode().cloned()
+    }
+
+    fn record(&mut self, record: Record) {
+        self.observer.put(Observation::Event(record));
+    }
+
+    fn mode(&mut self, name: &Arc<str>, mode: ModeIx) {
+        self.releases.tell(&Release::Mode(mode));
+        self.observer.put(Observation::Mode(Arc::clone(name)));
+    }
+}
+
+impl Out {
     #[cold]
     fn failed(&self, envelope: &Envelope, worker: &Arc<str>, reason: Reason) {
         self.observer.put(Observation::Failure(Failure::new(envelope, worker, reason)));
     }
+}
 
-    fn change_mode(&mut self, rules: &conductor_engine::RuleSetGuard<Action>, mode: &Arc<str>) {
-        if self.mode.set(rules, rules.generation(), mode).is_ok() {
-            self.observer.put(Observation::Mode(Arc::clone(mode)));
-        }
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use conductor_engine::{Cause, MidiMessage, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange};
+
+    use super::*;
+    use crate::observer;
+    use crate::service::sinks::SinkQueue;
+
+    const LONG: Nanos = 20_000_000;
+
+    /// An engine with a rule for a long press of note 36, and what it says.
+    fn engine(clock: Clock) -> (EventLoop, Receiver<Observation>) {
+        let trigger = Trigger::LongPress {
+            keys: NumberRange::one(36),
+            velocity: ValueRange::SEVEN_BIT,
+            channel: None,
+            after: LONG,
+        };
+        let rules = vec![RuleSpec::new(trigger, Action::Suppress)];
+        let rules = conductor_engine::compile(RuleSource { modes: Vec::new(), rules }).unwrap();
+        let (_, said) = SinkQueue::new();
+        let (observer, observed, _) = observer::start(said, None).unwrap();
+        let told = observed.subscribe();
+        let engine = Engine::new(Arc::new(RuleSetHandle::new(rules)), Arc::default());
+        (EventLoop { engine, clock, out: Out { releases: Releases::default(), observer } }, told)
+    }
+
+    fn started(event_loop: EventLoop) -> (Sender<Input>, JoinHandle<()>) {
+        let (queue, inputs) = crossbeam_channel::bounded(QUEUE);
+        (queue, std::thread::spawn(move || event_loop.run(&inputs)))
+    }
+
+    fn note(at: Nanos, message: MidiMessage) -> Input {
+        Input::Event { at, event: DeviceEvent { device: DeviceId::new("pads"), event: message.into() } }
+    }
+
+    const ON: MidiMessage = MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 };
+    const OFF: MidiMessage = MidiMessage::NoteOff { channel: 0, note: 36, velocity: 0 };
+
+    /// The times of what was found, until there is nothing more to come.
+    fn found(told: &Receiver<Observation>, records: usize) -> Vec<(Cause, Nanos)> {
+        let next = || told.recv_timeout(Duration::from_secs(30)).expect("an observation");
+        let records = std::iter::repeat_with(next)
+            .filter_map(|observation| match observation {
+                Observation::Event(record) => Some((record.cause, record.at)),
+                _ => None,
+            })
+            .take(records);
+        records.collect()
+    }
+
+    /// ENG-4: the thread wakes by itself, and the gesture is found as of its very time.
+    #[test]
+    fn it_wakes_for_a_deadline() {
+        let clock = Clock::start();
+        let (event_loop, told) = engine(clock);
+        let (queue, thread) = started(event_loop);
+        let at = clock.now();
+        queue.send(note(at, ON)).unwrap();
+        assert_eq!(found(&told, 2), [(Cause::Input, at), (Cause::Gesture, at + LONG)]);
+        queue.send(Input::Stop).unwrap();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn by_hand_it_wakes_when_the_clock_was_moved() {
+        let (clock, hand) = Clock::manual();
+        let (event_loop, told) = engine(clock);
+        let (queue, thread) = started(event_loop);
+        queue.send(note(0, ON)).unwrap();
+        hand.advance(Duration::from_nanos(LONG));
+        queue.send(Input::Moved).unwrap();
+        assert_eq!(found(&told, 2), [(Cause::Input, 0), (Cause::Gesture, LONG)]);
+        queue.send(Input::Stop).unwrap();
+        thread.join().unwrap();
+    }
+
+    /// What came in time counts, though the thread comes to it late.
+    #[test]
+    fn an_end_that_waits_in_the_queue_is_heard_before_the_deadline() {
+        let (clock, hand) = Clock::manual();
+        let (event_loop, told) = engine(clock);
+        hand.advance(Duration::from_secs(1));
+        let (queue, inputs) = crossbeam_channel::bounded(QUEUE);
+        queue.send(note(0, ON)).unwrap();
+        queue.send(note(LONG - 1, OFF)).unwrap();
+        queue.send(note(LONG, ON)).unwrap();
+        queue.send(Input::Gone(DeviceId::new("pads"))).unwrap();
+        queue.send(note(3 * LONG, OFF)).unwrap();
+        queue.send(Input::Stop).unwrap();
+        event_loop.run(&inputs);
+        assert_eq!(found(&told, 4), [0, LONG - 1, LONG, 3 * LONG].map(|at| (Cause::Input, at)));
     }
 }

@@ -1,16 +1,26 @@
 //! From configuration to rules: triggers and actions as the engine and the workers know them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use conductor_engine as engine;
 use conductor_engine::{
-    NumberRange, OscArgTest, OscPattern, Place, RuleSet, RuleSource, RuleSpec, Scope, SysExPattern, ValueRange,
+    AppName, Condition, Day, DeviceId, DmxRange, Encoding, MidiMessage, ModeIx, Nanos, NumberRange, OscArgTest,
+    OscPattern, Place, Push, RuleSet, RuleSource, RuleSpec, Scope, SysExPattern, TimeRange, ValueRange, Way,
 };
 
 use crate::config::{self, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source, TriggerEvent};
-use crate::dispatch::Action;
-use crate::dispatch::outputs::Outputs;
+use crate::dispatch::conditioner::Forwarding;
+use crate::dispatch::desktop::DesktopAction;
+use crate::dispatch::process::ProcessAction;
+use crate::dispatch::script::{self, Script, Step};
+use crate::dispatch::workers::Workers;
+use crate::dispatch::{
+    Action,
+    midi_message::MidiTemplate,
+    midi_out::{Feedback, MidiQueue},
+};
 use crate::feature::registry::{Lookup, Registry};
 
 /// A rule set, and what has to be there for it.
@@ -20,32 +30,40 @@ pub struct Compiled {
     pub rules: RuleSet<Action>,
     /// The MIDI outputs that rules send to, by alias or port name.
     pub targets: BTreeSet<String>,
+    /// What lights show while nothing has happened, by target and mode.
+    pub lights: Lights,
     /// What is doubtful in the configuration.
     pub warnings: Diagnostics,
 }
+
+/// What lights show while nothing has happened, by target and mode; no mode is every mode.
+pub type Lights = BTreeMap<String, Vec<(Option<ModeIx>, MidiMessage)>>;
 
 /// Compiles a configuration: every action is prepared by whoever will do it.
 ///
 /// # Errors
 /// Everything that is wrong, with its place in the file.
-pub fn compile(loaded: &Loaded, registry: &Registry, outputs: &Outputs) -> Result<Compiled, Diagnostics> {
+pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Result<Compiled, Diagnostics> {
     let Loaded { config, source, warnings } = loaded;
     let mut compiler = Compiler {
         source,
         registry,
-        outputs,
+        workers,
         diagnostics: warnings.clone(),
         targets: BTreeSet::new(),
+        places: crate::host::bindings::places(config),
+        lights: Lights::new(),
         rules: Vec::with_capacity(config.global_mappings.len()),
     };
     for (mode_index, mode) in config.modes.iter().enumerate() {
         for (index, mapping) in mode.mappings.iter().enumerate() {
             let path = ["modes".into(), mode_index.into(), "mappings".into(), index.into()];
-            compiler.mapping(mapping, Scope::Mode(mode.name.clone()), &path);
+            let number = u16::try_from(mode_index).ok().map(ModeIx);
+            compiler.mapping(mapping, Scope::Mode(mode.name.clone()), number, &path);
         }
     }
     for (index, mapping) in config.global_mappings.iter().enumerate() {
-        compiler.mapping(mapping, Scope::Global, &["global_mappings".into(), index.into()]);
+        compiler.mapping(mapping, Scope::Global, None, &["global_mappings".into(), index.into()]);
     }
     compiler.finish(config)
 }
@@ -53,24 +71,34 @@ pub fn compile(loaded: &Loaded, registry: &Registry, outputs: &Outputs) -> Resul
 struct Compiler<'a> {
     source: &'a Source,
     registry: &'a Registry,
-    outputs: &'a Outputs,
+    workers: &'a Workers,
     diagnostics: Diagnostics,
     targets: BTreeSet<String>,
+    /// Where the endpoints are that bindings name, by alias.
+    places: BTreeMap<String, String>,
+    lights: Lights,
     rules: Vec<RuleSpec<Action>>,
 }
 
 impl Compiler<'_> {
-    fn mapping(&mut self, mapping: &config::Mapping, scope: Scope, path: &[PathStep<'_>]) {
-        let trigger =
-            trigger(&mapping.trigger.event, &mapping.action).map_err(|message| self.error(path, "trigger", message));
-        let action = self.action(&mapping.action, path);
-        let (Ok(trigger), Some(action)) = (trigger, action) else { return };
+    fn mapping(&mut self, mapping: &config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
+        let trigger = trigger(&mapping.trigger.event, &mapping.action).map_err(|message| {
+            self.error(&[path, &["trigger".into()]].concat(), message);
+        });
+        let action = self.action(&mapping.action, &[path, &["action".into()]].concat());
+        let shown = action.and_then(|action| match &mapping.feedback {
+            Some(feedback) => self.shown(action, feedback, &mapping.trigger, mode, path),
+            None => Some(action),
+        });
+        let (Ok(trigger), Some(action)) = (trigger, shown) else { return };
         self.rules.push(RuleSpec {
             scope,
             device: mapping.trigger.device.clone(),
             trigger,
+            condition: mapping.condition.as_ref().map(condition),
             priority: mapping.priority,
             consume: mapping.consume,
+            defer: mapping.defer,
             name: mapping.name.clone(),
             // Looked up only when something is wrong with the rule; see `finish`.
             place: Place::NONE,
@@ -78,30 +106,171 @@ impl Compiler<'_> {
         });
     }
 
+    /// The action with what lights show of it.
+    fn shown(
+        &mut self,
+        action: Action,
+        feedback: &config::Feedback,
+        trigger: &config::Trigger,
+        mode: Option<ModeIx>,
+        path: &[PathStep<'_>],
+    ) -> Option<Action> {
+        let path = [path, &["feedback".into()]].concat();
+        let Some(target) = feedback.target.as_ref().or(trigger.device.as_ref()) else {
+            let place = self.source.place(&path);
+            let diagnostic =
+                Diagnostic::error(place, "the mapping is for every device, so it is open whose lights these are")
+                    .with_help("give `target` here, or `device` in the trigger");
+            self.diagnostics.push(diagnostic);
+            return None;
+        };
+        let queue = self.output(target, &path)?;
+        let template = |message: &Option<config::MidiMessage>| message.clone().map(MidiTemplate::from);
+        let feedback = Feedback { fired: template(&feedback.fired), idle: template(&feedback.idle) };
+        if let Some(idle) = &feedback.idle {
+            let messages = waiting(&trigger.event).map(|inputs| (mode, idle.filled(&inputs)));
+            self.lights.entry(target.clone()).or_default().extend(messages);
+        }
+        Some(Action::Shown { queue, feedback: Arc::new(feedback), action: Box::new(action) })
+    }
+
+    /// The action at this place, ready to be done.
     fn action(&mut self, action: &config::Action, path: &[PathStep<'_>]) -> Option<Action> {
         match action {
             config::Action::SendMidi(send) => {
-                let queue = self.queue(&send.target, path)?;
+                let queue = self.output(&send.target, path)?;
                 Some(Action::SendMidi { queue, message: Arc::new(send.message.clone().into()) })
             }
             config::Action::MidiForward(forward) => {
-                let queue = self.queue(&forward.target, path)?;
+                let queue = self.output(&forward.target, path)?;
                 Some(Action::MidiForward {
                     queue,
-                    transform: forward.transform.as_ref().map(|t| Arc::new(transform(t))),
+                    forwarding: forward.transform.as_ref().map(|changes| Arc::new(forwarding(changes))),
                 })
             }
+            config::Action::Keystroke(keystroke) => self.desktop(DesktopAction::Keystroke(keystroke.clone()), path),
+            config::Action::Text(text) => self.desktop(DesktopAction::Text(text.text.as_str().into()), path),
+            config::Action::MouseClick(click) => {
+                if click.x.is_some() != click.y.is_some() {
+                    self.error(path, "`x` and `y` go together: a place on the screen needs both");
+                    return None;
+                }
+                self.desktop(DesktopAction::Click(click.clone()), path)
+            }
+            config::Action::Scroll(scroll) => self.desktop(DesktopAction::Scroll(scroll.clone()), path),
+            config::Action::VolumeControl(volume) => {
+                self.desktop(DesktopAction::Volume(volume.operation, volume.steps), path)
+            }
+            config::Action::Launch(launch) => self.process(ProcessAction::Launch(launch.clone()), path),
+            config::Action::Shell(shell) => self.process(ProcessAction::Shell(shell.clone()), path),
+            config::Action::Sequence(sequence) => self.script("Sequence", action, &sequence.cancel_on, path),
+            config::Action::Repeat(repeat) => self.script("Repeat", action, &repeat.cancel_on, path),
+            config::Action::Delay(_) => self.script("Delay", action, &[], path),
             config::Action::ModeChange(change) => Some(Action::ModeChange { mode: change.mode.as_str().into() }),
             config::Action::Suppress(_) => Some(Action::Suppress),
             config::Action::Feature { type_name, params } => self.feature_action(type_name, params, path),
         }
     }
 
+    fn desktop(&mut self, action: DesktopAction, path: &[PathStep<'_>]) -> Option<Action> {
+        let queue = self.workers.desktop();
+        let queue = self.started(queue, path)?;
+        Some(Action::Desktop { queue, action: Arc::new(action) })
+    }
+
+    fn process(&mut self, action: ProcessAction, path: &[PathStep<'_>]) -> Option<Action> {
+        let queue = self.workers.processes();
+        let queue = self.started(queue, path)?;
+        Some(Action::Process { queue, action: Arc::new(action) })
+    }
+
+    fn script(
+        &mut self,
+        name: &str,
+        action: &config::Action,
+        cancel_on: &[config::CancelOn],
+        path: &[PathStep<'_>],
+    ) -> Option<Action> {
+        let mut steps = Vec::new();
+        self.steps(action, path, 0, &mut steps)?;
+        let script = Script {
+            name: name.into(),
+            steps: steps.into(),
+            cancel_on_mode_change: cancel_on.contains(&config::CancelOn::ModeChange),
+            cancel_on_reload: cancel_on.contains(&config::CancelOn::Reload),
+        };
+        if script.steps.len() > script::MAX_STEPS || script.work() > script::MAX_WORK {
+            let message = format!(
+                "the action is too long: with all repetitions at most {} steps, of which {} are different",
+                script::MAX_WORK,
+                script::MAX_STEPS
+            );
+            self.error(path, message);
+            return None;
+        }
+        let queue = self.workers.scripts();
+        let queue = self.started(queue, path)?;
+        Some(Action::Script { queue, script: Arc::new(script) })
+    }
+
+    /// Adds the steps of an action that stands in `depth` repetitions.
+    fn steps(
+        &mut self,
+        action: &config::Action,
+        path: &[PathStep<'_>],
+        depth: usize,
+        steps: &mut Vec<Step>,
+    ) -> Option<()> {
+        let millis = |ms: u32| Duration::from_millis(ms.into());
+        match action {
+            config::Action::Sequence(sequence) => {
+                let mut complete = Some(());
+                for (index, action) in sequence.actions.iter().enumerate() {
+                    if index > 0 && sequence.delay_between_ms > 0 {
+                        steps.push(Step::Wait(millis(sequence.delay_between_ms)));
+                    }
+                    let path = [path, &["actions".into(), index.into()]].concat();
+                    // Not the first mistake only.
+                    if self.steps(action, &path, depth, steps).is_none() {
+                        complete = None;
+                    }
+                }
+                complete
+            }
+            config::Action::Repeat(repeat) => {
+                if depth == script::MAX_DEPTH {
+                    let message = format!("repetitions stand in repetitions, more than {} deep", script::MAX_DEPTH);
+                    self.error(path, message);
+                    return None;
+                }
+                let to = steps.len();
+                self.steps(&repeat.action, &[path, &["action".into()]].concat(), depth + 1, steps)?;
+                let pause = millis(repeat.delay_ms);
+                steps.push(Step::Again { counter: depth, to, times: repeat.count, pause });
+                Some(())
+            }
+            config::Action::Delay(delay) => {
+                steps.push(Step::Wait(millis(delay.ms)));
+                Some(())
+            }
+            action => {
+                let action = self.action(action, path)?;
+                steps.push(Step::Do(action));
+                Some(())
+            }
+        }
+    }
+
     fn feature_action(&mut self, type_name: &str, params: &serde_json::Value, path: &[PathStep<'_>]) -> Option<Action> {
         match self.registry.find(type_name) {
-            Lookup::Found { queue, action } => match queue.prepare(&action, &params.to_string()) {
-                Ok(prepared) => return Some(Action::Feature(prepared)),
-                Err(error) => self.error(path, "action", format!("{type_name}: {error}")),
+            Lookup::Found { queue, action } => match queue.prepare(&action, &self.placed(params).to_string()) {
+                Ok(prepared) => {
+                    if let Some(reason) = queue.unavailable() {
+                        self.unavailable(type_name, path, &reason);
+                    }
+                    return Some(Action::Feature(prepared));
+                }
+                Err(error) => self.error(path, format!("{type_name}: {error}")),
             },
             Lookup::Refused { feature, reason } => {
                 return Some(self.missing(
@@ -122,7 +291,7 @@ impl Compiler<'_> {
                         format!("no feature that is installed has the action {type_name:?}; there are {list}");
                     return Some(self.missing(type_name, path, message));
                 }
-                let place = self.source.place(&[path, &["action".into(), "type".into()]].concat());
+                let place = self.source.place(&[path, &["type".into()]].concat());
                 let diagnostic = Diagnostic::error(place, format!("there is no action {type_name:?}"))
                     .with_allowed(names().collect::<Vec<_>>().join(", "))
                     .with_nearest(nearest);
@@ -132,28 +301,52 @@ impl Compiler<'_> {
         None
     }
 
+    /// The parameters with the aliases of endpoints in `target` as `host:port`. What may be sent there is the
+    /// feature's grants' business, whichever way it is written.
+    fn placed(&self, params: &serde_json::Value) -> serde_json::Value {
+        let mut params = params.clone();
+        let place = |target: &mut serde_json::Value| {
+            if let Some(place) = target.as_str().and_then(|alias| self.places.get(alias)) {
+                *target = place.as_str().into();
+            }
+        };
+        match params.get_mut("target") {
+            Some(serde_json::Value::Array(targets)) => targets.iter_mut().for_each(place),
+            Some(target) => place(target),
+            None => {}
+        }
+        params
+    }
+
+    /// The mapping stays, does nothing for a while, and says why.
+    fn unavailable(&mut self, type_name: &str, path: &[PathStep<'_>], reason: &str) {
+        let place = self.source.place(&[path, &["type".into()]].concat());
+        let warning = Diagnostic::warning(place, format!("{type_name} is unavailable: {reason}"))
+            .with_help("the mapping works again after that, or `conductor feature enable` ends it now".to_owned());
+        self.diagnostics.push(warning);
+    }
+
     /// The mapping stays, and says why it does nothing.
     fn missing(&mut self, type_name: &str, path: &[PathStep<'_>], reason: String) -> Action {
-        let place = self.source.place(&[path, &["action".into(), "type".into()]].concat());
+        let place = self.source.place(&[path, &["type".into()]].concat());
         let warning = Diagnostic::warning(place, reason.clone())
             .with_help("the mapping is kept and does nothing until a feature has it".to_owned());
         self.diagnostics.push(warning);
         Action::Missing { name: type_name.into(), reason: reason.into() }
     }
 
-    fn queue(&mut self, target: &str, path: &[PathStep<'_>]) -> Option<crate::dispatch::midi_out::MidiQueue> {
+    fn output(&mut self, target: &str, path: &[PathStep<'_>]) -> Option<MidiQueue> {
         self.targets.insert(target.to_owned());
-        match self.outputs.queue(target) {
-            Ok(queue) => Some(queue),
-            Err(error) => {
-                self.error(path, "action", format!("no worker can be started: {error}"));
-                None
-            }
-        }
+        let queue = self.workers.outputs.queue(target);
+        self.started(queue, path)
     }
 
-    fn error(&mut self, path: &[PathStep<'_>], part: &str, message: impl Into<String>) {
-        let place = self.source.place(&[path, &[part.into()]].concat());
+    fn started<Q>(&mut self, queue: std::io::Result<Q>, path: &[PathStep<'_>]) -> Option<Q> {
+        queue.map_err(|error| self.error(path, format!("no worker can be started: {error}"))).ok()
+    }
+
+    fn error(&mut self, path: &[PathStep<'_>], message: impl Into<String>) {
+        let place = self.source.place(path);
         self.diagnostics.push(Diagnostic::error(place, message));
     }
 
@@ -165,7 +358,7 @@ impl Compiler<'_> {
         match engine::compile(RuleSource { modes, rules: std::mem::take(&mut self.rules) }) {
             Ok(rules) => {
                 let warnings = self.diagnostics.into_result()?;
-                Ok(Compiled { rules, targets: self.targets, warnings })
+                Ok(Compiled { rules, targets: self.targets, lights: self.lights, warnings })
             }
             Err(errors) => {
                 for error in errors {
@@ -189,23 +382,56 @@ fn rule_paths(config: &Config) -> Vec<Vec<PathStep<'static>>> {
     in_modes.chain(global).collect()
 }
 
-fn range(range: config::NumberRange) -> NumberRange {
-    NumberRange { first: range.first(), last: range.last() }
+/// Numbers that fit into a byte, as every range but that of DMX channels does.
+fn range<const MIN: u16, const MAX: u16>(range: config::Span<MIN, MAX>) -> NumberRange {
+    const { assert!(MAX <= 255) };
+    NumberRange { first: range.first() as u8, last: range.last() as u8 }
 }
 
 fn values<const MAX: u16>(bounds: config::Bounds<MAX>) -> ValueRange {
     ValueRange { min: bounds.min(), max: bounds.max() }
 }
 
-/// Which edge of a note counts where the mapping does not say: what is forwarded needs its end,
-/// or it would sound forever.
+/// Which edge of a note counts where the mapping does not say: what is forwarded or held needs its end,
+/// or it would never end.
 fn edge(said: Option<config::Edge>, action: &config::Action) -> engine::Edge {
     match said {
         Some(config::Edge::Press) => engine::Edge::Press,
         Some(config::Edge::Release) => engine::Edge::Release,
         Some(config::Edge::Both) => engine::Edge::Both,
-        None if matches!(action, config::Action::MidiForward(_)) => engine::Edge::Both,
+        None if wants_both(action) => engine::Edge::Both,
         None => engine::Edge::Press,
+    }
+}
+
+/// The numbers that a trigger waits for, one after the other.
+fn waiting(event: &TriggerEvent) -> impl Iterator<Item = config::Inputs> {
+    let (first, last, channel) = match event {
+        TriggerEvent::Note { note: range, channel, .. }
+        | TriggerEvent::VelocityRange { note: range, channel, .. }
+        | TriggerEvent::PolyAftertouch { note: range, channel, .. }
+        | TriggerEvent::CC { cc: range, channel, .. }
+        | TriggerEvent::ProgramChange { program: range, channel } => (range.first(), range.last(), *channel),
+        TriggerEvent::NoteRange { note_min, note_max, channel, .. } => {
+            (u16::from(*note_min), u16::from(*note_max), *channel)
+        }
+        _ => (0, 0, None),
+    };
+    (first..=last).map(move |number| config::Inputs {
+        position: i32::from(number - first),
+        value: 0,
+        note: i32::from(number),
+        channel: channel.map_or(0, i32::from),
+    })
+}
+
+/// Whether an action is about the end of a note as much as about its beginning.
+fn wants_both(action: &config::Action) -> bool {
+    match action {
+        config::Action::MidiForward(_) => true,
+        config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
+        config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
+        _ => false,
     }
 }
 
@@ -257,7 +483,136 @@ fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<engine::Trig
                 Trigger::OscPattern { pattern: osc_pattern(address)?, arg }
             }
         }
+        TriggerEvent::GamepadButton { button, on } => {
+            Trigger::GamepadButton { buttons: range(*button), edge: edge(*on, action) }
+        }
+        TriggerEvent::GamepadAnalogStick { axis, direction, dead_zone, on } => Trigger::GamepadStick {
+            sticks: range(*axis),
+            push: match direction {
+                config::Direction::Negative => Push::Negative,
+                config::Direction::Positive => Push::Positive,
+                config::Direction::Any => Push::Any,
+            },
+            dead_zone: *dead_zone,
+            readings: match on {
+                None if *direction == config::Direction::Any => engine::Readings::Each,
+                on => readings(*on),
+            },
+        },
+        TriggerEvent::GamepadTrigger { trigger, threshold, on } => {
+            Trigger::GamepadTrigger { triggers: range(*trigger), threshold: *threshold, readings: readings(*on) }
+        }
+        TriggerEvent::LongPress { note, button, velocity_range, duration_ms, channel } => Trigger::LongPress {
+            keys: keys(*note, *button)?,
+            velocity: values(*velocity_range),
+            channel: *channel,
+            after: nanos(*duration_ms),
+        },
+        TriggerEvent::DoubleTap { note, button, velocity_range, timeout_ms, channel } => Trigger::DoubleTap {
+            keys: keys(*note, *button)?,
+            velocity: values(*velocity_range),
+            channel: *channel,
+            within: nanos(*timeout_ms),
+        },
+        TriggerEvent::NoteChord { notes, timeout_ms, channel } => {
+            Trigger::Chord { keys: ascending(notes), channel: *channel, within: nanos(*timeout_ms) }
+        }
+        TriggerEvent::GamepadButtonChord { buttons, timeout_ms } => {
+            Trigger::Chord { keys: ascending(buttons), channel: None, within: nanos(*timeout_ms) }
+        }
+        TriggerEvent::EncoderTurn { cc, direction, mode, channel } => Trigger::Turn {
+            controllers: range(*cc),
+            encoding: match mode {
+                config::EncoderMode::TwosComplement => Encoding::TwosComplement,
+                config::EncoderMode::SignedBit => Encoding::SignedBit,
+                config::EncoderMode::BinaryOffset => Encoding::BinaryOffset,
+                config::EncoderMode::IncDec => Encoding::IncDec,
+                config::EncoderMode::Difference => Encoding::Difference,
+            },
+            way: match direction {
+                config::Turn::Clockwise => Way::Clockwise,
+                config::Turn::CounterClockwise => Way::CounterClockwise,
+                config::Turn::Any => Way::Any,
+            },
+            channel: *channel,
+        },
+        TriggerEvent::CC14 { cc, value_range, channel } => {
+            Trigger::FineControl { controllers: range(*cc), value: values(*value_range), channel: *channel }
+        }
+        TriggerEvent::RPN { parameter, value_range, channel } => Trigger::Parameter {
+            registered: true,
+            parameter: *parameter,
+            value: values(*value_range),
+            channel: *channel,
+        },
+        TriggerEvent::NRPN { parameter, value_range, channel } => Trigger::Parameter {
+            registered: false,
+            parameter: *parameter,
+            value: values(*value_range),
+            channel: *channel,
+        },
+        TriggerEvent::ArtNetChannel { universe, dmx_channel, value_range } => Trigger::ArtNet {
+            universe: *universe,
+            channels: DmxRange { first: dmx_channel.first(), last: dmx_channel.last() },
+            value: values(*value_range),
+        },
     })
+}
+
+fn readings(on: Option<config::Readings>) -> engine::Readings {
+    match on {
+        None | Some(config::Readings::Enter) => engine::Readings::First,
+        Some(config::Readings::Move) => engine::Readings::Each,
+    }
+}
+
+fn keys(note: Option<config::NumberRange>, button: Option<config::ButtonRange>) -> Result<NumberRange, String> {
+    match (note, button) {
+        (Some(note), None) => Ok(range(note)),
+        (None, Some(button)) => Ok(range(button)),
+        _ => Err("say which key: either `note`, 0 to 127, or `button`, 128 to 144".to_owned()),
+    }
+}
+
+/// The keys of a chord, in whatever order they were written.
+fn ascending(keys: &[u8]) -> Vec<u8> {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    keys
+}
+
+fn nanos(milliseconds: u32) -> Nanos {
+    Nanos::from(milliseconds) * 1_000_000
+}
+
+/// What a person wrote as a condition, as the engine asks it.
+pub(crate) fn condition(written: &config::Condition) -> Condition {
+    use config::Condition as Written;
+    let device = |name: &Option<String>| name.as_deref().map(DeviceId::new);
+    match written {
+        Written::Always {} => Condition::Always,
+        Written::Never {} => Condition::Never,
+        Written::ModeIs { mode } => Condition::ModeIs(mode.as_str().into()),
+        Written::TimeRange { start, end } => {
+            // 24:00 is where the next day begins.
+            Condition::TimeRange(TimeRange { from: start.second() % 86_400, to: end.second() })
+        }
+        Written::DayOfWeek { days } => Condition::DayOfWeek(days.iter().map(|&day| Day::ALL[day as usize]).collect()),
+        Written::AppRunning { app } => Condition::AppRunning(AppName::new(app)),
+        Written::AppFrontmost { app } => Condition::AppFrontmost(AppName::new(app)),
+        Written::NoteHeld { note, channel, device: name } => {
+            Condition::NoteHeld { notes: range(*note), channel: *channel, device: device(name) }
+        }
+        Written::CcValueInRange { cc, value_range, channel, device: name } => Condition::CcValueInRange {
+            controller: *cc,
+            value: values(*value_range),
+            channel: *channel,
+            device: device(name),
+        },
+        Written::And { conditions } => Condition::And(conditions.iter().map(condition).collect()),
+        Written::Or { conditions } => Condition::Or(conditions.iter().map(condition).collect()),
+        Written::Not { condition: inner } => Condition::Not(Box::new(condition(inner))),
+    }
 }
 
 fn osc_pattern(pattern: &str) -> Result<OscPattern, String> {
@@ -272,8 +627,25 @@ fn sysex(prefix: &config::SysExPrefix, mask: Option<&config::HexBytes>) -> SysEx
     SysExPattern::new(bytes.collect::<Vec<_>>())
 }
 
-fn transform(transform: &config::MidiTransform) -> engine::MidiTransform {
+fn forwarding(transform: &config::MidiTransform) -> Forwarding {
+    Forwarding {
+        transform: stateless(transform),
+        smoothing: transform
+            .smoothing
+            .map(|config::Smoothing { min_cutoff, beta }| engine::Smoothing { min_cutoff, beta }),
+        pickup: transform.takeover == config::Takeover::Pickup,
+    }
+}
+
+/// The part of a transform that remembers nothing.
+fn stateless(transform: &config::MidiTransform) -> engine::MidiTransform {
+    let range = |bounds: config::DataBounds| {
+        let ends = (u8::try_from(bounds.min()).unwrap_or(0), u8::try_from(bounds.max()).unwrap_or(config::DATA_MAX));
+        (bounds != config::DataBounds::FULL).then_some(ends)
+    };
     engine::MidiTransform {
+        input_range: range(transform.input_range),
+        output_range: range(transform.output_range),
         channel: transform.channel,
         controller: transform.cc,
         note: transform.note,
@@ -292,7 +664,7 @@ fn transform(transform: &config::MidiTransform) -> engine::MidiTransform {
 
 #[cfg(test)]
 mod tests {
-    use conductor_engine::{DeviceId, Event, MidiMessage, ModeIx};
+    use conductor_engine::Event;
 
     use super::*;
     use crate::observer;
@@ -301,9 +673,9 @@ mod tests {
     fn compiled(toml: &str) -> Result<Compiled, Diagnostics> {
         let (_, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None).unwrap();
-        let outputs = Outputs::new(observer);
-        let compiled = compile(&config::parse(toml, "c.toml").unwrap(), &Registry::default(), &outputs);
-        outputs.stop();
+        let workers = Workers::idle(observer);
+        let compiled = compile(&config::parse(toml, "c.toml").unwrap(), &Registry::default(), &workers);
+        assert!(workers.stop(std::time::Instant::now() + Duration::from_secs(20)));
         compiled
     }
 

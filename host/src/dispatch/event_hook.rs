@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crossbeam_channel::RecvTimeoutError;
 
-use crate::feature::actor::{may_run, strike};
+use crate::feature::actor::{may_run_now, strike};
 use crate::feature::capability;
 use crate::feature::sandbox::bindings::{self, Event};
 use crate::feature::sandbox::{ActionInstance, CallError, PreparedFeature};
@@ -42,8 +42,15 @@ impl EventHook {
     pub fn start(feature: PreparedFeature, observed: &Observed) -> std::io::Result<Self> {
         let shared = Arc::<Shared>::default();
         let (observations, left_out) = observed.subscribe_counted();
-        let worker =
-            Worker { feature, shared: Arc::clone(&shared), left_out, told: 0, instance: None, numbers: HashMap::new() };
+        let worker = Worker {
+            feature,
+            shared: Arc::clone(&shared),
+            left_out,
+            told: 0,
+            refused: 0,
+            instance: None,
+            numbers: HashMap::new(),
+        };
         let name = format!("events {}", worker.feature.facts().descriptor.id.name());
         std::thread::Builder::new().name(name).spawn(move || worker.run(&observations))?;
         Ok(Self { shared })
@@ -68,6 +75,8 @@ struct Worker {
     left_out: Arc<AtomicU64>,
     /// How many of those the hook was told of.
     told: u64,
+    /// Batches that it was not shown, because it was left alone or left out.
+    refused: u64,
     instance: Option<ActionInstance>,
     /// Device numbers that were asked for before, by the device's key; none where the grant does
     /// not cover the device.
@@ -100,6 +109,9 @@ impl Worker {
 
     fn take(&mut self, observation: &Observation, batch: &mut Vec<Event>) {
         let Observation::Event(record) = observation else { return };
+        if record.is_repeated() {
+            return;
+        }
         let facts = self.feature.facts();
         let number = self.numbers.entry(record.device.key()).or_insert_with(|| {
             capability::names(&facts.grants.observe_events, record.device.as_str())
@@ -113,7 +125,7 @@ impl Worker {
     fn show(&mut self, batch: &[Event]) {
         let left_out = self.left_out.load(Ordering::Relaxed);
         let missed = left_out - self.told;
-        let shown = may_run(self.feature.facts()).and_then(|()| {
+        let shown = may_run_now(self.feature.facts()).and_then(|()| {
             if self.instance.is_none() {
                 self.instance =
                     Some(self.feature.instantiate().map_err(|error| CallError::Trapped(error.to_string()))?);
@@ -132,10 +144,15 @@ impl Worker {
             }
             Err(error) => {
                 self.shared.missed.fetch_add(count, Ordering::Relaxed);
-                if matches!(error, CallError::Trapped(_)) {
+                let trapped = matches!(error, CallError::Trapped(_));
+                if trapped {
                     self.instance = None;
                     strike(self.feature.facts());
-                    tracing::warn!(feature = %self.feature.facts().descriptor.id, "its hook on events {error}");
+                }
+                self.refused += u64::from(!trapped);
+                // The first of those that were not shown, and then every power of two: it can be many a second.
+                if trapped || self.refused.is_power_of_two() {
+                    tracing::warn!(feature = %self.feature.facts().descriptor.id, "its hook on events: {error}");
                 }
             }
         }

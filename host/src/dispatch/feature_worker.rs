@@ -15,8 +15,9 @@ use conductor_engine::DeviceId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TrySendError};
 
 use super::{Envelope, Failure, QUEUE, Reason, WorkerCounters};
-use crate::feature::actor::{may_run, strike};
+use crate::feature::actor::{may_run, may_run_now, strike};
 use crate::feature::sandbox::bindings::{self, Event};
+use crate::feature::sandbox::state::FeatureFacts;
 use crate::feature::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
 use crate::observer::{Observation, Observer};
 use crate::service::devices::DeviceTable;
@@ -50,6 +51,7 @@ pub struct FeatureQueue {
     /// Unbounded: only the control side gives orders, and it waits for the answers.
     orders: Sender<Order>,
     counters: Arc<WorkerCounters>,
+    facts: Arc<FeatureFacts>,
 }
 
 /// An action that a feature has prepared. Dropping the last one gives it back.
@@ -109,7 +111,13 @@ impl FeatureQueue {
         let (jobs, work) = crossbeam_channel::bounded(QUEUE);
         let (orders, told) = crossbeam_channel::unbounded();
         let name: Arc<str> = feature.facts().descriptor.id.name().into();
-        let queue = Self { name: Arc::clone(&name), jobs, orders, counters: Arc::default() };
+        let queue = Self {
+            name: Arc::clone(&name),
+            jobs,
+            orders,
+            counters: Arc::default(),
+            facts: Arc::clone(feature.facts()),
+        };
         let worker = Worker {
             name,
             work,
@@ -147,7 +155,8 @@ impl FeatureQueue {
     }
 
     /// Has the feature prepare an action; `params` is a JSON object. The same action with the same
-    /// parameters is prepared once.
+    /// parameters is prepared once. While the feature is in quarantine this only notes what is wanted; see
+    /// [`unavailable`](Self::unavailable).
     ///
     /// # Errors
     /// See [`CallError`].
@@ -164,6 +173,11 @@ impl FeatureQueue {
             }
         })??;
         Ok(Arc::new(PreparedAction { queue: self.clone(), name, slot }))
+    }
+
+    /// Why the feature does nothing now, if it is in quarantine.
+    pub fn unavailable(&self) -> Option<String> {
+        may_run(&self.facts).err().map(|error| error.to_string())
     }
 
     /// Jobs that wait.
@@ -197,6 +211,12 @@ struct Ready {
 }
 
 impl Ready {
+    /// This is what it calls the slot; none where it has not prepared it.
+    fn know(&mut self, slot: usize, id: Option<u32>) {
+        self.ids.resize(self.ids.len().max(slot + 1), None);
+        self.ids[slot] = id;
+    }
+
     /// Prepares the first slot that this instance does not know yet. False when it knows all.
     fn catch_up(&mut self, slots: &[Slot]) -> Result<bool, CallError> {
         let Some(slot) = slots.get(self.ids.len()) else { return Ok(false) };
@@ -317,14 +337,8 @@ impl Worker {
     fn do_job(&mut self, envelope: &Envelope, slot: u32) {
         self.used = true;
         let event = self.event(envelope);
-        let result = match may_run(self.feature.facts()).and_then(|()| self.serving()) {
-            Ok(ready) => match ready.ids.get(slot as usize).copied().flatten() {
-                Some(id) => ready.instance.perform(id, event),
-                None => Err(CallError::Refused(Refusal::Failed("the action is not prepared".into()))),
-            },
-            Err(error) => Err(error),
-        };
-        match result {
+        let prepared = may_run_now(self.feature.facts()).and_then(|()| self.prepared(slot));
+        match prepared.and_then(|(ready, id)| ready.instance.perform(id, event)) {
             Ok(()) => {
                 self.counters.done.fetch_add(1, Ordering::Relaxed);
             }
@@ -358,6 +372,26 @@ impl Worker {
             self.serving = Some(ready);
         }
         self.serving.as_mut().ok_or_else(|| CallError::Trapped("no instance".into()))
+    }
+
+    /// The instance that serves, and what it calls this slot. What was asked for while the feature was in
+    /// quarantine is prepared now.
+    fn prepared(&mut self, slot: u32) -> Result<(&mut Ready, u32), CallError> {
+        let index = slot as usize;
+        let Some((name, params)) = self.slots.get(index).map(|it| (Arc::clone(&it.name), Arc::clone(&it.params)))
+        else {
+            return Err(CallError::Refused(Refusal::Failed("the action is not prepared".into())));
+        };
+        let ready = self.serving()?;
+        let id = match ready.ids.get(index).copied().flatten() {
+            Some(id) => id,
+            None => {
+                let id = ready.instance.prepare(&name, &params)?;
+                ready.know(index, Some(id));
+                id
+            }
+        };
+        Ok((ready, id))
     }
 
     fn instance(&self) -> Result<Ready, CallError> {
@@ -395,15 +429,19 @@ impl Worker {
             self.slots[slot as usize].uses += 1;
             return Ok(slot);
         }
-        may_run(self.feature.facts())?;
-        let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));
-        let id = prepared.inspect_err(|error| {
-            if matches!(error, CallError::Trapped(_)) {
-                self.counters.trapped.fetch_add(1, Ordering::Relaxed);
-                self.serving = None;
-                strike(self.feature.facts());
-            }
-        })?;
+        // Nobody waits for the end of a quarantine: it is prepared when it is first performed.
+        let id = if may_run(self.feature.facts()).is_err() {
+            None
+        } else {
+            let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));
+            Some(prepared.inspect_err(|error| {
+                if matches!(error, CallError::Trapped(_)) {
+                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
+                    self.serving = None;
+                    strike(self.feature.facts());
+                }
+            })?)
+        };
         let entry = Slot { name: Arc::clone(&meaning.0), params: Arc::clone(&meaning.1), uses: 1 };
         let slot = match self.free.pop() {
             Some(free) => {
@@ -419,8 +457,7 @@ impl Worker {
         };
         self.by_meaning.insert(meaning, slot);
         if let Some(ready) = &mut self.serving {
-            ready.ids.resize(self.slots.len(), None);
-            ready.ids[slot as usize] = Some(id);
+            ready.know(slot as usize, id);
         }
         Ok(slot)
     }

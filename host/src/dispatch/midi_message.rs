@@ -29,17 +29,14 @@ impl MidiTemplate {
     /// The message for an event. Numbers are brought into the range of their field; a note-on
     /// whose velocity comes out as 0 is a note-off.
     pub fn message(&self, envelope: &Envelope) -> MidiMessage {
+        self.filled(&envelope.inputs())
+    }
+
+    /// The same for these numbers.
+    pub fn filled(&self, inputs: &Inputs) -> MidiMessage {
         use config::MidiMessage as Template;
-        let event = &envelope.event;
-        let inputs = Inputs {
-            position: i32::from(envelope.position),
-            #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and the result is clamped anyway")]
-            value: event.value() as i32,
-            note: i32::from(event.number()),
-            channel: event.channel().map_or(0, i32::from),
-        };
-        let data = |number: NumberExpr| clamped(number, &inputs, DATA_MAX);
-        let channel = |number: NumberExpr| clamped(number, &inputs, 15);
+        let data = |number: NumberExpr| clamped(number, inputs, DATA_MAX);
+        let channel = |number: NumberExpr| clamped(number, inputs, 15);
         match self.message {
             Template::NoteOn { channel: c, note, velocity } => match data(velocity) {
                 0 => MidiMessage::NoteOff { channel: channel(c), note: data(note), velocity: 0 },
@@ -56,7 +53,7 @@ impl MidiTemplate {
             }
             Template::PitchBend { channel: c, value } => MidiMessage::PitchBend {
                 channel: channel(c),
-                value: u16::try_from(value.eval(&inputs).clamp(0, i32::from(WIDE_MAX))).unwrap_or(WIDE_MAX),
+                value: u16::try_from(value.eval(inputs).clamp(0, i32::from(WIDE_MAX))).unwrap_or(WIDE_MAX),
             },
             Template::Aftertouch { channel: c, pressure } => {
                 MidiMessage::Aftertouch { channel: channel(c), pressure: data(pressure) }
@@ -87,6 +84,7 @@ mod tests {
             position: 3,
             rule: RuleId(0),
             generation: 0,
+            mode: None,
         }
     }
 

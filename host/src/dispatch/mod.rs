@@ -1,27 +1,45 @@
 //! Dispatch: what rules do, and the workers that do it.
 //!
 //! The engine thread hands an [`Envelope`] to a worker's bounded queue and goes on; it never waits.
-//! One worker owns one backend: a MIDI output ([`midi_out`]), one feature ([`feature_worker`]). A
-//! slow or dead backend delays nobody else, and each worker keeps its order.
+//! One worker owns one backend: a MIDI output ([`midi_out`]), one feature ([`feature_worker`]), the
+//! [`desktop`], the programs that are started ([`process`]). A slow or dead backend delays nobody else,
+//! and each worker keeps its order. What takes its time is a [`script`], which hands its steps over one by
+//! one. What is switched on is in the worker's ledger ([`held`]) and goes off with its owner.
 //!
-//! May import: `feature` (to run instances), `ports` (to send), and of `config` the MIDI message that
-//! a mapping describes.
+//! May import: `feature` (to run instances), `ports` (to send), and of `config` what a mapping says of
+//! its action.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, Event, MidiTransform, Nanos, RuleId};
+use conductor_engine::{DeviceId, Event, GamepadEvent, MidiMessage, ModeIx, Nanos, RuleId};
 
+pub mod conditioner;
+pub mod desktop;
 pub mod event_hook;
 pub mod feature_worker;
+pub mod held;
+pub mod lights;
 pub mod midi_message;
 pub mod midi_out;
 pub mod outputs;
+pub mod process;
+pub mod queue;
+pub mod releases;
+pub mod script;
+pub mod workers;
 
+use crate::config::Inputs;
+use conditioner::Forwarding;
+use desktop::{DesktopAction, DesktopQueue};
 use feature_worker::PreparedAction;
 use midi_message::MidiTemplate;
-use midi_out::MidiQueue;
+use midi_out::{Feedback, MidiJob, MidiQueue};
+use process::{ProcessAction, ProcessQueue};
+use script::{Script, ScriptQueue};
 
 /// Envelopes that a worker's queue holds. Beyond that an action fails with [`Reason::QueueFull`].
 pub const QUEUE: usize = 1024;
@@ -43,12 +61,42 @@ pub enum Action {
         /// The output.
         queue: MidiQueue,
         /// What is changed on the way.
-        transform: Option<Arc<MidiTransform>>,
+        forwarding: Option<Arc<Forwarding>>,
+    },
+    /// Keys, text, the mouse.
+    Desktop {
+        /// The worker.
+        queue: DesktopQueue,
+        /// What to do.
+        action: Arc<DesktopAction>,
+    },
+    /// A program.
+    Process {
+        /// The worker.
+        queue: ProcessQueue,
+        /// What to start.
+        action: Arc<ProcessAction>,
+    },
+    /// Several actions, or one later.
+    Script {
+        /// The worker.
+        queue: ScriptQueue,
+        /// What to do, step by step.
+        script: Arc<Script>,
     },
     /// Another mode, for all devices. The engine thread does it itself.
     ModeChange {
         /// The mode's name.
         mode: Arc<str>,
+    },
+    /// An action, and what lights show of it.
+    Shown {
+        /// The output with the lights.
+        queue: MidiQueue,
+        /// What they show.
+        feedback: Arc<Feedback>,
+        /// The action.
+        action: Box<Action>,
     },
     /// Nothing.
     Suppress,
@@ -66,11 +114,60 @@ impl Action {
     pub fn describe(&self) -> String {
         match self {
             Self::Feature(action) => action.name().to_owned(),
-            Self::SendMidi { queue, .. } => format!("SendMidi to {}", queue.target()),
-            Self::MidiForward { queue, .. } => format!("MidiForward to {}", queue.target()),
+            Self::SendMidi { queue, .. } => format!("SendMidi to {}", queue.name()),
+            Self::MidiForward { queue, .. } => format!("MidiForward to {}", queue.name()),
+            Self::Desktop { action, .. } => action.describe(),
+            Self::Process { action, .. } => action.describe(),
+            Self::Script { script, .. } => script.describe(),
             Self::ModeChange { mode } => format!("ModeChange to {mode}"),
+            Self::Shown { action, .. } => action.describe(),
             Self::Suppress => "Suppress".to_owned(),
             Self::Missing { name, .. } => format!("{name} (missing)"),
+        }
+    }
+
+    /// The mode that it makes active.
+    #[inline]
+    pub fn mode(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::ModeChange { mode } => Some(mode),
+            Self::Shown { action, .. } => action.mode(),
+            _ => None,
+        }
+    }
+
+    /// Hands an event to whoever does this, without waiting. A mode is changed by the caller, and
+    /// `Suppress` is done already.
+    ///
+    /// # Errors
+    /// Whose it was to do, and why it is not done.
+    #[inline]
+    pub fn hand_over(&self, envelope: impl Fn() -> Envelope) -> Result<(), (&Arc<str>, Reason)> {
+        match self {
+            Self::Feature(action) => action.try_perform(envelope()).map_err(|reason| (action.feature(), reason)),
+            Self::SendMidi { queue, message } => {
+                queue.try_put(MidiJob::Send(envelope(), Arc::clone(message))).map_err(|reason| (queue.name(), reason))
+            }
+            Self::MidiForward { queue, forwarding } => {
+                queue.try_put(MidiJob::Forward(envelope(), forwarding.clone())).map_err(|reason| (queue.name(), reason))
+            }
+            Self::Desktop { queue, action } => {
+                queue.try_put((envelope(), Arc::clone(action))).map_err(|reason| (queue.name(), reason))
+            }
+            Self::Process { queue, action } => {
+                queue.try_put((envelope(), Arc::clone(action))).map_err(|reason| (queue.name(), reason))
+            }
+            Self::Script { queue, script } => {
+                queue.try_put((envelope(), Arc::clone(script))).map_err(|reason| (queue.name(), reason))
+            }
+            Self::Shown { queue, feedback, action } => {
+                let shown = queue.try_put(MidiJob::Light(envelope(), Arc::clone(feedback)));
+                // Dark lights are no reason to do nothing.
+                action.hand_over(&envelope as &dyn Fn() -> Envelope)?;
+                shown.map_err(|reason| (queue.name(), reason))
+            }
+            Self::ModeChange { .. } | Self::Suppress => Ok(()),
+            Self::Missing { name, reason } => Err((name, Reason::Missing(Arc::clone(reason)))),
         }
     }
 }
@@ -90,6 +187,39 @@ pub struct Envelope {
     pub rule: RuleId,
     /// Which rule set.
     pub generation: u64,
+    /// The mode that the rule is awake in; none for every mode.
+    pub mode: Option<ModeIx>,
+}
+
+impl Envelope {
+    /// What the event gives to numbers that an action takes from it.
+    pub fn inputs(&self) -> Inputs {
+        Inputs {
+            position: i32::from(self.position),
+            #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and results are clamped anyway")]
+            value: self.event.value() as i32,
+            note: i32::from(self.event.number()),
+            channel: self.event.channel().map_or(0, i32::from),
+        }
+    }
+
+    /// Whether the event lets go of something that was pressed.
+    pub fn lets_go(&self) -> bool {
+        matches!(
+            self.event,
+            Event::Midi(MidiMessage::NoteOff { .. }) | Event::Gamepad(GamepadEvent::Button { pressed: false, .. })
+        )
+    }
+
+    /// Whether the event presses something, rather than letting go of it: a note begins; what moves is
+    /// in the upper half of its way.
+    pub fn presses(&self) -> bool {
+        match self.event {
+            Event::Midi(MidiMessage::NoteOn { .. }) => true,
+            Event::Midi(MidiMessage::NoteOff { .. }) => false,
+            ref moved => moved.unit() >= 0.5,
+        }
+    }
 }
 
 /// Why an action was not done.
@@ -104,6 +234,18 @@ pub enum Reason {
     /// The worker is gone.
     #[error("it is shut down")]
     Gone,
+    /// It took longer than it may.
+    #[error("it took longer than its {} ms", .0.as_millis())]
+    Timeout(Duration),
+    /// The system or a grant forbids it.
+    #[error("{0}")]
+    Denied(String),
+    /// What it needs is not there now: no display.
+    #[error("{0}")]
+    Unavailable(String),
+    /// As many as can be are under way already.
+    #[error("{0} of them are under way already")]
+    TooMany(usize),
     /// The event is no MIDI message, so it can't be forwarded as one.
     #[error("the event is no MIDI message")]
     NotMidi,
@@ -143,6 +285,17 @@ impl Failure {
             reason,
         }
     }
+}
+
+/// Waits for a thread's end until a deadline. False when it has not ended by then; it is left to itself.
+pub(crate) fn join_by(thread: JoinHandle<()>, deadline: Instant) -> bool {
+    while !thread.is_finished() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    thread.join().is_ok()
 }
 
 /// What a worker has done so far.

@@ -1,10 +1,16 @@
 //! The MIDI output workers, by the target that rules call them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
-use super::midi_out::{MidiJob, MidiQueue};
+use conductor_engine::{MidiMessage, ModeIx};
+
+use super::join_by;
+use super::midi_out::{self, MidiOrder, MidiQueue};
+use super::releases::Releases;
 use crate::observer::Observer;
 use crate::ports::MidiOut;
 
@@ -15,12 +21,20 @@ type Workers = BTreeMap<String, (MidiQueue, JoinHandle<()>)>;
 pub struct Outputs {
     workers: Arc<Mutex<Workers>>,
     observer: Observer,
+    releases: Releases,
+    /// Whether workers that are started from now on begin by ending all notes.
+    ends_all_notes: Arc<AtomicBool>,
 }
 
 impl Outputs {
-    /// No worker yet.
-    pub fn new(observer: Observer) -> Self {
-        Self { workers: Arc::default(), observer }
+    /// No worker yet; those that come hear of releases through `releases`.
+    pub fn new(observer: Observer, releases: Releases) -> Self {
+        Self { workers: Arc::default(), observer, releases, ends_all_notes: Arc::default() }
+    }
+
+    /// Has every worker that is started from now on tell its port to end all notes when it first has one.
+    pub fn end_all_notes(&self) {
+        self.ends_all_notes.store(true, Ordering::Relaxed);
     }
 
     fn workers(&self) -> MutexGuard<'_, Workers> {
@@ -36,25 +50,33 @@ impl Outputs {
         if let Some((queue, _)) = workers.get(target) {
             return Ok(queue.clone());
         }
-        let (queue, thread) = MidiQueue::start(target, self.observer.clone())?;
+        let (queue, thread) = midi_out::start(target, self.observer.clone())?;
+        if self.ends_all_notes.load(Ordering::Relaxed) {
+            queue.order(MidiOrder::EndAllNotes);
+        }
+        self.releases.add(Arc::new(queue.clone()));
         workers.insert(target.to_owned(), (queue.clone(), thread));
         Ok(queue)
     }
 
     /// Gives the worker its port.
     pub fn attach(&self, target: &str, port: Box<dyn MidiOut>) {
-        // Not under the lock: a worker with a full queue makes this wait.
-        let queue = self.workers().get(target).map(|(queue, _)| queue.clone());
-        if let Some(queue) = queue {
-            queue.put(MidiJob::Attach(port));
+        if let Some((queue, _)) = self.workers().get(target) {
+            queue.order(MidiOrder::Attach(port));
         }
     }
 
     /// Takes the worker's port away.
     pub fn detach(&self, target: &str) {
-        let queue = self.workers().get(target).map(|(queue, _)| queue.clone());
-        if let Some(queue) = queue {
-            queue.put(MidiJob::Detach);
+        if let Some((queue, _)) = self.workers().get(target) {
+            queue.order(MidiOrder::Detach);
+        }
+    }
+
+    /// Has every output show what is idle in the rules that are in use now, by target.
+    pub fn show(&self, lights: &BTreeMap<String, Vec<(Option<ModeIx>, MidiMessage)>>) {
+        for (target, (queue, _)) in &*self.workers() {
+            queue.order(MidiOrder::Lights(lights.get(target).cloned().unwrap_or_default()));
         }
     }
 
@@ -63,14 +85,11 @@ impl Outputs {
         self.workers().values().map(|(queue, _)| queue.clone()).collect()
     }
 
-    /// Has every worker do what is in its queue, switch off what is on, and end.
-    pub fn stop(&self) {
+    /// Has every worker do what is in its queue, switch off what is on, and end. False when one has not
+    /// ended at `deadline`: its port hangs.
+    pub fn stop(&self, deadline: Instant) -> bool {
         let workers = std::mem::take(&mut *self.workers());
-        for (queue, _) in workers.values() {
-            queue.put(MidiJob::Stop);
-        }
-        for (_, (_, thread)) in workers {
-            let _ = thread.join();
-        }
+        workers.values().for_each(|(queue, _)| queue.stop());
+        workers.into_values().all(|(_, thread)| join_by(thread, deadline))
     }
 }

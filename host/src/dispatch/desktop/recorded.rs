@@ -1,0 +1,56 @@
+//! A desktop that only writes down what is done on it; for tests, and for trying a configuration out.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Connect, Desktop};
+use crate::config::{Axis, Key, MouseButton};
+
+/// What was done, in the words of [`Recording::lines`]. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Recording {
+    /// A way to a desktop that is always there.
+    pub fn connect(&self) -> Connect {
+        let recording = self.clone();
+        Box::new(move || Ok(Box::new(recording.clone())))
+    }
+
+    /// Everything that was done so far: `down cmd`, `up cmd`, `text hello`, `point 3 4`, `scroll 1 Vertical`.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put(&self, line: String) -> Result<(), String> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        Ok(())
+    }
+}
+
+fn way(down: bool) -> &'static str {
+    if down { "down" } else { "up" }
+}
+
+impl Desktop for Recording {
+    fn key(&mut self, key: Key, down: bool) -> Result<(), String> {
+        self.put(format!("{} {key}", way(down)))
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), String> {
+        self.put(format!("text {text}"))
+    }
+
+    fn button(&mut self, button: MouseButton, down: bool) -> Result<(), String> {
+        self.put(format!("{} {button:?}", way(down)))
+    }
+
+    fn point(&mut self, x: u16, y: u16) -> Result<(), String> {
+        self.put(format!("point {x} {y}"))
+    }
+
+    fn scroll(&mut self, clicks: i32, axis: Axis) -> Result<(), String> {
+        self.put(format!("scroll {clicks} {axis:?}"))
+    }
+}

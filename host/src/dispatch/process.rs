@@ -1,0 +1,494 @@
+//! The worker that starts programs.
+//!
+//! Programs are started in the order in which they are asked for. At most [`MAX_RUNNING`] commands run
+//! at once; the next one waits for a place, and nobody waits for it. What has a time to end by is killed
+//! with everything that it started, then and at shutdown.
+
+use std::collections::BTreeMap;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::queue::{Inbox, Next, Queue};
+use super::{Envelope, Failure, Reason, WorkerCounters};
+use crate::config::{Inputs, Launch, Shell};
+use crate::observer::{Observation, Observer};
+
+/// Commands that run at once.
+pub const MAX_RUNNING: usize = 16;
+/// Bytes that are kept of what a command complains about; what is beyond is read and thrown away.
+pub const MAX_OUTPUT: usize = 64 * 1024;
+/// How long what a command has left in its pipes may take to be read after its end: something that it
+/// started may hold them open for good.
+const LEFT_OVER: Duration = Duration::from_millis(100);
+/// How long the end of all commands may take at shutdown, after they were killed.
+const STOP_WITHIN: Duration = Duration::from_secs(1);
+
+/// What to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProcessAction {
+    /// A program that is left to itself.
+    Launch(Launch),
+    /// A command that is waited for.
+    Shell(Shell),
+}
+
+impl ProcessAction {
+    /// What it is, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Launch(launch) => format!("Launch {}", launch.app),
+            Self::Shell(shell) => format!("Shell {}", shell.command),
+        }
+    }
+}
+
+/// The way to the worker. Clones share it.
+pub type ProcessQueue = Queue<(Envelope, Arc<ProcessAction>)>;
+
+/// The worker that was started.
+#[derive(Debug)]
+pub struct Processes {
+    /// The way to it.
+    pub queue: ProcessQueue,
+    /// Ends it, and kills what runs; what waits for a place is left undone.
+    pub stopping: CancellationToken,
+    /// Its thread.
+    pub thread: JoinHandle<()>,
+}
+
+/// Starts the worker.
+///
+/// # Errors
+/// When the system has no thread left.
+pub fn start(observer: Observer) -> std::io::Result<Processes> {
+    let (queue, inbox) = Queue::new("processes");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("processes")
+        .enable_io()
+        .enable_time()
+        .build()?;
+    let reporter =
+        Reporter { name: Arc::clone(queue.name()), counters: Arc::clone(queue.counters()), observer: observer.clone() };
+    let stopping = CancellationToken::new();
+    let stopped = stopping.clone();
+    let thread = std::thread::Builder::new()
+        .name("processes".into())
+        .spawn(move || run(&runtime, inbox, &stopped, &reporter))?;
+    Ok(Processes { queue, stopping, thread })
+}
+
+#[derive(Clone)]
+struct Reporter {
+    name: Arc<str>,
+    counters: Arc<WorkerCounters>,
+    observer: Observer,
+}
+
+impl Reporter {
+    fn report(&self, envelope: &Envelope, result: Result<(), Reason>) {
+        match result {
+            Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
+            Err(reason) => {
+                self.counters.failure(&reason);
+                self.observer.put(Observation::Failure(Failure::new(envelope, &self.name, reason)));
+            }
+        }
+    }
+}
+
+fn run(
+    runtime: &Runtime,
+    mut inbox: Inbox<(Envelope, Arc<ProcessAction>)>,
+    stopping: &CancellationToken,
+    reporter: &Reporter,
+) {
+    let places = Arc::new(Semaphore::new(MAX_RUNNING));
+    let running = TaskTracker::new();
+    loop {
+        let (envelope, action) = match inbox.next(None) {
+            Next::Job(job) => job,
+            Next::Stop => break,
+            // A program that was started was started; it holds nothing that could be let go of.
+            Next::Order(()) | Next::Release(_) | Next::ReleaseAll | Next::Timeout => continue,
+        };
+        match &*action {
+            ProcessAction::Launch(launch) => {
+                let started = {
+                    let _in_runtime = runtime.enter();
+                    command_of_launch(launch, &envelope).spawn()
+                };
+                let result = started.map_err(|error| not_started(&launch.app, &error));
+                reporter.report(
+                    &envelope,
+                    result.map(|mut child| {
+                        // It is asked for its end only so that the system can forget it.
+                        runtime.spawn(async move { drop(child.wait().await) });
+                    }),
+                );
+            }
+            ProcessAction::Shell(shell) => {
+                let place = stopping.run_until_cancelled(Arc::clone(&places).acquire_owned());
+                let Some(Ok(place)) = runtime.block_on(place) else { break };
+                let started = {
+                    let _in_runtime = runtime.enter();
+                    command_of_shell(shell, &envelope).spawn()
+                };
+                let child = match started {
+                    Ok(child) => child,
+                    Err(error) => {
+                        reporter.report(&envelope, Err(not_started(&shell.command, &error)));
+                        continue;
+                    }
+                };
+                let (reporter, stopping) = (reporter.clone(), stopping.clone());
+                let within = Duration::from_millis(shell.timeout_ms.into());
+                running.spawn_on(
+                    async move {
+                        let result = until_its_end(child, within, &stopping).await;
+                        drop(place);
+                        reporter.report(&envelope, result);
+                    },
+                    runtime.handle(),
+                );
+            }
+        }
+    }
+    stopping.cancel();
+    running.close();
+    let ended = runtime.block_on(async { tokio::time::timeout(STOP_WITHIN, running.wait()).await });
+    if ended.is_err() {
+        tracing::warn!("a command did not end within {} s of being killed", STOP_WITHIN.as_secs());
+    }
+}
+
+fn not_started(program: &str, error: &std::io::Error) -> Reason {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => Reason::Denied(format!("{program} can't be started: {error}")),
+        _ => Reason::Failed(format!("{program} can't be started: {error}")),
+    }
+}
+
+/// Waits for the end of a command, and kills what there is of it when it takes longer, or when everything
+/// stops.
+async fn until_its_end(mut child: Child, within: Duration, stopping: &CancellationToken) -> Result<(), Reason> {
+    let group = child.id();
+    // Both pipes are read, or a talkative command would stop at a full one.
+    let silent = child.stdout.take().map(|out| tokio::spawn(first_bytes(out, 0)));
+    let said = child.stderr.take().map(|err| tokio::spawn(first_bytes(err, MAX_OUTPUT)));
+    let ended = tokio::select! {
+        ended = child.wait() => ended.map_err(|error| Reason::Failed(error.to_string())),
+        () = tokio::time::sleep(within) => Err(Reason::Timeout(within)),
+        () = stopping.cancelled() => Err(Reason::Gone),
+    };
+    let status = match ended {
+        Ok(status) => status,
+        Err(reason) => {
+            kill_group(group);
+            // Its leader, whatever the system has in the way of groups.
+            let _ = child.kill().await;
+            return Err(reason);
+        }
+    };
+    if let Some(silent) = silent {
+        silent.abort();
+    }
+    let said = match said {
+        Some(mut said) => match tokio::time::timeout(LEFT_OVER, &mut said).await {
+            Ok(said) => said.unwrap_or_default(),
+            Err(_) => {
+                said.abort();
+                Vec::new()
+            }
+        },
+        None => Vec::new(),
+    };
+    if status.success() { Ok(()) } else { Err(Reason::Failed(how_it_ended(status, &said))) }
+}
+
+/// Reads to the end, and returns so many bytes of the beginning.
+async fn first_bytes(mut pipe: impl AsyncRead + Unpin, most: usize) -> Vec<u8> {
+    let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
+    while let Ok(length @ 1..) = pipe.read(&mut buffer).await {
+        kept.extend_from_slice(&buffer[..length.min(most - kept.len())]);
+    }
+    kept
+}
+
+/// `it ended with exit status: 3: no such lamp`, with the last line of its complaints.
+fn how_it_ended(status: ExitStatus, said: &[u8]) -> String {
+    const MOST: usize = 200;
+    let said = String::from_utf8_lossy(said);
+    let line = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let line: String = line.trim().chars().filter(|character| !character.is_control()).take(MOST).collect();
+    if line.is_empty() { format!("it ended with {status}") } else { format!("it ended with {status}: {line}") }
+}
+
+#[cfg(unix)]
+fn kill_group(leader: Option<u32>) {
+    let group = leader.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    if let Some(group) = group {
+        // It fails where all of them have ended.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_: Option<u32>) {}
+
+fn command_of_launch(launch: &Launch, envelope: &Envelope) -> Command {
+    let inputs = envelope.inputs();
+    // macOS finds applications by their names, and starts them by its own program.
+    let mut command = if cfg!(target_os = "macos") && !launch.app.contains('/') {
+        let mut open = Command::new("open");
+        open.args(["-a", &launch.app]);
+        if !launch.args.is_empty() {
+            open.arg("--args");
+        }
+        open
+    } else {
+        Command::new(&launch.app)
+    };
+    command.args(launch.args.iter().map(|arg| filled(arg, &inputs))).stdout(Stdio::null()).stderr(Stdio::null());
+    around(&mut command, launch.working_dir.as_deref(), &launch.env);
+    command
+}
+
+fn command_of_shell(shell: &Shell, envelope: &Envelope) -> Command {
+    let inputs = envelope.inputs();
+    let args = shell.args.iter().map(|arg| filled(arg, &inputs));
+    let mut command = if shell.shell {
+        let mut line = if cfg!(windows) { Command::new("cmd") } else { Command::new("sh") };
+        line.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(&shell.command);
+        if !cfg!(windows) {
+            // What `$0` is.
+            line.arg("sh");
+        }
+        line
+    } else {
+        Command::new(&shell.command)
+    };
+    command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    around(&mut command, shell.working_dir.as_deref(), &shell.env);
+    // The words of the event come as data, never as part of a command line.
+    command
+        .env("CONDUCTOR_DEVICE", envelope.device.as_str())
+        .env("CONDUCTOR_VALUE", envelope.event.value().to_string())
+        .env("CONDUCTOR_NOTE", inputs.note.to_string())
+        .env("CONDUCTOR_CHANNEL", inputs.channel.to_string())
+        .env("CONDUCTOR_N", inputs.position.to_string());
+    command
+}
+
+fn around(command: &mut Command, folder: Option<&str>, env: &BTreeMap<String, String>) {
+    command.stdin(Stdio::null()).envs(env);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    // A group of its own: Ctrl-C in Conductor's terminal is not meant for it, and it can be killed as a whole.
+    #[cfg(unix)]
+    command.process_group(0);
+}
+
+/// The text with the numbers of the event in it.
+fn filled(text: &str, inputs: &Inputs) -> String {
+    use crate::config::Variable;
+    let numbers = [
+        (Variable::Position, inputs.position),
+        (Variable::Value, inputs.value),
+        (Variable::Note, inputs.note),
+        (Variable::Channel, inputs.channel),
+    ];
+    numbers
+        .iter()
+        .fold(text.to_owned(), |text, (variable, number)| text.replace(variable.as_str(), &number.to_string()))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use conductor_engine::{DeviceId, MidiMessage, RuleId};
+    use crossbeam_channel::Receiver;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::observer::{self, Observed};
+    use crate::service::sinks::SinkQueue;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    struct Stage {
+        processes: Processes,
+        failures: Receiver<Observation>,
+        _observed: Observed,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let (_, said) = SinkQueue::new();
+            let (observer, observed, _) = observer::start(said, None).unwrap();
+            let failures = observed.subscribe();
+            Self { processes: start(observer).unwrap(), failures, _observed: observed }
+        }
+
+        fn shell(&self, toml: &str) {
+            let shell: Shell = toml::from_str(toml).unwrap();
+            self.processes.queue.try_put((envelope(), Arc::new(ProcessAction::Shell(shell)))).unwrap();
+        }
+
+        fn failure(&self) -> Reason {
+            match self.failures.recv_timeout(PATIENCE).unwrap() {
+                Observation::Failure(failure) => failure.reason,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn done(&self, count: u64) {
+            let deadline = std::time::Instant::now() + PATIENCE;
+            while self.processes.queue.counters().done.load(Ordering::Relaxed) < count {
+                assert!(std::time::Instant::now() < deadline, "{:?}", self.processes.queue.counters());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    fn envelope() -> Envelope {
+        Envelope {
+            at: 0,
+            device: DeviceId::new("pads"),
+            event: MidiMessage::NoteOn { channel: 9, note: 39, velocity: 64 }.into(),
+            position: 3,
+            rule: RuleId(0),
+            generation: 0,
+            mode: None,
+        }
+    }
+
+    #[test]
+    fn arguments_are_a_list_and_never_a_command_line() {
+        let folder = std::env::temp_dir().join(format!("conductor-shell-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let stage = Stage::new();
+        stage.shell(&format!(
+            "command = 'sh'\nworking_dir = '{}'\nenv = {{ LAMP = 'red' }}\n\
+             args = ['-c', 'printf \"%s|\" \"$@\" $LAMP $CONDUCTOR_DEVICE $CONDUCTOR_VALUE > out', 'sh', '$(touch x); {{note}}', '{{n}}+{{value}}']",
+            folder.display()
+        ));
+        stage.done(1);
+        assert_eq!(std::fs::read_to_string(folder.join("out")).unwrap(), "$(touch x); 39|3+64|red|pads|64|");
+        assert!(!folder.join("x").exists());
+        stage.shell(&format!(
+            "command = 'echo \"$1\" | tr a-z A-Z > \"$0.out\"'\nshell = true\nargs = ['loud']\nworking_dir = '{}'",
+            folder.display()
+        ));
+        stage.done(2);
+        assert_eq!(std::fs::read_to_string(folder.join("sh.out")).unwrap(), "LOUD\n");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_command_that_fails_says_how() {
+        let stage = Stage::new();
+        stage.shell("command = 'echo no such lamp >&2; exit 3'\nshell = true");
+        assert_eq!(stage.failure(), Reason::Failed("it ended with exit status: 3: no such lamp".into()));
+        stage.shell("command = '/no/such/program'");
+        let Reason::Failed(text) = stage.failure() else { panic!() };
+        assert!(text.starts_with("/no/such/program can't be started: No such file"), "{text}");
+        stage.shell("command = '/etc/passwd'");
+        assert!(matches!(stage.failure(), Reason::Denied(_)));
+    }
+
+    #[test]
+    fn a_talkative_command_is_read_to_its_end() {
+        let stage = Stage::new();
+        stage.shell("command = 'head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2'\nshell = true");
+        stage.done(1);
+    }
+
+    // ACT-3: what takes too long is killed, and so is what it started.
+    #[test]
+    fn a_timeout_kills_the_whole_group() {
+        let stage = Stage::new();
+        let file = std::env::temp_dir().join(format!("conductor-group-{}", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        stage.shell(&format!(
+            "command = 'sleep 300 & echo $! > {0}.new; mv {0}.new {0}; wait'\nshell = true\ntimeout_ms = 500",
+            file.display()
+        ));
+        assert_eq!(stage.failure(), Reason::Timeout(Duration::from_millis(500)));
+        ends(&std::fs::read_to_string(&file).unwrap());
+        let _ = std::fs::remove_file(&file);
+    }
+
+    // ACT-3: nothing that was started with a time to end by outlives the host.
+    #[test]
+    fn stopping_kills_what_runs() {
+        let stage = Stage::new();
+        let file = std::env::temp_dir().join(format!("conductor-stop-{}", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        stage.shell(&format!(
+            "command = 'sleep 300 & echo $! > {0}.new; mv {0}.new {0}; wait'\nshell = true\ntimeout_ms = 3000000",
+            file.display()
+        ));
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !file.exists() {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        stage.processes.queue.stop();
+        stage.processes.stopping.cancel();
+        stage.processes.thread.join().unwrap();
+        ends(&std::fs::read_to_string(&file).unwrap());
+        let _ = std::fs::remove_file(&file);
+    }
+
+    /// Waits until there is no such process, or only what is left of it for its parent to read.
+    fn ends(pid: &str) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        let stat = format!("/proc/{}/stat", pid.trim());
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(std::time::Instant::now() < deadline, "{pid} still runs");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    // ACT-2: those that hang fill their places, and no more than those run.
+    #[test]
+    fn no_more_run_at_once_than_there_are_places() {
+        let stage = Stage::new();
+        let folder = std::env::temp_dir().join(format!("conductor-places-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for n in 0..=MAX_RUNNING {
+            stage.shell(&format!(
+                "command = 'touch {0}/{n}; until test -e {0}/go; do sleep 0.01; done'\nshell = true\ntimeout_ms = 60000",
+                folder.display()
+            ));
+        }
+        let running = || std::fs::read_dir(&folder).unwrap().count();
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while running() < MAX_RUNNING {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!folder.join(MAX_RUNNING.to_string()).exists(), "the last one waits for a place");
+        std::fs::write(folder.join("go"), "").unwrap();
+        stage.done(MAX_RUNNING as u64 + 1);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn filling_a_text_keeps_what_is_no_variable(text in "[^{}]{0,20}") {
+            prop_assert_eq!(filled(&text, &Inputs::default()), text);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The way to a worker, and the worker's end of it.
+//!
+//! Jobs are few and bounded, and whoever hands one over never waits. Orders come from the control
+//! side, which may not wait for a worker that hangs either: they have a line of their own, and count
+//! as given after every job that is waiting when they arrive.
+//!
+//! A [`Release`] goes with the jobs, so that it comes after what was switched on before it. Where the
+//! line is full it can't: then the worker releases everything when it has done what waits. More is
+//! switched off than had to be, and nothing stays on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::time::Instant;
+
+use conductor_engine::ModeIx;
+use crossbeam_channel::{Receiver, Sender, TrySendError};
+
+use super::held::Release;
+use super::{QUEUE, Reason, WorkerCounters};
+
+/// The way to a worker that does jobs `J` and obeys orders `O`. Clones share it.
+#[derive(Debug)]
+pub struct Queue<J, O = ()> {
+    name: Arc<str>,
+    jobs: Sender<Message<J>>,
+    orders: Sender<Order<O>>,
+    counters: Arc<WorkerCounters>,
+    behind: Arc<AtomicBool>,
+    /// The number of the active mode, as it was told last.
+    mode: Arc<AtomicU16>,
+}
+
+impl<J, O> Clone for Queue<J, O> {
+    fn clone(&self) -> Self {
+        Self {
+            name: Arc::clone(&self.name),
+            jobs: self.jobs.clone(),
+            orders: self.orders.clone(),
+            counters: Arc::clone(&self.counters),
+            behind: Arc::clone(&self.behind),
+            mode: Arc::clone(&self.mode),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Message<J> {
+    Job(J),
+    Release(Release),
+    /// Nothing: the worker should look whether it is behind.
+    Look,
+}
+
+#[derive(Debug)]
+enum Order<O> {
+    Do(O),
+    Stop,
+}
+
+/// What a worker has to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next<J, O> {
+    /// A job.
+    Job(J),
+    /// An order.
+    Order(O),
+    /// Switch off what has lost its owner.
+    Release(Release),
+    /// Switch off everything: a release found no room.
+    ReleaseAll,
+    /// The time that was waited until is over.
+    Timeout,
+    /// End.
+    Stop,
+}
+
+/// Something that holds, and that can be told to let go without waiting for it.
+pub trait LetsGo: Send + Sync {
+    /// Has it switch off what has lost its owner, after the jobs that were handed over before.
+    fn release(&self, release: &Release);
+}
+
+impl<J: Send, O: Send> LetsGo for Queue<J, O> {
+    fn release(&self, release: &Release) {
+        if let Release::Mode(mode) = release {
+            self.mode.store(mode.0, Ordering::SeqCst);
+        }
+        if let Err(TrySendError::Full(_)) = self.jobs.try_send(Message::Release(release.clone())) {
+            self.behind.store(true, Ordering::SeqCst);
+            // Should the worker have done all its jobs meanwhile, this wakes it; should there be no room
+            // still, it has jobs, and looks after the last of them.
+            let _ = self.jobs.try_send(Message::Look);
+        }
+    }
+}
+
+impl<J, O> Queue<J, O> {
+    /// A way to a worker of this name, and the worker's end of it.
+    pub fn new(name: &str) -> (Self, Inbox<J, O>) {
+        let (jobs, jobs_in) = crossbeam_channel::bounded(QUEUE);
+        let (orders, orders_in) = crossbeam_channel::unbounded();
+        let queue = Self {
+            name: name.into(),
+            jobs,
+            orders,
+            counters: Arc::default(),
+            behind: Arc::default(),
+            mode: Arc::default(),
+        };
+        let inbox = Inbox {
+            jobs: jobs_in,
+            orders: orders_in,
+            behind: Arc::clone(&queue.behind),
+            mode: Arc::clone(&queue.mode),
+            taken: 0,
+            due: VecDeque::new(),
+        };
+        (queue, inbox)
+    }
+
+    /// What the worker is called: an output's target, or what it does.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What the worker has done so far.
+    pub fn counters(&self) -> &Arc<WorkerCounters> {
+        &self.counters
+    }
+
+    /// Hands a job over without waiting.
+    ///
+    /// # Errors
+    /// [`Reason::QueueFull`] or [`Reason::Gone`].
+    pub fn try_put(&self, job: J) -> Result<(), Reason> {
+        self.jobs.try_send(Message::Job(job)).map_err(|error| {
+            self.counters.failed.fetch_add(1, Ordering::Relaxed);
+            match error {
+                TrySendError::Full(_) => {
+                    self.counters.queue_full.fetch_add(1, Ordering::Relaxed);
+                    Reason::QueueFull
+                }
+                TrySendError::Disconnected(_) => Reason::Gone,
+            }
+        })
+    }
+
+    /// Gives an order, to be obeyed after the jobs that wait. For the control side: it allocates.
+    pub fn order(&self, order: O) {
+        let _ = self.orders.send(Order::Do(order));
+    }
+
+    /// Has the worker end after the jobs that wait.
+    pub fn stop(&self) {
+        let _ = self.orders.send(Order::Stop);
+    }
+}
+
+/// The worker's end.
+#[derive(Debug)]
+pub struct Inbox<J, O = ()> {
+    jobs: Receiver<Message<J>>,
+    orders: Receiver<Order<O>>,
+    behind: Arc<AtomicBool>,
+    mode: Arc<AtomicU16>,
+    /// How many messages were taken so far.
+    taken: usize,
+    /// Orders, with the number of the message that they come after.
+    due: VecDeque<(usize, Order<O>)>,
+}
+
+impl<J, O> Inbox<J, O> {
+    /// The mode that is active now, whether or not the release for it was taken yet; the first one before
+    /// the first change.
+    pub fn mode(&self) -> ModeIx {
+        ModeIx(self.mode.load(Ordering::SeqCst))
+    }
+
+    /// Waits for what is to be done next, until `deadline` at most where there is one.
+    pub fn next(&mut self, deadline: Option<Instant>) -> Next<J, O> {
+        loop {
+            while let Ok(order) = self.orders.try_recv() {
+                self.due.push_back((self.taken + self.jobs.len(), order));
+            }
+            if let Some((_, order)) = self.due.pop_front_if(|(after, _)| *after <= self.taken) {
+                return match order {
+                    Order::Do(order) => Next::Order(order),
+                    Order::Stop => Next::Stop,
+                };
+            }
+            if let Ok(message) = self.jobs.try_recv() {
+                match self.take(message) {
+                    Some(next) => return next,
+                    None => continue,
+                }
+            }
+            if self.behind.swap(false, Ordering::SeqCst) {
+                return Next::ReleaseAll;
+            }
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Next::Timeout;
+            }
+            let mut select = crossbeam_channel::Select::new();
+            select.recv(&self.jobs);
+            select.recv(&self.orders);
+            // Which of them is ready shows above. Both lines end together, and then there is nobody
+            // whom waiting would serve.
+            match deadline {
+                Some(deadline) => drop(select.ready_deadline(deadline)),
+                None => drop(select.ready()),
+            }
+            if self.is_abandoned() {
+                return Next::Stop;
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message<J>) -> Option<Next<J, O>> {
+        self.taken += 1;
+        match message {
+            Message::Job(job) => Some(Next::Job(job)),
+            Message::Release(release) => Some(Next::Release(release)),
+            Message::Look => None,
+        }
+    }
+
+    /// Whether every way here is gone and nothing is left.
+    fn is_abandoned(&mut self) -> bool {
+        use crossbeam_channel::TryRecvError::Disconnected;
+        match self.orders.try_recv() {
+            Ok(order) => {
+                self.due.push_back((self.taken + self.jobs.len(), order));
+                false
+            }
+            Err(error) => error == Disconnected && self.jobs.is_empty() && self.due.is_empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn next(inbox: &mut Inbox<u32, char>) -> Next<u32, char> {
+        inbox.next(Some(Instant::now() + Duration::from_secs(20)))
+    }
+
+    #[test]
+    fn an_order_comes_after_the_jobs_that_wait_and_before_those_that_come_later() {
+        let (queue, mut inbox) = Queue::new("w");
+        queue.try_put(1).unwrap();
+        queue.order('a');
+        queue.try_put(2).unwrap();
+        // It counts from when the worker sees it: both jobs were waiting then.
+        assert_eq!(next(&mut inbox), Next::Job(1));
+        queue.try_put(3).unwrap();
+        assert_eq!(next(&mut inbox), Next::Job(2));
+        assert_eq!(next(&mut inbox), Next::Order('a'));
+        assert_eq!(next(&mut inbox), Next::Job(3));
+        queue.stop();
+        assert_eq!(next(&mut inbox), Next::Stop);
+    }
+
+    #[test]
+    fn a_release_stays_in_line() {
+        let (queue, mut inbox) = Queue::<u32, char>::new("w");
+        queue.try_put(1).unwrap();
+        queue.release(&Release::Mode(ModeIx(1)));
+        queue.try_put(2).unwrap();
+        assert_eq!(next(&mut inbox), Next::Job(1));
+        assert_eq!(next(&mut inbox), Next::Release(Release::Mode(ModeIx(1))));
+        assert_eq!(next(&mut inbox), Next::Job(2));
+    }
+
+    // ENG-10: what has no room is not lost.
+    #[test]
+    fn a_release_that_finds_no_room_releases_everything_in_the_end() {
+        let (queue, mut inbox) = Queue::<u32, char>::new("w");
+        for n in 0..u32::try_from(QUEUE).unwrap() {
+            queue.try_put(n).unwrap();
+        }
+        assert_eq!(queue.try_put(0), Err(Reason::QueueFull));
+        queue.release(&Release::Mode(ModeIx(1)));
+        for n in 0..u32::try_from(QUEUE).unwrap() {
+            assert_eq!(next(&mut inbox), Next::Job(n));
+        }
+        assert_eq!(next(&mut inbox), Next::ReleaseAll);
+        assert_eq!(inbox.mode(), ModeIx(1));
+        assert_eq!(inbox.next(Some(Instant::now())), Next::Timeout);
+        assert_eq!(queue.counters().queue_full.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_worker_whom_nobody_can_reach_ends() {
+        let (queue, mut inbox) = Queue::<u32, char>::new("w");
+        queue.try_put(1).unwrap();
+        drop(queue);
+        assert_eq!(next(&mut inbox), Next::Job(1));
+        assert_eq!(next(&mut inbox), Next::Stop);
+    }
+}

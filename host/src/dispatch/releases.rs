@@ -1,0 +1,38 @@
+//! Everybody who has to hear of it when owners go.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use super::held::Release;
+use super::queue::LetsGo;
+
+/// The workers that hold things. Clones share the list; it only grows.
+#[derive(Clone, Default)]
+pub struct Releases(Arc<ArcSwap<Vec<Arc<dyn LetsGo>>>>);
+
+impl std::fmt::Debug for Releases {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Releases({})", self.0.load().len())
+    }
+}
+
+impl Releases {
+    /// One more that hears of every release from now on.
+    pub fn add(&self, worker: Arc<dyn LetsGo>) {
+        self.0.rcu(|workers| workers.iter().cloned().chain([Arc::clone(&worker)]).collect::<Vec<_>>());
+    }
+
+    /// Tells everybody, without waiting for anybody.
+    pub fn tell(&self, release: &Release) {
+        for worker in self.0.load().iter() {
+            worker.release(release);
+        }
+    }
+}
+
+impl LetsGo for Releases {
+    fn release(&self, release: &Release) {
+        self.tell(release);
+    }
+}

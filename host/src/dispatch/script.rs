@@ -1,0 +1,424 @@
+//! Actions that take their time: sequences, repetitions, delays.
+//!
+//! They are compiled into a list of [`Step`]s. One thread runs all of them by a queue of deadlines, a few
+//! steps at a time, and hands what they do to the workers as the engine thread does: it waits for nobody.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::held::{Owner, Release};
+use super::queue::{Inbox, Next, Queue};
+use super::releases::Releases;
+use super::{Action, Envelope, Failure, Reason, WorkerCounters};
+use crate::observer::{Observation, Observer};
+
+/// Scripts that run at once.
+pub const MAX_RUNNING: usize = 256;
+/// Steps of one script.
+pub const MAX_STEPS: usize = 4096;
+/// Repetitions in repetitions.
+pub const MAX_DEPTH: usize = 8;
+/// Steps that one run of a script takes, with all its repetitions.
+pub const MAX_WORK: u64 = 1_000_000;
+/// Steps that a script takes before others have their turn.
+const BURST: usize = 64;
+
+/// One step of a script.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Have a worker do something.
+    Do(Action),
+    /// Wait.
+    Wait(Duration),
+    /// Go back to the step `to`, after a pause, until the steps since there were done so many times.
+    Again {
+        /// Which counter: how many repetitions are around this one, 0 to [`MAX_DEPTH`] - 1.
+        counter: usize,
+        /// Where the repetition begins.
+        to: usize,
+        /// How many times in all, at least 1.
+        times: u16,
+        /// How long to wait before each time but the first.
+        pause: Duration,
+    },
+}
+
+/// What a composite action does, step by step.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// What it is, for people.
+    pub name: Box<str>,
+    /// The steps.
+    pub steps: Box<[Step]>,
+    /// Whether another mode ends it.
+    pub cancel_on_mode_change: bool,
+    /// Whether other rules end it.
+    pub cancel_on_reload: bool,
+}
+
+impl Script {
+    /// What it is and what it does, for people: `Sequence (Keystroke cmd+c, Shell say)`.
+    pub fn describe(&self) -> String {
+        const MOST: usize = 4;
+        let actions = self.steps.iter().filter_map(|step| match step {
+            Step::Do(action) => Some(action.describe()),
+            _ => None,
+        });
+        let mut parts: Vec<String> = actions.take(MOST + 1).collect();
+        if parts.len() > MOST {
+            parts[MOST] = "...".to_owned();
+        }
+        if parts.is_empty() { self.name.to_string() } else { format!("{} ({})", self.name, parts.join(", ")) }
+    }
+
+    /// How many steps one run takes, with all repetitions.
+    pub fn work(&self) -> u64 {
+        // From the innermost repetition outwards, what a repetition repeats counts as often.
+        let mut counts = vec![1_u64; self.steps.len()];
+        for (end, step) in self.steps.iter().enumerate() {
+            if let Step::Again { to, times, .. } = *step {
+                counts[to..=end].iter_mut().for_each(|count| *count = count.saturating_mul(times.into()));
+            }
+        }
+        counts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// The way to the thread. Clones share it.
+pub type ScriptQueue = Queue<(Envelope, Arc<Script>)>;
+
+/// How a script makes another mode active.
+pub type ChangeMode = Box<dyn Fn(&Arc<str>) -> Result<(), Reason> + Send>;
+
+/// Starts the thread. `holders` are the workers that hold things for scripts.
+///
+/// # Errors
+/// When the system has no thread left.
+pub fn start(
+    change_mode: ChangeMode,
+    holders: Releases,
+    observer: Observer,
+) -> std::io::Result<(ScriptQueue, JoinHandle<()>)> {
+    let (queue, inbox) = Queue::new("scripts");
+    let runner = Runner {
+        name: Arc::clone(queue.name()),
+        counters: Arc::clone(queue.counters()),
+        observer,
+        change_mode,
+        holders,
+        runs: BinaryHeap::new(),
+        begun: 0,
+    };
+    let thread = std::thread::Builder::new().name("scripts".into()).spawn(move || runner.run(inbox))?;
+    Ok((queue, thread))
+}
+
+/// A script that runs.
+struct Run {
+    due: Instant,
+    /// Which of those that are due at the same time goes first.
+    turn: u64,
+    envelope: Envelope,
+    script: Arc<Script>,
+    next: usize,
+    counters: [u16; MAX_DEPTH],
+}
+
+impl PartialEq for Run {
+    fn eq(&self, other: &Self) -> bool {
+        self.turn == other.turn
+    }
+}
+
+impl Eq for Run {}
+
+impl PartialOrd for Run {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Run {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.due, self.turn).cmp(&(other.due, other.turn))
+    }
+}
+
+struct Runner {
+    name: Arc<str>,
+    counters: Arc<WorkerCounters>,
+    observer: Observer,
+    change_mode: ChangeMode,
+    holders: Releases,
+    /// The earliest first.
+    runs: BinaryHeap<Reverse<Run>>,
+    begun: u64,
+}
+
+impl Runner {
+    fn run(mut self, mut inbox: Inbox<(Envelope, Arc<Script>)>) {
+        loop {
+            let due = self.runs.peek().map(|Reverse(run)| run.due);
+            match inbox.next(due) {
+                Next::Job((envelope, script)) => self.begin(envelope, script),
+                Next::Timeout => self.go_on(),
+                Next::Release(release) => self.release(&release),
+                // Which one was missed nobody knows any more: it may have been either.
+                Next::ReleaseAll => self.cancel(|script| script.cancel_on_mode_change || script.cancel_on_reload),
+                Next::Order(()) => {}
+                Next::Stop => return,
+            }
+        }
+    }
+
+    fn begin(&mut self, envelope: Envelope, script: Arc<Script>) {
+        if self.runs.len() >= MAX_RUNNING {
+            return self.failed(&envelope, &Arc::clone(&self.name), Reason::TooMany(MAX_RUNNING));
+        }
+        self.begun += 1;
+        let run = Run { due: Instant::now(), turn: self.begun, envelope, script, next: 0, counters: [0; MAX_DEPTH] };
+        self.runs.push(Reverse(run));
+    }
+
+    /// Has the script that is due do what it does until its next pause.
+    fn go_on(&mut self) {
+        let Some(Reverse(mut run)) = self.runs.pop() else { return };
+        for _ in 0..BURST {
+            let Some(step) = run.script.steps.get(run.next) else {
+                self.counters.done.fetch_add(1, Ordering::Relaxed);
+                return;
+            };
+            run.next += 1;
+            let pause = match step {
+                Step::Do(action) => {
+                    self.perform(action, &run.envelope);
+                    continue;
+                }
+                Step::Wait(pause) => *pause,
+                Step::Again { counter, to, times, pause } => {
+                    run.counters[*counter] += 1;
+                    if run.counters[*counter] >= *times {
+                        run.counters[*counter] = 0;
+                        continue;
+                    }
+                    run.next = *to;
+                    *pause
+                }
+            };
+            if !pause.is_zero() {
+                // From when it was due, not from now: delays don't add up their lateness.
+                run.due += pause;
+                return self.runs.push(Reverse(run));
+            }
+        }
+        // Behind those that are due by now.
+        self.begun += 1;
+        (run.due, run.turn) = (Instant::now(), self.begun);
+        self.runs.push(Reverse(run));
+    }
+
+    fn perform(&self, action: &Action, envelope: &Envelope) {
+        let result = match action {
+            Action::ModeChange { mode } => (self.change_mode)(mode).map_err(|reason| (&self.name, reason)),
+            action => action.hand_over(|| envelope.clone()),
+        };
+        if let Err((worker, reason)) = result {
+            self.failed(envelope, worker, reason);
+        }
+    }
+
+    fn failed(&self, envelope: &Envelope, worker: &Arc<str>, reason: Reason) {
+        self.counters.failure(&reason);
+        self.observer.put(Observation::Failure(Failure::new(envelope, worker, reason)));
+    }
+
+    fn release(&mut self, release: &Release) {
+        match release {
+            Release::Mode(active) => {
+                self.cancel(|script| script.cancel_on_mode_change);
+                // What goes on outlives its mode: what it switches on from now on belongs to none.
+                let mut runs = std::mem::take(&mut self.runs).into_vec();
+                for Reverse(run) in &mut runs {
+                    if run.envelope.mode.is_some_and(|mode| mode != *active) {
+                        run.envelope.mode = None;
+                    }
+                }
+                self.runs = runs.into();
+            }
+            Release::Rules(_) => self.cancel(|script| script.cancel_on_reload),
+            Release::Device(_) | Release::Owner(_) => {}
+        }
+    }
+
+    /// Ends the scripts that are to be ended, with what they have switched on.
+    fn cancel(&mut self, ends: impl Fn(&Script) -> bool) {
+        let mut runs = std::mem::take(&mut self.runs).into_vec();
+        for Reverse(run) in runs.extract_if(.., |Reverse(run)| ends(&run.script)) {
+            self.holders.tell(&Release::Owner(Owner::from(&run.envelope)));
+        }
+        self.runs = runs.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
+    use crossbeam_channel::Receiver;
+
+    use super::*;
+    use crate::dispatch::desktop::{self, DesktopAction, recorded::Recording};
+    use crate::observer;
+    use crate::service::sinks::SinkQueue;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const LONG: Duration = Duration::from_secs(3600);
+
+    struct Stage {
+        scripts: ScriptQueue,
+        desktop: desktop::DesktopQueue,
+        recording: Recording,
+        modes: Receiver<Arc<str>>,
+        observations: Receiver<Observation>,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let (_, said) = SinkQueue::new();
+            let (observer, observed, _) = observer::start(said, None).unwrap();
+            let observations = observed.subscribe();
+            let (recording, holders) = (Recording::default(), Releases::default());
+            let (desktop, _) = desktop::start(recording.connect(), observer.clone()).unwrap();
+            holders.add(Arc::new(desktop.clone()));
+            // Without room: a script that changes the mode goes on when the test looks.
+            let (changed, modes) = crossbeam_channel::bounded(0);
+            let change_mode = move |mode: &Arc<str>| changed.send(Arc::clone(mode)).map_err(|_| Reason::Gone);
+            let (scripts, _) = start(Box::new(change_mode), holders, observer).unwrap();
+            Self { scripts, desktop, recording, modes, observations }
+        }
+
+        fn types(&self, text: &str) -> Step {
+            self.act(DesktopAction::Text(text.into()))
+        }
+
+        fn presses(&self, key: &str) -> Step {
+            let keystroke = toml::from_str(&format!("keys = ['{key}']\nstroke = 'press'")).unwrap();
+            self.act(DesktopAction::Keystroke(keystroke))
+        }
+
+        fn act(&self, action: DesktopAction) -> Step {
+            Step::Do(Action::Desktop { queue: self.desktop.clone(), action: Arc::new(action) })
+        }
+
+        fn begin(&self, steps: Vec<Step>, cancel: bool) {
+            let script = script(steps, cancel);
+            self.scripts.try_put((envelope(), Arc::new(script))).unwrap();
+        }
+
+        /// Waits until this many things were done, and returns them.
+        fn lines(&self, count: usize) -> Vec<String> {
+            let deadline = Instant::now() + PATIENCE;
+            loop {
+                let lines = self.recording.lines();
+                if lines.len() >= count {
+                    return lines;
+                }
+                assert!(Instant::now() < deadline, "only {lines:?}");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    fn script(steps: Vec<Step>, cancel: bool) -> Script {
+        Script { name: "Sequence".into(), steps: steps.into(), cancel_on_mode_change: cancel, cancel_on_reload: cancel }
+    }
+
+    fn envelope() -> Envelope {
+        Envelope {
+            at: 0,
+            device: DeviceId::new("pads"),
+            event: MidiMessage::NoteOn { channel: 9, note: 39, velocity: 64 }.into(),
+            position: 0,
+            rule: RuleId(0),
+            generation: 0,
+            mode: None,
+        }
+    }
+
+    fn again(counter: usize, to: usize, times: u16) -> Step {
+        Step::Again { counter, to, times, pause: Duration::ZERO }
+    }
+
+    #[test]
+    fn steps_come_in_order_and_repetitions_nest() {
+        let stage = Stage::new();
+        let (a, b, c) = (stage.types("a"), stage.types("b"), stage.types("c"));
+        let pause = Step::Wait(Duration::from_millis(1));
+        stage.begin(vec![a, b, again(1, 1, 2), pause, again(0, 0, 2), c], false);
+        let lines = stage.lines(7);
+        assert_eq!(lines.concat(), "text atext btext btext atext btext btext c");
+    }
+
+    #[test]
+    fn work_counts_repetitions_of_repetitions() {
+        let stage = Stage::new();
+        let steps = vec![stage.types("a"), stage.types("b"), again(1, 1, 3), again(0, 0, 100), stage.types("c")];
+        assert_eq!(script(steps, false).work(), 100 + 300 + 300 + 100 + 1);
+        let deep = vec![
+            Step::Wait(LONG),
+            again(7, 0, u16::MAX),
+            again(6, 0, u16::MAX),
+            again(5, 0, u16::MAX),
+            again(4, 0, u16::MAX),
+            again(3, 0, u16::MAX),
+        ];
+        assert_eq!(script(deep, false).work(), u64::MAX);
+    }
+
+    // ACT-1: one that waits holds up no other, and neither does one that does much.
+    #[test]
+    fn a_script_that_waits_holds_up_no_other() {
+        let stage = Stage::new();
+        let mode = |name: &str| Step::Do(Action::ModeChange { mode: name.into() });
+        stage.begin(vec![Step::Wait(LONG), mode("never")], false);
+        stage.begin(vec![mode("busy"), again(0, 0, u16::MAX)], false);
+        let next = || stage.modes.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(&*next(), "busy");
+        stage.begin(vec![mode("other")], false);
+        let before = (0..).take_while(|_| &*next() == "busy").count();
+        assert!(before <= 2 * BURST, "{before}");
+    }
+
+    // ENG-10: what a script has switched on goes off with it.
+    #[test]
+    fn a_script_is_called_off_with_what_it_holds() {
+        let stage = Stage::new();
+        let steps = |key| vec![stage.presses(key), Step::Wait(LONG), stage.types("never")];
+        stage.begin(steps("x"), false);
+        stage.lines(1);
+        use crate::dispatch::queue::LetsGo as _;
+        stage.scripts.release(&Release::Mode(ModeIx(0)));
+        stage.begin(steps("y"), true);
+        stage.lines(2);
+        stage.scripts.release(&Release::Rules(1));
+        // The same rule holds both, so both go.
+        let mut lines = stage.lines(4);
+        lines[2..].sort();
+        assert_eq!(lines, ["down x", "down y", "up x", "up y"]);
+    }
+
+    #[test]
+    fn more_than_can_run_fail_and_say_so() {
+        let stage = Stage::new();
+        for _ in 0..=MAX_RUNNING {
+            stage.begin(vec![Step::Wait(LONG)], false);
+        }
+        match stage.observations.recv_timeout(PATIENCE).unwrap() {
+            Observation::Failure(failure) => assert_eq!(failure.reason, Reason::TooMany(MAX_RUNNING)),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! All workers of the host's own actions. Each is started when the first rule asks for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::desktop::{self, Connect, DesktopQueue};
+use super::join_by;
+use super::outputs::Outputs;
+use super::process::{self, ProcessQueue, Processes};
+use super::releases::Releases;
+use super::script::{self, ChangeMode, ScriptQueue};
+use super::{Reason, WorkerCounters};
+use crate::observer::Observer;
+
+/// The workers. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    /// Those behind MIDI outputs.
+    pub outputs: Outputs,
+    observer: Observer,
+    /// Who is told of releases by the engine thread.
+    releases: Releases,
+    /// Those of them that hold things for scripts.
+    holders: Releases,
+    started: Arc<Mutex<Started>>,
+}
+
+struct Started {
+    connect: Option<Connect>,
+    change_mode: Option<ChangeMode>,
+    desktop: Option<(DesktopQueue, JoinHandle<()>)>,
+    processes: Option<Processes>,
+    scripts: Option<(ScriptQueue, JoinHandle<()>)>,
+}
+
+impl std::fmt::Debug for Started {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Started").finish_non_exhaustive()
+    }
+}
+
+impl Workers {
+    /// No worker yet. Keys go to what `connect` finds, and scripts change modes by `change_mode`.
+    pub fn new(observer: Observer, connect: Connect, change_mode: ChangeMode) -> Self {
+        let holders = Releases::default();
+        let releases = Releases::default();
+        // What holds things is told directly, and again where a script is called off.
+        let outputs = Outputs::new(observer.clone(), holders.clone());
+        releases.add(Arc::new(holders.clone()));
+        let started = Started {
+            connect: Some(connect),
+            change_mode: Some(change_mode),
+            desktop: None,
+            processes: None,
+            scripts: None,
+        };
+        Self { outputs, observer, releases, holders, started: Arc::new(Mutex::new(started)) }
+    }
+
+    /// Workers for looking at a configuration: nobody will ask them to do anything.
+    pub fn idle(observer: Observer) -> Self {
+        Self::new(observer, Box::new(|| Err("nothing is done here".into())), Box::new(|_| Err(Reason::Gone)))
+    }
+
+    fn started(&self) -> MutexGuard<'_, Started> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who is to be told of releases.
+    pub fn releases(&self) -> Releases {
+        self.releases.clone()
+    }
+
+    /// The way to the desktop.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn desktop(&self) -> std::io::Result<DesktopQueue> {
+        let mut started = self.started();
+        if let Some((queue, _)) = &started.desktop {
+            return Ok(queue.clone());
+        }
+        let connect = started.connect.take().unwrap_or_else(|| Box::new(desktop::connect));
+        let (queue, thread) = desktop::start(connect, self.observer.clone())?;
+        self.holders.add(Arc::new(queue.clone()));
+        started.desktop = Some((queue.clone(), thread));
+        Ok(queue)
+    }
+
+    /// The way to what starts programs.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn processes(&self) -> std::io::Result<ProcessQueue> {
+        let mut started = self.started();
+        if let Some(processes) = &started.processes {
+            return Ok(processes.queue.clone());
+        }
+        let processes = process::start(self.observer.clone())?;
+        Ok(started.processes.insert(processes).queue.clone())
+    }
+
+    /// The way to what runs scripts.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn scripts(&self) -> std::io::Result<ScriptQueue> {
+        let mut started = self.started();
+        if let Some((queue, _)) = &started.scripts {
+            return Ok(queue.clone());
+        }
+        let change_mode = started.change_mode.take().unwrap_or_else(|| Box::new(|_| Err(Reason::Gone)));
+        let (queue, thread) = script::start(change_mode, self.holders.clone(), self.observer.clone())?;
+        self.releases.add(Arc::new(queue.clone()));
+        started.scripts = Some((queue.clone(), thread));
+        Ok(queue)
+    }
+
+    /// What the workers beside the outputs have done so far, by their names.
+    pub fn counters(&self) -> Vec<(Arc<str>, Arc<WorkerCounters>)> {
+        let started = self.started();
+        let desktop = started.desktop.as_ref().map(|(queue, _)| (queue.name(), queue.counters()));
+        let processes =
+            started.processes.as_ref().map(|processes| (processes.queue.name(), processes.queue.counters()));
+        let scripts = started.scripts.as_ref().map(|(queue, _)| (queue.name(), queue.counters()));
+        let all = [desktop, processes, scripts].into_iter().flatten();
+        all.map(|(name, counters)| (Arc::clone(name), Arc::clone(counters))).collect()
+    }
+
+    /// Ends all workers, scripts first, with what they have switched on. False when one hangs and has not
+    /// ended at `deadline`.
+    pub fn stop(&self, deadline: Instant) -> bool {
+        let (desktop, processes, scripts) = {
+            let mut started = self.started();
+            (started.desktop.take(), started.processes.take(), started.scripts.take())
+        };
+        let mut all_ended = true;
+        // What a script does last is to be undone by the others.
+        if let Some((queue, thread)) = scripts {
+            queue.stop();
+            all_ended &= join_by(thread, deadline);
+        }
+        if let Some((queue, _)) = &desktop {
+            queue.stop();
+        }
+        if let Some(processes) = &processes {
+            processes.queue.stop();
+            processes.stopping.cancel();
+        }
+        all_ended &= self.outputs.stop(deadline);
+        let threads = [desktop.map(|(_, thread)| thread), processes.map(|processes| processes.thread)];
+        for thread in threads.into_iter().flatten() {
+            all_ended &= join_by(thread, deadline);
+        }
+        all_ended
+    }
+}
