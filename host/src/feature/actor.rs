@@ -11,7 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::descriptor::Tier;
-use super::sandbox::control::{Change, Decision, ToolCall};
+use super::sandbox::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
+use super::sandbox::limits;
 use super::sandbox::state::FeatureFacts;
 use super::sandbox::{CallError, ControlInstance, InstallError, PreparedFeature, Refusal, Registrations};
 use crate::service::invocation::OnProgress;
@@ -38,6 +39,10 @@ enum Order {
         call: Arc<ToolCall>,
         failed: Option<String>,
         reply: Reply<Option<String>>,
+    },
+    Chat {
+        hook: ChatHook,
+        reply: Reply<ChatDecision>,
     },
     Changed(Change),
 }
@@ -146,6 +151,15 @@ impl Actor {
         self.order(Order::After { call, failed, reply }, answer).await
     }
 
+    /// Asks or tells its hook around what models are asked.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn chat_hook(&self, hook: ChatHook) -> Result<ChatDecision, CallError> {
+        let (reply, answer) = oneshot::channel();
+        self.order(Order::Chat { hook, reply }, answer).await
+    }
+
     /// Tells its hook of a change, without waiting. What finds no room is left out.
     pub fn changed(&self, change: Change) {
         let _ = self.orders.try_send(Order::Changed(change));
@@ -195,6 +209,13 @@ impl Worker {
                 Order::After { call, failed, reply } => {
                     let result = match self.instance().await {
                         Ok(instance) => instance.after_call(&call, failed.as_deref()).await,
+                        Err(error) => Err(error),
+                    };
+                    let _ = reply.send(self.account(result));
+                }
+                Order::Chat { hook, reply } => {
+                    let result = match self.instance().await {
+                        Ok(instance) => instance.chat_hook(&hook).await,
                         Err(error) => Err(error),
                     };
                     let _ = reply.send(self.account(result));
@@ -250,6 +271,20 @@ pub fn may_run(facts: &FeatureFacts) -> Result<(), CallError> {
             left.max(Duration::from_secs(1)).as_secs()
         )))),
     }
+}
+
+/// Refuses while a feature is in quarantine, or its calls in the real-time lane have used up their share of
+/// the processor.
+///
+/// # Errors
+/// Those of [`may_run`], or [`Refusal::Exhausted`].
+pub fn may_run_now(facts: &FeatureFacts) -> Result<(), CallError> {
+    may_run(facts)?;
+    if facts.cpu_share.is_spent(Instant::now) {
+        let text = format!("it used up its {} ms of CPU time a second and is left out", limits::REALTIME_CPU_RATE);
+        return Err(CallError::Refused(Refusal::Exhausted(text)));
+    }
+    Ok(())
 }
 
 /// Counts a trap of a feature.

@@ -78,6 +78,13 @@ pub enum Capability {
     DiscoverPorts {},
     /// Work beside calls.
     BackgroundTask {},
+    /// Asking models.
+    UseModel {
+        /// Names under `[models]` in the configuration; `*` for every one.
+        models: Vec<String>,
+        /// Tokens per minute, read and written together.
+        tokens: u32,
+    },
     /// Short messages to the person.
     Alert {},
     /// Durable facts that a model may see.
@@ -98,6 +105,7 @@ impl Capability {
             Self::ConfigPropose {} => "config-propose",
             Self::DiscoverPorts {} => "discover-ports",
             Self::BackgroundTask {} => "background-task",
+            Self::UseModel { .. } => "use-model",
             Self::Alert {} => "alert",
             Self::Notify {} => "notify",
         }
@@ -134,6 +142,7 @@ impl Capability {
                 bindings.iter().cloned().chain(sysex.then(|| SYSEX.to_owned())).collect()
             }
             Self::ObserveEvents { bindings } => bindings.clone(),
+            Self::UseModel { models, .. } => models.clone(),
             _ => Vec::new(),
         }
     }
@@ -153,6 +162,7 @@ impl Capability {
                 *bindings = words.iter().filter(|word| *word != SYSEX).cloned().collect();
             }
             Self::ObserveEvents { bindings } => *bindings = words.to_vec(),
+            Self::UseModel { models, .. } => *models = words.to_vec(),
             _ => {}
         }
         narrow
@@ -162,22 +172,45 @@ impl Capability {
     fn covers(&self, word: &str) -> bool {
         match self {
             Self::Network { udp, http, .. } => match word.strip_prefix(HTTP) {
-                Some(host) => host.parse().is_ok_and(|host| http.contains(&host)),
+                Some(host) => host.parse().is_ok_and(|host| includes(http, &host)),
                 None => word.parse().is_ok_and(|narrow| udp.iter().any(|pattern| pattern.includes(&narrow))),
             },
-            Self::Secret { hosts, .. } => word.parse().is_ok_and(|host| hosts.contains(&host)),
+            Self::Secret { hosts, .. } => word.parse().is_ok_and(|host| includes(hosts, &host)),
             Self::Files { path: Some(path), .. } => path == std::path::Path::new(word),
             // The descriptor asks for some folder; which one is the person's to say.
             Self::Files { path: None, .. } => std::path::Path::new(word).is_absolute(),
             Self::MidiOut { sysex, .. } if word == SYSEX => *sysex,
             Self::MidiOut { bindings, .. } | Self::ObserveEvents { bindings } => names(bindings, word),
+            Self::UseModel { models, .. } => names(models, word),
             _ => false,
         }
     }
 
     /// Whether a person has to say which thing is meant: it can't be granted as it is asked for.
     pub fn must_be_named(&self) -> bool {
-        matches!(self, Self::Files { path: None, .. })
+        match self {
+            Self::Files { path, .. } => path.is_none(),
+            Self::Network { http: hosts, .. } | Self::Secret { hosts, .. } => hosts.iter().any(HostPattern::is_any),
+            _ => false,
+        }
+    }
+
+    /// What a person has to say before it can be granted, as a question.
+    pub const fn question(&self) -> &'static str {
+        match self {
+            Self::Network { .. } => "which host, written http:HOST?",
+            Self::Secret { .. } => "for which host?",
+            _ => "which folder?",
+        }
+    }
+
+    /// What a person could say.
+    pub const fn example(&self) -> &'static str {
+        match self {
+            Self::Network { .. } => "http:api.example.com",
+            Self::Secret { .. } => "api.example.com",
+            _ => "/a/folder",
+        }
     }
 
     /// Whether both ask for the same, however wide.
@@ -194,7 +227,9 @@ impl Capability {
             return Ok(self.with_scope(&[word.to_owned()]));
         }
         let scope = self.scope();
-        Err(if self.must_be_named() {
+        Err(if self.must_be_named() && !matches!(self, Self::Files { .. }) {
+            format!("{} is granted with a host, not {word:?}", self.key())
+        } else if self.must_be_named() {
             format!("{} is granted with the whole path of a folder, not {word:?}", self.key())
         } else if scope.is_empty() {
             format!("{} is granted as a whole; write it without ={word}", self.key())
@@ -210,6 +245,15 @@ impl Capability {
         match (self, first) {
             (Self::Store { quota: asked }, Self::Store { quota }) => {
                 return Some(Self::Store { quota: *asked.min(quota) });
+            }
+            (Self::UseModel { models, tokens: asked }, Self::UseModel { models: granted, tokens }) => {
+                let both = |of: &[String], within: &[String]| -> Vec<String> {
+                    of.iter().filter(|name| names(within, name)).cloned().collect()
+                };
+                let mut named = both(models, granted);
+                join(&mut named, &both(granted, models));
+                let tokens = *asked.min(tokens);
+                return (!named.is_empty()).then_some(Self::UseModel { models: named, tokens });
             }
             (Self::Files { purpose, write: asked, path: None }, Self::Files { write, path: path @ Some(_), .. }) => {
                 let (purpose, write) = (purpose.clone(), *asked && *write);
@@ -243,6 +287,11 @@ impl Capability {
             (Self::Files { write: asked, .. }, Self::Files { write, .. }) => {
                 return (*asked && !*write).then(|| self.clone());
             }
+            (Self::UseModel { tokens: asked, .. }, Self::UseModel { tokens, .. }) if asked > tokens => {
+                return Some(self.clone());
+            }
+            // Which hosts it gets was the person's to say, and was said.
+            _ if self.must_be_named() => return None,
             _ => {}
         }
         let missing: Vec<String> =
@@ -254,6 +303,11 @@ impl Capability {
     fn joined(&self, more: &Self) -> Self {
         match (self, more) {
             (Self::Store { quota }, Self::Store { quota: other }) => Self::Store { quota: *quota.max(other) },
+            (Self::UseModel { tokens, .. }, Self::UseModel { models, tokens: other }) => {
+                let Self::UseModel { models: mut held, .. } = self.clone() else { return more.clone() };
+                join(&mut held, models);
+                Self::UseModel { models: held, tokens: *tokens.max(other) }
+            }
             // One folder for a purpose: the one that was named last.
             (Self::Files { .. }, Self::Files { .. }) => more.clone(),
             _ => {
@@ -279,6 +333,12 @@ impl Capability {
 
 /// What words for HTTP hosts begin with, in the scope of `network`.
 const HTTP: &str = "http:";
+
+/// Whether one of these patterns has room for `host`.
+fn includes(patterns: &[HostPattern], host: &HostPattern) -> bool {
+    patterns.iter().any(|pattern| pattern.includes(host))
+}
+
 /// The word for system exclusive messages, in the scope of `midi-out`.
 const SYSEX: &str = "sysex";
 
@@ -545,6 +605,10 @@ pub struct Grants {
     pub discover_ports: bool,
     /// Background tasks.
     pub background_task: bool,
+    /// Models that it may ask, by their names in the configuration; `*` for every one.
+    pub models: Vec<String>,
+    /// Tokens per minute that it may have them read and write, together.
+    pub model_tokens: u32,
     /// Alerts.
     pub alert: bool,
     /// Notifications.
@@ -610,6 +674,10 @@ impl Grants {
                 Capability::ConfigPropose {} => grants.config_propose = true,
                 Capability::DiscoverPorts {} => grants.discover_ports = true,
                 Capability::BackgroundTask {} => grants.background_task = true,
+                Capability::UseModel { models, tokens } => {
+                    join(&mut grants.models, models);
+                    grants.model_tokens = grants.model_tokens.max(*tokens);
+                }
                 Capability::Alert {} => grants.alert = true,
                 Capability::Notify {} => grants.notify = true,
             }
@@ -625,6 +693,8 @@ impl Grants {
         join(&mut self.files, &more.files);
         join(&mut self.midi_out, &more.midi_out);
         join(&mut self.observe_events, &more.observe_events);
+        join(&mut self.models, &more.models);
+        self.model_tokens = self.model_tokens.max(more.model_tokens);
         self.store = self.store.max(more.store);
         self.sysex |= more.sysex;
         self.config_read |= more.config_read;
@@ -662,6 +732,10 @@ impl Grants {
         if !asks("observe-events") {
             self.observe_events.clear();
         }
+        if !asks("use-model") {
+            self.models.clear();
+            self.model_tokens = 0;
+        }
         self.config_read &= asks("config-read");
         self.config_propose &= asks("config-propose");
         self.discover_ports &= asks("discover-ports");
@@ -686,6 +760,7 @@ impl Grants {
             Capability::ConfigPropose {} => self.config_propose,
             Capability::DiscoverPorts {} => self.discover_ports,
             Capability::BackgroundTask {} => self.background_task,
+            Capability::UseModel { .. } => !self.models.is_empty() && self.model_tokens > 0,
             Capability::Alert {} => self.alert,
             Capability::Notify {} => self.notify,
         }
@@ -703,6 +778,7 @@ impl Grants {
             }
             Capability::MidiOut { bindings, .. } => format!("midi_out = {bindings:?}"),
             Capability::ObserveEvents { bindings } => format!("observe_events = {bindings:?}"),
+            Capability::UseModel { models, tokens } => format!("models = {models:?}, model_tokens = {tokens}"),
             other => format!("{} = true", other.kind().replace('-', "_")),
         }
     }

@@ -37,6 +37,15 @@ const IMPORTS: &[(&str, &[Needs])] = &[
     ("store", &[Needs::Capability(&["store"])]),
     ("files", &[Needs::Capability(&["files"])]),
     ("midi-out", &[Needs::Capability(&["midi-out"])]),
+    ("models", &[Needs::Capability(&["use-model"])]),
+    (
+        "chat",
+        &[
+            Needs::Capability(&["use-model"]),
+            Needs::Section("providers", |descriptor| !descriptor.providers.is_empty()),
+            Needs::Section("hooks", Descriptor::has_chat_hooks),
+        ],
+    ),
     (
         "host-state",
         &[
@@ -52,6 +61,8 @@ const IMPORTS: &[(&str, &[Needs])] = &[
     ("action-registrar", &[Needs::Section("actions", |descriptor| !descriptor.actions.is_empty())]),
     ("tool-registrar", &[Needs::Section("tools", |descriptor| !descriptor.tools.is_empty())]),
     ("hook-registrar", &[Needs::Section("hooks", |descriptor| !descriptor.hooks.is_empty())]),
+    ("chat-hook-registrar", &[Needs::Section("hooks", Descriptor::has_chat_hooks)]),
+    ("provider-registrar", &[Needs::Section("providers", |descriptor| !descriptor.providers.is_empty())]),
     ("task-registrar", &[Needs::Section("tasks", |descriptor| !descriptor.tasks.is_empty())]),
     ("skill-registrar", &[Needs::Section("skills", |descriptor| !descriptor.skills.is_empty())]),
 ];
@@ -140,6 +151,9 @@ pub fn check(info: &PackageInfo) -> Result<(), Vec<CheckError>> {
     for task in &descriptor.tasks {
         expect("tasks", format!("the task {}", task.name));
     }
+    for provider in &descriptor.providers {
+        expect("providers", format!("the provider {}", provider.name));
+    }
     for (export, declared) in &expected {
         if !info.exports.contains(export) {
             errors.push(CheckError::MissingExport { declared: declared.clone(), export: export.clone() });
@@ -163,6 +177,7 @@ pub fn world(name: &str, descriptor: &Descriptor) -> String {
     exports.extend(descriptor.tools.iter().map(|tool| tool.tier.interface()));
     exports.extend(descriptor.hooks.iter().map(|hook| hook.point.interface()));
     exports.extend(descriptor.tasks.first().map(|_| "tasks"));
+    exports.extend(descriptor.providers.first().map(|_| "providers"));
     let mut world = format!("/// {} {}\nworld {name} {{\n", descriptor.id, descriptor.version);
     // Writing to a String can't fail.
     for (import, _) in allowed {

@@ -166,6 +166,12 @@ pub enum HookPoint {
     ModeChange,
     /// Another configuration is in force.
     ConfigApplied,
+    /// Before a model is asked.
+    PreRequest,
+    /// After it answered.
+    PostAssistant,
+    /// After all that one thing that somebody said has led to.
+    TurnEnd,
 }
 
 impl HookPoint {
@@ -178,6 +184,9 @@ impl HookPoint {
             Self::PortChange => "port-change",
             Self::ModeChange => "mode-change",
             Self::ConfigApplied => "config-applied",
+            Self::PreRequest => "pre-request",
+            Self::PostAssistant => "post-assistant",
+            Self::TurnEnd => "turn-end",
         }
     }
 
@@ -187,7 +196,13 @@ impl HookPoint {
             Self::PreToolCall | Self::PostToolCall => "tool-hooks",
             Self::Events => "event-hooks",
             Self::PortChange | Self::ModeChange | Self::ConfigApplied => "change-hooks",
+            Self::PreRequest | Self::PostAssistant | Self::TurnEnd => "chat-hooks",
         }
+    }
+
+    /// Whether it is about what models are asked: such hooks have a registrar of their own.
+    pub const fn is_chat(self) -> bool {
+        matches!(self, Self::PreRequest | Self::PostAssistant | Self::TurnEnd)
     }
 }
 
@@ -223,6 +238,18 @@ pub struct TaskDeclaration {
     /// What happens when it ends by itself.
     #[serde(default)]
     pub restart: Restart,
+}
+
+/// A provider that the feature contributes: an API by which models are reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderDeclaration {
+    /// The name that the configuration writes under `provider`: lower-case letters, digits and `-`.
+    pub name: String,
+    /// Which API it speaks, in a sentence.
+    pub summary: String,
+    /// The purpose of the `network` capability by which the host sends its requests.
+    pub network: String,
 }
 
 /// A skill that the feature contributes.
@@ -269,6 +296,9 @@ pub struct Descriptor {
     /// The background tasks that it contributes.
     #[serde(default)]
     pub tasks: Vec<TaskDeclaration>,
+    /// The providers that it contributes.
+    #[serde(default)]
+    pub providers: Vec<ProviderDeclaration>,
     /// The skills that it contributes.
     #[serde(default)]
     pub skills: Vec<SkillDeclaration>,
@@ -328,6 +358,16 @@ impl Descriptor {
         names("task", rule, self.tasks.iter().map(|task| &task.name), |c| letters(c) || c == '_' || c == '-')?;
         let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         names("skill", "a letter, then a-z, 0-9 and -", self.skills.iter().map(|skill| &skill.name), lower)?;
+        let rule = "a letter, then a-z, 0-9 and -";
+        names("provider", rule, self.providers.iter().map(|provider| &provider.name), lower)?;
+        for ProviderDeclaration { name, network, .. } in &self.providers {
+            if self.network(network).is_none() {
+                return Err(format!(
+                    "the provider {name} is sent for by the network purpose {network:?}, which is not requested under \
+                     [[capabilities]]"
+                ));
+            }
+        }
         if self.tasks.len() > MAX_TASKS {
             return Err(format!("{} background tasks are declared; at most {MAX_TASKS} are run", self.tasks.len()));
         }
@@ -378,12 +418,22 @@ impl Descriptor {
     /// Whether it contributes anything that runs in the control lane, or nothing at all.
     pub fn has_control(&self) -> bool {
         let hooks = self.hooks.iter().any(|hook| hook.point != HookPoint::Events);
-        hooks || !self.tools.is_empty() || !self.tasks.is_empty() || !self.skills.is_empty() || !self.has_realtime()
+        hooks
+            || !self.tools.is_empty()
+            || !self.tasks.is_empty()
+            || !self.providers.is_empty()
+            || !self.skills.is_empty()
+            || !self.has_realtime()
     }
 
     /// Whether it declares a hook at `point`.
     pub fn hooks_at(&self, point: HookPoint) -> bool {
         self.hooks.iter().any(|hook| hook.point == point)
+    }
+
+    /// Whether it declares a hook around what models are asked.
+    pub fn has_chat_hooks(&self) -> bool {
+        self.hooks.iter().any(|hook| hook.point.is_chat())
     }
 
     /// What the feature adds, by kind: the names of its actions, and so on. Kinds that it does not
@@ -394,6 +444,7 @@ impl Descriptor {
             ("tools", self.tools.iter().map(|tool| format!("{} ({})", tool.name, tool.tier.as_str())).collect()),
             ("hooks", self.hooks.iter().map(|hook| hook.point.as_str().to_owned()).collect()),
             ("tasks", self.tasks.iter().map(|task| task.name.clone()).collect()),
+            ("providers", self.providers.iter().map(|provider| provider.name.clone()).collect()),
             ("skills", self.skills.iter().map(|skill| skill.name.clone()).collect()),
         ]);
         contributions.retain(|_, names| !names.is_empty());

@@ -16,7 +16,7 @@ use super::actor::Actor;
 use super::descriptor::HookPoint;
 use super::package::{Package, PackageError};
 use super::sandbox::control::Change;
-use super::sandbox::registrations::Band;
+use super::sandbox::registrations::{Band, RegisteredSkill};
 use super::sandbox::state::FeatureFacts;
 use super::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredAction, RegisteredTool, Sandbox};
 use super::task::{Task, TaskReport};
@@ -154,6 +154,12 @@ impl Installed {
         &self.facts.descriptor
     }
 
+    /// Whether `sources` has it not any more, or has it with less granted.
+    fn lost_something<'s>(&self, mut sources: impl Iterator<Item = &'s FeatureSource>) -> bool {
+        let still = sources.find(|source| source.name == self.source.name);
+        still.is_none_or(|source| source.grants.clone().union(&self.source.grants) != source.grants)
+    }
+
     fn background(&self) -> MutexGuard<'_, Option<Background>> {
         self.background.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,8 +187,9 @@ impl Installed {
     fn contributes(descriptor: &Descriptor) -> impl Iterator<Item = (&'static str, &String)> {
         let actions = descriptor.actions.iter().map(|action| ("action", &action.name));
         let tools = descriptor.tools.iter().map(|tool| ("tool", &tool.name));
+        let providers = descriptor.providers.iter().map(|provider| ("provider", &provider.name));
         let skills = descriptor.skills.iter().map(|skill| ("skill", &skill.name));
-        actions.chain(tools).chain(skills)
+        actions.chain(tools).chain(providers).chain(skills)
     }
 }
 
@@ -190,6 +197,15 @@ impl Installed {
 enum Entry {
     Installed(Arc<Installed>),
     Refused { source: Box<FeatureSource>, reason: String },
+}
+
+impl Entry {
+    fn source(&self) -> &FeatureSource {
+        match self {
+            Self::Installed(installed) => &installed.source,
+            Self::Refused { source, .. } => source,
+        }
+    }
 }
 
 /// The features of one configuration.
@@ -283,6 +299,8 @@ pub struct PackageReport {
     pub tools: Vec<String>,
     /// The hooks that it contributes.
     pub hooks: Vec<String>,
+    /// The providers that it contributes.
+    pub providers: Vec<String>,
     /// The skills that it contributes.
     pub skills: Vec<String>,
 }
@@ -296,6 +314,28 @@ pub struct Tool {
     pub feature: String,
     /// The feature.
     pub actor: Actor,
+}
+
+/// A skill that a feature contributes. It is guidance, and untrusted.
+#[derive(Debug, Clone, Serialize)]
+pub struct Skill {
+    /// Its name.
+    pub name: String,
+    /// The feature's id.
+    pub feature: String,
+    /// When it is of use, as declared.
+    pub summary: String,
+    /// Its SKILL.md.
+    pub text: String,
+}
+
+/// A provider, and the way to it.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// The feature that has it.
+    pub feature: PreparedFeature,
+    /// The purpose of the grant that its requests are sent by.
+    pub network: String,
 }
 
 impl Registry {
@@ -418,6 +458,20 @@ impl Registry {
         })
     }
 
+    /// The provider of this name.
+    pub fn provider(&self, name: &str) -> Option<Provider> {
+        self.installed().filter(|installed| !installed.facts.is_revoked()).find_map(|installed| {
+            let declared = installed.descriptor().providers.iter().find(|provider| provider.name == name)?;
+            Some(Provider { feature: installed.prepared.clone(), network: declared.network.clone() })
+        })
+    }
+
+    /// The names of all providers.
+    pub fn provider_names(&self) -> Vec<String> {
+        let providers = self.installed().flat_map(|installed| &installed.descriptor().providers);
+        providers.map(|provider| provider.name.clone()).collect()
+    }
+
     /// The features that hook at `point`: by band, then in the order of features.
     pub fn hooks(&self, point: HookPoint) -> Vec<(String, Actor)> {
         let mut hooks: Vec<(Band, String, Actor)> = self
@@ -439,10 +493,23 @@ impl Registry {
         }
     }
 
-    /// The skills that features contribute: name and text.
-    pub fn skills(&self) -> Vec<(String, String)> {
-        let skills = self.actors().flat_map(|(_, actor)| &actor.registered().skills);
-        skills.map(|skill| (skill.name.clone(), skill.text.clone())).collect()
+    /// The skills that features contribute, in the order of features.
+    pub fn skills(&self) -> Vec<Skill> {
+        let of = |(installed, actor): (&Arc<Installed>, &Actor)| {
+            let descriptor = installed.descriptor();
+            let skill = |registered: &RegisteredSkill| Skill {
+                name: registered.name.clone(),
+                feature: descriptor.id.to_string(),
+                summary: descriptor
+                    .skills
+                    .iter()
+                    .find(|declared| declared.name == registered.name)
+                    .map_or_else(String::new, |declared| declared.summary.clone()),
+                text: registered.text.clone(),
+            };
+            actor.registered().skills.iter().map(skill).collect::<Vec<_>>()
+        };
+        self.actors().flat_map(of).collect()
     }
 
     /// Outputs that features may send to, by alias.
@@ -522,6 +589,15 @@ impl Registry {
         }
     }
 
+    /// Ends a feature's quarantine. Whether it was in one; none where no such feature runs.
+    pub fn lift_quarantine(&self, name: &str) -> Option<bool> {
+        let installed = self.installed().find(|installed| installed.source.name == name)?;
+        let quarantine = &installed.facts.quarantine;
+        let lifted = quarantine.left(Instant::now()).is_some();
+        quarantine.lift();
+        Some(lifted)
+    }
+
     /// What there is to say about every feature.
     pub fn reports(&self) -> Vec<FeatureReport> {
         self.entries.values().map(report).collect()
@@ -530,14 +606,19 @@ impl Registry {
     /// Ends the features from the package store that `sources` does not have any more, or has with
     /// less granted. What they contribute fails from now on.
     pub fn withdraw(&self, sources: &[FeatureSource]) {
-        for installed in self.installed().filter(|installed| installed.source.digest.is_some()) {
-            let held = &installed.source.grants;
-            let still = sources.iter().find(|source| source.name == installed.source.name);
-            if still.is_none_or(|source| source.grants.clone().union(held) != source.grants) {
-                tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
-                installed.end();
-            }
+        let from_store = self.installed().filter(|installed| installed.source.digest.is_some());
+        for installed in from_store.filter(|installed| installed.lost_something(sources.iter())) {
+            tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
+            installed.end();
         }
+    }
+
+    /// Ends the features that `next`, which took this one's place, has not any more, or has with less
+    /// granted: calls that are under way would else go on with what was taken back. An upgrade with the
+    /// same grants lets them finish.
+    pub fn give_way(&self, next: &Self) {
+        let sources = || next.entries.values().map(Entry::source);
+        self.installed().filter(|installed| installed.lost_something(sources())).for_each(|it| it.end());
     }
 
     /// Has tasks end, and every worker do what is in its queue and end; waits until `deadline` at
@@ -630,6 +711,7 @@ fn report(entry: &Entry) -> FeatureReport {
             actions: descriptor.actions.iter().map(|action| action.name.clone()).collect(),
             tools: descriptor.tools.iter().map(|tool| format!("{} ({})", tool.name, tool.tier.as_str())).collect(),
             hooks: descriptor.hooks.iter().map(|hook| hook.point.as_str().to_owned()).collect(),
+            providers: descriptor.providers.iter().map(|provider| provider.name.clone()).collect(),
             skills: descriptor.skills.iter().map(|skill| skill.name.clone()).collect(),
         });
     }

@@ -198,7 +198,8 @@ impl GrantWords {
                 return Err(ChangeError::Words(format!("it does not ask for {key}; it asks for {keys}")));
             }
             if let (None, Some(request)) = (word, meant.iter().find(|request| request.capability.must_be_named())) {
-                return Err(ChangeError::Words(format!("{key} needs a folder; write {}=/a/folder", request.key())));
+                let example = request.capability.example();
+                return Err(ChangeError::Words(format!("{key} needs more; write {}={example}", request.key())));
             }
             match word {
                 None => granted.extend(meant.into_iter().cloned()),

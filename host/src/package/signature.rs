@@ -18,8 +18,8 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::store::replace;
 use super::{hex, unhex};
+use crate::whole_file::replace;
 
 /// Name of the custom section that carries the signatures.
 pub const SECTION: &str = "conductor:signature";

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use super::source::Origin;
 use crate::feature::FeatureId;
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::package::MAX_PACKAGE;
+use crate::whole_file::replace;
 
 /// The layout of `installed.toml` that this host reads and writes.
 const LAYOUT: u32 = 1;
@@ -307,20 +308,4 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .map(|e| e.path())
         .collect())
-}
-
-/// Replaces a file as a whole, so that after a power cut it is the old one or the new one.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let mut file = File::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    #[cfg(unix)]
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
 }

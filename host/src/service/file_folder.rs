@@ -28,12 +28,12 @@ impl InstanceState {
             return Err(Error::Denied(format!("the descriptor requests no files for the purpose {purpose:?}")));
         };
         let Some(grant) = self.facts.grants.files.iter().find(|grant| grant.purpose == purpose) else {
-            return Err(self.not_granted(capability));
+            return Err(self.facts.not_granted(capability));
         };
         if self.lane == Lane::RealTime {
             return Ok(None);
         }
-        Ok(Some(GrantedFolder::open(&grant.path, write && grant.write)?))
+        Ok(Some(GrantedFolder::open(&grant.path, write && grant.write)?.counted(&self.facts.added)))
     }
 
     fn with_folder<T>(

@@ -8,10 +8,12 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, OpenOptions};
 
+use super::added_files::AddedFiles;
 use super::refusal::{Refusal, shown};
 
 /// The longest file that is read or written, in bytes (4 MiB).
@@ -54,6 +56,7 @@ pub struct Entry {
 pub struct GrantedFolder {
     folder: Dir,
     may_write: bool,
+    added: Arc<AddedFiles>,
 }
 
 impl GrantedFolder {
@@ -64,12 +67,19 @@ impl GrantedFolder {
     /// folder as the grant does.
     pub fn open(path: &Path, may_write: bool) -> Result<Self, Refusal> {
         match Dir::open_ambient_dir(path, ambient_authority()) {
-            Ok(folder) => Ok(Self { folder, may_write }),
+            Ok(folder) => Ok(Self { folder, may_write, added: Arc::default() }),
             Err(error) => Err(Refusal::Unavailable(format!(
                 "{}: the granted folder can't be opened: {error}; make it, or grant another",
                 path.display()
             ))),
         }
+    }
+
+    /// The same, with what is written counted there: for all folders of a feature together.
+    #[must_use]
+    pub fn counted(mut self, added: &Arc<AddedFiles>) -> Self {
+        self.added = Arc::clone(added);
+        self
     }
 
     /// The whole file, at most 4 MiB.
@@ -103,7 +113,7 @@ impl GrantedFolder {
     /// - `Denied`: the grant is not to write, or a symbolic link leads out of the folder.
     /// - `Invalid`: not a path, longer than 4 MiB, or what is there is not a regular file.
     /// - `Unavailable`: the folder that it goes into is not there.
-    /// - `Exhausted`: the disk is full.
+    /// - `Exhausted`: the disk is full, or the feature has added as much as it may.
     /// - `Failed`: the system's own refusal, or the disk failed.
     pub fn write(&self, path: &str, data: &[u8]) -> Result<(), Refusal> {
         self.check_grant(path)?;
@@ -117,12 +127,15 @@ impl GrantedFolder {
         }
         let refusal = |error| refusal(path, &error);
         let parent = self.folder.open_dir(parent).map_err(refusal)?;
+        let mut added = self.added.lock();
         let replaced = match parent.symlink_metadata(name) {
             Ok(there) if !there.is_file() => return Err(no_file(path)),
-            Ok(there) => Some(there.permissions()),
+            Ok(there) => Some((there.permissions(), there.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(refusal(error)),
         };
+        let (replaced, length) = replaced.unzip();
+        let sum = added.with(path, length, data.len() as u64)?;
         let number = getrandom::u64().map_err(|error| Refusal::Failed(format!("{}: {error}", shown(path))))?;
         let unfinished = format!("{UNFINISHED}{number:016x}");
         let mut options = OpenOptions::new();
@@ -149,6 +162,7 @@ impl GrantedFolder {
             let _ = parent.remove_file(&unfinished);
             return Err(refusal(error));
         }
+        *added = sum;
         sync(&parent).map_err(refusal)
     }
 
@@ -161,10 +175,13 @@ impl GrantedFolder {
         let (parent, name) = check(path)?;
         let refusal = |error| refusal(path, &error);
         let parent = self.folder.open_dir(parent).map_err(refusal)?;
-        if !parent.symlink_metadata(name).map_err(refusal)?.is_file() {
+        let mut added = self.added.lock();
+        let there = parent.symlink_metadata(name).map_err(refusal)?;
+        if !there.is_file() {
             return Err(no_file(path));
         }
         parent.remove_file(name).map_err(refusal)?;
+        *added = added.without(there.len());
         sync(&parent).map_err(refusal)
     }
 

@@ -19,6 +19,13 @@ pub trait HostView: Debug + Send + Sync {
     fn mode(&self) -> String;
     /// The configuration in force, as it was written.
     fn config(&self) -> String;
+    /// Its file, as messages show it.
+    fn config_file(&self) -> String;
+    /// Whether a host could read another configuration.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    fn check_config(&self, text: &str) -> Result<(), String>;
     /// Every port.
     fn ports(&self) -> Vec<PortView>;
     /// The last events, oldest first.

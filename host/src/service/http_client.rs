@@ -6,7 +6,6 @@ use wasmtime::component::Resource;
 
 use super::http::{HttpError, HttpScope, Request, Response, SecretUse};
 use super::install::Context;
-use crate::feature::capability::{Capability, HostPattern, SecretGrant};
 use crate::feature::sandbox::bindings::imports::http;
 use crate::feature::sandbox::bindings::{Error, waiting_http};
 use crate::feature::sandbox::state::InstanceState;
@@ -18,40 +17,13 @@ pub struct Client {
 }
 
 impl InstanceState {
-    /// What was both asked for under this purpose and granted.
-    fn http_scope(&self, purpose: &str) -> Result<HttpScope, Error> {
-        let facts = &self.facts;
-        let Some(request) = facts.descriptor.network(purpose) else {
-            return Err(Error::Denied(format!("the descriptor requests no network for the purpose {purpose:?}")));
-        };
-        let Capability::Network { http: declared, .. } = &request.capability else {
-            return Err(self.not_granted(&request.capability));
-        };
-        let both = |declared: &[HostPattern], granted: &[HostPattern]| -> Vec<HostPattern> {
-            granted.iter().filter(|host| declared.contains(host)).cloned().collect()
-        };
-        let hosts = both(declared, &facts.grants.http);
-        if hosts.is_empty() {
-            return Err(self.not_granted(&request.capability));
-        }
-        let requested = facts.descriptor.capabilities.iter().filter_map(|request| match &request.capability {
-            Capability::Secret { id, hosts } => Some((id, hosts)),
-            _ => None,
-        });
-        let secrets = requested.filter_map(|(id, declared)| {
-            let granted = facts.grants.secrets.iter().find(|secret| secret.id == *id)?;
-            Some(SecretGrant { id: id.clone(), hosts: both(declared, &granted.hosts) })
-        });
-        Ok(HttpScope { secrets: secrets.collect(), hosts })
-    }
-
     fn open_client(
         &mut self,
         context: &Resource<Context>,
         purpose: &str,
     ) -> wasmtime::Result<Result<Resource<Client>, Error>> {
         self.table.get(context)?;
-        Ok(match self.http_scope(purpose) {
+        Ok(match self.facts.http_scope(purpose) {
             Ok(scope) => Ok(self.table.push(Client { scope: Arc::new(scope) })?),
             Err(error) => Err(error),
         })

@@ -5,7 +5,8 @@ use wasmtime::component::Resource;
 use crate::feature::descriptor::HookPoint;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::{
-    action_registrar, hook_registrar, install, skill_registrar, task_registrar, tool_registrar, types,
+    action_registrar, chat, chat_hook_registrar, hook_registrar, install, provider_registrar, skill_registrar,
+    task_registrar, tool_registrar, types,
 };
 use crate::feature::sandbox::registrations::Band;
 use crate::feature::sandbox::state::InstanceState;
@@ -26,11 +27,18 @@ pub struct HookRegistrar;
 /// The registrar for background tasks.
 #[derive(Debug)]
 pub struct TaskRegistrar;
+/// The registrar for providers.
+#[derive(Debug)]
+pub struct ProviderRegistrar;
+/// The registrar for hooks around what models are asked.
+#[derive(Debug)]
+pub struct ChatHookRegistrar;
 /// The registrar for skills.
 #[derive(Debug)]
 pub struct SkillRegistrar;
 
 impl types::Host for InstanceState {}
+impl chat::Host for InstanceState {}
 impl install::Host for InstanceState {}
 
 impl install::HostContext for InstanceState {
@@ -139,7 +147,7 @@ impl hook_registrar::HostRegistrar for InstanceState {
         point: hook_registrar::Point,
         band: hook_registrar::Band,
     ) -> wasmtime::Result<Result<(), Error>> {
-        use hook_registrar::{Band as Offered, Point};
+        use hook_registrar::Point;
         let point = match point {
             Point::PreToolCall => HookPoint::PreToolCall,
             Point::PostToolCall => HookPoint::PostToolCall,
@@ -148,18 +156,80 @@ impl hook_registrar::HostRegistrar for InstanceState {
             Point::ModeChange => HookPoint::ModeChange,
             Point::ConfigApplied => HookPoint::ConfigApplied,
         };
-        let band = match band {
-            Offered::Early => Band::Early,
-            Offered::Normal => Band::Normal,
-            Offered::Late => Band::Late,
-        };
         self.with_registrar(&registrar, |state| {
             let Self { registered, facts, .. } = state;
-            registered.hook(&facts.descriptor, point, band)
+            registered.hook(&facts.descriptor, point, band.into())
         })
     }
 
     fn drop(&mut self, registrar: Resource<HookRegistrar>) -> wasmtime::Result<()> {
+        self.table.delete(registrar)?;
+        Ok(())
+    }
+}
+
+impl From<hook_registrar::Band> for Band {
+    fn from(band: hook_registrar::Band) -> Self {
+        match band {
+            hook_registrar::Band::Early => Self::Early,
+            hook_registrar::Band::Normal => Self::Normal,
+            hook_registrar::Band::Late => Self::Late,
+        }
+    }
+}
+
+impl chat_hook_registrar::Host for InstanceState {}
+
+impl chat_hook_registrar::HostRegistrar for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ChatHookRegistrar>, Error>> {
+        let declared = self.facts.descriptor.has_chat_hooks();
+        self.open_registrar(&context, declared, "hook around what models are asked", ChatHookRegistrar)
+    }
+
+    fn register(
+        &mut self,
+        registrar: Resource<ChatHookRegistrar>,
+        point: chat_hook_registrar::Point,
+        band: hook_registrar::Band,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        use chat_hook_registrar::Point;
+        let point = match point {
+            Point::PreRequest => HookPoint::PreRequest,
+            Point::PostAssistant => HookPoint::PostAssistant,
+            Point::TurnEnd => HookPoint::TurnEnd,
+        };
+        self.with_registrar(&registrar, |state| {
+            let Self { registered, facts, .. } = state;
+            registered.hook(&facts.descriptor, point, band.into())
+        })
+    }
+
+    fn drop(&mut self, registrar: Resource<ChatHookRegistrar>) -> wasmtime::Result<()> {
+        self.table.delete(registrar)?;
+        Ok(())
+    }
+}
+
+impl provider_registrar::Host for InstanceState {}
+
+impl provider_registrar::HostRegistrar for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ProviderRegistrar>, Error>> {
+        let declared = !self.facts.descriptor.providers.is_empty();
+        self.open_registrar(&context, declared, "provider", ProviderRegistrar)
+    }
+
+    fn register(
+        &mut self,
+        registrar: Resource<ProviderRegistrar>,
+        name: String,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        self.with_registrar(&registrar, |state| {
+            let Self { registered, facts, .. } = state;
+            registered.provider(&facts.descriptor, name)
+        })
+    }
+
+    fn drop(&mut self, registrar: Resource<ProviderRegistrar>) -> wasmtime::Result<()> {
         self.table.delete(registrar)?;
         Ok(())
     }

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::Resource;
 
 use crate::feature::sandbox::bindings::imports::invocations;
-use crate::feature::sandbox::limits::{self, TokenBucket, plain};
+use crate::feature::sandbox::limits::{self, plain};
+use crate::feature::sandbox::rate::Rate;
 use crate::feature::sandbox::state::InstanceState;
 
 /// Bytes kept of a word about progress.
@@ -20,7 +21,7 @@ pub type OnProgress = Arc<dyn Fn(f32, String) + Send + Sync>;
 pub struct Invocation {
     cancelled: CancellationToken,
     progress: OnProgress,
-    bucket: TokenBucket,
+    rate: Rate,
 }
 
 impl std::fmt::Debug for Invocation {
@@ -32,7 +33,7 @@ impl std::fmt::Debug for Invocation {
 impl Invocation {
     /// For a call that `cancelled` ends.
     pub fn new(cancelled: CancellationToken, progress: OnProgress) -> Self {
-        Self { cancelled, progress, bucket: TokenBucket::new(limits::SINK_RATE, limits::SINK_RATE) }
+        Self { cancelled, progress, rate: Rate::new(limits::PROGRESS_RATE, limits::PROGRESS_RATE) }
     }
 }
 
@@ -44,8 +45,8 @@ impl invocations::HostInvocation for InstanceState {
     }
 
     fn progress(&mut self, invocation: Resource<Invocation>, done: f32, text: String) -> wasmtime::Result<()> {
-        let invocation = self.table.get_mut(&invocation)?;
-        if invocation.bucket.take(Instant::now()) {
+        let invocation = self.table.get(&invocation)?;
+        if invocation.rate.take(Instant::now()) {
             let done = if done.is_nan() { 0.0 } else { done.clamp(0.0, 1.0) };
             (invocation.progress)(done, plain(text, MAX_PROGRESS));
         }

@@ -11,9 +11,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
+use crate::control::plan::desk::{self, Desk};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::limits;
 
+pub mod added_files;
 pub mod clock;
 pub mod devices;
 pub mod file_folder;
@@ -23,14 +25,18 @@ pub mod http;
 pub mod http_client;
 pub mod install;
 pub mod invocation;
+pub mod keychain;
 pub mod midi_out;
+pub mod models;
 pub mod notification_log;
 pub mod planning;
 pub mod refusal;
 pub mod runs;
+pub mod secret_store;
 pub mod sinks;
 pub mod store;
 pub mod store_table;
+pub mod token_account;
 pub mod udp;
 
 /// The host's side of all services, shared by every instance of every feature.
@@ -44,15 +50,17 @@ pub struct Services {
     pub datagrams: Box<dyn udp::Datagrams>,
     /// The clock that events are stamped with.
     pub clock: Clock,
-    /// Plans that wait for a person.
-    pub plans: planning::Plans,
-    /// Datagrams that one instance may send per second; [`limits::DATAGRAM_RATE`], except where calls are
+    /// The desk for plans that wait for a person.
+    pub plans: Arc<Desk>,
+    /// Datagrams that one feature may send per second; [`limits::DATAGRAM_RATE`], except where calls are
     /// measured rather than limited.
     pub datagram_rate: f64,
     /// How HTTP requests leave.
     pub http: http::HttpClient,
     /// Features' own data; none without a home to keep it in.
     pub stores: Option<store::FeatureStores>,
+    /// The models that can be asked, from when the host is complete.
+    pub models: OnceLock<Arc<dyn models::ModelView>>,
     /// The host itself, from when it is complete.
     pub view: OnceLock<Arc<dyn host_state::HostView>>,
 }
@@ -60,22 +68,29 @@ pub struct Services {
 impl Services {
     /// Services around these sinks and datagrams; the rest is as a fresh host has it.
     pub fn new(sinks: sinks::SinkQueue, datagrams: Box<dyn udp::Datagrams>) -> Self {
+        let clock = Clock::start();
         Self {
             devices: Arc::default(),
             sinks,
             datagrams,
-            clock: Clock::start(),
-            plans: planning::Plans::default(),
+            clock,
+            plans: Arc::new(forgetful(clock)),
             datagram_rate: limits::DATAGRAM_RATE,
             http: http::HttpClient::new(Arc::new(http::SystemNetwork::new()), Arc::new(http::EnvironmentSecrets)),
             stores: None,
+            models: OnceLock::new(),
             view: OnceLock::new(),
         }
     }
 
-    /// The same, with features' data kept in this home. Where it can't be, a warning says so.
+    /// The same, with features' data, and the list of secrets, kept in this home. Where data can't be, a
+    /// warning says so.
     #[must_use]
     pub fn home(mut self, home: Option<&Path>) -> Self {
+        if let Some(home) = home {
+            let secrets = Arc::new(secret_store::SecretStore::at(home));
+            self.http = http::HttpClient::new(Arc::new(http::SystemNetwork::new()), secrets);
+        }
         self.stores = home.and_then(|home| {
             store::FeatureStores::open(home)
                 .inspect_err(|error| tracing::warn!("features can keep no data: {error}"))
@@ -83,6 +98,12 @@ impl Services {
         });
         self
     }
+}
+
+/// A desk for a host that keeps nothing.
+pub(crate) fn forgetful(clock: Clock) -> Desk {
+    // Without memory for an empty record there is none for a host either.
+    Desk::in_memory(clock, desk::EXPIRES).unwrap_or_else(|error| panic!("no memory: {error}"))
 }
 
 /// Work that waits for the disk, on a thread of the control lane: the others go on.

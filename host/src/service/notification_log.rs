@@ -1,10 +1,11 @@
-//! The notification log: what features told models, kept on disk.
+//! The notification logs: what features told models, kept on disk, one log a feature.
 //!
-//! One JSON object a line in `<home>/notifications.jsonl`: `at` (milliseconds since 1970),
-//! `feature`, `text`. When the file is full it becomes `notifications.old.jsonl` and a new one
-//! begins, so that the log never takes more than twice [`MAX_BYTES`].
+//! One JSON object a line in `<home>/notifications/<feature>.jsonl`: `at` (milliseconds since 1970),
+//! `feature`, `text`. When the file is full it becomes `<feature>.old.jsonl` and a new one begins, so
+//! that a log never takes more than twice [`MAX_BYTES`], and a feature that says a lot pushes out
+//! nobody's words but its own.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,36 +15,33 @@ use super::sinks::SinkMessage;
 /// Bytes after which a new file is begun (1 MiB).
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The log of one home. The file is made with the first notification.
+/// The logs of one home. Folder and files are made with the first notification.
 #[derive(Debug)]
 pub struct NotificationLog {
-    path: PathBuf,
-    open: Option<File>,
+    folder: PathBuf,
 }
 
 impl NotificationLog {
-    /// The log in this home.
+    /// The logs in this home.
     pub fn new(home: &Path) -> Self {
-        Self { path: home.join("notifications.jsonl"), open: None }
+        Self { folder: home.join("notifications") }
     }
 
-    /// Appends a message; it is on disk when this returns.
+    /// Appends a message to its feature's log; it is on disk when this returns.
     ///
     /// # Errors
     /// The file system's.
-    pub fn append(&mut self, message: &SinkMessage) -> io::Result<()> {
-        let file = match &mut self.open {
-            Some(file) => file,
-            None => self.open.insert(OpenOptions::new().create(true).append(true).open(&self.path)?),
-        };
+    pub fn append(&self, message: &SinkMessage) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        let path = self.folder.join(format!("{}.jsonl", message.feature.data_name()));
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_millis());
         let line = serde_json::json!({ "at": at, "feature": message.feature.as_str(), "text": message.text });
         // One write, so that a line is whole or not there.
         file.write_all(format!("{line}\n").as_bytes())?;
         file.sync_data()?;
         if file.metadata()?.len() >= MAX_BYTES {
-            self.open = None;
-            std::fs::rename(&self.path, self.path.with_extension("old.jsonl"))?;
+            std::fs::rename(&path, path.with_extension("old.jsonl"))?;
         }
         Ok(())
     }
@@ -56,20 +54,26 @@ mod tests {
     use crate::feature::FeatureId;
 
     #[test]
-    fn notifications_are_kept_and_the_log_stays_bounded() {
+    fn notifications_are_kept_and_one_feature_pushes_out_only_its_own() {
         let home = std::env::temp_dir().join(format!("conductor-notifications-{}", std::process::id()));
         std::fs::create_dir_all(&home).unwrap();
-        let feature = FeatureId::try_from("project:lamp".to_owned()).unwrap();
-        let message = SinkMessage { feature, kind: SinkKind::Notification, text: "x".repeat(4000) };
-        let mut log = NotificationLog::new(&home);
+        let message = |feature: &str, text: String| SinkMessage {
+            feature: FeatureId::try_from(feature.to_owned()).unwrap(),
+            kind: SinkKind::Notification,
+            text,
+        };
+        let log = NotificationLog::new(&home);
+        log.append(&message("project:desk", "the one word".into())).unwrap();
+        let flood = message("project:lamp", "x".repeat(4000));
         for _ in 0..600 {
-            log.append(&message).unwrap();
+            log.append(&flood).unwrap();
         }
-        let old = std::fs::read_to_string(home.join("notifications.old.jsonl")).unwrap();
-        let new = std::fs::read_to_string(home.join("notifications.jsonl")).unwrap();
+        let read = |name: &str| std::fs::read_to_string(home.join("notifications").join(name)).unwrap();
+        let (old, new) = (read("project-lamp.old.jsonl"), read("project-lamp.jsonl"));
         assert!(old.len() as u64 >= MAX_BYTES && (new.len() as u64) < MAX_BYTES);
         let last: serde_json::Value = serde_json::from_str(new.lines().last().unwrap()).unwrap();
         assert_eq!(last["feature"], "project:lamp");
+        assert!(read("project-desk.jsonl").contains("the one word"));
         std::fs::remove_dir_all(home).unwrap();
     }
 }

@@ -1,103 +1,51 @@
-//! Plans: proposed changes that wait for a person. Nothing here changes anything.
+//! The contract's `planning`: the guest's handle to propose changes. Nothing here changes anything.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-
-use serde::Serialize;
 use wasmtime::component::Resource;
 
 use super::install::Context;
+use crate::config::edit::Change;
+use crate::control::plan::desk::{MAX_BYTES, MAX_CHANGES};
+use crate::control::plan::{PlanError, Proposal};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::planning;
 use crate::feature::sandbox::limits::{self, plain};
 use crate::feature::sandbox::state::InstanceState;
 
-/// Plans that wait at once.
-const MAX_PLANS: usize = 64;
-/// How long a plan waits.
-const EXPIRES: Duration = Duration::from_secs(300);
-/// Of those, plans of one feature: it must not take every place.
-const MAX_OWN: usize = 16;
-/// Bytes of the changes of one plan, paths and values.
-const MAX_BYTES: usize = limits::MAX_RESULT;
-/// Changes in one plan.
-const MAX_CHANGES: usize = 256;
+/// The guest's handle to propose.
+#[derive(Debug)]
+pub struct Planner;
 
-/// A proposed change.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
-    /// Where, as keys and numbers from the top.
-    pub path: Vec<String>,
-    /// The new value; none removes what is there.
-    pub value: Option<serde_json::Value>,
-}
-
-/// A plan that waits.
-#[derive(Debug, Clone, Serialize)]
-pub struct Plan {
-    /// 32 hex digits.
-    pub id: String,
-    /// Who proposed it.
-    pub feature: String,
-    /// A sentence for the person who decides.
-    pub description: String,
-    /// The changes.
-    pub changes: Vec<Change>,
-    #[serde(skip)]
-    proposed: Instant,
-}
-
-/// The plans that wait.
-#[derive(Debug, Default)]
-pub struct Plans {
-    waiting: Mutex<VecDeque<Plan>>,
-}
-
-impl Plans {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Plan>> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|plan| plan.proposed.elapsed() < EXPIRES);
-        waiting
-    }
-
-    /// Every plan that has not expired, oldest first.
-    pub fn list(&self) -> Vec<Plan> {
-        self.waiting().iter().cloned().collect()
-    }
-
-    fn propose(&self, feature: &str, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
-        if changes.is_empty() || changes.len() > MAX_CHANGES {
-            return Err(Error::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {}", changes.len())));
+impl InstanceState {
+    fn propose(&self, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
+        if self.facts.is_revoked() {
+            return Err(super::revoked());
         }
+        // Before anything is parsed: what is too much must not cost more than counting it.
         let size = changes.iter().map(|change| change.path.len() + change.value.as_ref().map_or(0, String::len));
-        let size: usize = size.sum();
+        let (count, size) = (changes.len(), size.sum::<usize>());
+        if count > MAX_CHANGES {
+            return Err(Error::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {count}")));
+        }
         if size > MAX_BYTES {
             return Err(Error::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_BYTES}")));
         }
-        let changes = changes.into_iter().map(change).collect::<Result<Vec<_>, _>>().map_err(Error::Invalid)?;
-        let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| Error::Unavailable(format!("no randomness: {error}")))?;
-        let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut waiting = self.waiting();
-        if waiting.len() >= MAX_PLANS {
-            return Err(Error::Exhausted(format!(
-                "{MAX_PLANS} plans are waiting already; a person has to decide first"
-            )));
-        }
-        if waiting.iter().filter(|plan| plan.feature == feature).count() >= MAX_OWN {
-            return Err(Error::Exhausted(format!(
-                "{MAX_OWN} plans of this feature are waiting already; a person has to decide first"
-            )));
-        }
-        waiting.push_back(Plan {
-            id: id.clone(),
-            feature: feature.to_owned(),
+        let view = self.view()?;
+        let proposal = Proposal {
+            proposer: self.facts.descriptor.id.to_string(),
             description: plain(description, limits::MAX_TEXT),
-            changes,
-            proposed: Instant::now(),
-        });
-        Ok(id)
+            changes: changes.into_iter().map(change).collect::<Result<_, _>>().map_err(Error::Invalid)?,
+        };
+        let desk = &self.facts.services.plans;
+        let proposed = desk.propose(proposal, &view.config_file(), &view.config(), |text| view.check_config(text));
+        proposed.map(|plan| plan.id).map_err(|error| {
+            let text = plain(error.to_string(), limits::MAX_TEXT);
+            match error {
+                PlanError::Denied(_) => Error::Denied(text),
+                PlanError::Full(_) => Error::Exhausted(text),
+                PlanError::Record(_) => Error::Unavailable(text),
+                _ => Error::Invalid(text),
+            }
+        })
     }
 }
 
@@ -113,10 +61,6 @@ fn change(change: planning::Change) -> Result<Change, String> {
     let value = value.map_err(|error| format!("the value of {} is not JSON: {error}", path.join("/")))?;
     Ok(Change { path, value })
 }
-
-/// The guest's handle to propose.
-#[derive(Debug)]
-pub struct Planner;
 
 impl planning::Host for InstanceState {}
 
@@ -136,10 +80,8 @@ impl planning::HostPlanner for InstanceState {
         changes: Vec<planning::Change>,
     ) -> wasmtime::Result<Result<String, Error>> {
         self.table.get(&planner)?;
-        if self.facts.is_revoked() {
-            return Ok(Err(super::revoked()));
-        }
-        Ok(self.facts.services.plans.propose(self.facts.descriptor.id.as_str(), description, changes))
+        // A plan is written to the disk.
+        Ok(super::waiting(|| InstanceState::propose(self, description, changes)))
     }
 
     fn drop(&mut self, planner: Resource<Planner>) -> wasmtime::Result<()> {
@@ -157,32 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_waits_with_its_changes() {
-        let plans = Plans::default();
-        let change = proposed("modes/0/mappings/1", Some(r#"{"a": 1}"#));
-        let id = plans.propose("project:x", "Add one.".into(), vec![change]).unwrap();
-        let waiting = plans.list();
-        assert_eq!((waiting.len(), &waiting[0].id), (1, &id));
-        assert_eq!(waiting[0].changes[0].path, ["modes", "0", "mappings", "1"]);
-    }
-
-    #[test]
-    fn what_is_no_plan_is_refused_and_the_number_is_bounded() {
-        let plans = Plans::default();
-        let refused = |changes| plans.propose("project:x", String::new(), changes).unwrap_err();
-        assert!(matches!(refused(vec![]), Error::Invalid(_)));
-        assert!(matches!(refused(vec![proposed("a//b", None)]), Error::Invalid(_)));
-        assert!(matches!(refused(vec![proposed("a", Some("{"))]), Error::Invalid(_)));
-        let large = format!("\"{}\"", "x".repeat(MAX_BYTES / 2));
-        assert!(matches!(refused(vec![proposed("a", Some(&large)), proposed("b", Some(&large))]), Error::Invalid(_)));
-        for _ in 0..MAX_OWN {
-            plans.propose("project:x", String::new(), vec![proposed("a", None)]).unwrap();
-        }
-        assert!(matches!(refused(vec![proposed("a", None)]), Error::Exhausted(_)));
-        for n in MAX_OWN..MAX_PLANS {
-            plans.propose(&format!("project:y{n}"), String::new(), vec![proposed("a", None)]).unwrap();
-        }
-        let last = plans.propose("project:z", String::new(), vec![proposed("a", None)]);
-        assert!(matches!(last, Err(Error::Exhausted(_))), "others have taken every place");
+    fn a_change_names_a_place_and_has_json() {
+        let taken = change(proposed("modes/0/mappings/1", Some(r#"{"a": 1}"#))).unwrap();
+        assert_eq!(taken.path, ["modes", "0", "mappings", "1"]);
+        assert_eq!(taken.value, Some(serde_json::json!({ "a": 1 })));
+        assert!(change(proposed("a//b", None)).unwrap_err().contains("is no path"));
+        assert!(change(proposed("a", Some("{"))).unwrap_err().contains("is not JSON"));
+        assert!(change(proposed("a", Some(&"[".repeat(50_000)))).unwrap_err().contains("is not JSON"));
     }
 }

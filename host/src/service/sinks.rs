@@ -104,7 +104,7 @@ pub struct NotificationSink;
 impl InstanceState {
     fn say(&mut self, kind: SinkKind, text: String, max: usize) {
         let queue = &self.facts.services.sinks;
-        if !self.sink_bucket.take(Instant::now()) {
+        if !self.facts.sink_rate.take(Instant::now()) {
             queue.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }

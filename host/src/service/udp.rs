@@ -110,7 +110,7 @@ impl udp::HostNetwork for InstanceState {
             return Ok(Err(Error::Denied(format!("the descriptor requests no network for the purpose {purpose:?}"))));
         };
         if self.facts.grants.udp.is_empty() {
-            return Ok(Err(self.not_granted(&request.capability)));
+            return Ok(Err(self.facts.not_granted(&request.capability)));
         }
         let revoked = self.facts.revocation();
         Ok(Ok(self.table.push(Network { purpose, revoked })?))
@@ -187,8 +187,8 @@ impl Target {
 pub fn add_to_linker(linker: &mut Linker<InstanceState>) -> wasmtime::Result<()> {
     udp::add_to_linker::<_, HasSelf<InstanceState>>(linker, |state| state)?;
     linker.allow_shadowing(true);
-    let send = |mut store: StoreContextMut<'_, InstanceState>, (target, data): (Resource<Target>, WasmList<u8>)| {
-        if !store.data_mut().datagram_bucket.take(Instant::now()) {
+    let send = |store: StoreContextMut<'_, InstanceState>, (target, data): (Resource<Target>, WasmList<u8>)| {
+        if !store.data().facts.datagram_rate.take(Instant::now()) {
             let limit = limits::DATAGRAM_RATE;
             return Ok((Err(Error::Exhausted(format!("more than {limit} datagrams a second"))),));
         }

@@ -21,6 +21,8 @@ mod realtime {
             "conductor:feature/hook-registrar.registrar": crate::service::install::HookRegistrar,
             "conductor:feature/task-registrar.registrar": crate::service::install::TaskRegistrar,
             "conductor:feature/skill-registrar.registrar": crate::service::install::SkillRegistrar,
+            "conductor:feature/provider-registrar.registrar": crate::service::install::ProviderRegistrar,
+            "conductor:feature/chat-hook-registrar.registrar": crate::service::install::ChatHookRegistrar,
             "conductor:feature/diagnostics.sink": crate::service::sinks::DiagnosticSink,
             "conductor:feature/alerts.sink": crate::service::sinks::AlertSink,
             "conductor:feature/notifications.sink": crate::service::sinks::NotificationSink,
@@ -36,6 +38,7 @@ mod realtime {
             "conductor:feature/hardware.access": crate::service::host_state::HardwareAccess,
             "conductor:feature/invocations.invocation": crate::service::invocation::Invocation,
             "conductor:feature/runs.run": crate::service::runs::Run,
+            "conductor:feature/models.access": crate::service::models::Access,
         },
     });
 }
@@ -47,6 +50,7 @@ mod control {
         world: "control-lane",
         imports: {
             "conductor:feature/http.[method]client.send": async | trappable,
+            "conductor:feature/models.[method]access.ask": async | trappable,
             "conductor:feature/runs.[method]run.wait": async | trappable,
             default: trappable,
         },
@@ -70,13 +74,18 @@ mod control {
             "conductor:feature/hardware": super::realtime::conductor::feature::hardware,
             "conductor:feature/invocations": super::realtime::conductor::feature::invocations,
             "conductor:feature/tool-registrar": super::realtime::conductor::feature::tool_registrar,
+            "conductor:feature/hook-registrar": super::realtime::conductor::feature::hook_registrar,
+            "conductor:feature/provider-registrar": super::realtime::conductor::feature::provider_registrar,
+            "conductor:feature/chat-hook-registrar": super::realtime::conductor::feature::chat_hook_registrar,
+            "conductor:feature/chat": super::realtime::conductor::feature::chat,
             "conductor:feature/http.client": crate::service::http_client::Client,
             "conductor:feature/runs.run": crate::service::runs::Run,
+            "conductor:feature/models.access": crate::service::models::Access,
         },
     });
 }
 
-pub use control::conductor::feature::{http as waiting_http, runs as waiting_runs};
+pub use control::conductor::feature::{http as waiting_http, models as waiting_models, runs as waiting_runs};
 pub use control::exports::conductor::feature as control_exports;
 pub use realtime::conductor::feature as imports;
 pub use realtime::conductor::feature::types::{Error, Event};
@@ -132,6 +141,11 @@ pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descripto
         !descriptor.hooks.is_empty() => imports::hook_registrar,
         !descriptor.tasks.is_empty() => imports::task_registrar,
         !descriptor.skills.is_empty() => imports::skill_registrar,
+        !descriptor.providers.is_empty() => imports::provider_registrar,
+        descriptor.has_chat_hooks() => imports::chat_hook_registrar,
+        asks("use-model") || !descriptor.providers.is_empty() || descriptor.has_chat_hooks() => imports::chat,
+        asks("use-model") && lane == Lane::RealTime => imports::models,
+        asks("use-model") && lane == Lane::Control => waiting_models,
         asks("network") && lane == Lane::RealTime => imports::http,
         asks("network") && lane == Lane::Control => waiting_http,
         !descriptor.tasks.is_empty() && lane == Lane::RealTime => imports::runs,

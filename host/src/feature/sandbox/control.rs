@@ -12,7 +12,8 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre, Resource};
 
 use super::bindings::control_exports::{
-    change_hooks, config_change_tools, hardware_io_tools, lifecycle, read_only_tools, stateful_tools, tasks, tool_hooks,
+    change_hooks, chat_hooks, config_change_tools, hardware_io_tools, lifecycle, read_only_tools, stateful_tools,
+    tasks, tool_hooks,
 };
 use super::bindings::{Error, Lane};
 use super::cpu;
@@ -26,7 +27,32 @@ use crate::service::invocation::{Invocation, OnProgress};
 use crate::service::planning::Planner;
 use crate::service::runs::Run;
 
+pub use super::bindings::control_exports::chat_hooks::{
+    Answer as ShownAnswer, Decision as ChatDecision, Request as ShownRequest, Turn as ShownTurn,
+};
 pub use super::bindings::control_exports::tool_hooks::{Decision, ToolCall};
+
+/// What hooks around models are asked, or told.
+#[derive(Debug, Clone)]
+pub enum ChatHook {
+    /// Before a request.
+    Request(Arc<ShownRequest>),
+    /// After its answer.
+    Answer(Arc<ShownRequest>, Arc<ShownAnswer>),
+    /// After a turn.
+    Turn(Arc<ShownTurn>),
+}
+
+impl ChatHook {
+    /// The point at which features are asked.
+    pub const fn point(&self) -> HookPoint {
+        match self {
+            Self::Request(_) => HookPoint::PreRequest,
+            Self::Answer(..) => HookPoint::PostAssistant,
+            Self::Turn(_) => HookPoint::TurnEnd,
+        }
+    }
+}
 
 /// Something changed, for hooks that are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,20 +78,21 @@ impl Change {
 
 /// What a call may use.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+pub(super) struct Limits {
     cpu: Duration,
     within: Duration,
 }
 
 const INSTALL: Limits = Limits { cpu: limits::INSTALL_BUDGET, within: limits::INSTALL_WITHIN };
 const CALL: Limits = Limits { cpu: limits::CALL_BUDGET, within: limits::CALL_WITHIN };
+pub(super) const EXCHANGE: Limits = Limits { cpu: limits::CALL_BUDGET, within: limits::EXCHANGE_CALL_WITHIN };
 const HOOK: Limits = Limits { cpu: limits::HOOK_BUDGET, within: limits::HOOK_WITHIN };
 
 /// An instance with its store: one at a time may call into it.
 pub struct ControlInstance {
-    pre: InstancePre<InstanceState>,
-    store: Store<InstanceState>,
-    instance: Instance,
+    pub(super) pre: InstancePre<InstanceState>,
+    pub(super) store: Store<InstanceState>,
+    pub(super) instance: Instance,
 }
 
 impl std::fmt::Debug for ControlInstance {
@@ -82,6 +109,7 @@ macro_rules! export {
             .map_err(|error| CallError::Trapped(format!("{error:#}")))?
     };
 }
+pub(super) use export;
 
 impl ControlInstance {
     /// Instantiates and installs.
@@ -193,6 +221,31 @@ impl ControlInstance {
         Ok(self.outcome(result, HOOK)?.map(|remark| plain(remark, limits::MAX_TEXT)))
     }
 
+    /// Asks or tells its hooks around what models are asked.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn chat_hook(&mut self, hook: &ChatHook) -> Result<ChatDecision, CallError> {
+        let hooks = export!(self, chat_hooks);
+        begin(&mut self.store, HOOK);
+        let result = match hook {
+            ChatHook::Request(request) => within(hooks.call_before_request(&mut self.store, request), HOOK).await?,
+            ChatHook::Answer(request, answer) => {
+                within(hooks.call_after_answer(&mut self.store, request, answer), HOOK).await?
+            }
+            ChatHook::Turn(turn) => {
+                let remark = within(hooks.call_turn_ended(&mut self.store, turn), HOOK).await?;
+                remark.map(|remark| remark.map_or(ChatDecision::Proceed, ChatDecision::Annotate))
+            }
+        };
+        let cut = |text| plain(text, limits::MAX_TEXT);
+        Ok(match self.outcome(result.map(Ok), HOOK)? {
+            ChatDecision::Proceed => ChatDecision::Proceed,
+            ChatDecision::Annotate(remark) => ChatDecision::Annotate(cut(remark)),
+            ChatDecision::Deny(reason) => ChatDecision::Deny(cut(reason)),
+        })
+    }
+
     /// Tells of a change.
     ///
     /// # Errors
@@ -239,7 +292,11 @@ impl ControlInstance {
         let _ = self.store.data_mut().table.delete(Resource::<T>::new_own(rep));
     }
 
-    fn outcome<T>(&mut self, result: wasmtime::Result<Result<T, Error>>, limits: Limits) -> Result<T, CallError> {
+    pub(super) fn outcome<T>(
+        &mut self,
+        result: wasmtime::Result<Result<T, Error>>,
+        limits: Limits,
+    ) -> Result<T, CallError> {
         match result {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(CallError::Refused(error.into())),
@@ -252,7 +309,7 @@ impl ControlInstance {
 }
 
 /// Gives the call that comes its CPU time.
-fn begin(store: &mut Store<InstanceState>, limits: Limits) {
+pub(super) fn begin(store: &mut Store<InstanceState>, limits: Limits) {
     store.data_mut().ticks = u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX);
     store.set_epoch_deadline(1);
 }
@@ -261,7 +318,7 @@ fn too_long(limits: Limits) -> CallError {
     CallError::Trapped(format!("stopped: it took longer than {} s", limits.within.as_secs()))
 }
 
-async fn within<T>(call: impl Future<Output = T>, limits: Limits) -> Result<T, CallError> {
+pub(super) async fn within<T>(call: impl Future<Output = T>, limits: Limits) -> Result<T, CallError> {
     tokio::time::timeout(limits.within, call).await.map_err(|_| too_long(limits))
 }
 

@@ -1,4 +1,4 @@
-//! The limits of one instance, and the object that enforces those of memory and tables.
+//! The limits of a feature and of one instance, and the object that enforces those of memory and tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,12 +27,13 @@ pub const CALL_WITHIN: Duration = Duration::from_secs(60);
 pub const INSTALL_WITHIN: Duration = Duration::from_secs(10);
 /// Time that may pass in one hook of the control lane.
 pub const HOOK_WITHIN: Duration = Duration::from_secs(2);
+/// Time that may pass in one call of a provider's exchange: nothing in it waits.
+pub const EXCHANGE_CALL_WITHIN: Duration = Duration::from_secs(10);
 /// How long a tool call that nobody wants any more may go on, and a task that is told to end.
 pub const CANCEL_WITHIN: Duration = Duration::from_secs(2);
-/// Linear memory of one instance in the real-time lane, all its memories together.
-pub const MEMORY_BYTES: usize = 16 * 1024 * 1024;
-/// Linear memory of one instance in the control lane, all its memories together.
-pub const CONTROL_MEMORY_BYTES: usize = 64 * 1024 * 1024;
+/// Linear memory of one instance, all its memories together. An engine of JavaScript begins with 9 MiB and
+/// does not get far within 16.
+pub const MEMORY_BYTES: usize = 64 * 1024 * 1024;
 /// Linear memory of all instances of one feature together.
 pub const FEATURE_MEMORY_BYTES: usize = 256 * 1024 * 1024;
 /// Elements of each table.
@@ -59,15 +60,26 @@ pub const MAX_SKILL: usize = 64 * 1024;
 pub const MAX_SCHEMA: usize = 64 * 1024;
 /// Bytes of all schemas and skills that one instance registers, together.
 pub const MAX_REGISTERED: usize = 1024 * 1024;
-/// Messages to all sinks together that one instance may send per second, after a burst.
+/// Milliseconds of CPU time that a feature's calls in the real-time lane may take per second, all its
+/// instances together, after a burst. Each call has its own limit beside that.
+pub const REALTIME_CPU_RATE: f64 = 500.0;
+/// Milliseconds of CPU time that a feature's calls in the real-time lane may take at once.
+pub const REALTIME_CPU_BURST: f64 = 2_000.0;
+/// Messages that one feature may send per second to all sinks together, after a burst.
 pub const SINK_RATE: f64 = 20.0;
-/// Messages to the sinks that one instance may send at once.
+/// Messages that one feature may send to the sinks at once.
 pub const SINK_BURST: f64 = 50.0;
-
-/// Datagrams that one instance may send per second, after a burst.
+/// Words about its progress that one call may send per second, after as many at once.
+pub const PROGRESS_RATE: f64 = 20.0;
+/// Datagrams that one feature may send per second, after a burst.
 pub const DATAGRAM_RATE: f64 = 20_000.0;
-/// Datagrams that one instance may send at once.
+/// Datagrams that one feature may send at once.
 pub const DATAGRAM_BURST: f64 = 4_000.0;
+/// Bytes that one feature may add to the folders that it was granted, all together, while it is
+/// installed in a running host (64 MiB). What it removes or makes shorter is given back.
+pub const ADDED_BYTES: u64 = 64 * 1024 * 1024;
+/// Files that one feature may add to the folders that it was granted, as above.
+pub const ADDED_FILES: u64 = 1000;
 
 /// Refuses growth of memories (summed over all) and of tables ([`TABLE_ELEMENTS`]), and
 /// remembers that it did, so that the trap which usually follows can be explained.
@@ -125,34 +137,6 @@ impl Drop for Limiter {
     }
 }
 
-/// A token bucket: `burst` at once, `rate` per second after.
-#[derive(Debug)]
-pub struct TokenBucket {
-    rate: f64,
-    burst: f64,
-    tokens: f64,
-    last: std::time::Instant,
-}
-
-impl TokenBucket {
-    /// A full bucket.
-    pub fn new(rate: f64, burst: f64) -> Self {
-        Self { rate, burst, tokens: burst, last: std::time::Instant::now() }
-    }
-
-    /// Takes one token if there is one at `now`.
-    pub fn take(&mut self, now: std::time::Instant) -> bool {
-        let passed = now.saturating_duration_since(self.last).as_secs_f64();
-        self.last = now;
-        self.tokens = passed.mul_add(self.rate, self.tokens).min(self.burst);
-        let there = self.tokens >= 1.0;
-        if there {
-            self.tokens -= 1.0;
-        }
-        there
-    }
-}
-
 /// Whether a character could rewrite or reorder what stands around it on a terminal: control
 /// characters, and those that turn the direction of text around.
 pub fn rewrites(c: char) -> bool {
@@ -185,12 +169,12 @@ mod tests {
         let together = Arc::<AtomicUsize>::default();
         let mut limiter = Limiter::new(MEMORY_BYTES, Arc::clone(&together));
         let mib = 1024 * 1024;
-        assert!(limiter.memory_growing(0, 10 * mib, None).is_ok_and(|grown| grown));
-        assert!(limiter.memory_growing(0, 7 * mib, None).is_ok_and(|grown| !grown), "10 + 7 is over 16");
-        assert_eq!(limiter.take_refusal().as_deref(), Some("its memory limit of 16 MiB"));
-        assert!(limiter.memory_growing(10 * mib, 16 * mib, None).is_ok_and(|grown| grown));
+        assert!(limiter.memory_growing(0, 40 * mib, None).is_ok_and(|grown| grown));
+        assert!(limiter.memory_growing(0, 25 * mib, None).is_ok_and(|grown| !grown), "40 + 25 is over 64");
+        assert_eq!(limiter.take_refusal().as_deref(), Some("its memory limit of 64 MiB"));
+        assert!(limiter.memory_growing(40 * mib, 64 * mib, None).is_ok_and(|grown| grown));
         assert_eq!(limiter.take_refusal(), None);
-        assert_eq!(together.load(Ordering::Relaxed), 16 * mib);
+        assert_eq!(together.load(Ordering::Relaxed), 64 * mib);
         drop(limiter);
         assert_eq!(together.load(Ordering::Relaxed), 0, "an instance that is gone has none");
     }
@@ -198,25 +182,16 @@ mod tests {
     #[test]
     fn memory_is_summed_over_all_instances_of_a_feature() {
         let together = Arc::<AtomicUsize>::default();
-        let limiter = || Limiter::new(CONTROL_MEMORY_BYTES, Arc::clone(&together));
-        let mut full: Vec<Limiter> = (0..FEATURE_MEMORY_BYTES / CONTROL_MEMORY_BYTES).map(|_| limiter()).collect();
+        let limiter = || Limiter::new(MEMORY_BYTES, Arc::clone(&together));
+        let mut full: Vec<Limiter> = (0..FEATURE_MEMORY_BYTES / MEMORY_BYTES).map(|_| limiter()).collect();
         for one in &mut full {
-            assert!(one.memory_growing(0, CONTROL_MEMORY_BYTES, None).is_ok_and(|grown| grown));
+            assert!(one.memory_growing(0, MEMORY_BYTES, None).is_ok_and(|grown| grown));
         }
         let mut another = limiter();
         assert!(another.memory_growing(0, 1, None).is_ok_and(|grown| !grown));
         assert_eq!(another.take_refusal().as_deref(), Some("the limit of 256 MiB for all its instances"));
         full.pop();
         assert!(another.memory_growing(0, 1, None).is_ok_and(|grown| grown));
-    }
-
-    #[test]
-    fn a_bucket_empties_and_fills_again() {
-        let mut bucket = TokenBucket::new(10.0, 2.0);
-        let start = std::time::Instant::now();
-        assert!(bucket.take(start) && bucket.take(start) && !bucket.take(start));
-        let later = start + Duration::from_millis(100);
-        assert!(bucket.take(later) && !bucket.take(later));
     }
 
     #[test]

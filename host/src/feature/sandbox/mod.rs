@@ -21,9 +21,11 @@ pub mod bindings;
 pub mod cache;
 pub mod control;
 mod cpu;
+pub mod exchange;
 pub mod instance;
 pub mod limits;
 pub mod outcome;
+pub mod rate;
 pub mod registrations;
 pub mod state;
 
@@ -114,8 +116,8 @@ impl Sandbox {
     /// without a compiler back-end, no thread left.
     pub fn new(home: Option<&Path>, services: Arc<Services>) -> anyhow::Result<Self> {
         let failed = |error: wasmtime::Error| anyhow::anyhow!("the sandbox can't start: {error:#}");
-        let realtime = Engine::new(&config(limits::MEMORY_BYTES)).map_err(failed)?;
-        let control = Engine::new(&config(limits::CONTROL_MEMORY_BYTES)).map_err(failed)?;
+        let realtime = Engine::new(&config()).map_err(failed)?;
+        let control = Engine::new(&config()).map_err(failed)?;
         tick([&realtime, &control]);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(CONTROL_THREADS)
@@ -218,8 +220,8 @@ fn nothing_there(lane: &str) -> InstallError {
     InstallError::Instantiate(format!("it has nothing for the {lane} lane"))
 }
 
-/// The engine of a lane whose instances have this much memory.
-fn config(memory: usize) -> Config {
+/// The engine of a lane.
+fn config() -> Config {
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(limits::MAX_INSTANCES)
         .total_core_instances(limits::MAX_INSTANCES * limits::MAX_CORE_INSTANCES)
@@ -229,7 +231,7 @@ fn config(memory: usize) -> Config {
         .max_memories_per_component(limits::MAX_MEMORIES)
         .max_tables_per_component(limits::MAX_TABLES)
         .max_core_instances_per_component(limits::MAX_CORE_INSTANCES)
-        .max_memory_size(memory)
+        .max_memory_size(limits::MEMORY_BYTES)
         .table_elements(limits::TABLE_ELEMENTS);
     let mut config = Config::new();
     config

@@ -61,6 +61,8 @@ pub struct Registrations {
     pub hooks: Vec<(HookPoint, Band)>,
     /// Background tasks.
     pub tasks: Vec<String>,
+    /// Providers.
+    pub providers: Vec<String>,
     /// Skills.
     pub skills: Vec<RegisteredSkill>,
     /// Bytes of schemas and skills so far.
@@ -121,6 +123,14 @@ impl Registrations {
         Ok(())
     }
 
+    pub(crate) fn provider(&mut self, declared: &Descriptor, name: String) -> Result<(), String> {
+        once("providers", &name, declared.providers.iter().map(|provider| &provider.name), |name| {
+            self.providers.iter().any(|provider| provider == name)
+        })?;
+        self.providers.push(name);
+        Ok(())
+    }
+
     pub(crate) fn skill(&mut self, declared: &Descriptor, name: String, text: String) -> Result<(), String> {
         once("skills", &name, declared.skills.iter().map(|skill| &skill.name), |name| {
             self.skills.iter().any(|skill| skill.name == name)
@@ -147,6 +157,9 @@ impl Registrations {
         }
         if let Some(task) = declared.tasks.iter().find(|d| !self.tasks.contains(&d.name)) {
             return missing("task", &task.name);
+        }
+        if let Some(provider) = declared.providers.iter().find(|d| !self.providers.contains(&d.name)) {
+            return missing("provider", &provider.name);
         }
         if let Some(skill) = declared.skills.iter().find(|d| !self.skills.iter().any(|r| r.name == d.name)) {
             return missing("skill", &skill.name);

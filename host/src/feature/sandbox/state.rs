@@ -9,15 +9,18 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::{Error, Lane};
-use super::cpu::CpuBudget;
-use super::limits::{self, Limiter, TokenBucket};
+use super::cpu::{CpuBudget, CpuShare};
+use super::limits::{self, Limiter};
+use super::rate::Rate;
 use super::registrations::Registrations;
-use crate::feature::capability::{Capability, CapabilityRequest, Endpoint, Grants};
+use crate::feature::capability::{Capability, CapabilityRequest, Endpoint, Grants, HostPattern, SecretGrant};
 use crate::feature::descriptor::Descriptor;
 use crate::feature::quarantine::Quarantine;
 use crate::service::Services;
-use crate::service::http::HttpAccount;
+use crate::service::added_files::AddedFiles;
+use crate::service::http::{HttpAccount, HttpScope};
 use crate::service::install::Context;
+use crate::service::token_account::TokenAccount;
 
 /// What is fixed about an installed feature, shared by its instances.
 #[derive(Debug)]
@@ -34,6 +37,16 @@ pub struct FeatureFacts {
     pub services: Arc<Services>,
     /// What it has sent over HTTP lately.
     pub http_account: HttpAccount,
+    /// Limits what it says.
+    pub sink_rate: Rate,
+    /// Limits datagrams.
+    pub datagram_rate: Rate,
+    /// What its calls in the real-time lane take of a processor.
+    pub cpu_share: CpuShare,
+    /// What it has added to folders.
+    pub added: Arc<AddedFiles>,
+    /// What it has asked of models lately.
+    pub tokens: TokenAccount,
     /// Bytes of linear memory that its instances have.
     pub memory: Arc<AtomicUsize>,
     /// Its traps, whichever instance they happened in.
@@ -56,6 +69,9 @@ impl FeatureFacts {
             .filter_map(|host| Some((host.to_owned(), services.datagrams.resolve(host).ok()?)))
             .collect();
         let http_account = HttpAccount::new(descriptor.id.name());
+        let asked = descriptor.request("use-model").map(|request| &request.capability);
+        let asked = if let Some(Capability::UseModel { tokens, .. }) = asked { *tokens } else { 0 };
+        let tokens = TokenAccount::new(asked.min(grants.model_tokens));
         Self {
             descriptor,
             digest,
@@ -63,6 +79,11 @@ impl FeatureFacts {
             resolved,
             services: Arc::clone(services),
             http_account,
+            sink_rate: Rate::new(limits::SINK_RATE, limits::SINK_BURST),
+            datagram_rate: Rate::new(services.datagram_rate, limits::DATAGRAM_BURST),
+            cpu_share: CpuShare::default(),
+            added: Arc::default(),
+            tokens,
             memory: Arc::default(),
             quarantine: Quarantine::default(),
             revoked: Arc::default(),
@@ -80,6 +101,45 @@ impl FeatureFacts {
             _ => false,
         };
         declared && self.grants.udp.iter().any(|pattern| pattern.covers(endpoint))
+    }
+
+    /// The hosts and secrets that were both asked for under this purpose and granted.
+    ///
+    /// # Errors
+    /// `Denied` where there is no host among them.
+    pub fn http_scope(&self, purpose: &str) -> Result<HttpScope, Error> {
+        let Some(request) = self.descriptor.network(purpose) else {
+            return Err(Error::Denied(format!("the descriptor requests no network for the purpose {purpose:?}")));
+        };
+        let Capability::Network { http: declared, .. } = &request.capability else {
+            return Err(self.not_granted(&request.capability));
+        };
+        let both = |declared: &[HostPattern], granted: &[HostPattern]| -> Vec<HostPattern> {
+            granted.iter().filter(|host| declared.iter().any(|pattern| pattern.includes(host))).cloned().collect()
+        };
+        let hosts = both(declared, &self.grants.http);
+        if hosts.is_empty() {
+            return Err(self.not_granted(&request.capability));
+        }
+        let requested = self.descriptor.capabilities.iter().filter_map(|request| match &request.capability {
+            Capability::Secret { id, hosts } => Some((id, hosts)),
+            _ => None,
+        });
+        let secrets = requested.filter_map(|(id, declared)| {
+            let granted = self.grants.secrets.iter().find(|secret| secret.id == *id)?;
+            Some(SecretGrant { id: id.clone(), hosts: both(declared, &granted.hosts) })
+        });
+        Ok(HttpScope { secrets: secrets.collect(), hosts })
+    }
+
+    /// What opening a service without a grant answers.
+    pub(crate) fn not_granted(&self, capability: &Capability) -> Error {
+        let name = self.descriptor.id.name();
+        Error::Denied(format!(
+            "\"{}\" is not granted; write `{}` under [features.{name}.grants]",
+            capability.kind(),
+            Grants::advice(capability)
+        ))
     }
 
     /// Whether an instance has performed before; from now on one has.
@@ -126,10 +186,6 @@ pub struct InstanceState {
     pub(crate) ticks: u64,
     /// What `install` registered.
     pub registered: Registrations,
-    /// Limits the sinks.
-    pub sink_bucket: TokenBucket,
-    /// Limits datagrams.
-    pub datagram_bucket: TokenBucket,
 }
 
 impl InstanceState {
@@ -137,21 +193,14 @@ impl InstanceState {
     pub fn new(facts: Arc<FeatureFacts>, lane: Lane) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::MAX_HANDLES);
-        let memory = match lane {
-            Lane::RealTime => limits::MEMORY_BYTES,
-            Lane::Control => limits::CONTROL_MEMORY_BYTES,
-        };
-        let datagrams = facts.services.datagram_rate;
         Self {
             table,
-            limiter: Limiter::new(memory, Arc::clone(&facts.memory)),
+            limiter: Limiter::new(limits::MEMORY_BYTES, Arc::clone(&facts.memory)),
             facts,
             lane,
             cpu: CpuBudget::default(),
             ticks: 0,
             registered: Registrations::default(),
-            sink_bucket: TokenBucket::new(limits::SINK_RATE, limits::SINK_BURST),
-            datagram_bucket: TokenBucket::new(datagrams, limits::DATAGRAM_BURST),
         }
     }
 
@@ -167,22 +216,12 @@ impl InstanceState {
         Ok(())
     }
 
-    /// What opening a service without a grant answers.
-    pub(crate) fn not_granted(&self, capability: &Capability) -> Error {
-        let name = self.facts.descriptor.id.name();
-        Error::Denied(format!(
-            "\"{}\" is not granted; write `{}` under [features.{name}.grants]",
-            capability.kind(),
-            Grants::advice(capability)
-        ))
-    }
-
     /// Whether the descriptor requests a capability of this kind and it was granted.
     pub(crate) fn granted(&self, kind: &str) -> Result<(), Error> {
         match self.facts.descriptor.request(kind) {
             None => Err(Error::Denied(format!("the descriptor does not request the capability \"{kind}\""))),
             Some(request) if self.facts.grants.answers(&request.capability) => Ok(()),
-            Some(request) => Err(self.not_granted(&request.capability)),
+            Some(request) => Err(self.facts.not_granted(&request.capability)),
         }
     }
 }

@@ -1,12 +1,11 @@
 //! How much one feature may send.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::HttpError;
-use crate::feature::sandbox::limits::TokenBucket;
+use crate::feature::sandbox::rate::Rate;
 
 /// Requests per second that one feature may send, after a burst.
 pub const RATE: f64 = 10.0;
@@ -20,18 +19,14 @@ pub const IN_FLIGHT: usize = 4;
 #[derive(Debug)]
 pub struct HttpAccount {
     feature: String,
-    bucket: Mutex<TokenBucket>,
+    rate: Rate,
     places: Semaphore,
 }
 
 impl HttpAccount {
     /// An account that nothing was sent from. `feature` is the feature's short name, for errors.
     pub fn new(feature: impl Into<String>) -> Self {
-        Self {
-            feature: feature.into(),
-            bucket: Mutex::new(TokenBucket::new(RATE, BURST)),
-            places: Semaphore::new(IN_FLIGHT),
-        }
+        Self { feature: feature.into(), rate: Rate::new(RATE, BURST), places: Semaphore::new(IN_FLIGHT) }
     }
 
     /// The feature's short name.
@@ -44,7 +39,7 @@ impl HttpAccount {
         let place = self.places.try_acquire().map_err(|_| {
             HttpError::Exhausted(format!("{IN_FLIGHT} requests of this feature are under way; wait for one to end"))
         })?;
-        if self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(now) {
+        if self.rate.take(now) {
             Ok(place)
         } else {
             Err(HttpError::Exhausted(format!("more than {RATE} requests a second; try again later")))

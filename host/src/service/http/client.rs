@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderValue};
+use tokio::sync::SemaphorePermit;
 use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::account::HttpAccount;
-use super::network::{Incoming, Network, NetworkError, Outgoing};
+use super::network::{Incoming, Network, NetworkError, Outgoing, Pieces};
 use super::request::{self, Checked, CheckedSecret};
 use super::scope::{HttpScope, Site};
-use super::secrets::{Secret, Secrets};
+use super::secrets::{Blotter, Secret, Secrets};
 use super::{HttpError, Request, Response, address};
 
 /// How long a whole exchange may take, from the name to the last byte of the body.
@@ -64,9 +65,48 @@ impl HttpClient {
     ) -> Result<Response, HttpError> {
         tokio::select! {
             biased;
-            () = revoked.cancelled() => Err(HttpError::Denied("the grant was revoked".into())),
+            () = revoked.cancelled() => Err(was_revoked()),
             done = tokio::time::timeout(self.timeout, self.exchange(account, scope, request)) => {
                 let late = |_| Err(HttpError::Failed(format!("no whole answer within {:?}", self.timeout)));
+                done.unwrap_or_else(late).map_err(HttpError::kept)
+            }
+        }
+    }
+
+    /// The same, with an answer that is handed over as it comes: dropping it ends the exchange.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), as far as the head of the answer.
+    pub async fn stream<'a>(
+        &self,
+        account: &'a HttpAccount,
+        scope: &HttpScope,
+        request: Request,
+        patience: Patience,
+        revoked: &CancellationToken,
+    ) -> Result<Streamed<'a>, HttpError> {
+        let head = async {
+            let Opened { place, site, secret, incoming } = self.open(account, scope, request, patience.request).await?;
+            let (status, headers) =
+                head(&incoming, secret.as_ref()).map_err(|error| error.explained(&site, secret.as_ref()))?;
+            Ok(Streamed {
+                _place: place,
+                status,
+                headers,
+                site,
+                blotter: secret.clone().map(Blotter::new),
+                secret,
+                pieces: incoming.body,
+                read: 0,
+                patience,
+                revoked: revoked.clone(),
+            })
+        };
+        tokio::select! {
+            biased;
+            () = revoked.cancelled() => Err(was_revoked()),
+            done = tokio::time::timeout(patience.head, head) => {
+                let late = |_| Err(HttpError::Failed(format!("no answer within {:?}", patience.head)));
                 done.unwrap_or_else(late).map_err(HttpError::kept)
             }
         }
@@ -78,20 +118,31 @@ impl HttpClient {
         scope: &HttpScope,
         request: Request,
     ) -> Result<Response, HttpError> {
+        let Opened { place: _place, site, secret, incoming } =
+            self.open(account, scope, request, request::MAX_BODY).await?;
+        whole(incoming, secret.as_ref()).await.map_err(|error| error.explained(&site, secret.as_ref()))
+    }
+
+    /// Sends a request whose body has at most `most` bytes, and waits for the head of the answer.
+    async fn open<'a>(
+        &self,
+        account: &'a HttpAccount,
+        scope: &HttpScope,
+        request: Request,
+        most: usize,
+    ) -> Result<Opened<'a>, HttpError> {
         let Checked { method, url, site, mut headers, body, secret } =
-            request::check(request, scope, account.feature())?;
-        let _place = account.enter(Instant::now())?;
+            request::check(request, scope, account.feature(), most)?;
+        let place = account.enter(Instant::now())?;
         let addresses = self.addresses(scope, &site, account.feature()).await?;
         let secret = match secret {
             Some(usage) => Some(self.add_secret(usage, &mut headers).await?),
             None => None,
         };
-        let sent = self.network.exchange(Outgoing { addresses, method, url, headers, body }).await;
-        let got = match sent {
-            Ok(incoming) => whole(incoming, secret.as_ref()).await,
-            Err(error) => Err(error.into()),
-        };
-        got.map_err(|error: ExchangeError| error.explained(&site, secret.as_ref()))
+        match self.network.exchange(Outgoing { addresses, method, url, headers, body }).await {
+            Ok(incoming) => Ok(Opened { place, site, secret, incoming }),
+            Err(error) => Err(ExchangeError::from(error).explained(&site, secret.as_ref())),
+        }
     }
 
     /// Where `site` may be dialled: all its addresses, each of them checked.
@@ -139,6 +190,85 @@ impl HttpClient {
     }
 }
 
+fn was_revoked() -> HttpError {
+    HttpError::Denied("the grant was revoked".into())
+}
+
+/// How long, and how much, an answer that is handed over as it comes may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Time until the head of the answer is there.
+    pub head: Duration,
+    /// Time from one piece of its body to the next.
+    pub pause: Duration,
+    /// Bytes of the request's body.
+    pub request: usize,
+    /// Bytes of the answer's body.
+    pub answer: usize,
+}
+
+/// An exchange whose answer has begun.
+struct Opened<'a> {
+    place: SemaphorePermit<'a>,
+    site: Site,
+    secret: Option<Secret>,
+    incoming: Incoming,
+}
+
+/// An answer that is handed over as it comes, without the secret.
+pub struct Streamed<'a> {
+    _place: SemaphorePermit<'a>,
+    /// 200-599.
+    pub status: u16,
+    /// Names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    site: Site,
+    secret: Option<Secret>,
+    blotter: Option<Blotter>,
+    pieces: Pieces,
+    read: usize,
+    patience: Patience,
+    revoked: CancellationToken,
+}
+
+impl std::fmt::Debug for Streamed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streamed").field("site", &self.site).field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Streamed<'_> {
+    /// The next piece of the body, which may be empty; none at its end.
+    ///
+    /// # Errors
+    /// `Denied` when the grant is revoked, `Exhausted` when the answer is too large, `Failed` when it breaks
+    /// off or pauses for too long. There is nothing more to come then.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
+        let Self { pieces, patience, revoked, .. } = self;
+        let piece = tokio::select! {
+            biased;
+            () = revoked.cancelled() => return Err(was_revoked()),
+            piece = tokio::time::timeout(patience.pause, pieces.next()) => piece,
+        };
+        let piece = piece.map_err(|_| {
+            HttpError::Failed(format!("{}: nothing more came for {:?}", self.site, self.patience.pause))
+        })?;
+        let failed = |error: ExchangeError| error.explained(&self.site, self.secret.as_ref()).kept();
+        let Some(piece) = piece else {
+            return Ok(self.blotter.take().map(Blotter::rest).filter(|rest| !rest.is_empty()));
+        };
+        let piece = piece.map_err(|error| failed(error.into()))?;
+        self.read += piece.len();
+        if self.read > self.patience.answer {
+            return Err(failed(ExchangeError::TooLarge("the response's body is too large")));
+        }
+        Ok(Some(match &mut self.blotter {
+            Some(blotter) => blotter.pass(&piece),
+            None => piece.into(),
+        }))
+    }
+}
+
 /// Why there is no whole response.
 enum ExchangeError {
     Network(NetworkError),
@@ -177,25 +307,17 @@ fn clean(bytes: Vec<u8>, secret: &Secret) -> String {
     String::from_utf8_lossy(&secret.taken_out_of(bytes)).into_owned()
 }
 
-/// Reads a response to its end, as long as it keeps within the limits, and takes the secret out.
-async fn whole(incoming: Incoming, secret: Option<&Secret>) -> Result<Response, ExchangeError> {
-    let Incoming { status, headers, body: mut pieces } = incoming;
-    if !(200..=599).contains(&status) {
-        return Err(ExchangeError::Status(status));
+/// A response's status and headers, as long as they keep within the limits, without the secret.
+fn head(incoming: &Incoming, secret: Option<&Secret>) -> Result<(u16, Vec<(String, String)>), ExchangeError> {
+    let Incoming { status, headers, .. } = incoming;
+    if !(200..=599).contains(status) {
+        return Err(ExchangeError::Status(*status));
     }
     if headers.len() > MAX_HEADERS {
         return Err(ExchangeError::TooLarge("the response has more than 100 headers"));
     }
     if headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>() > MAX_HEADER_BYTES {
         return Err(ExchangeError::TooLarge("the response's headers have more than 64 KiB"));
-    }
-    let mut body = Vec::new();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece?;
-        if body.len() + piece.len() > MAX_BODY {
-            return Err(ExchangeError::TooLarge("the response's body has more than 4 MiB"));
-        }
-        body.extend_from_slice(&piece);
     }
     let header = |name: &str, value: &HeaderValue| match secret {
         Some(secret) => {
@@ -204,7 +326,21 @@ async fn whole(incoming: Incoming, secret: Option<&Secret>) -> Result<Response, 
         }
         None => (name.to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()),
     };
-    let headers = headers.iter().map(|(name, value)| header(name.as_str(), value)).collect();
+    Ok((*status, headers.iter().map(|(name, value)| header(name.as_str(), value)).collect()))
+}
+
+/// Reads a response to its end, as long as it keeps within the limits, and takes the secret out.
+async fn whole(incoming: Incoming, secret: Option<&Secret>) -> Result<Response, ExchangeError> {
+    let (status, headers) = head(&incoming, secret)?;
+    let mut pieces = incoming.body;
+    let mut body = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece?;
+        if body.len() + piece.len() > MAX_BODY {
+            return Err(ExchangeError::TooLarge("the response's body has more than 4 MiB"));
+        }
+        body.extend_from_slice(&piece);
+    }
     if let Some(secret) = secret {
         body = secret.taken_out_of(body);
     }

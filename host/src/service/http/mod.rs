@@ -20,7 +20,7 @@ pub mod secrets;
 use crate::feature::sandbox::limits::{MAX_TEXT, plain};
 
 pub use account::HttpAccount;
-pub use client::HttpClient;
+pub use client::{HttpClient, Patience, Streamed};
 pub use network::{Network, SystemNetwork};
 pub use scope::{HostPattern, HttpScope, SecretGrant};
 pub use secrets::{EnvironmentSecrets, Secrets};

@@ -64,8 +64,9 @@ pub struct CheckedSecret {
     pub prefix: String,
 }
 
-/// Checks a request of `feature` (its short name, for the error) against what was granted to it.
-pub fn check(request: Request, scope: &HttpScope, feature: &str) -> Result<Checked, HttpError> {
+/// Checks a request of `feature` (its short name, for the error) against what was granted to it. Its body
+/// may have `most` bytes.
+pub fn check(request: Request, scope: &HttpScope, feature: &str, most: usize) -> Result<Checked, HttpError> {
     let method = checked_method(&request.method)?;
     let (url, site) = checked_url(&request.url)?;
     if !scope.covers(&site) {
@@ -74,8 +75,9 @@ pub fn check(request: Request, scope: &HttpScope, feature: &str) -> Result<Check
         )));
     }
     let headers = checked_headers(&request.headers, request.secret.as_ref())?;
-    if request.body.len() > MAX_BODY {
-        return Err(HttpError::Invalid(format!("a body has at most 1 MiB, not {} bytes", request.body.len())));
+    if request.body.len() > most {
+        let most = most / (1024 * 1024);
+        return Err(HttpError::Invalid(format!("a body has at most {most} MiB, not {} bytes", request.body.len())));
     }
     let secret = request.secret.map(|usage| checked_secret(usage, &headers, scope, &site, feature)).transpose()?;
     Ok(Checked { method, url, site, headers, body: request.body, secret })
@@ -217,7 +219,8 @@ mod tests {
     }
 
     fn site(url: &str, hosts: &[&str]) -> Result<String, HttpError> {
-        check(get(url), &scope(hosts), "chat").map(|checked| format!("{} {}", checked.site.host, checked.site.port))
+        check(get(url), &scope(hosts), "chat", MAX_BODY)
+            .map(|checked| format!("{} {}", checked.site.host, checked.site.port))
     }
 
     #[track_caller]
@@ -325,18 +328,21 @@ mod tests {
     fn only_the_listed_methods_pass() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] {
             let request = Request { method: method.into(), ..get("https://granted.example/") };
-            assert_eq!(check(request, &scope(&["granted.example"]), "chat").unwrap().method, method);
+            assert_eq!(check(request, &scope(&["granted.example"]), "chat", MAX_BODY).unwrap().method, method);
         }
         for method in ["get", "CONNECT", "TRACE", "OPTIONS", "GET / HTTP/1.1\r\nhost: evil\r\n\r\nGET", ""] {
             let request = Request { method: method.into(), ..get("https://granted.example/") };
-            assert!(matches!(check(request, &scope(&["granted.example"]), "chat"), Err(HttpError::Invalid(_))));
+            assert!(matches!(
+                check(request, &scope(&["granted.example"]), "chat", MAX_BODY),
+                Err(HttpError::Invalid(_))
+            ));
         }
     }
 
     fn with_headers(headers: &[(&str, &str)]) -> Result<HeaderMap, HttpError> {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let request = Request { headers, ..get("https://granted.example/") };
-        check(request, &scope(&["granted.example"]), "chat").map(|checked| checked.headers)
+        check(request, &scope(&["granted.example"]), "chat", MAX_BODY).map(|checked| checked.headers)
     }
 
     #[test]
@@ -380,7 +386,7 @@ mod tests {
         assert!(matches!(with_headers(&[("x", &"y".repeat(MAX_HEADER_BYTES))]), Err(HttpError::Invalid(_))));
         let body = |size: usize| {
             let request = Request { body: vec![0; size], ..get("https://granted.example/") };
-            check(request, &scope(&["granted.example"]), "chat")
+            check(request, &scope(&["granted.example"]), "chat", MAX_BODY)
         };
         assert!(body(MAX_BODY).is_ok());
         assert!(matches!(body(MAX_BODY + 1), Err(HttpError::Invalid(_))));
@@ -398,7 +404,7 @@ mod tests {
         let send = |url: &str, id: &str, header: &str, prefix: &str, more: &[(&str, &str)]| {
             let secret = SecretUse { id: id.into(), header: header.into(), prefix: prefix.into() };
             let headers = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            check(Request { headers, secret: Some(secret), ..get(url) }, &scope, "chat")
+            check(Request { headers, secret: Some(secret), ..get(url) }, &scope, "chat", MAX_BODY)
         };
         let here = "https://granted.example/";
         assert!(send(here, "key", "authorization", "Bearer ", &[("accept", "x")]).is_ok());

@@ -30,6 +30,9 @@ pub struct SecretGrant {
 
 /// `host` or `host:port`. Without a port it is the scheme's own: 443, or 80 for `http`.
 ///
+/// A descriptor may write `*` where only a person can name the hosts. It covers no site by itself: a grant
+/// has to name one.
+///
 /// A host is an IP address (IPv6 in brackets) or a name, compared without regard to case and never
 /// resolved for comparison. Names beyond ASCII are written as they are resolved: `xn--...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +79,17 @@ impl HttpScope {
 impl HostPattern {
     /// Whether `site` is what this names.
     pub fn covers(&self, site: &Site) -> bool {
-        self.host == site.host && self.port_or(site.secure) == site.port
+        !self.is_any() && self.host == site.host && self.port_or(site.secure) == site.port
+    }
+
+    /// Whether it stands for hosts that a person has to name.
+    pub fn is_any(&self) -> bool {
+        self.host == "*"
+    }
+
+    /// Whether `granted` names a host within this one.
+    pub fn includes(&self, granted: &Self) -> bool {
+        !granted.is_any() && (self.is_any() || self == granted)
     }
 
     /// The host: without brackets, lower case.
@@ -95,6 +108,9 @@ impl FromStr for HostPattern {
 
     fn from_str(text: &str) -> Result<Self, HostError> {
         let error = || HostError(text.to_owned());
+        if text == "*" {
+            return Ok(Self { host: text.to_owned(), port: None });
+        }
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let (host, port) = match inner {
             Some(host) => (host, None),
@@ -162,6 +178,14 @@ mod tests {
     }
 
     #[test]
+    fn any_host_is_for_a_person_to_name() {
+        let pattern = |text: &str| text.parse::<HostPattern>().unwrap();
+        assert!(pattern("*").includes(&pattern("api.example.com")));
+        assert!(!pattern("*").includes(&pattern("*")), "naming none is naming none");
+        assert!(!covers("*", "api.example.com", 443, true) && !covers("*", "*", 443, true));
+    }
+
+    #[test]
     fn a_pattern_prints_as_it_is_read() {
         for text in ["api.example.com", "api.example.com:8443", "[::1]", "[::1]:8080", "127.0.0.1:80"] {
             assert_eq!(text.parse::<HostPattern>().unwrap().to_string(), text);
@@ -172,7 +196,7 @@ mod tests {
     fn what_a_resolver_might_read_differently_is_no_host() {
         for text in [
             "",
-            "*",
+            "*:80",
             "*.example.com",
             "https://example.com",
             "example.com/",

@@ -74,6 +74,46 @@ impl Secret {
     }
 }
 
+/// Takes a secret out of what comes in pieces, wherever they are cut.
+#[derive(Debug)]
+pub(super) struct Blotter {
+    secret: Secret,
+    /// What may be the beginning of the secret.
+    held: Vec<u8>,
+}
+
+impl Blotter {
+    pub(super) fn new(secret: Secret) -> Self {
+        Self { secret, held: Vec::new() }
+    }
+
+    /// What may be passed on after this piece.
+    pub(super) fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
+        let secret = self.secret.0.as_bytes();
+        self.held.extend_from_slice(piece);
+        let (mut out, mut at) = (Vec::with_capacity(self.held.len()), 0);
+        while at < self.held.len() {
+            let rest = &self.held[at..];
+            if rest.starts_with(secret) {
+                out.extend_from_slice(b"***");
+                at += secret.len();
+            } else if secret.starts_with(rest) {
+                break;
+            } else {
+                out.push(rest[0]);
+                at += 1;
+            }
+        }
+        self.held.drain(..at);
+        out
+    }
+
+    /// What was held back, when nothing more comes.
+    pub(super) fn rest(self) -> Vec<u8> {
+        self.held
+    }
+}
+
 fn replaced(text: Vec<u8>, secret: &[u8]) -> Vec<u8> {
     let find = |from: usize| text[from..].windows(secret.len()).position(|bytes| bytes == secret).map(|at| from + at);
     let Some(mut at) = find(0) else { return text };
@@ -115,7 +155,7 @@ fn variable(id: &str) -> String {
     format!("CONDUCTOR_SECRET_{}", id.to_ascii_uppercase().replace('-', "_"))
 }
 
-fn from_environment(id: &str, name: &str, value: Option<OsString>) -> Result<Secret, SecretError> {
+pub(crate) fn from_environment(id: &str, name: &str, value: Option<OsString>) -> Result<Secret, SecretError> {
     let value = value.filter(|value| !value.is_empty()).ok_or_else(|| SecretError::Missing {
         id: id.to_owned(),
         remedy: format!("put it into the environment variable {name}"),
@@ -146,6 +186,20 @@ mod tests {
         assert_eq!(format!("{secret:?}"), "***");
         assert!(!format!("{header:?}").contains("hunter2"), "{header:?}");
         assert!(secret.header("Bearer\r\n").is_none());
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_of_pieces_wherever_they_are_cut() {
+        let text = b"<AbcdefghAbcdefgh> AbcAbcdefgh Abcdefg";
+        for first in 0..=text.len() {
+            for second in first..=text.len() {
+                let mut blotter = Blotter::new(Secret::new("key", "Abcdefgh".into()).unwrap());
+                let pieces = [&text[..first], &text[first..second], &text[second..]];
+                let mut out: Vec<u8> = pieces.iter().flat_map(|piece| blotter.pass(piece)).collect();
+                out.extend(blotter.rest());
+                assert_eq!(String::from_utf8(out).unwrap(), "<******> Abc*** Abcdefg", "{first} {second}");
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,104 @@
+//! How much of something there may be within a time, for all instances of a feature together.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// So many a second, after a burst. Shared by threads that may not wait for each other: there is no lock.
+///
+/// What is kept is the time at which nothing would be owed any more (the generic cell rate algorithm): each
+/// one that is taken puts it off by its share of a second, and it may lie ahead by no more than the burst.
+#[derive(Debug)]
+pub struct Rate {
+    start: Instant,
+    /// Nanoseconds that one costs.
+    cost: u64,
+    /// Nanoseconds that may be owed before one more is refused.
+    ahead: u64,
+    /// When nothing is owed any more, in nanoseconds since `start`.
+    free_at: AtomicU64,
+}
+
+impl Rate {
+    /// `rate` a second after `burst` at once; both above 0.
+    pub fn new(rate: f64, burst: f64) -> Self {
+        let cost = 1e9 / rate;
+        // Numbers beyond what fits are as large as fits; a cost below a nanosecond is none.
+        let (cost, ahead) = (cost as u64, (cost * (burst - 1.0)) as u64);
+        Self { start: Instant::now(), cost, ahead, free_at: AtomicU64::new(0) }
+    }
+
+    /// Takes one if there is one at `now`.
+    pub fn take(&self, now: Instant) -> bool {
+        if self.cost == 0 {
+            return true;
+        }
+        let now = self.since_start(now);
+        let next = |free_at: u64| {
+            let free_at = free_at.max(now);
+            (free_at - now <= self.ahead).then_some(free_at.saturating_add(self.cost))
+        };
+        self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    /// Takes one that was used up already, whether or not there is one.
+    pub fn charge(&self, now: Instant) {
+        let now = self.since_start(now);
+        let next = |free_at: u64| Some(free_at.max(now).saturating_add(self.cost));
+        let _ = self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+
+    /// Whether more was charged than there is.
+    pub fn is_spent(&self, now: Instant) -> bool {
+        self.free_at.load(Ordering::Relaxed).saturating_sub(self.since_start(now)) > self.ahead
+    }
+
+    fn since_start(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_the_rate_holds() {
+        let rate = Rate::new(10.0, 2.0);
+        let start = rate.start;
+        assert!(rate.take(start) && rate.take(start) && !rate.take(start));
+        let later = start + Duration::from_millis(100);
+        assert!(rate.take(later) && !rate.take(later));
+        let rested = start + Duration::from_secs(60);
+        assert!(rate.take(rested) && rate.take(rested) && !rate.take(rested), "no more than the burst is saved up");
+    }
+
+    #[test]
+    fn threads_together_get_no_more_than_one_would() {
+        let rate = Rate::new(0.001, 100.0);
+        let taken = || (0..1000).filter(|_| rate.take(rate.start)).count();
+        let all: usize = std::thread::scope(|scope| {
+            let threads = [0; 4].map(|_| scope.spawn(taken));
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(all, 100);
+    }
+
+    #[test]
+    fn what_is_charged_is_owed() {
+        let rate = Rate::new(500.0, 1000.0);
+        let start = rate.start;
+        (0..1000).for_each(|_| rate.charge(start));
+        assert!(rate.is_spent(start) && !rate.take(start));
+        let later = start + Duration::from_millis(4);
+        assert!(!rate.is_spent(later), "it drains: {rate:?}");
+        assert!(rate.take(later));
+    }
+
+    #[test]
+    fn a_rate_beyond_counting_refuses_nothing() {
+        let rate = Rate::new(1e12, 1.0);
+        assert!((0..10_000).all(|_| rate.take(rate.start)));
+    }
+}

@@ -1,0 +1,119 @@
+//! The system's own places for secrets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use keyring_core::{CredentialStore, Entry, Error};
+use serde::{Deserialize, Serialize};
+
+/// What all our entries are filed under.
+const SERVICE: &str = "conductor";
+
+/// A place that the system keeps secrets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keychain {
+    /// The kernel's keyring: until the next start of the machine
+    #[cfg(target_os = "linux")]
+    Kernel,
+    /// The login keychain
+    #[cfg(target_os = "macos")]
+    Keychain,
+    /// The credential manager
+    #[cfg(windows)]
+    CredentialManager,
+}
+
+/// Why a keychain did not do it. No text holds a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum KeychainError {
+    /// Nothing is kept there under this id.
+    #[error("the {0} has no such secret")]
+    Missing(Keychain),
+    /// It is locked, not running, or failed.
+    #[error("the {keychain} can't be used: {why}; `--env VARIABLE` does without")]
+    Unusable {
+        /// Which.
+        keychain: Keychain,
+        /// The system's reason.
+        why: String,
+    },
+}
+
+impl Keychain {
+    /// The one to use unless told otherwise.
+    pub const DEFAULT: Self = {
+        #[cfg(target_os = "linux")]
+        let it = Self::Kernel;
+        #[cfg(target_os = "macos")]
+        let it = Self::Keychain;
+        #[cfg(windows)]
+        let it = Self::CredentialManager;
+        it
+    };
+
+    /// Keeps a value.
+    ///
+    /// # Errors
+    /// See [`KeychainError`].
+    pub fn set(self, id: &str, value: &str) -> Result<(), KeychainError> {
+        self.entry(id).and_then(|entry| entry.set_password(value)).map_err(|error| self.explained(&error))
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// See [`KeychainError`].
+    pub fn get(self, id: &str) -> Result<String, KeychainError> {
+        self.entry(id).and_then(|entry| entry.get_password()).map_err(|error| self.explained(&error))
+    }
+
+    /// Forgets a value. That there is none is fine.
+    ///
+    /// # Errors
+    /// See [`KeychainError`].
+    pub fn remove(self, id: &str) -> Result<(), KeychainError> {
+        match self.entry(id).and_then(|entry| entry.delete_credential()) {
+            Ok(()) | Err(Error::NoEntry) => Ok(()),
+            Err(error) => Err(self.explained(&error)),
+        }
+    }
+
+    fn entry(self, id: &str) -> keyring_core::Result<Entry> {
+        let store: Arc<CredentialStore> = match self {
+            #[cfg(target_os = "linux")]
+            Self::Kernel => linux_keyutils_keyring_store::Store::new()?,
+            #[cfg(target_os = "macos")]
+            Self::Keychain => apple_native_keyring_store::keychain::Store::new()?,
+            #[cfg(windows)]
+            Self::CredentialManager => windows_native_keyring_store::Store::new()?,
+        };
+        store.build(SERVICE, id, None)
+    }
+
+    /// The error in words. Those that carry bytes of the entry are not shown.
+    fn explained(self, error: &Error) -> KeychainError {
+        let why = match error {
+            Error::NoEntry => return KeychainError::Missing(self),
+            Error::PlatformFailure(why) | Error::NoStorageAccess(why) => why.to_string(),
+            Error::BadEncoding(_) | Error::BadDataFormat(..) => "what is kept there is no text".into(),
+            Error::TooLong(what, most) => format!("{what} may have {most} characters"),
+            Error::Ambiguous(_) => "several entries have this name".into(),
+            _ => "it gave no reason".into(),
+        };
+        KeychainError::Unusable { keychain: self, why }
+    }
+}
+
+impl fmt::Display for Keychain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            #[cfg(target_os = "linux")]
+            Self::Kernel => "kernel's keyring",
+            #[cfg(target_os = "macos")]
+            Self::Keychain => "login keychain",
+            #[cfg(windows)]
+            Self::CredentialManager => "credential manager",
+        })
+    }
+}
