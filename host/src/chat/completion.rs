@@ -1,0 +1,205 @@
+//! One question to a model, and its answer as it comes.
+//!
+//! The provider's instance says what to send; the request then takes the same guarded way as every other
+//! ([`crate::service::http`]), under the grant of the provider's feature. Too many requests and errors of the
+//! server are tried again a few times, as the server asks for it or after a while that doubles. What comes
+//! back goes through the provider piece by piece.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Gathering;
+use super::{Event, Question};
+use crate::feature::actor::{may_run, strike};
+use crate::feature::registry::Provider;
+use crate::feature::sandbox::CallError;
+use crate::feature::sandbox::bindings::Error;
+use crate::feature::sandbox::exchange::{Endpoint, Exchange, Outgoing, Request};
+use crate::feature::sandbox::state::FeatureFacts;
+use crate::service::http::{self, HttpError, HttpScope, Patience, SecretUse, Streamed};
+
+/// Times that a request is sent at most.
+pub const ATTEMPTS: u32 = 4;
+/// How long to wait before the second attempt where the server does not say; it doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The longest that a server may ask to wait: beyond that, its refusal is the answer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Time for everything, from the question to the last piece of the answer.
+const WITHIN: Duration = Duration::from_secs(600);
+/// What one request may take. Models that are not streamed think for minutes before they say a word.
+const PATIENCE: Patience = Patience {
+    head: Duration::from_secs(300),
+    pause: Duration::from_secs(120),
+    request: 4 * 1024 * 1024,
+    answer: 8 * 1024 * 1024,
+};
+/// Bytes of an answer that go into the provider at once.
+const PIECE: usize = 64 * 1024;
+/// Events that wait for whoever asked.
+const WAITING: usize = 64;
+
+/// What is asked of which model.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// The provider, as its feature calls it.
+    pub provider: String,
+    /// The model, as the provider calls it.
+    pub model: String,
+    /// The base URL; none for the provider's own.
+    pub url: Option<String>,
+    /// The id of the secret; none for the provider's own, or none.
+    pub secret: Option<String>,
+    /// What to ask.
+    pub question: Question,
+}
+
+/// An answer on its way. Dropping it ends the exchange.
+#[derive(Debug)]
+pub struct Completion {
+    events: mpsc::Receiver<Event>,
+}
+
+impl Completion {
+    /// The next event. The last ones are `stop`, which `usage` may follow, or `failed`; then there is none.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+}
+
+/// Asks, and returns what tells of the answer as it comes. `cancelled` ends it at any moment.
+pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> Completion {
+    let (events, told) = mpsc::channel(WAITING);
+    let runtime = provider.feature.runtime().clone();
+    runtime.spawn(async move {
+        let gone = events.clone();
+        let done = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => Err(Error::Failed("it was cancelled".into())),
+            () = gone.closed() => return,
+            done = tokio::time::timeout(WITHIN, run(&provider, ask, &events)) => {
+                done.unwrap_or_else(|_| Err(Error::Failed(format!("no whole answer within {} s", WITHIN.as_secs()))))
+            }
+        };
+        if let Err(error) = done {
+            let _ = events.send(Event::Failed(error)).await;
+        }
+    });
+    Completion { events: told }
+}
+
+/// An error of the instance, in the contract's words. Traps count against the feature.
+fn explained(facts: &FeatureFacts, error: CallError) -> Error {
+    match error {
+        CallError::Refused(refusal) => refusal.into(),
+        CallError::Trapped(reason) => {
+            strike(facts);
+            Error::Failed(format!("the provider of {}: {reason}", facts.descriptor.id))
+        }
+    }
+}
+
+async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Result<(), Error> {
+    let facts = provider.feature.facts();
+    let failed = |error| explained(facts, error);
+    may_run(facts).map_err(failed)?;
+    let scope = facts.http_scope(&provider.network)?;
+    let Ask { provider: name, model, url, secret, question } = ask;
+    let endpoint = Endpoint { url, secret };
+    let request = Request { provider: name, model, endpoint, question, stream: true };
+    let (mut exchange, outgoing) = Exchange::begin(&provider.feature, &request).await.map_err(failed)?;
+    let mut answer = sent(facts, &scope, outgoing).await?;
+    exchange.head(answer.status, &answer.headers).await.map_err(failed)?;
+
+    let mut gathering = Gathering::default();
+    let mut broken = None;
+    loop {
+        match answer.next().await {
+            Ok(Some(piece)) => {
+                for piece in piece.chunks(PIECE) {
+                    let told = exchange.body(piece).await.map_err(failed)?;
+                    pass(told, &mut gathering, events).await?;
+                }
+            }
+            Ok(None) => break,
+            Err(error) => {
+                broken = Some(error);
+                break;
+            }
+        }
+    }
+    if broken.is_none() {
+        let told = exchange.end().await.map_err(failed)?;
+        pass(told, &mut gathering, events).await?;
+    }
+    match broken {
+        // All was said before it broke.
+        _ if gathering.is_whole() => Ok(()),
+        Some(error) => Err(error.into()),
+        None => Err(Error::Failed("the answer was cut off".into())),
+    }
+}
+
+/// Looks at events, and passes them on to whoever asked.
+async fn pass(told: Vec<Event>, gathering: &mut Gathering, events: &mpsc::Sender<Event>) -> Result<(), Error> {
+    for event in told {
+        gathering.take(event.clone())?;
+        // Whoever does not listen any more ends this elsewhere.
+        let _ = events.send(event).await;
+    }
+    Ok(())
+}
+
+/// Sends a request, again where that may help, and returns the answer that counts.
+async fn sent<'a>(facts: &'a FeatureFacts, scope: &HttpScope, outgoing: Outgoing) -> Result<Streamed<'a>, Error> {
+    let Outgoing { method, url, headers, body, secret } = outgoing;
+    let secret = secret.map(|secret| SecretUse { id: secret.id, header: secret.header, prefix: secret.prefix });
+    let request = http::Request { method, url, headers, body, secret };
+    let mut pause = FIRST_PAUSE;
+    let mut attempt = 1;
+    loop {
+        let client = &facts.services.http;
+        let answer = client.stream(&facts.http_account, scope, request.clone(), PATIENCE, facts.ended()).await?;
+        let again = answer.status == 429 || answer.status >= 500;
+        let wait = retry_after(&answer.headers, SystemTime::now()).unwrap_or(pause);
+        if !again || attempt == ATTEMPTS || wait > LONGEST_PAUSE {
+            return Ok(answer);
+        }
+        tracing::info!(feature = %facts.descriptor.id, "status {}; tried again in {wait:?}", answer.status);
+        // Its place is given back while it waits.
+        drop(answer);
+        tokio::select! {
+            () = facts.ended().cancelled() => return Err(HttpError::Denied("the grant was revoked".into()).into()),
+            () = tokio::time::sleep(wait) => {}
+        }
+        pause *= 2;
+        attempt += 1;
+    }
+}
+
+/// What a server says about when to come back: seconds, or a date (RFC 9110, 10.2.3).
+fn retry_after(headers: &[(String, String)], now: SystemTime) -> Option<Duration> {
+    let (_, value) = headers.iter().find(|(name, _)| name == "retry-after")?;
+    match value.trim().parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => Some(httpdate::parse_http_date(value).ok()?.duration_since(now).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_when_to_come_back_in_seconds_or_by_a_date() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let after = |value: &str| retry_after(&[("retry-after".into(), value.into())], now);
+        assert_eq!(after("3"), Some(Duration::from_secs(3)));
+        assert_eq!(after("Sun, 06 Nov 1994 08:50:07 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(after("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO), "a date that is over");
+        assert_eq!(after("soon"), None);
+        assert_eq!(after("-1"), None);
+        assert_eq!(retry_after(&[], now), None);
+    }
+}

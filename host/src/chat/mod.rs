@@ -1,0 +1,18 @@
+//! Models: asking one, through the provider that a feature contributes.
+//!
+//! A [`completion`] is one question and its answer: the provider says what to send and reads what comes
+//! back, and everything in between is the host's: the grant, the secret, the connection, trying again, giving
+//! up. [`answer`] puts the pieces together; [`models`] knows which models there are and has hooks asked.
+//!
+//! May import: `feature` (the registry, and instances of providers), `service` (HTTP), `config` (which models
+//! there are). Nothing on the event path comes here.
+
+pub mod answer;
+pub mod completion;
+pub mod models;
+
+pub use completion::{Completion, complete};
+pub use models::Models;
+
+/// What is asked and answered, as the contract has it.
+pub use crate::feature::sandbox::bindings::imports::chat::*;
