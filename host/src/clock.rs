@@ -64,6 +64,14 @@ impl Clock {
         }
     }
 
+    /// When it will be `then`, for waiting; none by hand, where only the hand knows.
+    pub fn moment(&self, then: Nanos) -> Option<Instant> {
+        match self.0 {
+            Source::System(start) => start.checked_add(Duration::from_nanos(then)),
+            Source::Manual(_) => None,
+        }
+    }
+
     /// Waits until so much time has passed on this clock.
     pub async fn sleep(&self, pause: Duration) {
         let hands = match self.0 {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_engine::{FlightRecorder, Record};
+use conductor_engine::{Cause, FlightRecorder, Record};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 
 use crate::dispatch::Failure;
@@ -76,6 +76,8 @@ pub struct Observed {
 #[derive(Debug)]
 struct Inner {
     recorder: FlightRecorder,
+    /// Events in it, and those that fell out.
+    events: u64,
     mode: Option<Arc<str>>,
     failures: u64,
     last_failure: Option<Failure>,
@@ -115,9 +117,9 @@ impl Observed {
         self.inner().said
     }
 
-    /// Events recorded so far.
+    /// Events recorded so far; gestures, which the engine finds in them, are none.
     pub fn recorded(&self) -> u64 {
-        self.inner().recorder.recorded()
+        self.inner().events
     }
 
     /// The last events, oldest first.
@@ -149,6 +151,7 @@ pub fn start(
     let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
     let inner = Inner {
         recorder: FlightRecorder::new(RECORDED),
+        events: 0,
         mode: None,
         failures: 0,
         last_failure: None,
@@ -184,7 +187,10 @@ pub fn start(
 impl Inner {
     fn take(&mut self, observation: Observation) {
         match &observation {
-            Observation::Event(record) => self.recorder.push(record.clone()),
+            Observation::Event(record) => {
+                self.events += u64::from(record.cause == Cause::Input);
+                self.recorder.push(record.clone());
+            }
             Observation::Failure(failure) => {
                 self.failures += 1;
                 // The first, and then every power of two: a broken mapping must not fill the log.
@@ -202,7 +208,7 @@ impl Inner {
             Observation::Refused(text) => tracing::error!("{text}"),
             Observation::Sink(message) => {
                 log_sink(message);
-                if let (SinkKind::Notification, Some(log)) = (message.kind, &mut self.notifications)
+                if let (SinkKind::Notification, Some(log)) = (message.kind, &self.notifications)
                     && let Err(error) = log.append(message)
                 {
                     tracing::error!("a notification of {} could not be kept: {error}", message.feature);

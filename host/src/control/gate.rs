@@ -155,7 +155,7 @@ pub async fn call(
 }
 
 /// A hook's answer, or none in time: a hook's own limit does not count what waits before it in its mailbox.
-async fn asked<T>(answer: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
+pub(crate) async fn asked<T>(answer: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
     let late = |_| Err(CallError::Refused(Refusal::Exhausted("it is busy".into())));
     tokio::time::timeout(limits::HOOK_WITHIN * 2, answer).await.unwrap_or_else(late)
 }

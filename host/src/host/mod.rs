@@ -1,46 +1,55 @@
 //! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
 
+mod apply;
+pub(crate) mod bindings;
 mod changes;
 mod rollback;
 pub mod status;
 mod view;
 mod workshop;
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{RuleSet, RuleSetHandle};
-use crossbeam_channel::{Receiver, Sender};
+use conductor_engine::{DeviceId, FactsHandle, RuleSet, RuleSetHandle};
+use crossbeam_channel::{Receiver, Sender, TrySendError};
 use tokio_util::sync::CancellationToken;
 
+pub use self::apply::{Applied, PlanView};
 use self::changes::Told;
 use self::view::View;
 use self::workshop::Workshop;
-pub(crate) use self::workshop::binding_specs;
 pub use self::workshop::{check, installed, try_out};
+use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::{self, Diagnostics, Loaded, Severity};
 use crate::control::gate::{self, ToolError, ToolRequest, ToolResult, ToolView};
-use crate::dispatch::Action;
+use crate::control::plan::desk::{self, Desk};
+use crate::dispatch::desktop::{self, Connect};
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::outputs::Outputs;
+use crate::dispatch::script::ChangeMode;
+use crate::dispatch::workers::Workers;
+use crate::dispatch::{Action, Reason};
 use crate::event_loop::{self, Input};
-use crate::feature::registry::{Lookup, Registry};
+use crate::facts;
+use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
 use crate::feature::sandbox::{CallError, Refusal, Sandbox};
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::package::store::Store;
-use crate::ports::supervisor::{PortEvents, Supervisor};
+use crate::ports::supervisor::{PortEvents, Supervisor, UnknownDevice};
 use crate::ports::{MidiOut, PortBackend};
+use crate::rules::Compiled;
 use crate::service::Services;
 use crate::service::host_state::HostView;
 use crate::service::http::HttpClient;
 use crate::service::invocation::OnProgress;
+use crate::service::models::ModelView;
 use crate::service::notification_log::NotificationLog;
-use crate::service::planning::Plan;
 use crate::service::sinks::SinkQueue;
 use crate::service::udp::{Datagrams, SystemDatagrams};
 
@@ -56,7 +65,11 @@ pub struct HostBuilder {
     http: Option<HttpClient>,
     listen_to_all: bool,
     clock: Option<Clock>,
+    desktop: Option<Connect>,
+    end_all_notes: bool,
     subscriber: Option<Sender<Observation>>,
+    config_file: Option<PathBuf>,
+    plans_expire: Duration,
 }
 
 impl std::fmt::Debug for HostBuilder {
@@ -91,6 +104,20 @@ impl HostBuilder {
         self
     }
 
+    /// The file that applied plans are written to. Without one none can be applied.
+    #[must_use]
+    pub fn config_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.config_file = Some(file.into());
+        self
+    }
+
+    /// How long a plan waits for a person; 300 s if not said.
+    #[must_use]
+    pub fn plans_expire(mut self, after: Duration) -> Self {
+        self.plans_expire = after;
+        self
+    }
+
     /// Sends datagrams another way than through the system's sockets.
     #[must_use]
     pub fn datagrams(mut self, datagrams: Box<dyn Datagrams>) -> Self {
@@ -109,6 +136,21 @@ impl HostBuilder {
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    /// Tells each output to end all notes when it is first opened: a host before this one may have been
+    /// killed while some sounded. A device that does not know of this goes on.
+    #[must_use]
+    pub fn end_all_notes(mut self) -> Self {
+        self.end_all_notes = true;
+        self
+    }
+
+    /// Acts on another desktop than the system's.
+    #[must_use]
+    pub fn desktop(mut self, connect: Connect) -> Self {
+        self.desktop = Some(connect);
         self
     }
 
@@ -141,10 +183,19 @@ impl HostBuilder {
         }
         let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
         services.clock = self.clock.unwrap_or(services.clock);
+        services.plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
         services.http = self.http.unwrap_or(services.http);
         let services = Arc::new(services);
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
-        let outputs = Outputs::new(observer.clone());
+        let (queue, inputs) = event_loop::queue();
+        let workers = Workers::new(
+            observer.clone(),
+            self.desktop.unwrap_or_else(|| Box::new(desktop::connect)),
+            change_mode_by(queue.clone()),
+        );
+        if self.end_all_notes {
+            workers.outputs.end_all_notes();
+        }
 
         // Opening it sweeps it; without one that can be written, what is there is read.
         let packages = self.home.as_deref().map(|home| {
@@ -156,7 +207,7 @@ impl HostBuilder {
         let workshop = Workshop {
             sandbox,
             observer: observer.clone(),
-            outputs: outputs.clone(),
+            workers: workers.clone(),
             bundled: self.features,
             packages,
             listen_to_all: self.listen_to_all,
@@ -164,39 +215,55 @@ impl HostBuilder {
         let (registry, compiled) = workshop.make(loaded, &Registry::default())?;
         let plan = workshop.port_plan(&loaded.config, &compiled, &registry);
 
+        workers.outputs.show(&compiled.lights);
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
-        let (queue, engine_thread) = event_loop::start(Arc::clone(&rules), observer.clone())?;
         let clock = services.clock;
-        let events = PortReports { observer: observer.clone(), outputs: outputs.clone() };
+        let facts = Arc::new(FactsHandle::new());
+        let watch = facts::start(Arc::clone(&facts), Arc::clone(&rules), clock)?;
+        let engine_thread = event_loop::start(
+            Arc::clone(&rules),
+            Arc::clone(&facts),
+            clock,
+            inputs,
+            workers.releases(),
+            observer.clone(),
+        )?;
+        let events = PortReports { observer: observer.clone(), outputs: workers.outputs.clone(), queue: queue.clone() };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
             rules: Arc::clone(&rules),
             observed: observed.clone(),
             ports: supervisor.reader(),
-            outputs: outputs.clone(),
+            outputs: workers.outputs.clone(),
             queue: queue.clone(),
-            config: RwLock::new(loaded.source.text().to_owned()),
+            config: RwLock::new((loaded.source.text().to_owned(), loaded.source.file().to_owned())),
         });
+        let models = Arc::new(Models::default());
+        models.set(loaded.config.models.clone(), registry.clone());
+        let _ = services.models.set(Arc::clone(&models) as Arc<dyn ModelView>);
         let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
         supervisor.apply(plan);
         registry.begin(&observed);
         let told = Told::start(&observed)?;
         told.set(registry.clone());
 
-        Ok(Host {
+        let host = Host {
             rules,
             queue,
             supervisor,
-            outputs,
+            workers,
             observer,
             observed,
             services,
             view,
+            models,
             told,
             home: self.home,
             clock,
             engine_thread,
             _observer_thread: observer_thread,
+            facts,
+            _watch: watch,
             state: Mutex::new(State {
                 workshop,
                 registry,
@@ -204,9 +271,23 @@ impl HostBuilder {
                 file_name: loaded.source.file().to_owned(),
                 refused: None,
                 taken_back: HashSet::new(),
+                config_file: self.config_file,
             }),
-        })
+        };
+        host.settle_plans();
+        Ok(host)
     }
+}
+
+/// The desk of a home; where there is none, or it can't be written, one that forgets.
+fn desk(home: Option<&Path>, clock: Clock, expires: Duration) -> Result<Desk, StartError> {
+    let kept = home.map(|home| Desk::open(home, clock, expires));
+    match kept {
+        Some(Ok(desk)) => return Ok(desk),
+        Some(Err(error)) => tracing::warn!("{error}; plans are forgotten when the host stops"),
+        None => {}
+    }
+    Desk::in_memory(clock, expires).map_err(|error| StartError::Desk(error.to_string()))
 }
 
 /// Why a host did not start.
@@ -218,6 +299,9 @@ pub enum StartError {
     /// The sandbox can't run on this machine.
     #[error(transparent)]
     Sandbox(anyhow::Error),
+    /// There is no memory for plans.
+    #[error("{0}")]
+    Desk(String),
     /// The system refused a thread.
     #[error("the system refused a thread: {0}")]
     Thread(#[from] std::io::Error),
@@ -229,9 +313,19 @@ impl From<Diagnostics> for StartError {
     }
 }
 
+/// The way for scripts to change the mode: like everybody else they wait for nobody.
+fn change_mode_by(queue: Sender<Input>) -> ChangeMode {
+    Box::new(move |mode| match queue.try_send(Input::SetMode(Arc::clone(mode))) {
+        Ok(()) => Ok(()),
+        Err(TrySendError::Full(_)) => Err(Reason::QueueFull),
+        Err(TrySendError::Disconnected(_)) => Err(Reason::Gone),
+    })
+}
+
 struct PortReports {
     observer: Observer,
     outputs: Outputs,
+    queue: Sender<Input>,
 }
 
 impl PortEvents for PortReports {
@@ -241,6 +335,11 @@ impl PortEvents for PortReports {
 
     fn trouble(&mut self, text: String) {
         self.observer.put(Observation::PortTrouble(text));
+    }
+
+    fn gone(&mut self, device: &DeviceId) {
+        // Fails only while the host stops.
+        let _ = self.queue.send(Input::Gone(device.clone()));
     }
 
     fn output(&mut self, target: &str, port: Box<dyn MidiOut>) {
@@ -264,6 +363,23 @@ struct State {
     refused: Option<String>,
     /// Digests of upgrades that went wrong.
     taken_back: HashSet<String>,
+    /// The file that applied plans are written to.
+    config_file: Option<PathBuf>,
+}
+
+/// What a configuration was made into, beside what is in use.
+#[derive(Debug)]
+struct Made {
+    loaded: Loaded,
+    registry: Registry,
+    compiled: Compiled,
+}
+
+impl State {
+    fn make(&self, loaded: Loaded) -> Result<Made, Diagnostics> {
+        let (registry, compiled) = self.workshop.make(&loaded, &self.registry)?;
+        Ok(Made { loaded, registry, compiled })
+    }
 }
 
 /// A running host.
@@ -272,16 +388,20 @@ pub struct Host {
     rules: Arc<RuleSetHandle<Action>>,
     queue: Sender<Input>,
     supervisor: Supervisor,
-    outputs: Outputs,
+    workers: Workers,
     observer: Observer,
     observed: Observed,
     services: Arc<Services>,
     view: Arc<View>,
+    models: Arc<Models>,
     told: Told,
     home: Option<PathBuf>,
     clock: Clock,
     engine_thread: JoinHandle<()>,
     _observer_thread: JoinHandle<()>,
+    /// What the system says, as conditions see it.
+    facts: Arc<FactsHandle>,
+    _watch: facts::Watch,
     state: Mutex<State>,
 }
 
@@ -307,7 +427,11 @@ impl Host {
             http: None,
             listen_to_all: false,
             clock: None,
+            desktop: None,
+            end_all_notes: false,
             subscriber: None,
+            config_file: None,
+            plans_expire: desk::EXPIRES,
         }
     }
 
@@ -324,12 +448,10 @@ impl Host {
     /// What is wrong with it; then everything stays as it was, and the status says so.
     pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let result = config::parse(text, file_name).and_then(|loaded| self.put_in_force(&mut state, &loaded));
+        let made = config::parse(text, file_name).and_then(|loaded| state.make(loaded));
+        let result = made.map(|made| self.swap_in(&mut state, made));
         match &result {
             Ok(reloaded) => {
-                state.refused = None;
-                text.clone_into(&mut state.text);
-                file_name.clone_into(&mut state.file_name);
                 self.observer.put(Observation::Reload(format!("reloaded {file_name}: {} rules", reloaded.rules)));
             }
             Err(diagnostics) => {
@@ -351,7 +473,12 @@ impl Host {
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
         let loaded = config::parse(&state.text, &state.file_name)?;
-        let result = self.put_in_force(&mut state, &loaded);
+        let sources = state.workshop.feature_sources(&loaded);
+        let refused = state.refused.take();
+        let made = state.make(loaded);
+        let result = made.map(|made| self.swap_in(&mut state, made));
+        // That a configuration was refused is none the less so for other features.
+        state.refused = refused;
         match &result {
             Ok(reloaded) => {
                 let text = format!("took over what is installed: {} rules", reloaded.rules);
@@ -361,29 +488,51 @@ impl Host {
                 let errors = diagnostics.count(Severity::Error);
                 let text = format!("rules don't fit what is installed now; the old ones stay ({errors} mistakes)");
                 self.observer.put(Observation::Refused(text));
-                state.registry.withdraw(&state.workshop.feature_sources(&loaded));
+                state.registry.withdraw(&sources);
             }
         }
         result
     }
 
-    fn put_in_force(&self, state: &mut State, loaded: &Loaded) -> Result<Reloaded, Diagnostics> {
-        let (next, compiled) = state.workshop.make(loaded, &state.registry)?;
-        let plan = state.workshop.port_plan(&loaded.config, &compiled, &next);
+    /// Makes what was made the thing in use. Nothing can fail any more.
+    fn swap_in(&self, state: &mut State, made: Made) -> Reloaded {
+        let Made { loaded, registry, compiled } = made;
+        let plan = state.workshop.port_plan(&loaded.config, &compiled, &registry);
         let rules = compiled.rules.rules().len();
         let generation = self.rules.swap(compiled.rules);
-        state.registry = next;
+        let _ = self.queue.send(Input::Reloaded);
+        self.workers.outputs.show(&compiled.lights);
+        let previous = std::mem::replace(&mut state.registry, registry);
+        previous.give_way(&state.registry);
+        state.refused = None;
+        loaded.source.text().clone_into(&mut state.text);
+        loaded.source.file().clone_into(&mut state.file_name);
         self.supervisor.apply(plan);
-        self.view.set_config(loaded.source.text());
+        self.view.set_config(&loaded.source);
         self.told.set(state.registry.clone());
+        self.models.set(loaded.config.models.clone(), state.registry.clone());
         state.registry.begin(&self.observed);
         state.registry.changed(&Change::Config);
-        Ok(Reloaded { generation, rules, warnings: compiled.warnings })
+        Reloaded { generation, rules, warnings: compiled.warnings }
+    }
+
+    /// Whether this is the configuration in force, and no other was refused since.
+    pub fn is_in_force(&self, text: &str) -> bool {
+        let state = self.state();
+        state.refused.is_none() && state.text == text
     }
 
     /// Makes another mode active, as a `ModeChange` would. Unknown modes are left alone.
     pub fn set_mode(&self, mode: &str) {
         let _ = self.queue.send(Input::SetMode(mode.into()));
+    }
+
+    /// Stops hearing a device, or hears it again, until the host ends.
+    ///
+    /// # Errors
+    /// See [`UnknownDevice`].
+    pub fn mute(&self, device: &str, muted: bool) -> Result<(), UnknownDevice> {
+        self.supervisor.mute(device, muted)
     }
 
     /// Every tool that features contribute.
@@ -405,6 +554,16 @@ impl Host {
         // A copy: what is installed may change while the tool works.
         let registry = self.state().registry.clone();
         gate::call(&registry, name, request, cancelled, progress).await
+    }
+
+    /// Ends a feature's quarantine, because a person says so. Whether it was in one; none where no such
+    /// feature runs.
+    pub fn lift_quarantine(&self, feature: &str) -> Option<bool> {
+        let lifted = self.state().registry.lift_quarantine(feature)?;
+        if lifted {
+            tracing::info!(feature, "a person ended its quarantine");
+        }
+        Some(lifted)
     }
 
     /// Has a feature prepare an action, as a mapping would. It may be performed until it is dropped.
@@ -433,9 +592,19 @@ impl Host {
         true
     }
 
-    /// Plans that wait for a person.
-    pub fn plans(&self) -> Vec<Plan> {
-        self.services.plans.list()
+    /// The skills that features contribute.
+    pub fn skills(&self) -> Vec<Skill> {
+        self.state().registry.skills()
+    }
+
+    /// The models that can be asked.
+    pub fn models(&self) -> &Models {
+        &self.models
+    }
+
+    /// The configuration in force, as its author wrote it.
+    pub fn config(&self) -> String {
+        self.view.config()
     }
 
     /// Everything that happens from now on.
@@ -466,14 +635,17 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, outputs, engine_thread, state, rules, told, .. } = self;
+        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, .. } = self;
         told.set(Registry::default());
+        models.set(BTreeMap::new(), Registry::default());
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.
         supervisor.close_inputs();
         let _ = queue.send(Input::Stop);
         let _ = engine_thread.join();
-        outputs.stop();
+        if !workers.stop(Instant::now() + STOP_WITHIN) {
+            tracing::warn!("something that does actions did not end within {} s", STOP_WITHIN.as_secs());
+        }
         drop(rules);
         let registry = state.into_inner().unwrap_or_else(PoisonError::into_inner).registry;
         if !registry.stop(Instant::now() + STOP_WITHIN) {

@@ -43,6 +43,8 @@ pub struct Status {
     pub ports: PortsStatus,
     /// MIDI outputs.
     pub outputs: Vec<OutputStatus>,
+    /// What else does actions of the host: the desktop, programs, scripts; those that rules ask for.
+    pub workers: Vec<WorkerStatus>,
     /// Features.
     pub features: Vec<FeatureReport>,
 }
@@ -57,6 +59,19 @@ pub struct OutputStatus {
     /// Messages that could not be sent.
     pub failed: u64,
     /// Why the last of those could not.
+    pub last_failure: Option<String>,
+}
+
+/// What there is to know about a worker that is no MIDI output.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkerStatus {
+    /// What it is called: `desktop`, `processes`, `scripts`.
+    pub name: String,
+    /// Actions done.
+    pub done: u64,
+    /// Actions that failed.
+    pub failed: u64,
+    /// Why the last of those did.
     pub last_failure: Option<String>,
 }
 
@@ -77,11 +92,17 @@ impl Host {
         };
         let (failures, last_failure) = self.observed.failures();
         let mode = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
-        let outputs = self.outputs.queues().into_iter().map(|queue| OutputStatus {
-            target: queue.target().to_string(),
+        let outputs = self.workers.outputs.queues().into_iter().map(|queue| OutputStatus {
+            target: queue.name().to_string(),
             sent: queue.counters().done.load(Ordering::Relaxed),
             failed: queue.counters().failed.load(Ordering::Relaxed),
             last_failure: queue.counters().last_failure(),
+        });
+        let workers = self.workers.counters().into_iter().map(|(name, counters)| WorkerStatus {
+            name: name.to_string(),
+            done: counters.done.load(Ordering::Relaxed),
+            failed: counters.failed.load(Ordering::Relaxed),
+            last_failure: counters.last_failure(),
         });
         Status {
             version: env!("CARGO_PKG_VERSION"),
@@ -99,6 +120,7 @@ impl Host {
             dropped_messages: self.services.sinks.dropped(),
             ports: self.supervisor.status(),
             outputs: outputs.collect(),
+            workers: workers.collect(),
             features,
         }
     }

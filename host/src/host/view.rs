@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use conductor_engine::{DeviceId, Event, MidiMessage, MidiParser, Nanos, RuleSetHandle};
 use crossbeam_channel::Sender;
 
+use crate::config::{self, Source};
 use crate::dispatch::Action;
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::outputs::Outputs;
@@ -21,13 +22,15 @@ pub(super) struct View {
     pub(super) ports: PortsReader,
     pub(super) outputs: Outputs,
     pub(super) queue: Sender<Input>,
-    pub(super) config: RwLock<String>,
+    /// The configuration in force: its text, and its file as messages show it.
+    pub(super) config: RwLock<(String, String)>,
 }
 
 impl View {
     /// Another configuration is in force.
-    pub(super) fn set_config(&self, text: &str) {
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = text.to_owned();
+    pub(super) fn set_config(&self, source: &Source) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) =
+            (source.text().to_owned(), source.file().to_owned());
     }
 }
 
@@ -38,18 +41,27 @@ impl HostView for View {
     }
 
     fn config(&self) -> String {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.config.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    fn config_file(&self) -> String {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+
+    fn check_config(&self, text: &str) -> Result<(), String> {
+        config::parse(text, &self.config_file()).map(drop).map_err(|wrong| wrong.render(false))
     }
 
     fn ports(&self) -> Vec<PortView> {
-        let port = |port: crate::ports::supervisor::PortStatus| PortView {
+        let port = |port: crate::ports::supervisor::DiscoveredPort| PortView {
             name: port.port.name,
             protocol: port.port.protocol.to_string(),
             direction: port.port.direction.to_string(),
             state: match port.state {
                 PortState::Open => "open".to_owned(),
                 PortState::Idle => "closed".to_owned(),
-                PortState::Contested(binding) => format!("closed: {binding} has another port"),
+                PortState::Ambiguous(binding) => format!("closed: another port could as well be {binding}"),
+                PortState::Ignored => "closed: left alone by ignore_ports".to_owned(),
                 PortState::OverLimit => "closed: there are too many".to_owned(),
                 PortState::Failed(reason) => reason,
             },
@@ -75,7 +87,7 @@ impl HostView for View {
 
     fn send_midi(&self, target: &str, message: &[u8]) -> Result<(), MidiRefusal> {
         let message = whole(message)?;
-        let queue = self.outputs.queues().into_iter().find(|queue| **queue.target() == *target);
+        let queue = self.outputs.queues().into_iter().find(|queue| **queue.name() == *target);
         let unavailable = |reason: String| MidiRefusal::Unavailable(format!("the output {target:?}: {reason}"));
         let queue = queue.ok_or_else(|| unavailable("no rule and no grant names it, so it is not open".into()))?;
         queue.try_put(MidiJob::Message(message)).map_err(|reason| unavailable(reason.to_string()))

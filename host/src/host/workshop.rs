@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use regex::Regex;
-
 use super::StartError;
-use crate::config::{self, Config, Diagnostic, Diagnostics, ListenMode, Loaded};
-use crate::dispatch::outputs::Outputs;
+use super::bindings;
+use crate::config::{self, Config, Diagnostics, Loaded};
+use crate::dispatch::workers::Workers;
 use crate::feature::Grants;
 use crate::feature::capability::{FolderGrant, SecretGrant};
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
@@ -17,8 +16,6 @@ use crate::feature::sandbox::Sandbox;
 use crate::observer::{self, Observer};
 use crate::package::source::Origin;
 use crate::package::store::{Installed, Release, Store};
-use crate::ports::Protocol;
-use crate::ports::binding::{BindingSpec, NameMatcher};
 use crate::ports::supervisor::PortPlan;
 use crate::rules::{self, Compiled};
 use crate::service::Services;
@@ -30,7 +27,7 @@ use crate::service::udp::SystemDatagrams;
 pub(super) struct Workshop {
     pub(super) sandbox: Sandbox,
     pub(super) observer: Observer,
-    pub(super) outputs: Outputs,
+    pub(super) workers: Workers,
     /// The folder of the bundled features.
     pub(super) bundled: Option<PathBuf>,
     /// The features that were installed at run time.
@@ -46,16 +43,16 @@ impl Workshop {
         let (observer, _, _) = observer::start(said, None)?;
         let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)).home(home));
         let sandbox = Sandbox::new(home, services).map_err(StartError::Sandbox)?;
-        let outputs = Outputs::new(observer.clone());
+        let workers = Workers::idle(observer.clone());
         let (bundled, packages) = (features.map(Path::to_owned), home.map(Store::at));
-        Ok(Self { sandbox, observer, outputs, bundled, packages, listen_to_all: false })
+        Ok(Self { sandbox, observer, workers, bundled, packages, listen_to_all: false })
     }
 
     /// Builds what a configuration describes, beside what is in use.
     pub(super) fn make(&self, loaded: &Loaded, before: &Registry) -> Result<(Registry, Compiled), Diagnostics> {
-        bindings(loaded)?;
+        bindings::check(loaded)?;
         let registry = before.with(self.feature_sources(loaded), &self.sandbox, &self.observer);
-        let compiled = rules::compile(loaded, &registry, &self.outputs)?;
+        let compiled = rules::compile(loaded, &registry, &self.workers)?;
         Ok((registry, compiled))
     }
 
@@ -71,62 +68,16 @@ impl Workshop {
     pub(super) fn port_plan(&self, config: &Config, compiled: &Compiled, registry: &Registry) -> PortPlan {
         for target in registry.midi_targets() {
             // An output that no rule sends to is there for features all the same.
-            if let Err(error) = self.outputs.queue(target) {
+            if let Err(error) = self.workers.outputs.queue(target) {
                 tracing::error!("the output {target} has no worker: {error}");
             }
         }
-        PortPlan {
-            // Without any binding, listening only to bindings would be silence.
-            open_unbound: self.listen_to_all
-                || config.bindings.is_empty()
-                || config.advanced_settings.listen_mode == ListenMode::All,
-            max_midi_ports: usize::from(config.advanced_settings.max_midi_ports),
-            targets: compiled.targets.iter().chain(registry.midi_targets()).cloned().collect(),
-            bindings: binding_specs(config),
-        }
+        let mut plan = bindings::plan(config);
+        plan.open_unbound |= self.listen_to_all;
+        plan.hear_ambiguous = self.listen_to_all;
+        plan.targets = compiled.targets.iter().chain(registry.midi_targets()).cloned().collect();
+        plan
     }
-}
-
-/// The enabled bindings as the ports side needs them; those with a wrong matcher are left out.
-pub(crate) fn binding_specs(config: &Config) -> Vec<BindingSpec> {
-    config.bindings.iter().filter(|binding| binding.enabled).filter_map(|configured| binding(configured).ok()).collect()
-}
-
-/// Regular expressions are the one part of bindings that can still be wrong.
-fn bindings(loaded: &Loaded) -> Result<(), Diagnostics> {
-    let mut diagnostics = Diagnostics::new(loaded.source.clone());
-    for (index, configured) in loaded.config.bindings.iter().enumerate() {
-        if let Err((matcher, error)) = binding(configured) {
-            let path = ["bindings".into(), index.into(), "matchers".into(), matcher.into(), "value".into()];
-            diagnostics.push(Diagnostic::error(loaded.source.place(&path), error));
-        }
-    }
-    diagnostics.into_result().map(drop)
-}
-
-/// The binding as the ports side needs it, or the matcher that is wrong, and why.
-fn binding(configured: &config::Binding) -> Result<BindingSpec, (usize, String)> {
-    let alias = configured.alias.clone();
-    Ok(match &configured.connection {
-        config::Connection::Midi { matchers, .. } => {
-            let matchers = matchers.iter().enumerate().map(|(index, matcher)| {
-                Ok(match matcher {
-                    config::Matcher::ExactName { value } => NameMatcher::Exact(value.clone()),
-                    config::Matcher::NameContains { value } => NameMatcher::Contains(value.clone()),
-                    config::Matcher::NameRegex { value } => {
-                        NameMatcher::Regex(Regex::new(value).map_err(|error| (index, error.to_string()))?)
-                    }
-                })
-            });
-            BindingSpec { alias, protocol: Protocol::Midi, matchers: matchers.collect::<Result<_, _>>()?, listen: None }
-        }
-        config::Connection::Osc { input } => BindingSpec {
-            alias,
-            protocol: Protocol::Osc,
-            matchers: Vec::new(),
-            listen: Some((input.host.clone(), input.port)),
-        },
-    })
 }
 
 /// The features that a host has: the bundled ones, the installed ones, and those of the configuration.
@@ -218,6 +169,8 @@ fn grants(configured: &config::Grants) -> Grants {
         config_propose: configured.config_propose,
         discover_ports: configured.discover_ports,
         background_task: configured.background_task,
+        models: configured.models.clone(),
+        model_tokens: configured.model_tokens,
         alert: configured.alert,
         notify: configured.notify,
     }

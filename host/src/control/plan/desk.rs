@@ -1,0 +1,491 @@
+//! The desk: plans that wait and revisions that can be undone, kept in `<home>/plans.sqlite`.
+//!
+//! A change of the configuration file happens in three steps, so that whoever is killed between two of
+//! them leaves file and record in agreement: the desk writes down what is [intended](Desk::intend),
+//! with the hash that the file will have; the host replaces the file as a whole; the desk
+//! [writes down](Desk::done) that it is done. What it finds intended when it is opened, it decides by
+//! the file's hash.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use serde::de::DeserializeOwned;
+
+use super::{Plan, PlanError, Proposal, Revision, diff, risk, state_hash};
+use crate::clock::Clock;
+use crate::config::edit;
+use crate::digest::hex;
+
+/// Plans that wait at once.
+pub const MAX_PLANS: usize = 64;
+/// Of those, plans of one proposer: it must not take every place.
+pub const MAX_OWN: usize = 16;
+/// Changes in one plan.
+pub const MAX_CHANGES: usize = 256;
+/// Bytes of the changes of one plan, paths and values (256 KiB).
+pub const MAX_BYTES: usize = 256 * 1024;
+/// Revisions that are kept.
+pub const MAX_REVISIONS: i64 = 100;
+/// How long a plan waits, unless the environment says otherwise.
+pub const EXPIRES: Duration = Duration::from_secs(300);
+
+/// How long to wait for another process that has the file open.
+const BUSY: Duration = Duration::from_secs(2);
+
+const SCHEMA: &str = "
+    CREATE TABLE plans (
+        id TEXT NOT NULL PRIMARY KEY,
+        proposer TEXT NOT NULL,
+        description TEXT NOT NULL,
+        changes TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        base TEXT NOT NULL,
+        diff TEXT NOT NULL,
+        risk TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE revisions (
+        number INTEGER NOT NULL PRIMARY KEY,
+        description TEXT NOT NULL,
+        before TEXT NOT NULL,
+        after TEXT NOT NULL,
+        undone INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE intention (
+        one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+        step TEXT NOT NULL,
+        hash TEXT NOT NULL
+    ) STRICT;
+    PRAGMA user_version = 1;";
+
+/// One change of the file.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// A plan becomes the last revision; what was undone before can't be redone any more.
+    Apply {
+        /// The plan's id.
+        plan: String,
+        /// What it does.
+        description: String,
+        /// The configuration without it.
+        before: String,
+        /// The configuration with it.
+        after: String,
+    },
+    /// The revision of this number is undone.
+    Undo {
+        /// Its number.
+        number: i64,
+    },
+    /// The revision of this number is redone.
+    Redo {
+        /// Its number.
+        number: i64,
+    },
+}
+
+/// Plans and revisions. See the module.
+#[derive(Debug)]
+pub struct Desk {
+    record: Mutex<Connection>,
+    clock: Clock,
+    expires: Duration,
+}
+
+impl Desk {
+    /// The desk of this home.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`]: the file can't be read or written, or is none of ours.
+    pub fn open(home: &Path, clock: Clock, expires: Duration) -> Result<Self, PlanError> {
+        let path = home.join("plans.sqlite");
+        let record = Connection::open(&path)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            // Configurations name what is nobody else's business.
+            let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600));
+        }
+        Self::new(record, clock, expires)
+    }
+
+    /// A desk that forgets when it is dropped.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`] where memory is short.
+    pub fn in_memory(clock: Clock, expires: Duration) -> Result<Self, PlanError> {
+        Self::new(Connection::open_in_memory()?, clock, expires)
+    }
+
+    fn new(record: Connection, clock: Clock, expires: Duration) -> Result<Self, PlanError> {
+        record.busy_timeout(BUSY)?;
+        record.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;")?;
+        let version: i64 = record.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version == 0 {
+            record.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?;
+        }
+        Ok(Self { record: Mutex::new(record), clock, expires })
+    }
+
+    fn record(&self) -> MutexGuard<'_, Connection> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, PlanError>) -> Result<T, PlanError> {
+        let mut record = self.record();
+        let transaction = record.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let result = work(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+
+    /// Puts a proposal on the desk, for the configuration `text` in `file`. `check` says what is wrong
+    /// with the configuration as it would be.
+    ///
+    /// # Errors
+    /// See [`PlanError`]; then nothing waits.
+    pub fn propose(
+        &self,
+        proposal: Proposal,
+        file: &str,
+        text: &str,
+        check: impl FnOnce(&str) -> Result<(), String>,
+    ) -> Result<Plan, PlanError> {
+        let Proposal { proposer, description, changes } = proposal;
+        if changes.is_empty() || changes.len() > MAX_CHANGES {
+            let count = changes.len();
+            return Err(PlanError::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {count}")));
+        }
+        let size: usize = changes.iter().map(|change| change.to_string().len()).sum();
+        if size > MAX_BYTES {
+            return Err(PlanError::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_BYTES}")));
+        }
+        let before = toml::from_str(text).unwrap_or_default();
+        let risk = risk::assess(&changes, &before)?;
+        let after = edit::edited(text, &changes)?;
+        check(&after).map_err(PlanError::Invalid)?;
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| PlanError::Full(format!("no randomness: {error}")))?;
+        let created = self.clock.wall();
+        let plan = Plan {
+            id: hex(&id),
+            proposer,
+            description,
+            changes,
+            created,
+            expires: created + u64::try_from(self.expires.as_millis()).unwrap_or(u64::MAX / 2),
+            base: state_hash(text),
+            diff: diff(file, text, &after),
+            risk,
+        };
+        self.change(|record| {
+            let plans = waiting(record, created)?;
+            if plans.len() >= MAX_PLANS {
+                return Err(PlanError::Full(format!(
+                    "{MAX_PLANS} plans are waiting already; a person has to decide first"
+                )));
+            }
+            if plans.iter().filter(|waiting| waiting.proposer == plan.proposer).count() >= MAX_OWN {
+                let owner = "plans of this feature are waiting already; a person has to decide first";
+                return Err(PlanError::Full(format!("{MAX_OWN} {owner}")));
+            }
+            record.execute("DELETE FROM plans WHERE expires <= ?1", [ms(created)])?;
+            record.execute(
+                "INSERT INTO plans VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![
+                    plan.id,
+                    plan.proposer,
+                    plan.description,
+                    json(&plan.changes),
+                    ms(plan.created),
+                    ms(plan.expires),
+                    plan.base,
+                    plan.diff,
+                    json(&plan.risk),
+                ],
+            )?;
+            Ok(())
+        })?;
+        Ok(plan)
+    }
+
+    /// Every plan that waits, oldest first.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn waiting(&self) -> Result<Vec<Plan>, PlanError> {
+        waiting(&self.record(), self.clock.wall())
+    }
+
+    /// One plan that waits.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`], [`PlanError::Expired`].
+    pub fn plan(&self, id: &str) -> Result<Plan, PlanError> {
+        let found = self.record().query_row("SELECT * FROM plans WHERE id = ?1", [id], plan).optional()?;
+        let plan = found.ok_or_else(|| PlanError::NotFound(id.to_owned()))?;
+        if plan.expires <= self.clock.wall() { Err(PlanError::Expired(plan.id)) } else { Ok(plan) }
+    }
+
+    /// Takes a plan off the desk, undone.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`].
+    pub fn reject(&self, id: &str) -> Result<(), PlanError> {
+        match self.record().execute("DELETE FROM plans WHERE id = ?1", [id])? {
+            0 => Err(PlanError::NotFound(id.to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The revision that an undo takes back.
+    ///
+    /// # Errors
+    /// [`PlanError::Nothing`].
+    pub fn to_undo(&self) -> Result<Revision, PlanError> {
+        self.revision("WHERE NOT undone ORDER BY number DESC", "undo")
+    }
+
+    /// The revision that a redo brings back.
+    ///
+    /// # Errors
+    /// [`PlanError::Nothing`].
+    pub fn to_redo(&self) -> Result<Revision, PlanError> {
+        self.revision("WHERE undone ORDER BY number", "redo")
+    }
+
+    fn revision(&self, which: &str, what: &'static str) -> Result<Revision, PlanError> {
+        let query = format!("SELECT number, description, before, after FROM revisions {which} LIMIT 1");
+        let found = self.record().query_row(&query, [], |row| {
+            Ok(Revision { number: row.get(0)?, description: row.get(1)?, before: row.get(2)?, after: row.get(3)? })
+        });
+        found.optional()?.ok_or(PlanError::Nothing(what))
+    }
+
+    /// Writes down what is about to be done to the file, whose hash will be `hash`.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`]; then it must not be done.
+    pub fn intend(&self, step: &Step, hash: &str) -> Result<(), PlanError> {
+        self.record().execute("INSERT OR REPLACE INTO intention VALUES (1, ?1, ?2)", params![json(step), hash])?;
+        Ok(())
+    }
+
+    /// Writes down that it was done.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`]; the intention stays, and is decided when the desk is opened next.
+    pub fn done(&self, step: &Step) -> Result<(), PlanError> {
+        self.change(|record| done(record, step))
+    }
+
+    /// Forgets the intention: the file is as it was.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn not_done(&self) -> Result<(), PlanError> {
+        self.record().execute("DELETE FROM intention", [])?;
+        Ok(())
+    }
+
+    /// Decides what was left intended, by the text that the file has. To be called before anything
+    /// else is done.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn settle(&self, text: &str) -> Result<(), PlanError> {
+        self.change(|record| {
+            let found: Option<(String, String)> = record
+                .query_row("SELECT step, hash FROM intention", [], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((step, hash)) = found else { return Ok(()) };
+            match serde_json::from_str(&step) {
+                Ok(step) if hash == state_hash(text) => done(record, &step)?,
+                _ => drop(record.execute("DELETE FROM intention", [])?),
+            }
+            Ok(())
+        })
+    }
+}
+
+fn done(record: &Transaction<'_>, step: &Step) -> Result<(), PlanError> {
+    match step {
+        Step::Apply { plan, description, before, after } => {
+            record.execute("DELETE FROM plans WHERE id = ?1", [plan])?;
+            record.execute("DELETE FROM revisions WHERE undone", [])?;
+            let last: i64 = record.query_row("SELECT coalesce(max(number), 0) FROM revisions", [], |row| row.get(0))?;
+            record.execute(
+                "INSERT INTO revisions VALUES (?1, ?2, ?3, ?4, 0)",
+                params![last + 1, description, before, after],
+            )?;
+            record.execute("DELETE FROM revisions WHERE number <= ?1", [last + 1 - MAX_REVISIONS])?;
+        }
+        Step::Undo { number } => drop(record.execute("UPDATE revisions SET undone = 1 WHERE number = ?1", [number])?),
+        Step::Redo { number } => drop(record.execute("UPDATE revisions SET undone = 0 WHERE number = ?1", [number])?),
+    }
+    record.execute("DELETE FROM intention", [])?;
+    Ok(())
+}
+
+fn waiting(record: &Connection, now: u64) -> Result<Vec<Plan>, PlanError> {
+    let mut query = record.prepare("SELECT * FROM plans WHERE expires > ?1 ORDER BY created, rowid")?;
+    let plans = query.query_map([ms(now)], plan)?.collect::<Result<_, _>>()?;
+    Ok(plans)
+}
+
+fn plan(row: &rusqlite::Row<'_>) -> rusqlite::Result<Plan> {
+    Ok(Plan {
+        id: row.get("id")?,
+        proposer: row.get("proposer")?,
+        description: row.get("description")?,
+        changes: from_json(row, "changes")?,
+        created: row.get::<_, i64>("created")?.unsigned_abs(),
+        expires: row.get::<_, i64>("expires")?.unsigned_abs(),
+        base: row.get("base")?,
+        diff: row.get("diff")?,
+        risk: from_json(row, "risk")?,
+    })
+}
+
+fn from_json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: &str) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error)))
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    // Plain data with text for keys always has a JSON form.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// SQLite's integers are signed.
+fn ms(millis: u64) -> i64 {
+    i64::try_from(millis).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::config::edit::Change;
+    use serde_json::json;
+
+    const TEXT: &str = "# mine\nname = \"a\"\n";
+
+    fn proposal(proposer: &str, name: &str) -> Proposal {
+        let change = Change { path: vec!["name".into()], value: Some(json!(name)) };
+        Proposal { proposer: proposer.into(), description: format!("Call it {name}."), changes: vec![change] }
+    }
+
+    fn desk() -> (Desk, ManualClock) {
+        let (clock, hand) = Clock::manual();
+        (Desk::in_memory(clock, EXPIRES).unwrap(), hand)
+    }
+
+    fn propose(desk: &Desk, proposer: &str, name: &str) -> Result<Plan, PlanError> {
+        desk.propose(proposal(proposer, name), "config.toml", TEXT, |_| Ok(()))
+    }
+
+    fn step(desk: &Desk, plan: &Plan, before: &str) -> (Step, String) {
+        let after = edit::edited(before, &plan.changes).unwrap();
+        let (plan, description) = (plan.id.clone(), plan.description.clone());
+        let step = Step::Apply { plan, description, before: before.to_owned(), after: after.clone() };
+        desk.intend(&step, &state_hash(&after)).unwrap();
+        (step, after)
+    }
+
+    #[test]
+    fn a_plan_waits_with_what_a_person_needs() {
+        let (desk, _) = desk();
+        let plan = propose(&desk, "project:x", "b").unwrap();
+        assert_eq!(desk.waiting().unwrap(), std::slice::from_ref(&plan));
+        assert_eq!(plan.base, state_hash(TEXT));
+        assert!(plan.diff.contains("-name = \"a\"\n+name = \"b\""), "{}", plan.diff);
+        desk.reject(&plan.id).unwrap();
+        assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))));
+    }
+
+    #[test]
+    fn a_plan_expires() {
+        let (desk, hand) = desk();
+        let plan = propose(&desk, "project:x", "b").unwrap();
+        hand.advance(EXPIRES - Duration::from_millis(1));
+        assert!(desk.plan(&plan.id).is_ok());
+        hand.advance(Duration::from_millis(1));
+        assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))));
+        assert_eq!(desk.waiting().unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused_and_the_number_is_bounded() {
+        let (desk, _) = desk();
+        let none = Proposal { changes: vec![], ..proposal("project:x", "b") };
+        let refused = desk.propose(none, "config.toml", TEXT, |_| Ok(()));
+        assert!(matches!(refused, Err(PlanError::Invalid(_))));
+        let long = "x".repeat(MAX_BYTES);
+        assert!(matches!(propose(&desk, "project:x", &long), Err(PlanError::Invalid(_))));
+        let wrong = desk.propose(proposal("project:x", "b"), "config.toml", TEXT, |_| Err("no".into()));
+        assert!(matches!(wrong, Err(PlanError::Invalid(reason)) if reason == "no"));
+        assert_eq!(desk.waiting().unwrap(), []);
+
+        for _ in 0..MAX_OWN {
+            propose(&desk, "project:x", "b").unwrap();
+        }
+        assert!(matches!(propose(&desk, "project:x", "b"), Err(PlanError::Full(_))));
+        for other in MAX_OWN..MAX_PLANS {
+            propose(&desk, &format!("project:{other}"), "b").unwrap();
+        }
+        assert!(matches!(propose(&desk, "project:last", "b"), Err(PlanError::Full(_))), "others have every place");
+    }
+
+    #[test]
+    fn what_is_applied_can_be_undone_and_redone_until_something_new_is_applied() {
+        let (desk, _) = desk();
+        let mut text = TEXT.to_owned();
+        for name in ["b", "c"] {
+            let plan = propose(&desk, "project:x", name).unwrap();
+            let (step, after) = step(&desk, &plan, &text);
+            desk.done(&step).unwrap();
+            assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))), "applied once only");
+            text = after;
+        }
+        let last = desk.to_undo().unwrap();
+        assert_eq!((last.description.as_str(), last.after.as_str()), ("Call it c.", text.as_str()));
+        desk.done(&Step::Undo { number: last.number }).unwrap();
+        assert_eq!(desk.to_redo().unwrap(), last);
+        assert_eq!(desk.to_undo().unwrap().description, "Call it b.");
+        desk.done(&Step::Redo { number: last.number }).unwrap();
+        assert!(matches!(desk.to_redo(), Err(PlanError::Nothing("redo"))));
+
+        desk.done(&Step::Undo { number: last.number }).unwrap();
+        let plan = propose(&desk, "project:x", "d").unwrap();
+        let (step, _) = step(&desk, &plan, &last.before);
+        desk.done(&step).unwrap();
+        assert!(matches!(desk.to_redo(), Err(PlanError::Nothing("redo"))), "c is gone for good");
+        assert_eq!(desk.to_undo().unwrap().description, "Call it d.");
+    }
+
+    #[test]
+    fn what_was_interrupted_is_decided_by_the_file() {
+        let (clock, _) = Clock::manual();
+        let home = std::env::temp_dir().join(format!("conductor-desk-{}", std::process::id()));
+        std::fs::create_dir_all(&home).unwrap();
+        for written in [false, true] {
+            let desk = Desk::open(&home, clock, EXPIRES).unwrap();
+            let plan = propose(&desk, "project:x", "b").unwrap();
+            let (_, after) = step(&desk, &plan, TEXT);
+            drop(desk);
+
+            let desk = Desk::open(&home, clock, EXPIRES).unwrap();
+            desk.settle(if written { &after } else { TEXT }).unwrap();
+            assert_eq!(desk.plan(&plan.id).is_ok(), !written, "it waits on, or is done");
+            assert_eq!(desk.to_undo().is_ok(), written);
+            desk.settle(&after).unwrap();
+            assert_eq!(desk.to_undo().is_ok(), written, "nothing is intended any more");
+        }
+        std::fs::remove_dir_all(&home).unwrap();
+    }
+}

@@ -1,0 +1,128 @@
+//! Plans: proposed changes of the configuration that wait for a person, and what became of them.
+//!
+//! ```text
+//! propose ─▶ waiting ─▶ a person looks (diff, risk, rehearsal) ─▶ apply ─▶ a revision ─▶ undo ─▶ redo
+//!                  └─▶ rejected, or expired
+//! ```
+//!
+//! [`desk`] keeps them across restarts, [`risk`] says what a person should know before deciding, and
+//! [`rehearsal`] what would have fired differently. The host applies (`host/apply.rs`): nothing here
+//! touches the configuration file or the rules.
+//!
+//! May import: `config`, `clock` and the engine. Neither `feature` nor `service`: services
+//! hand proposals in here.
+
+pub mod desk;
+pub mod rehearsal;
+pub mod risk;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::edit::{Change, EditError};
+use crate::digest::sha256;
+use risk::Risk;
+
+/// What somebody proposes.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// Who: a feature's id.
+    pub proposer: String,
+    /// A sentence for the person who decides.
+    pub description: String,
+    /// The changes, made one after the other.
+    pub changes: Vec<Change>,
+}
+
+/// A plan, as a person sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// 32 hex digits.
+    pub id: String,
+    /// Who proposed it.
+    pub proposer: String,
+    /// A sentence for the person who decides.
+    pub description: String,
+    /// The changes, made one after the other.
+    pub changes: Vec<Change>,
+    /// When it was proposed, in milliseconds since 1970.
+    pub created: u64,
+    /// When it stops waiting, in milliseconds since 1970.
+    pub expires: u64,
+    /// The [`state_hash`] of the configuration that it changes.
+    pub base: String,
+    /// What it changes in the file, as a unified diff.
+    pub diff: String,
+    /// What to know before deciding.
+    pub risk: Risk,
+}
+
+/// An applied plan, which can be undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// Its number; later ones are greater.
+    pub number: i64,
+    /// What it did.
+    pub description: String,
+    /// The configuration without it.
+    pub before: String,
+    /// The configuration with it.
+    pub after: String,
+}
+
+/// Why there is no plan, or why it was not applied. Then the file and the rules are as they were.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// No such plan, or one that was decided about.
+    #[error("there is no plan {0:?} that waits; `conductor plan list` shows those that do")]
+    NotFound(String),
+    /// It waited too long.
+    #[error("the plan {0} has expired; have it proposed again")]
+    Expired(String),
+    /// The configuration is another one by now.
+    #[error("the configuration has changed since (it was {plan:.12}, it is {current:.12}); have the plan made again")]
+    StaleState {
+        /// The configuration's [`state_hash`] when the plan was made.
+        plan: String,
+        /// Its hash now.
+        current: String,
+    },
+    /// The configuration would be wrong with it.
+    #[error("the configuration would not be valid:\n{0}")]
+    Invalid(String),
+    /// Its changes can't be made.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// It asks for what only a person may do without a plan.
+    #[error("{0}")]
+    Denied(String),
+    /// Too much waits.
+    #[error("{0}")]
+    Full(String),
+    /// There is nothing to undo, or nothing to redo.
+    #[error("there is nothing to {0}")]
+    Nothing(&'static str),
+    /// The host's own records can't be read or written.
+    #[error("the record of plans can't be kept: {0}")]
+    Record(#[from] rusqlite::Error),
+    /// The file can't be read or written.
+    #[error("{file}: {source}")]
+    File {
+        /// The configuration file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The host was started without a configuration file.
+    #[error("this host has no configuration file that a plan could change")]
+    NoFile,
+}
+
+/// SHA-256 of a configuration's text, lower-case hex: what a plan is made for.
+pub fn state_hash(text: &str) -> String {
+    sha256(text.as_bytes())
+}
+
+/// A unified diff with three lines around each change; empty when nothing changes.
+pub fn diff(file: &str, before: &str, after: &str) -> String {
+    similar::TextDiff::from_lines(before, after).unified_diff().context_radius(3).header(file, file).to_string()
+}

@@ -1,0 +1,178 @@
+//! Plans, applied: the one place where the configuration file is written.
+//!
+//! Everything is made and checked beside what is in use; then the file is replaced; then the rules are
+//! swapped. On any failure the file and the rules are as before.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use conductor_engine::RuleSetHandle;
+use serde::Serialize;
+
+use super::{Host, Made, State};
+use crate::api::view;
+use crate::config::{self, edit};
+use crate::control::plan::desk::Step;
+use crate::control::plan::rehearsal::{Rehearsal, rehearse};
+use crate::control::plan::{Plan, PlanError, state_hash};
+use crate::observer::Observation;
+use crate::whole_file::{keep_backup, replace};
+
+/// A plan, with what it would have done.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlanView {
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// What would have fired differently.
+    pub rehearsal: Rehearsal,
+}
+
+/// What was applied, undone or redone.
+#[derive(Debug, Clone, Serialize)]
+pub struct Applied {
+    /// What it does, in its proposer's words.
+    pub description: String,
+    /// The rules that are in force now.
+    pub rules: usize,
+}
+
+impl Host {
+    /// Plans that wait for a person, oldest first.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn plans(&self) -> Result<Vec<Plan>, PlanError> {
+        self.services.plans.waiting()
+    }
+
+    /// One plan, with its rehearsal over what the flight recorder still has.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] when it can't be rehearsed
+    /// because it does not fit what is in force now.
+    pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
+        let plan = self.services.plans.plan(id)?;
+        let state = self.state();
+        let made = make(&state, &edit::edited(&state.text, &plan.changes)?)?;
+        let rules = self.rules.load();
+        // Modes and rules are numbers that mean something in their own set only.
+        let mut records = self.observed.records();
+        records.retain(|record| record.generation == rules.generation());
+        let after = Arc::new(RuleSetHandle::new(made.compiled.rules));
+        let rehearsal = rehearse(&records, Arc::clone(&self.rules), after, &self.facts, view::described);
+        Ok(PlanView { plan, rehearsal })
+    }
+
+    /// Applies a plan that a person has agreed to.
+    ///
+    /// # Errors
+    /// See [`PlanError`]; then nothing has changed, and the plan waits on unless it has expired.
+    pub fn apply_plan(&self, id: &str) -> Result<Applied, PlanError> {
+        let mut state = self.state();
+        let plan = self.services.plans.plan(id)?;
+        let file = config_file(&state)?;
+        let before = read(&file)?;
+        stale(&plan.base, &before)?;
+        let after = edit::edited(&before, &plan.changes)?;
+        let description = plan.description;
+        let step = Step::Apply { plan: plan.id, description: description.clone(), before, after: after.clone() };
+        let rules = self.write(&mut state, &file, &after, &step)?;
+        self.observer.put(Observation::Reload(format!("applied the plan: {description}")));
+        Ok(Applied { description, rules })
+    }
+
+    /// Takes a plan off the desk, undone.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`].
+    pub fn reject_plan(&self, id: &str) -> Result<(), PlanError> {
+        self.services.plans.reject(id)
+    }
+
+    /// Takes the last applied plan back.
+    ///
+    /// # Errors
+    /// [`PlanError::Nothing`]; [`PlanError::StaleState`] when the file was changed since, which an undo would lose.
+    pub fn undo(&self) -> Result<Applied, PlanError> {
+        let mut state = self.state();
+        let revision = self.services.plans.to_undo()?;
+        let step = Step::Undo { number: revision.number };
+        self.step(&mut state, &step, "undid", &revision.description, &revision.after, &revision.before)
+    }
+
+    /// Applies again what was undone last.
+    ///
+    /// # Errors
+    /// As [`Host::undo`].
+    pub fn redo(&self) -> Result<Applied, PlanError> {
+        let mut state = self.state();
+        let revision = self.services.plans.to_redo()?;
+        let step = Step::Redo { number: revision.number };
+        self.step(&mut state, &step, "redid", &revision.description, &revision.before, &revision.after)
+    }
+
+    fn step(
+        &self,
+        state: &mut State,
+        step: &Step,
+        did: &str,
+        description: &str,
+        from: &str,
+        to: &str,
+    ) -> Result<Applied, PlanError> {
+        let file = config_file(state)?;
+        stale(&state_hash(from), &read(&file)?)?;
+        let rules = self.write(state, &file, to, step)?;
+        self.observer.put(Observation::Reload(format!("{did}: {description}")));
+        Ok(Applied { description: description.to_owned(), rules })
+    }
+
+    /// Puts a text into the file and in force, and writes down that it was done.
+    fn write(&self, state: &mut State, file: &Path, text: &str, step: &Step) -> Result<usize, PlanError> {
+        let made = make(state, text)?;
+        let desk = &self.services.plans;
+        desk.intend(step, &state_hash(text))?;
+        if let Err(source) = keep_backup(file).and_then(|_| replace(file, text.as_bytes())) {
+            // The file is as it was; should the record fail too, the next start finds that out by itself.
+            let _ = desk.not_done();
+            return Err(PlanError::File { file: file.display().to_string(), source });
+        }
+        if let Err(error) = desk.done(step) {
+            tracing::error!("the change is made, but not on record: {error}");
+        }
+        Ok(self.swap_in(state, made).rules)
+    }
+
+    /// Decides about a change that a killed host may have left half done.
+    pub(super) fn settle_plans(&self) {
+        let state = self.state();
+        let settled =
+            config_file(&state).and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
+        match settled {
+            Ok(()) | Err(PlanError::NoFile) => {}
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+}
+
+fn config_file(state: &State) -> Result<PathBuf, PlanError> {
+    let file = state.config_file.clone().ok_or(PlanError::NoFile)?;
+    // What a link names is replaced, not the link.
+    Ok(fs::canonicalize(&file).unwrap_or(file))
+}
+
+fn read(file: &Path) -> Result<String, PlanError> {
+    fs::read_to_string(file).map_err(|source| PlanError::File { file: file.display().to_string(), source })
+}
+
+fn stale(expected: &str, text: &str) -> Result<(), PlanError> {
+    let current = state_hash(text);
+    if current == expected { Ok(()) } else { Err(PlanError::StaleState { plan: expected.to_owned(), current }) }
+}
+
+fn make(state: &State, text: &str) -> Result<Made, PlanError> {
+    let made = config::parse(text, &state.file_name).and_then(|loaded| state.make(loaded));
+    made.map_err(|wrong| PlanError::Invalid(wrong.render(false)))
+}
