@@ -43,11 +43,19 @@ pub fn status(home: &Path) -> Result<Value, AskError> {
 /// # Errors
 /// See [`AskError`].
 pub fn json(home: &Path, path: &str) -> Result<Value, AskError> {
-    block_on(async {
-        let response = get(home, path).await?;
-        let body = response.into_body().collect().await.map_err(failed)?.to_bytes();
-        serde_json::from_slice(&body).map_err(failed)
-    })
+    block_on(async { answer(send(home, Request::get(path), Full::new(Bytes::new())).await?).await })
+}
+
+/// A response's JSON; the host's own words where it says no.
+async fn answer(response: Response<Incoming>) -> Result<Value, AskError> {
+    let status = response.status();
+    let body = response.into_body().collect().await.map_err(failed)?.to_bytes();
+    let answer: Value =
+        serde_json::from_slice(&body).map_err(|_| failed(format!("{status}: {}", String::from_utf8_lossy(&body))))?;
+    if status.is_success() {
+        return Ok(answer);
+    }
+    Err(AskError::Refused(answer["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)))
 }
 
 /// Posts JSON to `path` of the host that runs in `home`.
@@ -57,15 +65,7 @@ pub fn json(home: &Path, path: &str) -> Result<Value, AskError> {
 pub fn post(home: &Path, path: &str, body: &Value) -> Result<Value, AskError> {
     block_on(async {
         let request = Request::post(path).header("content-type", "application/json");
-        let response = send(home, request, Full::new(Bytes::from(body.to_string()))).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await.map_err(failed)?.to_bytes();
-        let answer: Value = serde_json::from_slice(&body)
-            .map_err(|_| failed(format!("{status}: {}", String::from_utf8_lossy(&body))))?;
-        if status.is_success() {
-            return Ok(answer);
-        }
-        Err(AskError::Refused(answer["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)))
+        answer(send(home, request, Full::new(Bytes::from(body.to_string()))).await?).await
     })
 }
 

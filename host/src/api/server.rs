@@ -15,13 +15,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use crossbeam_channel::RecvTimeoutError;
+use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-use super::socket;
 use super::view::ObservationView;
+use super::{mcp, mcp_socket, socket};
 use crate::control::gate::{ToolError, ToolRequest};
+use crate::control::plan::PlanError;
 use crate::host::Host;
 
 /// How often an event stream looks whether its client is still there.
@@ -30,7 +32,7 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(250);
 /// A running server. Dropping it closes the socket.
 #[derive(Debug)]
 pub struct Server {
-    socket: PathBuf,
+    sockets: [PathBuf; 2],
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -65,6 +67,12 @@ pub fn claim(home: &path::Path) -> Result<(), ServeError> {
     }
 }
 
+/// Whether the last host in `home` ended without putting its socket away, as one does that is killed. To be
+/// asked after [`claim`] and before [`Server::start`].
+pub fn was_cut_off(home: &path::Path) -> bool {
+    socket(home).exists()
+}
+
 impl Server {
     /// Serves `host` in `home`.
     ///
@@ -72,30 +80,34 @@ impl Server {
     /// See [`ServeError`].
     pub fn start(home: &path::Path, host: Arc<Host>) -> Result<Self, ServeError> {
         claim(home)?;
-        let path = socket(home);
+        let sockets = [socket(home), mcp_socket(home)];
+        let [path, agents_path] = &sockets;
         let error = |source| ServeError::Socket { socket: path.clone(), source };
-        // Nobody answers there, so it is what a killed host left behind.
-        match std::fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(error(source)),
-            _ => {}
-        }
-        let listener = std::os::unix::net::UnixListener::bind(&path).map_err(error)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(error)?;
-        listener.set_nonblocking(true).map_err(error)?;
+        let (listener, agents) = (listen(path)?, listen(agents_path)?);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(error)?;
         let (stop, stopped) = oneshot::channel();
         let router = Router::new()
             .route("/v1/status", get(status))
             .route("/v1/events", get(events))
+            .route("/v1/mute", post(mute))
+            .route("/v1/features/{name}/lift", post(lift))
             .route("/v1/plans", get(plans))
+            .route("/v1/plans/{id}", get(plan))
+            .route("/v1/plans/{id}/apply", post(apply_plan))
+            .route("/v1/plans/{id}/reject", post(reject_plan))
+            .route("/v1/undo", post(undo))
+            .route("/v1/redo", post(redo))
+            .route("/v1/skills", get(skills))
             .route("/v1/tools", get(tools))
             .route("/v1/tools/{name}", post(call_tool))
-            .with_state(host);
+            .with_state(Arc::clone(&host));
+        let host = Arc::downgrade(&host);
         let thread = std::thread::Builder::new().name("api".into()).spawn(move || {
             runtime.block_on(async move {
-                let listener = match tokio::net::UnixListener::from_std(listener) {
-                    Ok(listener) => listener,
-                    Err(error) => return tracing::error!("the API can't listen: {error}"),
+                let listeners = (UnixListener::from_std(listener), UnixListener::from_std(agents));
+                let (listener, agents) = match listeners {
+                    (Ok(listener), Ok(agents)) => (listener, agents),
+                    (Err(error), _) | (_, Err(error)) => return tracing::error!("the API can't listen: {error}"),
                 };
                 tokio::select! {
                     served = axum::serve(listener, router).into_future() => {
@@ -103,13 +115,14 @@ impl Server {
                             tracing::error!("the API ended: {error}");
                         }
                     }
+                    () = mcp::serve(agents, host) => {}
                     _ = stopped => {}
                 }
             });
             // Streams that are still open end with the runtime.
             runtime.shutdown_background();
         });
-        Ok(Self { thread: Some(thread.map_err(error)?), socket: path, stop: Some(stop) })
+        Ok(Self { thread: Some(thread.map_err(error)?), sockets, stop: Some(stop) })
     }
 }
 
@@ -121,16 +134,108 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(&self.socket);
+        for socket in &self.sockets {
+            let _ = std::fs::remove_file(socket);
+        }
     }
+}
+
+/// A socket that only its owner can open.
+fn listen(path: &path::Path) -> Result<std::os::unix::net::UnixListener, ServeError> {
+    let error = |source| ServeError::Socket { socket: path.to_owned(), source };
+    // Nobody answers there, so it is what a killed host left behind.
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(error(source)),
+        _ => {}
+    }
+    let listener = std::os::unix::net::UnixListener::bind(path).map_err(error)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(error)?;
+    listener.set_nonblocking(true).map_err(error)?;
+    Ok(listener)
 }
 
 async fn status(State(host): State<Arc<Host>>) -> impl IntoResponse {
     Json(host.status())
 }
 
-async fn plans(State(host): State<Arc<Host>>) -> impl IntoResponse {
-    Json(host.plans())
+/// Which device, and whether it is to be muted.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mute {
+    device: String,
+    muted: bool,
+}
+
+/// Answers when it is done: ports may have to be looked at, which takes a moment.
+async fn mute(State(host): State<Arc<Host>>, Json(Mute { device, muted }): Json<Mute>) -> Response {
+    match tokio::task::spawn_blocking(move || host.mute(&device, muted)).await {
+        Ok(Ok(())) => Json(serde_json::json!({ "muted": muted })).into_response(),
+        Ok(Err(unknown)) => {
+            (StatusCode::NOT_FOUND, Json(serde_json::json!({ "error": unknown.to_string() }))).into_response()
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn lift(State(host): State<Arc<Host>>, Path(name): Path<String>) -> Response {
+    match host.lift_quarantine(&name) {
+        Some(lifted) => Json(serde_json::json!({ "lifted": lifted })).into_response(),
+        None => {
+            let error = format!("no feature {name:?} runs");
+            (StatusCode::NOT_FOUND, Json(serde_json::json!({ "error": error }))).into_response()
+        }
+    }
+}
+
+async fn plans(State(host): State<Arc<Host>>) -> Response {
+    decided(move || host.plans()).await
+}
+
+async fn plan(State(host): State<Arc<Host>>, Path(id): Path<String>) -> Response {
+    decided(move || host.plan(&id)).await
+}
+
+async fn apply_plan(State(host): State<Arc<Host>>, Path(id): Path<String>) -> Response {
+    decided(move || host.apply_plan(&id)).await
+}
+
+async fn reject_plan(State(host): State<Arc<Host>>, Path(id): Path<String>) -> Response {
+    decided(move || host.reject_plan(&id)).await
+}
+
+async fn undo(State(host): State<Arc<Host>>) -> Response {
+    decided(move || host.undo()).await
+}
+
+async fn redo(State(host): State<Arc<Host>>) -> Response {
+    decided(move || host.redo()).await
+}
+
+/// Answers with what came of work on plans, which compiles rules and waits for the disk: elsewhere, so that
+/// other clients need not wait.
+async fn decided<T>(work: impl FnOnce() -> Result<T, PlanError> + Send + 'static) -> Response
+where
+    T: serde::Serialize + Send + 'static,
+{
+    let error = match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(done)) => return Json(done).into_response(),
+        Ok(Err(error)) => error,
+        Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    };
+    let status = match &error {
+        PlanError::NotFound(_) => StatusCode::NOT_FOUND,
+        PlanError::Expired(_) => StatusCode::GONE,
+        PlanError::StaleState { .. } | PlanError::Nothing(_) | PlanError::NoFile => StatusCode::CONFLICT,
+        PlanError::Invalid(_) | PlanError::Edit(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        PlanError::Denied(_) => StatusCode::FORBIDDEN,
+        PlanError::Full(_) => StatusCode::TOO_MANY_REQUESTS,
+        PlanError::Record(_) | PlanError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, Json(serde_json::json!({ "error": error.to_string() }))).into_response()
+}
+
+async fn skills(State(host): State<Arc<Host>>) -> impl IntoResponse {
+    Json(host.skills())
 }
 
 async fn tools(State(host): State<Arc<Host>>) -> impl IntoResponse {

@@ -1,6 +1,6 @@
 //! Observations as people and programs see them: words and numbers, no handles.
 
-use conductor_engine::{Nanos, RuleId, RuleSet};
+use conductor_engine::{Nanos, Rule, RuleId, RuleSet};
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Action;
@@ -92,10 +92,15 @@ impl ObservationView {
 /// A rule for people: its name if it has one, and what it does.
 pub fn rule(id: RuleId, rules: &RuleSet<Action>, known: bool) -> String {
     match rules.rules().get(id.0 as usize).filter(|_| known) {
-        Some(rule) => match &rule.name {
-            Some(name) => format!("{name} ({})", rule.action.describe()),
-            None => rule.action.describe(),
-        },
+        Some(rule) => described(rule),
         None => format!("rule {}", id.0),
+    }
+}
+
+/// A rule for people, wherever it is from.
+pub fn described(rule: &Rule<Action>) -> String {
+    match &rule.name {
+        Some(name) => format!("{name} ({})", rule.action.describe()),
+        None => rule.action.describe(),
     }
 }

@@ -1,0 +1,37 @@
+//! `conductor mcp`: an agent's standard input and output, passed on to the running host.
+
+use super::{Done, Places};
+
+#[cfg(unix)]
+pub(super) fn run(places: &Places) -> Done {
+    use anyhow::Context as _;
+
+    let socket = crate::api::mcp_socket(&places.home);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async {
+        let stream = tokio::net::UnixStream::connect(&socket).await.with_context(|| {
+            format!("no host is running in {}; start one with `conductor run`", places.home.display())
+        })?;
+        let (mut from_host, mut to_host) = stream.into_split();
+        let (mut input, mut output) = (tokio::io::stdin(), tokio::io::stdout());
+        tokio::select! {
+            // The host has said all that it will.
+            said = tokio::io::copy(&mut from_host, &mut output) => said.map(drop)?,
+            // The agent has; the host may still be answering.
+            asked = async {
+                tokio::io::copy(&mut input, &mut to_host).await?;
+                tokio::io::AsyncWriteExt::shutdown(&mut to_host).await?;
+                std::future::pending::<std::io::Result<()>>().await
+            } => asked?,
+        }
+        Ok::<_, anyhow::Error>(())
+    })?;
+    // A thread of the runtime may still be reading an input that never ends.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(super) fn run(_: &Places) -> Done {
+    Err(super::Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
+}
