@@ -17,12 +17,15 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
+pub mod chat;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod control;
+mod digest;
 pub mod dispatch;
 pub mod event_loop;
+pub mod facts;
 pub mod feature;
 pub mod host;
 pub mod observer;
@@ -30,3 +33,4 @@ pub mod package;
 pub mod ports;
 pub mod rules;
 pub mod service;
+mod whole_file;

@@ -3,7 +3,8 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
-use wit_component::ComponentEncoder;
+use wit_component::{ComponentEncoder, StringEncoding};
+use wit_parser::Resolve;
 
 /// The custom section that holds a feature's descriptor.
 pub const SECTION: &str = "conductor:feature";
@@ -15,6 +16,23 @@ pub const SECTION: &str = "conductor:feature";
 pub fn encode(module: &Path) -> Result<Vec<u8>> {
     let core = fs::read(module).with_context(|| format!("cannot read {}", module.display()))?;
     ComponentEncoder::default().module(&core)?.validate(true).encode()
+}
+
+/// What a build of another language left: a component stays as it is. A core module, whose imports and
+/// exports are named as in `world` of the WIT in the folder `contract`, becomes one.
+///
+/// # Errors
+/// When there is no such world, or the module does not fit it.
+pub fn complete(mut made: Vec<u8>, contract: &Path, world: &str) -> Result<Vec<u8>> {
+    // The version and layer that stand behind the magic number of a core module.
+    if made.get(4..8) != Some(&[1, 0, 0, 0]) {
+        return Ok(made);
+    }
+    let mut wit = Resolve::default();
+    let (package, _) = wit.push_dir(contract)?;
+    let world = wit.select_world(&[package], Some(world))?;
+    wit_component::embed_component_metadata(&mut made, &wit, world, StringEncoding::UTF8)?;
+    ComponentEncoder::default().module(&made)?.validate(true).encode()
 }
 
 /// A component with `descriptor`, the text of a `feature.toml`, in a custom section at its end. What is

@@ -137,7 +137,11 @@ fn list(places: &Places, json: bool) -> Done {
             adds.join(", "),
         );
         if let Some(left) = feature["quarantine"].as_u64() {
-            println!("{:<26} kept trapping; left alone for {left} s more", "");
+            println!(
+                "{:<26} kept trapping; left alone for {left} s more, or until `conductor feature enable {}`",
+                "",
+                text(&feature["name"])
+            );
         }
         for denied in feature["denied"].as_array().into_iter().flatten() {
             println!("{:<26} not granted: {}", "", text(denied));

@@ -9,18 +9,27 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{self, Diagnostics, Loaded};
 use crate::ports::PortBackend;
+use crate::ports::artnet::ArtNetBackend;
+use crate::ports::gamepad::GamepadBackend;
 use crate::ports::midi::MidiBackend;
 use crate::ports::osc::OscBackend;
 
+mod bindings;
 mod config_command;
 mod demo;
+mod explain;
 mod feature;
+mod mcp;
 mod monitor;
 mod package;
+mod plan;
 mod ports;
 mod run;
+mod secret;
 mod signals;
 mod simulate;
+mod skills;
+mod test;
 mod tool;
 
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
@@ -45,16 +54,38 @@ enum Command {
     Demo(demo::DemoArguments),
     /// List ports, with the reason where one can't be used
     Ports(Output),
+    /// List bindings and how they are, tell twins apart, mute devices
+    #[command(args_conflicts_with_subcommands = true)]
+    Bindings(bindings::BindingsArguments),
     /// Show every event as it comes, and the rules that fire
     Monitor(Output),
     /// Show what rules would do for the events of a script; nothing is done
     Simulate(simulate::SimulateArguments),
+    /// Say which rules look at an event, which fire, and why the others don't
+    Explain(explain::ExplainArguments),
+    /// Check tests of mappings: scripts that say which rules should fire
+    Test(test::TestArguments),
     /// Check the configuration, or print its schema
     #[command(subcommand)]
     Config(config_command::ConfigCommand),
     /// Install features, say what they may use, list them, or look into a package
     #[command(subcommand)]
     Feature(feature::FeatureCommand),
+    /// Let an agent talk to the running host over standard input and output (MCP)
+    Mcp,
+    /// Look at changes that were proposed, and decide about them
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
+    /// Take the last applied plan back
+    Undo(plan::Agreed),
+    /// Apply again what was undone last
+    Redo(plan::Agreed),
+    /// Keep keys for APIs, in the system's keychain
+    #[command(subcommand)]
+    Secret(secret::SecretCommand),
+    /// List and show what features tell agents to read
+    #[command(subcommand)]
+    Skills(skills::SkillsCommand),
     /// List and call the tools that features contribute
     #[command(subcommand)]
     Tool(tool::ToolCommand),
@@ -113,10 +144,19 @@ pub fn main() -> ExitCode {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Ports(output) => ports::run(&places, output.json),
+        Command::Bindings(arguments) => bindings::run(&places, arguments),
         Command::Monitor(output) => monitor::run(&places, output.json),
         Command::Simulate(simulate) => simulate::run(&places, simulate),
+        Command::Explain(explain) => explain::run(&places, explain),
+        Command::Test(test) => test::run(&places, test),
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
+        Command::Mcp => mcp::run(&places),
+        Command::Plan(command) => plan::run(&places, command),
+        Command::Undo(agreed) => plan::step(&places, "undo", agreed),
+        Command::Redo(agreed) => plan::step(&places, "redo", agreed),
+        Command::Secret(command) => secret::run(&places, command),
+        Command::Skills(command) => skills::run(&places, command),
         Command::Tool(command) => tool::run(&places, command),
     }))
 }
@@ -230,5 +270,10 @@ fn started(error: crate::host::StartError) -> Failure {
 
 /// Every real way to reach ports.
 fn system_backends() -> Vec<Box<dyn PortBackend>> {
-    vec![Box::new(MidiBackend::new()), Box::new(OscBackend::new())]
+    vec![
+        Box::new(MidiBackend::new()),
+        Box::new(GamepadBackend::new()),
+        Box::new(OscBackend::new()),
+        Box::new(ArtNetBackend::new()),
+    ]
 }

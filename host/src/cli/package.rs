@@ -68,7 +68,7 @@ pub(super) enum ChangeCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Have hosts load a feature
+    /// Have hosts load a feature; one that runs and was left alone for its traps is called again
     Enable(Named),
     /// Keep a feature installed, but have no host load it
     Disable(Named),
@@ -156,16 +156,58 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
             change(name, Change::Grant(feature.current.clone(), grants), *json)
         }
         ChangeCommand::Revoke { name, capabilities, json } => change(name, Change::Revoke(capabilities.clone()), *json),
-        ChangeCommand::Enable(Named { name, json }) => {
-            let installed = store.installed()?;
-            let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
-            try_out(places, candidate(&store, name, &feature.current, &feature.current.grants))?;
-            change(name, Change::Enable(true), *json)
-        }
+        ChangeCommand::Enable(Named { name, json }) => enable(places, &store, &trusted, name, *json),
         ChangeCommand::Disable(Named { name, json }) => change(name, Change::Enable(false), *json),
         ChangeCommand::Remove(Named { name, json }) => change(name, Change::Remove, *json),
         // Done above, without touching the store.
         ChangeCommand::Info(_) => Ok(()),
+    }
+}
+
+/// Has hosts load a feature, and ends the quarantine of one that runs, wherever it came from.
+fn enable(places: &Places, store: &Store, trusted: &TrustedSigners, name: &str, json: bool) -> Done {
+    let installed = store.installed()?;
+    let feature = match install::find(&installed, name) {
+        Ok(feature) => feature,
+        Err(error) => {
+            let Some(lifted) = lift_quarantine(places, name) else { return Err(hint(places, error)) };
+            if json {
+                println!("{}", json!({ "feature": name, "lifted": lifted }));
+            } else {
+                println!("{name}: {}", if lifted { LIFTED } else { "it runs, and was not left alone" });
+            }
+            return Ok(());
+        }
+    };
+    try_out(places, candidate(store, name, &feature.current, &feature.current.grants))?;
+    let mut report =
+        install::change(store, name, Change::Enable(true), trusted).map_err(|error| hint(places, error))?;
+    if lift_quarantine(places, name) == Some(true) {
+        report.diagnostics.push(LIFTED.to_owned());
+    }
+    print(&report, json)
+}
+
+/// What is said of a quarantine that a person ended.
+const LIFTED: &str = "it kept trapping and was left alone; from now on it is called again";
+
+/// Ends the quarantine of a feature of the running host: whether it was in one. None where no host runs, or
+/// has no such feature.
+fn lift_quarantine(places: &Places, name: &str) -> Option<bool> {
+    #[cfg(unix)]
+    {
+        // Names are words without anything that a path would have to escape; others are nobody's.
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !name.chars().all(plain) {
+            return None;
+        }
+        crate::api::client::post(&places.home, &format!("/v1/features/{name}/lift"), &json!({})).ok()?["lifted"]
+            .as_bool()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (places, name);
+        None
     }
 }
 
@@ -223,7 +265,8 @@ fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {
     plan.notes.iter().for_each(|note| eprintln!("  note: {note}"));
     for request in &plan.asked {
         let need = if request.required { "it can't do without" } else { "it can do without" };
-        let question = if request.capability.must_be_named() { "which folder? [none]" } else { "grant it? [y/N]" };
+        let named = request.capability.must_be_named().then(|| format!("{} [none]", request.capability.question()));
+        let question = named.unwrap_or_else(|| "grant it? [y/N]".into());
         eprint!("  {} ({need}): {}\n  {question} ", scoped(request), plain(&request.reason));
         std::io::stderr().flush()?;
         let mut answer = String::new();

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::{Done, Places, load, system_backends};
-use crate::ports::binding::resolve;
-use crate::ports::supervisor::{PortState, PortStatus, PortsStatus};
+use crate::ports::supervisor::{self, PortsStatus};
 
 pub(super) fn run(places: &Places, json: bool) -> Done {
     let (value, asked) = match running(places) {
@@ -20,11 +19,12 @@ pub(super) fn run(places: &Places, json: bool) -> Done {
 }
 
 /// The ports of the host that runs in this home, with its knowledge of what is open.
-fn running(places: &Places) -> Option<Value> {
+pub(super) fn running(places: &Places) -> Option<Value> {
     #[cfg(unix)]
     {
         let status = crate::api::client::status(&places.home).ok()?;
-        Some(serde_json::json!({ "ports": status["ports"], "unreachable": status["unreachable"] }))
+        let part = |name: &str| (name.to_owned(), status[name].clone());
+        Some(["ports", "bindings", "unreachable"].map(part).into_iter().collect())
     }
     #[cfg(not(unix))]
     {
@@ -34,30 +34,9 @@ fn running(places: &Places) -> Option<Value> {
 }
 
 /// Lists the ports without opening one.
-fn look(places: &Places) -> PortsStatus {
-    let bindings = load(&places.config).map(|loaded| crate::host::binding_specs(&loaded.config)).unwrap_or_default();
-    let mut status = PortsStatus::default();
-    for mut backend in system_backends() {
-        backend.configure(&bindings);
-        match backend.list() {
-            Ok(ports) => {
-                for direction in [crate::ports::Direction::Input, crate::ports::Direction::Output] {
-                    let side: Vec<_> = ports.iter().filter(|port| port.direction == direction).cloned().collect();
-                    status.ports.extend(resolve(&side, &bindings).into_iter().map(|resolved| PortStatus {
-                        device: resolved.device.to_string(),
-                        state: resolved.contested.map_or(PortState::Idle, PortState::Contested),
-                        binding: resolved.binding,
-                        port: resolved.port,
-                        events: 0,
-                        dropped: 0,
-                        malformed: 0,
-                    }));
-                }
-            }
-            Err(error) => status.unreachable.push((backend.name().to_owned(), error.to_string())),
-        }
-    }
-    status
+pub(super) fn look(places: &Places) -> PortsStatus {
+    let plan = load(&places.config).map(|loaded| crate::host::bindings::plan(&loaded.config)).unwrap_or_default();
+    supervisor::look(system_backends(), &plan)
 }
 
 fn print(value: &Value, asked: bool) {

@@ -8,7 +8,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use notify::Watcher as _;
 
 use super::signals::{self, Signal};
-use super::{Done, Places, load, make_home, started, system_backends, warn};
+use super::{Done, Failure, Places, load, make_home, started, system_backends, warn};
+use crate::control::plan::desk::EXPIRES;
 use crate::host::Host;
 use crate::package::store::Store;
 
@@ -39,12 +40,17 @@ pub(super) fn run(places: &Places) -> Done {
     let loaded = load(&places.config)?;
     warn(&loaded.warnings);
 
-    let mut builder = Host::builder().home(&places.home);
+    let mut builder = Host::builder().home(&places.home).config_file(&places.config).plans_expire(plans_expire()?);
     if let Some(features) = &places.features {
         builder = builder.features(features);
     }
     for backend in system_backends() {
         builder = builder.backend(backend);
+    }
+    #[cfg(unix)]
+    if crate::api::server::was_cut_off(&places.home) {
+        tracing::warn!("the last run did not end by itself; outputs are told to end all notes");
+        builder = builder.end_all_notes();
     }
     // Both before the host, so that nothing that comes during the start is missed.
     let (wake, woken) = crossbeam_channel::unbounded();
@@ -83,6 +89,16 @@ pub(super) fn run(places: &Places) -> Done {
         None => tracing::warn!("a client still holds on to the host"),
     }
     Ok(())
+}
+
+/// What `CONDUCTOR_PLAN_TTL_SECONDS` says.
+fn plans_expire() -> Result<Duration, Failure> {
+    const NAME: &str = "CONDUCTOR_PLAN_TTL_SECONDS";
+    let Ok(text) = std::env::var(NAME) else { return Ok(EXPIRES) };
+    match text.parse() {
+        Ok(seconds @ 1..=604_800) => Ok(Duration::from_secs(seconds)),
+        _ => Err(Failure::Wrong(format!("conductor: {NAME} is {text:?}; write seconds, 1 to 604800 (a week)"))),
+    }
 }
 
 fn wait_for_last(mut host: Arc<Host>) -> Option<Host> {
@@ -135,7 +151,12 @@ fn serve(host: &Host, path: &Path, text: &mut String, woken: &Receiver<Wake>) {
 
 fn reload(host: &Host, path: &Path, before: &mut String) {
     let text = match std::fs::read_to_string(path) {
-        Ok(text) if text == *before => return,
+        Ok(text) if text == *before && !host.is_in_force(&text) => return,
+        // An applied plan, which is in force already.
+        Ok(text) if host.is_in_force(&text) => {
+            *before = text;
+            return;
+        }
         Ok(text) => text,
         Err(error) => return tracing::error!("{}: {error}; the old rules stay", path.display()),
     };

@@ -1,13 +1,15 @@
 //! `conductor simulate`: what rules would do for the events of a script. Nothing is done.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use conductor_engine::{ActiveMode, DeviceId, Timeline};
+use conductor_engine::{DeviceEvent, DeviceId, Engine, FactsHandle, Firing, Record, RuleSetHandle, Sink, Timeline};
 use serde_json::json;
 
 use super::{Done, Failure, Places, load, warn};
 use crate::api::view;
+use crate::clock::Clock;
 use crate::dispatch::Action;
 use crate::host;
 
@@ -22,52 +24,86 @@ pub(super) struct SimulateArguments {
 }
 
 pub(super) fn run(places: &Places, arguments: &SimulateArguments) -> Done {
-    let name = arguments.script.display().to_string();
-    let text = if name == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text)?;
-        text
-    } else {
-        std::fs::read_to_string(&arguments.script)
-            .map_err(|error| Failure::Wrong(format!("conductor: {name}: {error}")))?
-    };
-    let timeline = Timeline::parse(&text).map_err(|errors| {
-        Failure::Wrong(errors.iter().map(|error| format!("{name}: {error}")).collect::<Vec<_>>().join("\n"))
-    })?;
+    let timeline = script(&arguments.script)?;
     let loaded = load(&places.config)?;
     let compiled = host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
     warn(&compiled.warnings);
 
-    let rules = &compiled.rules;
-    let mut mode = ActiveMode::new();
-    for entry in &timeline.entries {
-        let index = mode.index(rules, 0);
-        let device = DeviceId::new(&entry.device);
-        let fired: Vec<_> = rules.matches(index, &device, &entry.event).collect();
-        let names: Vec<String> = fired.iter().map(|found| view::rule(found.rule.id, rules, true)).collect();
-        let active = mode.name().unwrap_or("-").to_owned();
-        let next = fired.iter().rev().find_map(|found| match &found.rule.action {
-            Action::ModeChange { mode } => Some(mode),
-            _ => None,
-        });
-        if let Some(next) = next {
-            // Compiling has made sure that there is such a mode.
-            let _ = mode.set(rules, 0, next);
-        }
-        if arguments.json {
-            println!(
-                "{}",
-                json!({ "at": entry.at, "device": entry.device, "event": entry.event.to_string(), "mode": active, "rules": names })
-            );
-        } else {
-            let what = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            println!(
-                "{:>10.3} ms  [{active}] {:<12} {:<28} -> {what}",
-                entry.at as f64 / 1e6,
-                entry.device,
-                entry.event.to_string()
-            );
-        }
+    let rules = Arc::new(RuleSetHandle::new(compiled.rules));
+    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(facts()));
+    let mut printer = Printer { rules, json: arguments.json, fired: Vec::new() };
+    for entry in timeline.entries {
+        let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
+        engine.event(entry.at, event, &mut printer);
+    }
+    while let Some(deadline) = engine.deadline() {
+        engine.advance(deadline, &mut printer);
     }
     Ok(())
+}
+
+/// Reads a file, or standard input for `-`.
+pub(super) fn read(path: &Path) -> Result<String, Failure> {
+    if path.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).map_err(|error| Failure::Wrong(format!("conductor: {}: {error}", path.display())))
+}
+
+/// Reads a script.
+pub(super) fn script(path: &Path) -> Result<Timeline, Failure> {
+    Timeline::parse(&read(path)?).map_err(|errors| {
+        let name = path.display();
+        Failure::Wrong(errors.iter().map(|error| format!("{name}: {error}")).collect::<Vec<_>>().join("\n"))
+    })
+}
+
+/// What the system says now, for conditions; what a script is about begins now.
+pub(super) fn facts() -> FactsHandle {
+    let facts = FactsHandle::new();
+    facts.set(crate::facts::now(true, Clock::start()));
+    facts
+}
+
+/// The mode that an action changes to.
+pub(super) fn next_mode(action: &Action) -> Option<Arc<str>> {
+    action.mode().cloned()
+}
+
+/// Says nothing, and changes modes.
+pub(super) struct Quiet;
+
+impl Sink<Action> for Quiet {
+    fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
+        next_mode(&firing.rule.action)
+    }
+}
+
+/// Prints each event and gesture with the rules that fire.
+struct Printer {
+    rules: Arc<RuleSetHandle<Action>>,
+    json: bool,
+    fired: Vec<String>,
+}
+
+impl Sink<Action> for Printer {
+    fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
+        self.fired.push(view::rule(firing.rule.id, &self.rules.load(), true));
+        next_mode(&firing.rule.action)
+    }
+
+    fn record(&mut self, record: Record) {
+        let names = std::mem::take(&mut self.fired);
+        let rules = self.rules.load();
+        let mode = rules.modes().get(usize::from(record.mode.0)).map_or("-", |name| name);
+        let (device, event) = (record.device.as_str(), record.event.to_string());
+        if self.json {
+            println!("{}", json!({ "at": record.at, "device": device, "event": event, "mode": mode, "rules": names }));
+        } else {
+            let what = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+            println!("{:>10.3} ms  [{mode}] {device:<12} {event:<28} -> {what}", record.at as f64 / 1e6);
+        }
+    }
 }

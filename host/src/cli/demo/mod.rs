@@ -187,6 +187,8 @@ impl Show {
                 Action::ModeChange { mode } => format!("mode {mode}"),
                 Action::Suppress => "nothing".to_owned(),
                 Action::Missing { name, .. } => format!("{name}, which no feature has"),
+                // The show has none of these; what they do is not heard of here.
+                action => action.describe(),
             };
             self.screen.line(&line);
         }

@@ -46,6 +46,7 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
             eprintln!("building with `{}`", process::line(&program.command));
             process::run(&mut program.command)?;
             let made = fs::read(&out).with_context(|| format!("the build left no {}", out.display()))?;
+            let made = component::complete(made, &contract, "feature").context("the module makes no component")?;
             component::without_initialiser(made)
         }
         None => rust(folder)?,

@@ -25,6 +25,8 @@ enum Request {
         #[serde(flatten)]
         request: ToolRequestFields,
     },
+    /// Asks a model of the configuration; the answer has `text`, `calls` and `usage`.
+    Ask { model: String, text: String },
     /// Prepares an action; the answer is its number.
     Prepare { action: String, params: serde_json::Map<String, Value> },
     /// Performs a prepared action for an event such as `pads note-on 36 100`.
@@ -84,6 +86,7 @@ fn answer(package: &Package, world: &mut Option<World>, request: Request) -> Val
                 Err(error) => json!({ "error": error.to_string(), "progress": progress }),
             };
         }
+        (Request::Ask { model, text }, Some(world)) => world.ask(&model, text),
         (Request::Prepare { action, params }, Some(world)) => {
             world.prepare(&action, &Value::Object(params).to_string()).map(Value::from)
         }

@@ -17,6 +17,8 @@ pub(in crate::cli) enum Kind {
     Hook,
     /// Work in the background
     Task,
+    /// An API by which models are reached
+    Provider,
 }
 
 /// What every kind has in common.
@@ -44,6 +46,7 @@ impl Kind {
             Self::Tool => of!("tool"),
             Self::Hook => of!("hook"),
             Self::Task => of!("task"),
+            Self::Provider => of!("provider"),
         }
     }
 }
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_descriptor_that_is_one() {
-        for kind in [Kind::Action, Kind::Tool, Kind::Hook, Kind::Task] {
+        for kind in [Kind::Action, Kind::Tool, Kind::Hook, Kind::Task, Kind::Provider] {
             let [descriptor, source, test] = kind.templates().map(|template| fill(template, "desk-lamp", "/sdk"));
             let descriptor = Descriptor::parse(descriptor.as_bytes()).unwrap();
             assert_eq!(descriptor.id.as_str(), "project:desk-lamp");

@@ -64,7 +64,7 @@ fn line(feature: &Value, before: &mut HashMap<String, Counts>, passed: f64) -> S
         number("failed") + number("calls_failed"),
         number("trapped"),
         number("waiting"),
-        if feature["quarantine"].is_null() { "" } else { "  LEFT ALONE" },
+        feature["quarantine"].as_u64().map(|left| format!("  LEFT ALONE for {left} s")).unwrap_or_default(),
     )
 }
 

@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use conductor_engine::{DeviceEvent, DeviceId, RuleId, Timeline, TimelineEntry};
+use conductor_engine::{Cause, DeviceEvent, DeviceId, RuleId, Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::scripted_http::{MadeUpSecrets, ScriptedAnswer, ScriptedHttp};
+use crate::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use crate::clock::{Clock, ManualClock};
 use crate::config;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
@@ -31,6 +32,8 @@ use crate::observer::Observation;
 use crate::ports::Direction;
 use crate::ports::simulated::SimulatedPorts;
 use crate::service::http::HttpClient;
+use crate::service::models::ModelView as _;
+use crate::service::refusal::Refusal;
 use crate::service::sinks::{Severity, SinkKind};
 use crate::service::udp::{DatagramSender, Datagrams};
 
@@ -253,6 +256,26 @@ impl World {
         (result, told)
     }
 
+    /// Asks a model of the configuration.
+    pub(super) fn ask(&self, model: &str, text: String) -> Result<Value, String> {
+        let how =
+            Parameters { max_tokens: None, temperature: None, top_p: None, stop: vec![], schema: None, effort: None };
+        let messages = vec![Message { speaker: Speaker::User, parts: vec![Part::Text(text)] }];
+        let question = Question { instructions: String::new(), messages, tools: vec![], choice: ToolChoice::Auto, how };
+        let asked = self.host()?.models().ask("host", model, question);
+        let answer = self.runtime.block_on(asked).map_err(|error| Refusal::from(error).to_string())?;
+        let (mut text, mut calls) = (String::new(), Vec::new());
+        for part in answer.parts {
+            match part {
+                Part::Text(more) => text.push_str(&more),
+                Part::ToolCall(call) => calls.push(json!({ "name": call.name, "args": call.args })),
+                _ => {}
+            }
+        }
+        let usage = json!({ "input": answer.usage.input, "output": answer.usage.output });
+        Ok(json!({ "text": text, "calls": calls, "usage": usage }))
+    }
+
     /// Has the feature prepare an action; the number stands for it.
     pub(super) fn prepare(&mut self, action: &str, params: &str) -> Result<usize, String> {
         let prepared = self.host()?.prepare_action(action, params).map_err(|error| error.to_string())?;
@@ -267,7 +290,8 @@ impl World {
         let (done, failed) = self.performed();
         let at = self.host()?.clock().now();
         let device = DeviceId::new(&entry.device);
-        let envelope = Envelope { at, device, event: entry.event, position: 0, rule: RuleId(0), generation: 0 };
+        let envelope =
+            Envelope { at, device, event: entry.event, position: 0, rule: RuleId(0), generation: 0, mode: None };
         // A refusal is counted like a failure.
         let _ = action.try_perform(envelope);
         self.wait(|| self.performed().0 + self.performed().1 > done + failed)?;
@@ -298,7 +322,8 @@ impl World {
         let mut wanted = 0;
         let records = self.host()?.observed().records();
         self.host()?.with_rules(|rules, generation| {
-            for record in records.iter().rev().take(entries.len()).filter(|record| record.generation == generation) {
+            let inputs = records.iter().rev().filter(|record| record.cause == Cause::Input);
+            for record in inputs.take(entries.len()).filter(|record| record.generation == generation) {
                 wanted += rules
                     .rules()
                     .iter()
@@ -324,6 +349,9 @@ impl World {
     /// Moves the clock on. What wakes by that goes on beside.
     pub(super) fn advance(&self, by: Duration) {
         self.hand.advance(by);
+        if let Ok(host) = self.host() {
+            let _ = host.queue().send(Input::Moved);
+        }
     }
 
     /// Makes another mode active.
@@ -356,7 +384,8 @@ impl World {
         for (port, sent) in &self.outputs {
             self.midi.extend(sent.try_iter().map(|bytes| json!({ "port": port, "bytes": bytes })));
         }
-        let plans = serde_json::to_value(self.host()?.plans()).map_err(|error| error.to_string())?;
+        let plans = serde_json::to_value(self.host()?.plans().map_err(|error| error.to_string())?)
+            .map_err(|error| error.to_string())?;
         let report = self.report();
         Ok(json!({
             "sent": *lock(&self.network.sent),
@@ -456,10 +485,10 @@ fn grant(granted: &mut toml::Table, capability: &Capability, home: &Path) -> Res
     match capability {
         Capability::Network { udp, http, .. } => {
             add("udp", texts(&mut udp.iter().map(ToString::to_string)));
-            add("http", texts(&mut http.iter().map(ToString::to_string)));
+            add("http", texts(&mut http.iter().filter(|host| !host.is_any()).map(ToString::to_string)));
         }
         Capability::Secret { id, hosts } => {
-            let hosts = texts(&mut hosts.iter().map(ToString::to_string));
+            let hosts = texts(&mut hosts.iter().filter(|host| !host.is_any()).map(ToString::to_string));
             let secret = [("id".to_owned(), id.as_str().into()), ("hosts".to_owned(), hosts.into())];
             add("secrets", vec![toml::Table::from_iter(secret).into()]);
         }
@@ -478,6 +507,10 @@ fn grant(granted: &mut toml::Table, capability: &Capability, home: &Path) -> Res
             granted.insert("sysex".into(), (*sysex).into());
         }
         Capability::ObserveEvents { bindings } => add("observe_events", texts(&mut bindings.iter().cloned())),
+        Capability::UseModel { models, tokens } => {
+            add("models", texts(&mut models.iter().cloned()));
+            granted.insert("model_tokens".into(), i64::from(*tokens).into());
+        }
         Capability::Store { quota } => {
             let quota = i64::try_from(*quota).map_err(|_| "its store is too large to be granted")?;
             granted.insert("store".into(), quota.into());

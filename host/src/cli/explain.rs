@@ -1,0 +1,70 @@
+//! `conductor explain`: which rules look at an event, which fire, and why the others do not.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use conductor_engine::{DeviceEvent, DeviceId, Engine, Timeline};
+use serde_json::json;
+
+use super::simulate::{self, Quiet};
+use super::{Done, Failure, Places, load, warn};
+use crate::api::view;
+use crate::host;
+
+/// What to explain.
+#[derive(Debug, clap::Args)]
+pub(super) struct ExplainArguments {
+    /// The event, as in a script but without its time: `pads note-on 36 100`
+    #[arg(required = true, num_args = 1.., trailing_var_arg = true)]
+    event: Vec<String>,
+    /// A script of what came before
+    #[arg(long, value_name = "SCRIPT")]
+    after: Option<PathBuf>,
+    /// The mode that is active [default: the first, or what the script leads to]
+    #[arg(long)]
+    mode: Option<String>,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
+    let before = arguments.after.as_deref().map(simulate::script).transpose()?.unwrap_or_default();
+    let at = before.entries.last().map_or(0, |entry| entry.at);
+    let text = arguments.event.join(" ");
+    let asked = Timeline::parse(&format!("0s {text}")).map_err(|errors| {
+        // The time that is put in front is nobody's business.
+        Failure::Wrong(errors.iter().map(|error| format!("{text}: {}", error.message)).collect::<Vec<_>>().join("\n"))
+    })?;
+    let Some(asked) = asked.entries.into_iter().next() else {
+        return Err(Failure::Wrong("conductor: say which event, such as `pads note-on 36 100`".into()));
+    };
+    let loaded = load(&places.config)?;
+    let compiled = host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
+    warn(&compiled.warnings);
+
+    let rules = Arc::new(conductor_engine::RuleSetHandle::new(compiled.rules));
+    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(simulate::facts()));
+    for entry in before.entries {
+        let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
+        engine.event(entry.at, event, &mut Quiet);
+    }
+    if let Some(mode) = &arguments.mode {
+        engine.set_mode(mode, &mut Quiet).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
+    }
+    let explanations = engine.explain(at, &DeviceId::new(&asked.device), &asked.event);
+    let rules = rules.load();
+    for explanation in &explanations {
+        let rule = view::rule(explanation.rule, &rules, true);
+        if arguments.json {
+            let fires = explanation.verdict.is_awake();
+            println!("{}", json!({ "rule": rule, "fires": fires, "why": explanation.to_string() }));
+        } else {
+            println!("{rule:<32} {explanation}");
+        }
+    }
+    if explanations.is_empty() && !arguments.json {
+        println!("no rule looks at {}", asked.event);
+    }
+    Ok(())
+}

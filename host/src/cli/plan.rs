@@ -1,0 +1,167 @@
+//! `conductor plan`, `undo` and `redo`: where a person decides about proposed changes.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{Done, Failure, Output, Places};
+use crate::api::client;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PlanCommand {
+    /// List the plans that wait
+    List(Output),
+    /// Show what a plan changes, its risks, and what would have fired differently
+    Show {
+        /// The plan's id, or its first digits
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Apply a plan, after showing it
+    Apply {
+        /// The plan's id, or its first digits
+        id: String,
+        #[command(flatten)]
+        agreed: Agreed,
+    },
+    /// Take a plan off the list
+    Reject {
+        /// The plan's id, or its first digits
+        id: String,
+    },
+}
+
+/// What stands for a person's yes where there is no terminal.
+#[derive(Debug, clap::Args)]
+pub(super) struct Agreed {
+    /// Don't ask
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
+    match command {
+        PlanCommand::List(output) => list(places, output.json),
+        PlanCommand::Show { id, json } => {
+            let plan = plan(places, id)?;
+            if *json {
+                println!("{}", serde_json::to_string_pretty(&plan)?);
+            } else {
+                print!("{}", shown(&plan));
+            }
+            Ok(())
+        }
+        PlanCommand::Apply { id, agreed } => {
+            let plan = plan(places, id)?;
+            if !agreed.yes {
+                eprint!("{}", shown(&plan));
+            }
+            if agrees("Apply it?", agreed)? {
+                applied(&client::post(&places.home, &format!("/v1/plans/{}/apply", text(&plan["id"])), &json!({}))?);
+            }
+            Ok(())
+        }
+        PlanCommand::Reject { id } => {
+            let id = whole_id(places, id)?;
+            client::post(&places.home, &format!("/v1/plans/{id}/reject"), &json!({}))?;
+            Ok(())
+        }
+    }
+}
+
+/// `undo` or `redo`.
+pub(super) fn step(places: &Places, what: &str, agreed: &Agreed) -> Done {
+    if agrees(&format!("{what} the last change of the configuration?"), agreed)? {
+        applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?);
+    }
+    Ok(())
+}
+
+fn list(places: &Places, as_json: bool) -> Done {
+    let plans = client::json(&places.home, "/v1/plans")?;
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&plans)?);
+        return Ok(());
+    }
+    let plans = plans.as_array().map_or(&[][..], Vec::as_slice);
+    if plans.is_empty() {
+        println!("no plan waits");
+        return Ok(());
+    }
+    println!("{:<14} {:<11} {:<26} WHAT IT DOES", "PLAN", "RISK", "PROPOSED BY");
+    for plan in plans {
+        let id = text(&plan["id"]);
+        let (risk, proposer) = (text(&plan["risk"]["level"]), text(&plan["proposer"]));
+        println!("{:<14} {risk:<11} {proposer:<26} {}", id.get(..12).unwrap_or(id), text(&plan["description"]));
+    }
+    Ok(())
+}
+
+fn plan(places: &Places, id: &str) -> Result<Value, Failure> {
+    Ok(client::json(&places.home, &format!("/v1/plans/{}", whole_id(places, id)?))?)
+}
+
+/// The id that these first digits stand for.
+fn whole_id(places: &Places, first: &str) -> Result<String, Failure> {
+    let wrong = |why: String| Failure::Wrong(format!("conductor: {why}"));
+    if first.is_empty() || !first.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(wrong(format!("{first:?} is no plan's id; `conductor plan list` shows them")));
+    }
+    let plans = client::json(&places.home, "/v1/plans")?;
+    let ids = plans.as_array().into_iter().flatten().filter_map(|plan| plan["id"].as_str());
+    match ids.filter(|id| id.starts_with(first)).collect::<Vec<_>>()[..] {
+        [] => Err(wrong(format!("no plan {first} waits; `conductor plan list` shows those that do"))),
+        [id] => Ok(id.to_owned()),
+        _ => Err(wrong(format!("several plans begin with {first}; write more of its digits"))),
+    }
+}
+
+fn shown(plan: &Value) -> String {
+    let mut out = format!("{}\nproposed by {}\n", text(&plan["description"]), text(&plan["proposer"]));
+    for note in plan["risk"]["notes"].as_array().into_iter().flatten() {
+        out += &format!("  ! {}\n", text(note));
+    }
+    out += &format!("\n{}\n", text(&plan["diff"]));
+    let rehearsal = &plan["rehearsal"];
+    let (events, different) = (rehearsal["events"].as_u64(), rehearsal["different"].as_u64());
+    out += &match (events.unwrap_or(0), different.unwrap_or(0)) {
+        (0, _) => "no event has come yet that it could be tried on\n".to_owned(),
+        (events, 0) => format!("the last {events} events would have done the same\n"),
+        (events, different) => format!("{different} of the last {events} events would have done something else:\n"),
+    };
+    for difference in rehearsal["shown"].as_array().into_iter().flatten() {
+        let rules = |key: &str| {
+            let rules: Vec<_> = difference[key].as_array().into_iter().flatten().map(text).collect();
+            if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") }
+        };
+        let (device, event) = (text(&difference["device"]), text(&difference["event"]));
+        out += &format!("  {device} {event}: {} -> {}\n", rules("was"), rules("would_be"));
+    }
+    out
+}
+
+fn applied(answer: &Value) {
+    println!("{}; {} rules are in force", text(&answer["description"]), answer["rules"]);
+}
+
+/// A person's yes or no.
+fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
+    if agreed.yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
+    }
+    eprint!("{question} [y/N] ");
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}

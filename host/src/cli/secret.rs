@@ -1,0 +1,87 @@
+//! `conductor secret`: keys for the host to show to APIs. Values never stand on a command line.
+
+use std::io::{IsTerminal as _, Read as _};
+
+use clap::Subcommand;
+
+use super::{Done, Failure, Output, Places, make_home};
+use crate::service::keychain::Keychain;
+use crate::service::secret_store::{SecretStore, StoreError};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SecretCommand {
+    /// Keep a secret: asked for on the terminal, or read from standard input
+    Set {
+        /// Its id, as features and the configuration call it
+        id: String,
+        /// Where to keep it
+        #[arg(long = "in", value_name = "KEYCHAIN", default_value_t = Keychain::DEFAULT, value_enum, conflicts_with = "env")]
+        keychain: Keychain,
+        /// Keep nothing; read this environment variable of the host each time
+        #[arg(long, value_name = "VARIABLE")]
+        env: Option<String>,
+    },
+    /// List ids, and where their values are
+    List(Output),
+    /// Forget a secret
+    Remove {
+        /// Its id
+        id: String,
+    },
+}
+
+/// Bytes of a value that are read.
+const MAX_VALUE: u64 = 16 * 1024;
+
+pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
+    let store = SecretStore::at(&places.home);
+    match command {
+        SecretCommand::Set { id, env: Some(variable), .. } => {
+            make_home(&places.home);
+            store.refer(id, variable).map_err(failed)?;
+            println!("{id} is read from {variable} of the environment that the host is started in");
+        }
+        SecretCommand::Set { id, keychain, env: None } => {
+            make_home(&places.home);
+            store.set(id, &value(id)?, *keychain).map_err(failed)?;
+            println!("{id} is kept in the {keychain}");
+        }
+        SecretCommand::List(output) => list(&store, output.json)?,
+        SecretCommand::Remove { id } => {
+            store.remove(id).map_err(failed)?;
+            println!("{id} is forgotten");
+        }
+    }
+    Ok(())
+}
+
+/// The value, from the terminal without showing it, or from standard input.
+fn value(id: &str) -> Result<String, Failure> {
+    if std::io::stdin().is_terminal() {
+        return Ok(rpassword::prompt_password(format!("{id}: "))?);
+    }
+    let mut text = String::new();
+    std::io::stdin().take(MAX_VALUE).read_to_string(&mut text)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn list(store: &SecretStore, as_json: bool) -> Done {
+    let list = store.list().map_err(failed)?;
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&list)?);
+        return Ok(());
+    }
+    for (id, place) in list {
+        println!("{id:<28} {place}");
+    }
+    Ok(())
+}
+
+fn failed(error: StoreError) -> Failure {
+    match error {
+        StoreError::Id(_) | StoreError::Variable(_) | StoreError::Value(_) | StoreError::Unknown(_) => {
+            Failure::Wrong(format!("conductor: {error}"))
+        }
+        other => Failure::Failed(other.into()),
+    }
+}

@@ -1,0 +1,47 @@
+//! `conductor skills`: what features tell agents to read.
+
+use clap::Subcommand;
+use serde_json::Value;
+
+use super::{Done, Failure, Output, Places};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SkillsCommand {
+    /// List the skills of the running host's features
+    List(Output),
+    /// Print a skill
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
+pub(super) fn run(places: &Places, command: &SkillsCommand) -> Done {
+    let skills = skills(places)?;
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    match command {
+        SkillsCommand::List(Output { json: true }) => println!("{}", serde_json::to_string_pretty(&skills)?),
+        SkillsCommand::List(_) => {
+            println!("{:<28} {:<28} WHEN", "SKILL", "FEATURE");
+            for skill in skills.as_array().into_iter().flatten() {
+                println!("{:<28} {:<28} {}", text(&skill["name"]), text(&skill["feature"]), text(&skill["summary"]));
+            }
+        }
+        SkillsCommand::Show { name } => {
+            let found = skills.as_array().into_iter().flatten().find(|skill| skill["name"] == name.as_str());
+            let unknown = || Failure::Wrong(format!("conductor: no feature has the skill {name:?}"));
+            println!("{}", text(&found.ok_or_else(unknown)?["text"]));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn skills(places: &Places) -> Result<Value, Failure> {
+    Ok(crate::api::client::json(&places.home, "/v1/skills")?)
+}
+
+#[cfg(not(unix))]
+fn skills(_: &Places) -> Result<Value, Failure> {
+    Err(anyhow::anyhow!("a running host can't be asked on this system yet").into())
+}

@@ -1,0 +1,64 @@
+//! `conductor test`: mapping tests that a person keeps beside the configuration.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use conductor_engine::{RuleSetHandle, parse_mapping_tests};
+use serde_json::json;
+
+use super::{Done, Failure, Places, load, simulate, warn};
+use crate::host;
+
+/// What to test.
+#[derive(Debug, clap::Args)]
+pub(super) struct TestArguments {
+    /// Files of tests: what happens, and lines `-> RULE` for the rules that fire then
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Print JSON, one object for each test
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(places: &Places, arguments: &TestArguments) -> Done {
+    let mut files = Vec::new();
+    let mut mistakes = Vec::new();
+    for path in &arguments.files {
+        let name = path.display().to_string();
+        let text = simulate::read(path)?;
+        match parse_mapping_tests(&text) {
+            Ok(tests) => files.push((name, tests)),
+            Err(errors) => mistakes.extend(errors.iter().map(|error| format!("{name}: {error}"))),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(Failure::Wrong(mistakes.join("\n")));
+    }
+    let loaded = load(&places.config)?;
+    let compiled = host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
+    warn(&compiled.warnings);
+    let rules = Arc::new(RuleSetHandle::new(compiled.rules));
+
+    let (mut passed, mut failed) = (0_u32, 0_u32);
+    for (file, test) in files.iter().flat_map(|(file, tests)| tests.iter().map(move |test| (file, test))) {
+        let differences = test.run(&rules, simulate::next_mode);
+        let is_passed = differences.is_empty();
+        *(if is_passed { &mut passed } else { &mut failed }) += 1;
+        if arguments.json {
+            let told: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            println!("{}", json!({ "file": file, "test": test.name, "passed": is_passed, "differences": told }));
+            continue;
+        }
+        println!("{} {file}:{} {}", if is_passed { "ok    " } else { "FAILED" }, test.line, test.name);
+        for difference in &differences {
+            println!("       {difference}");
+        }
+    }
+    if !arguments.json {
+        println!("{passed} passed, {failed} failed");
+    }
+    match failed {
+        0 => Ok(()),
+        _ => Err(anyhow::anyhow!("{failed} of {} tests failed", passed + failed).into()),
+    }
+}
