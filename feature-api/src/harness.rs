@@ -169,7 +169,7 @@ impl Harness {
             "outputs": self.outputs,
             "http": self.http,
         });
-        feature.report = feature.ask(&setup)?;
+        feature.report = feature.ask_host(&setup)?;
         Ok(feature)
     }
 }
@@ -241,9 +241,18 @@ impl Feature {
     }
 
     fn call_as(&mut self, tool: &str, args: Value, confirmed: bool) -> Result<Value, Failure> {
-        let mut answer = self.ask(&json!({ "do": "call", "tool": tool, "args": args, "confirmed": confirmed }))?;
+        let mut answer = self.ask_host(&json!({ "do": "call", "tool": tool, "args": args, "confirmed": confirmed }))?;
         self.remarks = texts(&answer["remarks"]);
         Ok(answer["result"].take())
+    }
+
+    /// Asks a model that the configuration names under `[models]`, through the feature's provider. The answer
+    /// has `text`, `calls` (objects with `name` and `args`) and `usage`.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn ask(&mut self, model: &str, text: &str) -> Result<Value, Failure> {
+        self.ask_host(&json!({ "do": "ask", "model": model, "text": text }))
     }
 
     /// What the last call told of its progress: 0.0 to 1.0, and a few words.
@@ -261,7 +270,7 @@ impl Feature {
     /// # Errors
     /// The feature's.
     pub fn prepare(&mut self, action: &str, params: Value) -> Result<Prepared, Failure> {
-        let prepared = self.ask(&json!({ "do": "prepare", "action": action, "params": params }))?;
+        let prepared = self.ask_host(&json!({ "do": "prepare", "action": action, "params": params }))?;
         Ok(Prepared(prepared.as_u64().unwrap_or_default()))
     }
 
@@ -270,7 +279,7 @@ impl Feature {
     /// # Errors
     /// The feature's.
     pub fn perform(&mut self, action: &Prepared, event: &str) -> Result<(), Failure> {
-        self.ask(&json!({ "do": "perform", "prepared": action.0, "event": event })).map(drop)
+        self.ask_host(&json!({ "do": "perform", "prepared": action.0, "event": event })).map(drop)
     }
 
     /// Plays a script of events through the configuration's rules, one event a line: when, from which device,
@@ -287,7 +296,7 @@ impl Feature {
     /// A script that is not understood, with line and column. What the feature could not do is among
     /// [`failures`](Self::failures).
     pub fn play(&mut self, script: &str) -> Result<(), Failure> {
-        self.ask(&json!({ "do": "play", "script": script })).map(drop)
+        self.ask_host(&json!({ "do": "play", "script": script })).map(drop)
     }
 
     /// Moves the clock on. What waits for that goes on beside: ask for its effect with [`until`](Self::until).
@@ -296,7 +305,7 @@ impl Feature {
     /// When the host is gone.
     pub fn advance(&mut self, by: Duration) -> Result<(), Failure> {
         let milliseconds = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        self.ask(&json!({ "do": "advance", "milliseconds": milliseconds })).map(drop)
+        self.ask_host(&json!({ "do": "advance", "milliseconds": milliseconds })).map(drop)
     }
 
     /// Makes another mode active.
@@ -304,7 +313,7 @@ impl Feature {
     /// # Errors
     /// When the host is gone.
     pub fn mode(&mut self, mode: &str) -> Result<(), Failure> {
-        self.ask(&json!({ "do": "mode", "mode": mode })).map(drop)
+        self.ask_host(&json!({ "do": "mode", "mode": mode })).map(drop)
     }
 
     /// Puts another configuration in force.
@@ -312,7 +321,7 @@ impl Feature {
     /// # Errors
     /// What is wrong with it.
     pub fn configure(&mut self, toml: &str) -> Result<(), Failure> {
-        self.ask(&json!({ "do": "configure", "config": toml })).map(drop)
+        self.ask_host(&json!({ "do": "configure", "config": toml })).map(drop)
     }
 
     /// Plugs a MIDI input in.
@@ -320,7 +329,7 @@ impl Feature {
     /// # Errors
     /// When the host is gone.
     pub fn plug(&mut self, port: &str) -> Result<(), Failure> {
-        self.ask(&json!({ "do": "plug", "port": port, "plugged": true })).map(drop)
+        self.ask_host(&json!({ "do": "plug", "port": port, "plugged": true })).map(drop)
     }
 
     /// Pulls a MIDI input out.
@@ -328,7 +337,7 @@ impl Feature {
     /// # Errors
     /// When the host is gone.
     pub fn unplug(&mut self, port: &str) -> Result<(), Failure> {
-        self.ask(&json!({ "do": "plug", "port": port, "plugged": false })).map(drop)
+        self.ask_host(&json!({ "do": "plug", "port": port, "plugged": false })).map(drop)
     }
 
     /// The datagrams that were sent so far.
@@ -411,7 +420,7 @@ impl Feature {
     /// # Errors
     /// When the host is gone.
     pub fn seen(&mut self) -> Result<Value, Failure> {
-        self.ask(&json!({ "do": "seen" }))
+        self.ask_host(&json!({ "do": "seen" }))
     }
 
     /// Asks until `is` says yes, for ten seconds at most: for what goes on beside calls, such as tasks and
@@ -438,7 +447,7 @@ impl Feature {
     }
 
     /// Asks the host.
-    fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
+    fn ask_host(&mut self, request: &Value) -> Result<Value, Failure> {
         let line = format!("{request}\n");
         if let Some(stdin) = &mut self.stdin {
             // Whether it is gone shows when its answer is read.

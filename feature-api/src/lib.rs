@@ -170,6 +170,37 @@ pub mod parts {
             },
         });
     }
+    pub mod providers {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-providers",
+            pub_export_macro: true,
+            export_macro_name: "export_providers",
+            default_bindings_module: "conductor_feature::parts::providers",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/chat@0.1.0": crate::bindings::conductor::feature::chat,
+                "conductor:feature/provider-registrar@0.1.0": crate::bindings::conductor::feature::provider_registrar,
+            },
+        });
+    }
+    pub mod chat_hooks {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-chat-hooks",
+            pub_export_macro: true,
+            export_macro_name: "export_chat_hooks",
+            default_bindings_module: "conductor_feature::parts::chat_hooks",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/chat@0.1.0": crate::bindings::conductor::feature::chat,
+                "conductor:feature/hook-registrar@0.1.0": crate::bindings::conductor::feature::hook_registrar,
+                "conductor:feature/chat-hook-registrar@0.1.0": crate::bindings::conductor::feature::chat_hook_registrar,
+            },
+        });
+    }
     pub mod tasks {
         wit_bindgen::generate!({
             path: "../wit/v0.1",
@@ -193,16 +224,18 @@ pub use bindings::conductor::feature::invocations::Invocation;
 pub use bindings::conductor::feature::planning::Planner;
 pub use bindings::conductor::feature::types::{Error, Event};
 pub use bindings::conductor::feature::{
-    action_registrar, alerts, clock, devices, diagnostics, files, hardware, hook_registrar, host_state, http, midi_out,
-    notifications, planning, random, runs, runtime_controls, skill_registrar, store, task_registrar, tool_registrar,
-    udp,
+    action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, files, hardware, hook_registrar,
+    host_state, http, midi_out, models, notifications, planning, provider_registrar, random, runs, runtime_controls,
+    skill_registrar, store, task_registrar, tool_registrar, udp,
 };
 pub use bindings::exports::conductor::feature::lifecycle::Guest as Lifecycle;
 pub use parts::actions::exports::conductor::feature::actions::Guest as Actions;
 pub use parts::change_hooks::exports::conductor::feature::change_hooks::Guest as ChangeHooks;
+pub use parts::chat_hooks::exports::conductor::feature::chat_hooks::{self as chat_hook_types, Guest as ChatHooks};
 pub use parts::config_change_tools::exports::conductor::feature::config_change_tools::Guest as ConfigChangeTools;
 pub use parts::event_hooks::exports::conductor::feature::event_hooks::Guest as EventHooks;
 pub use parts::hardware_io_tools::exports::conductor::feature::hardware_io_tools::Guest as HardwareIoTools;
+pub use parts::providers::exports::conductor::feature::providers::{self as provider, Guest as Providers};
 pub use parts::read_only_tools::exports::conductor::feature::read_only_tools::Guest as ReadOnlyTools;
 pub use parts::stateful_tools::exports::conductor::feature::stateful_tools::Guest as StatefulTools;
 pub use parts::tasks::exports::conductor::feature::tasks::Guest as Tasks;
@@ -255,7 +288,7 @@ pub mod kind {
 ///
 /// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`,
 /// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `tool_hooks`,
-/// `event_hooks`, `change_hooks`, `tasks`.
+/// `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`.
 #[macro_export]
 macro_rules! feature {
     ($type:ident, $descriptor:literal, [$($part:ident),* $(,)?]) => {
@@ -309,6 +342,12 @@ macro_rules! export_part {
     (change_hooks, $type:ident) => {
         $crate::parts::change_hooks::export_change_hooks!($type with_types_in $crate::parts::change_hooks);
     };
+    (chat_hooks, $type:ident) => {
+        $crate::parts::chat_hooks::export_chat_hooks!($type with_types_in $crate::parts::chat_hooks);
+    };
+    (providers, $type:ident) => {
+        $crate::parts::providers::export_providers!($type with_types_in $crate::parts::providers);
+    };
     (tasks, $type:ident) => {
         $crate::parts::tasks::export_tasks!($type with_types_in $crate::parts::tasks);
     };
@@ -341,6 +380,12 @@ macro_rules! check_part {
     };
     (change_hooks, $type:ident) => {
         let _ = <$type as $crate::ChangeHooks>::config_applied;
+    };
+    (chat_hooks, $type:ident) => {
+        let _ = <$type as $crate::ChatHooks>::before_request;
+    };
+    (providers, $type:ident) => {
+        let _ = <$type as $crate::Providers>::begin;
     };
     (tasks, $type:ident) => {
         let _ = <$type as $crate::Tasks>::start;
