@@ -1,0 +1,114 @@
+//! The `ArtNetSend` action: controller events as DMX512 over Art-Net.
+//!
+//! Art-Net sends universes as a whole, so the feature remembers what every channel was set to; mappings that
+//! name the same target and universe share them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use conductor_feature::udp::{Network, Target};
+use conductor_feature::{Actions, Context, Error, Event, Lifecycle, action_registrar};
+
+pub mod frame;
+pub mod params;
+
+use frame::Frame;
+use params::{Checked, Expression, Params};
+
+struct ArtNetOutput;
+
+/// One use of the action.
+struct Prepared {
+    target: Target,
+    /// Where its universe is.
+    frame: usize,
+    channel: Expression,
+    value: Expression,
+}
+
+#[derive(Default)]
+struct State {
+    network: Option<Network>,
+    prepared: Vec<Option<Prepared>>,
+    /// By target and universe; never given back, so that a reload does not black a stage out.
+    known: BTreeMap<(String, u16), usize>,
+    frames: Vec<Frame>,
+}
+
+/// Universes that are remembered.
+const MOST_UNIVERSES: usize = 1024;
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+impl State {
+    fn frame(&mut self, target: &str, universe: u16) -> Result<usize, Error> {
+        let key = (target.to_owned(), universe);
+        if let Some(frame) = self.known.get(&key) {
+            return Ok(*frame);
+        }
+        if self.frames.len() >= MOST_UNIVERSES {
+            return Err(Error::Exhausted(format!("there are {MOST_UNIVERSES} universes already")));
+        }
+        self.frames.push(Frame::new(universe));
+        self.known.insert(key, self.frames.len() - 1);
+        Ok(self.frames.len() - 1)
+    }
+}
+
+impl Lifecycle for ArtNetOutput {
+    fn install(ctx: &Context) -> Result<(), Error> {
+        action_registrar::Registrar::open(ctx)?.register("ArtNetSend", params::SCHEMA)?;
+        let network = Network::open(ctx, "artnet")?;
+        STATE.with_borrow_mut(|state| state.network = Some(network));
+        Ok(())
+    }
+}
+
+impl Actions for ArtNetOutput {
+    fn prepare(_name: String, params: String) -> Result<u32, Error> {
+        let params: Params = serde_json::from_str(&params).map_err(|error| Error::Invalid(error.to_string()))?;
+        let Checked { target: name, universe, channel, value } = params.check().map_err(Error::Invalid)?;
+        STATE.with_borrow_mut(|state| {
+            let network = state.network.as_ref().ok_or_else(|| Error::Failed("not installed".into()))?;
+            let target = network.target(&name)?;
+            let frame = state.frame(&name, universe)?;
+            let prepared = Some(Prepared { target, frame, channel, value });
+            let slot = state.prepared.iter().position(Option::is_none).unwrap_or(state.prepared.len());
+            if slot == state.prepared.len() {
+                state.prepared.push(prepared);
+            } else {
+                state.prepared[slot] = prepared;
+            }
+            u32::try_from(slot).map_err(|_| Error::Exhausted("too many prepared actions".into()))
+        })
+    }
+
+    fn perform(action: u32, event: Event) -> Result<(), Error> {
+        STATE.with_borrow_mut(|state| {
+            let State { prepared, frames, .. } = state;
+            let prepared = prepared
+                .get(action as usize)
+                .and_then(Option::as_ref)
+                .ok_or_else(|| Error::Invalid(format!("action {action} is not prepared")))?;
+            let channel = prepared.channel.number(&event);
+            let channel = usize::try_from(channel)
+                .ok()
+                .filter(|channel| (1..=frame::CHANNELS).contains(channel))
+                .ok_or_else(|| Error::Invalid(format!("there is no DMX channel {channel}")))?;
+            let value = u8::try_from(prepared.value.number(&event).clamp(0, 255)).unwrap_or_default();
+            prepared.target.send(frames[prepared.frame].set(channel, value))
+        })
+    }
+
+    fn release(action: u32) {
+        STATE.with_borrow_mut(|state| {
+            if let Some(slot) = state.prepared.get_mut(action as usize) {
+                *slot = None;
+            }
+        });
+    }
+}
+
+conductor_feature::feature!(ArtNetOutput, "../feature.toml", [actions]);

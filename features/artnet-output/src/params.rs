@@ -1,0 +1,229 @@
+//! What a mapping says under `action`, and what an event makes of it.
+
+use conductor_feature::Event;
+use serde::Deserialize;
+
+use crate::frame::{CHANNELS, LAST_UNIVERSE};
+
+/// Where Art-Net is spoken, where a target does not say.
+const PORT: u16 = 6454;
+
+/// The parameters of `ArtNetSend`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Where to: `host` or `host:port`.
+    pub target: String,
+    /// The port address, 0 to 32767.
+    #[serde(default)]
+    pub universe: u16,
+    /// The DMX channel, 1 to 512.
+    pub channel: Number,
+    /// What to set it to, 0 to 255; the event's value from end to end when left out.
+    #[serde(default = "whole_range")]
+    pub value: Number,
+}
+
+fn whole_range() -> Number {
+    Number::Text("{unit}".into())
+}
+
+/// A number as a mapping writes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "a whole number, or a text such as \"{n}+1\"")]
+pub enum Number {
+    /// `7`
+    Whole(i64),
+    /// `"{n}+1"`
+    Text(String),
+}
+
+/// A number that waits for an event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Expression {
+    /// The same for every event.
+    Fixed(i64),
+    /// The event's value, from 0 to 255 over its whole range.
+    Unit,
+    /// A part of the event, and what is added to it.
+    Of(Part, i64),
+}
+
+/// A part of an event that is a whole number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Part {
+    /// `{n}`: the position within the trigger's range, from 0.
+    Position,
+    /// `{value}`: the value as it came.
+    Value,
+    /// `{note}`, `{cc}`, `{number}`: the note, controller, button or DMX channel.
+    Number,
+    /// `{channel}`: the MIDI channel, 0 to 15.
+    Channel,
+}
+
+impl Expression {
+    /// Reads a number as it is written.
+    ///
+    /// # Errors
+    /// A sentence for the person who wrote the mapping.
+    pub fn parse(name: &str, number: &Number) -> Result<Self, String> {
+        let text = match number {
+            Number::Whole(whole) => return Ok(Self::Fixed(*whole)),
+            Number::Text(text) => text,
+        };
+        let wrong = || {
+            format!(
+                "`{name}` cannot be \"{text}\"; write a whole number, \"{{unit}}\", or one of {{n}} {{value}} {{note}} {{cc}} {{number}} {{channel}}, with +k or -k behind it"
+            )
+        };
+        let (part, rest) = text.strip_prefix('{').and_then(|text| text.split_once('}')).ok_or_else(wrong)?;
+        let rest: String = rest.split_whitespace().collect();
+        let add = match rest.as_str() {
+            "" => 0,
+            rest if rest.starts_with(['+', '-']) => rest.parse().map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        };
+        Ok(match part {
+            "unit" if rest.is_empty() => Self::Unit,
+            "n" => Self::Of(Part::Position, add),
+            "value" => Self::Of(Part::Value, add),
+            "note" | "cc" | "number" => Self::Of(Part::Number, add),
+            "channel" => Self::Of(Part::Channel, add),
+            _ => return Err(wrong()),
+        })
+    }
+
+    /// The number for an event.
+    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, which is what a too large value should do")]
+    pub fn number(self, event: &Event) -> i64 {
+        match self {
+            Self::Fixed(whole) => whole,
+            Self::Unit => (event.unit * 255.0).round() as i64,
+            Self::Of(part, add) => add.saturating_add(match part {
+                Part::Position => event.position.into(),
+                Part::Value => event.value as i64,
+                Part::Number => event.number.into(),
+                Part::Channel => event.channel.into(),
+            }),
+        }
+    }
+}
+
+/// The parameters, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// `host:port`.
+    pub target: String,
+    /// The port address.
+    pub universe: u16,
+    /// The DMX channel.
+    pub channel: Expression,
+    /// Its value.
+    pub value: Expression,
+}
+
+impl Params {
+    /// Checks what a mapping says.
+    ///
+    /// # Errors
+    /// A sentence for the person who wrote it.
+    pub fn check(&self) -> Result<Checked, String> {
+        if self.universe > LAST_UNIVERSE {
+            return Err(format!("`universe` is out of range: {}; allowed is 0 to {LAST_UNIVERSE}", self.universe));
+        }
+        let channel = Expression::parse("channel", &self.channel)?;
+        let value = Expression::parse("value", &self.value)?;
+        match (channel, value) {
+            (Expression::Fixed(channel), _) if usize::try_from(channel).map_or(true, |c| c == 0 || c > CHANNELS) => {
+                Err(format!("`channel` is out of range: {channel}; allowed is 1 to {CHANNELS}"))
+            }
+            (_, Expression::Fixed(value)) if u8::try_from(value).is_err() => {
+                Err(format!("`value` is out of range: {value}; allowed is 0 to 255"))
+            }
+            _ => Ok(Checked { target: with_port(&self.target), universe: self.universe, channel, value }),
+        }
+    }
+}
+
+/// The target with its port. An IPv6 address stands in brackets where a port follows.
+fn with_port(target: &str) -> String {
+    let has_port = match target.rsplit_once(']') {
+        Some((_, rest)) => rest.starts_with(':'),
+        None => target.contains(':'),
+    };
+    if has_port { target.to_owned() } else { format!("{target}:{PORT}") }
+}
+
+/// The JSON Schema of [`Params`], which the host shows to people and models.
+pub const SCHEMA: &str = r#"{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["target", "channel"],
+  "properties": {
+    "target": {
+      "description": "Where to send: host, or host:port where it is not 6454. It must be covered by a grant.",
+      "type": "string", "minLength": 1
+    },
+    "universe": {
+      "description": "The 15-bit port address: net, sub-net and universe in one number.",
+      "type": "integer", "minimum": 0, "maximum": 32767, "default": 0
+    },
+    "channel": {
+      "description": "The DMX channel, 1 to 512: a number, or {n}, {note}, {cc}, {number} or {channel} with +k or -k.",
+      "type": ["integer", "string"], "minimum": 1, "maximum": 512
+    },
+    "value": {
+      "description": "What to set it to, 0 to 255: a number; {unit}, the event's whole range from 0 to 255; or {value}, {n} and so on, with +k or -k, cut off at both ends.",
+      "type": ["integer", "string"], "minimum": 0, "maximum": 255, "default": "{unit}"
+    }
+  }
+}"#;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const EVENT: Event =
+        Event { at: 0, device: 1, kind: 4, channel: 2, number: 74, position: 3, value: 64.0, unit: 0.5 };
+
+    fn checked(text: &str) -> Result<Checked, String> {
+        serde_json::from_str::<Params>(text).map_err(|error| error.to_string())?.check()
+    }
+
+    #[test]
+    fn numbers_are_fixed_or_of_the_event() {
+        for (written, expected) in
+            [("{n}", 3), ("{n} + 10", 13), ("{value}-1", 63), ("{cc}", 74), ("{channel}+1", 3), ("{unit}", 128)]
+        {
+            let expression = Expression::parse("value", &Number::Text(written.into())).unwrap();
+            assert_eq!(expression.number(&EVENT), expected, "{written}");
+        }
+        assert_eq!(Expression::parse("value", &Number::Whole(7)).unwrap().number(&EVENT), 7);
+    }
+
+    #[test]
+    fn a_target_has_a_port() {
+        for (written, expected) in [
+            ("node", "node:6454"),
+            ("10.0.0.2:7000", "10.0.0.2:7000"),
+            ("[::1]", "[::1]:6454"),
+            ("[::1]:7000", "[::1]:7000"),
+        ] {
+            assert_eq!(with_port(written), expected);
+        }
+    }
+
+    #[test]
+    fn mistakes_say_what_is_allowed() {
+        let wrong = |text: &str| checked(text).unwrap_err();
+        assert!(wrong(r#"{"target": "a", "channel": 0}"#).contains("allowed is 1 to 512"));
+        assert!(wrong(r#"{"target": "a", "channel": 513}"#).contains("allowed is 1 to 512"));
+        assert!(wrong(r#"{"target": "a", "channel": 1, "value": 256}"#).contains("allowed is 0 to 255"));
+        assert!(wrong(r#"{"target": "a", "channel": 1, "universe": 32768}"#).contains("0 to 32767"));
+        assert!(wrong(r#"{"target": "a", "channel": "{unit}+1"}"#).contains("`channel` cannot be \"{unit}+1\""));
+        assert!(wrong(r#"{"target": "a", "channel": 1, "chanel": 2}"#).contains("unknown field `chanel`"));
+        assert!(wrong(r#"{"target": "a", "channel": 1.5}"#).contains("a whole number, or a text"));
+    }
+}

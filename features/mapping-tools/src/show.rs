@@ -1,0 +1,183 @@
+//! The part of a configuration that mappings are in, and the places in it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Modes and mappings, as the file has them. Everything else in it is skipped.
+#[derive(Debug, Default, Deserialize)]
+pub struct Show {
+    /// The modes, in the order of the file.
+    #[serde(default)]
+    pub modes: Vec<Mode>,
+    #[serde(default)]
+    global_mappings: Vec<Map<String, Value>>,
+}
+
+/// One mode.
+#[derive(Debug, Deserialize)]
+pub struct Mode {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    mappings: Vec<Map<String, Value>>,
+}
+
+/// The modes, as an agent sees them.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Modes {
+    /// The one that is active.
+    pub active: String,
+    /// All of them, in the order of the file.
+    pub modes: Vec<ModeView>,
+}
+
+/// One mode, as an agent sees it.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ModeView {
+    /// Its name.
+    pub name: String,
+    /// How many mappings it has.
+    pub mappings: usize,
+}
+
+/// One mapping, and where it is.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Found {
+    /// Its place in the configuration: modes/0/mappings/3, or `global_mappings/3`.
+    pub place: String,
+    /// Its mode's name; none for a global one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// What it says.
+    pub mapping: Map<String, Value>,
+}
+
+impl Found {
+    /// What people call it, or its place.
+    pub fn name(&self) -> &str {
+        self.mapping.get("description").and_then(Value::as_str).unwrap_or(&self.place)
+    }
+}
+
+impl Show {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// What is wrong, when it is no TOML; the host has no such configuration in force.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// All modes; `active` is the name of the active one.
+    pub fn modes(&self, active: &str) -> Modes {
+        let view = |mode: &Mode| ModeView { name: mode.name.clone(), mappings: mode.mappings.len() };
+        Modes { active: active.to_owned(), modes: self.modes.iter().map(view).collect() }
+    }
+
+    /// The mappings of a mode, the "global" ones, or all.
+    ///
+    /// # Errors
+    /// That there is no such mode, and which there are.
+    pub fn mappings(&self, mode: Option<&str>) -> Result<Vec<Found>, String> {
+        let all = self.modes.iter().enumerate().flat_map(|(number, of)| {
+            let place = format!("modes/{number}/mappings");
+            found(place, Some(of.name.clone()), &of.mappings)
+        });
+        let all = all.chain(found("global_mappings".into(), None, &self.global_mappings));
+        match mode {
+            None => Ok(all.collect()),
+            Some("global") => Ok(all.filter(|found| found.mode.is_none()).collect()),
+            Some(mode) => {
+                self.place_of_mode(mode)?;
+                Ok(all.filter(|found| found.mode.as_deref() == Some(mode)).collect())
+            }
+        }
+    }
+
+    /// The mapping at a place.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn mapping(&self, place: &str) -> Result<Found, String> {
+        let all = self.mappings(None)?;
+        all.into_iter().find(|found| found.place == place).ok_or_else(|| {
+            format!(
+                "there is no mapping at {place:?}; conductor_list_mappings gives the places, such as modes/0/mappings/3"
+            )
+        })
+    }
+
+    /// Where a mode's next mapping goes; the next global one without a mode.
+    ///
+    /// # Errors
+    /// That there is no such mode, and which there are.
+    pub fn next_place(&self, mode: Option<&str>) -> Result<String, String> {
+        let Some(mode) = mode else { return Ok(format!("global_mappings/{}", self.global_mappings.len())) };
+        let place = self.place_of_mode(mode)?;
+        let mappings = self.modes.iter().find(|known| known.name == mode).map_or(0, |known| known.mappings.len());
+        Ok(format!("{place}/mappings/{mappings}"))
+    }
+
+    /// Where a mode is.
+    ///
+    /// # Errors
+    /// That there is no such mode, and which there are.
+    pub fn place_of_mode(&self, mode: &str) -> Result<String, String> {
+        let number = self.modes.iter().position(|known| known.name == mode).ok_or_else(|| {
+            let known: Vec<_> = self.modes.iter().map(|mode| mode.name.as_str()).collect();
+            format!("there is no mode {mode:?}; there are {}", known.join(", "))
+        })?;
+        Ok(format!("modes/{number}"))
+    }
+}
+
+fn found(list: String, mode: Option<String>, mappings: &[Map<String, Value>]) -> impl Iterator<Item = Found> {
+    mappings.iter().enumerate().map(move |(number, mapping)| Found {
+        place: format!("{list}/{number}"),
+        mode: mode.clone(),
+        mapping: mapping.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        [[modes]]
+        name = "Play"
+        mappings = [{ trigger = { type = "Note", note = 36 }, action = { type = "Suppress" } }]
+        [[modes]]
+        name = "Mix"
+        [[global_mappings]]
+        description = "panic"
+        trigger = { type = "Note", note = 99 }
+        action = { type = "Suppress" }
+    "#;
+
+    #[test]
+    fn every_mapping_has_a_place() {
+        let show = Show::parse(TEXT).expect("TOML");
+        let places = |mode| -> Vec<String> {
+            show.mappings(mode).expect("a mode").into_iter().map(|found| found.place).collect()
+        };
+        assert_eq!(places(None), ["modes/0/mappings/0", "global_mappings/0"]);
+        assert_eq!(places(Some("global")), ["global_mappings/0"]);
+        assert_eq!(places(Some("Mix")), [""; 0]);
+        assert_eq!(show.mapping("global_mappings/0").expect("is there").name(), "panic");
+        assert_eq!(
+            show.mappings(Some("Nix")).expect_err("no such mode"),
+            "there is no mode \"Nix\"; there are Play, Mix"
+        );
+        assert!(show.mapping("modes/1/mappings/0").expect_err("no mapping").contains("there is no mapping at"));
+    }
+
+    #[test]
+    fn the_next_mapping_goes_behind_the_last() {
+        let show = Show::parse(TEXT).expect("TOML");
+        assert_eq!(show.next_place(Some("Play")).as_deref(), Ok("modes/0/mappings/1"));
+        assert_eq!(show.next_place(Some("Mix")).as_deref(), Ok("modes/1/mappings/0"));
+        assert_eq!(show.next_place(None).as_deref(), Ok("global_mappings/1"));
+    }
+}
