@@ -173,7 +173,7 @@ fn each_limit_is_enforced_and_named() {
         ("loop", "it ran longer than its 20 ms"),
         ("trap", "wasm `unreachable` instruction executed"),
         ("recurse", "it used up its stack of 512 KiB"),
-        ("memory", "it reached its memory limit of 16 MiB"),
+        ("memory", "it reached its memory limit of 64 MiB"),
     ] {
         let mut hostile = feature.instantiate().unwrap();
         let harmless = hostile.prepare("Misbehave", r#"{"how": "not at all"}"#).unwrap();
@@ -252,6 +252,7 @@ fn play(action: &PreparedAction) {
         position: 0,
         rule: RuleId(0),
         generation: 0,
+        mode: None,
     };
     action.try_perform(envelope).unwrap();
 }

@@ -123,6 +123,20 @@ fn in_a_task() {
     });
 }
 
+/// What the host asks a guest for memory with is the guest's, too.
+#[test]
+fn in_cabi_realloc() {
+    let lab = Lab::new();
+    let tools = lab.tools();
+    let began = Instant::now();
+    stopped(began, tools.how("realloc-loop").unwrap_err(), "2000");
+    tools.goes_on();
+    assert_eq!(tools.how("realloc-loop-later").unwrap(), "0");
+    let began = Instant::now();
+    stopped(began, tools.how("nothing").unwrap_err(), "2000");
+    tools.goes_on();
+}
+
 /// A call that asks the host something in a loop yields as well as one that does not.
 #[test]
 fn in_a_tool_that_keeps_calling_the_host() {

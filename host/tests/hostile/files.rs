@@ -1,5 +1,7 @@
 //! Files: nothing outside the granted folder is read, written or waited for.
 
+use conductor_host::feature::sandbox::limits;
+
 use crate::lab::{Folder, Lab, Tools};
 
 /// Tries a path, written as JSON, in a way.
@@ -111,6 +113,24 @@ fn another_purpose_opens_nothing() {
     let lab = Lab::new();
     let error = lab.tools().how("other-purpose").unwrap_err().to_string();
     assert!(error.contains("requests no files for the purpose \"another purpose\""), "{error}");
+}
+
+#[test]
+fn a_folder_is_not_filled() {
+    let lab = Lab::new();
+    let feature = lab.prepare("tests/hostile-tools");
+    let (one, other) = (Tools::new(feature.clone()), Tools::new(feature));
+    let came = one.how("write-much").unwrap_err().to_string();
+    assert!(came.contains("may add 64 MiB"), "{came}");
+    let came = other.how("write-many").unwrap_err().to_string();
+    assert!(came.contains("may add 1000 files"), "{came}");
+    let files: Vec<u64> =
+        std::fs::read_dir(lab.work.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).collect();
+    assert_eq!((files.len() as u64, files.iter().sum::<u64>()), (limits::ADDED_FILES, limits::ADDED_BYTES));
+    // What it removes makes room.
+    assert!(tried(&one, "write", "new").is_err());
+    tried(&one, "remove", "large0").unwrap();
+    tried(&one, "write", "new").unwrap();
 }
 
 #[test]

@@ -12,7 +12,7 @@ use conductor_host::service::http::account;
 use conductor_host::service::sinks::SinkMessage;
 use tokio_util::sync::CancellationToken;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Tools};
 
 #[track_caller]
 fn bounded(lab: &Lab, began: Instant, longest: usize) {
@@ -48,6 +48,19 @@ fn of_notifications() {
     let (tools, began) = (lab.tools(), Instant::now());
     tools.how("notifications").unwrap();
     bounded(&lab, began, 4096);
+}
+
+/// More instances are no way to say more.
+#[test]
+fn of_diagnostics_from_many_instances() {
+    let lab = Lab::new();
+    let feature = lab.prepare("tests/hostile-tools");
+    let (many, began): (Vec<Tools>, _) = ((0..4).map(|_| Tools::new(feature.clone())).collect(), Instant::now());
+    many.iter().for_each(|tools| drop(tools.how("diagnostics").unwrap()));
+    let said = lab.said.try_iter().count();
+    let most = began.elapsed().as_secs_f64().mul_add(limits::SINK_RATE, limits::SINK_BURST) as usize + 1;
+    assert!(said <= most, "{said} of at most {most}");
+    assert_eq!(said as u64 + lab.sinks.dropped(), 40_000, "the rest is counted");
 }
 
 #[test]
@@ -87,7 +100,7 @@ fn of_progress() {
     let args = r#"{"how": "progress"}"#.to_owned();
     let call = tools.actor.call(Tier::ReadOnly, "look", args, CancellationToken::new(), Arc::new(progress));
     tools.feature.runtime().block_on(call).unwrap();
-    let most = began.elapsed().as_secs_f64().mul_add(limits::SINK_RATE, limits::SINK_RATE) as u64 + 1;
+    let most = began.elapsed().as_secs_f64().mul_add(limits::PROGRESS_RATE, limits::PROGRESS_RATE) as u64 + 1;
     assert!((1..=most).contains(&told.load(Ordering::Relaxed)), "{told:?} of at most {most}");
 }
 
@@ -100,6 +113,16 @@ fn of_datagrams_in_the_control_lane() {
     let most = began.elapsed().as_secs_f64().mul_add(limits::DATAGRAM_RATE, limits::DATAGRAM_BURST) as u64 + 1;
     assert!(sent <= most && sent < 100_000, "{sent} of at most {most}");
     assert_eq!(lab.datagrams.floods.load(Ordering::Relaxed), sent);
+}
+
+#[test]
+fn of_datagrams_from_many_instances() {
+    let lab = Lab::new();
+    let feature = lab.prepare("tests/hostile-tools");
+    let (many, began): (Vec<Tools>, _) = ((0..4).map(|_| Tools::new(feature.clone())).collect(), Instant::now());
+    let sent: u64 = many.iter().map(|tools| tools.how("datagrams").unwrap().parse::<u64>().unwrap()).sum();
+    let most = began.elapsed().as_secs_f64().mul_add(limits::DATAGRAM_RATE, limits::DATAGRAM_BURST) as u64 + 1;
+    assert!(sent <= most, "{sent} of at most {most}");
 }
 
 #[test]
@@ -140,6 +163,6 @@ fn of_plans() {
     assert!(error.contains("is not JSON"), "{error}");
     let error = propose("flood").unwrap_err().to_string();
     assert!(error.contains("16 plans of this feature are waiting"), "{error}");
-    assert_eq!(lab.services.plans.list().len(), 16);
+    assert_eq!(lab.services.plans.waiting().unwrap().len(), 16);
     tools.goes_on();
 }

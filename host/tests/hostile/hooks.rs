@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use conductor_host::config;
 use conductor_host::control::gate::{self, ToolError, ToolRequest, ToolResult};
-use conductor_host::feature::registry::Registry;
+use conductor_host::feature::registry::{FeatureSource, Registry};
 use conductor_host::host::Host;
+use conductor_host::observer;
+use conductor_host::service::sinks::SinkQueue;
 use tokio_util::sync::CancellationToken;
 
-use crate::lab::{Lab, path, until};
+use crate::lab::{Lab, bytes_with, path, until};
 
 fn call(lab: &Lab, registry: &Registry, name: &str, args: serde_json::Value) -> Result<ToolResult, ToolError> {
     let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false };
@@ -58,6 +60,44 @@ fn a_hook_that_traps_stalls_or_babbles_denies_the_call() {
             "{before}: {denied:?}"
         );
         assert!(began.elapsed() < Duration::from_secs(20));
+    }
+    assert!(lab.view.modes.lock().unwrap().is_empty(), "none of these calls came through");
+}
+
+/// One hook that lets a call pass is no answer for the next.
+#[test]
+fn every_hook_is_asked() {
+    let lab = Lab::new();
+    let changes = [("KEY:before", "KEY:second"), ("project:hostile-hooks", "project:hostile-hookz"), ("hold", "held")];
+    let second = lab.home.path().join("second.wasm");
+    std::fs::write(&second, bytes_with("tests/hostile-hooks", &changes)).unwrap();
+    let (_, silence) = SinkQueue::new();
+    let (observer, _, _) = observer::start(silence, None).unwrap();
+    let source = |name: &str, path: std::path::PathBuf| FeatureSource {
+        name: name.into(),
+        path,
+        bundled: false,
+        grants: lab.grants(),
+        digest: None,
+    };
+    let sources = vec![
+        source("hostile-hooks", path("tests/hostile-hooks")),
+        source("hostile-hookz", second),
+        source("hostile-tools", path("tests/hostile-tools")),
+    ];
+    let registry = Registry::default().with(sources, &lab.sandbox, &observer);
+    assert_eq!(registry.refused(), []);
+    for (before, second, denied_by) in [
+        ("annotate", "deny", "project:hostile-hookz"),
+        ("deny", "annotate", "project:hostile-hooks"),
+        ("nothing", "trap", "project:hostile-hookz"),
+    ] {
+        let args = serde_json::json!({ "how": "mode", "mode": "two", "before": before, "second": second });
+        let denied = call(&lab, &registry, "change", args);
+        assert!(
+            matches!(&denied, Err(ToolError::Denied { feature, .. }) if feature == denied_by),
+            "{before} {second}: {denied:?}"
+        );
     }
     assert!(lab.view.modes.lock().unwrap().is_empty(), "none of these calls came through");
 }

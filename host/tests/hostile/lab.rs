@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceId, Event, Nanos};
+use conductor_host::chat::Models;
 use conductor_host::feature::actor::Actor;
 use conductor_host::feature::capability::FolderGrant;
 use conductor_host::feature::descriptor::Tier;
@@ -22,6 +23,7 @@ use conductor_host::service::host_state::{HostView, MidiRefusal, PortView};
 use conductor_host::service::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
 use conductor_host::service::http::secrets::{Secret, SecretError, Secrets};
 use conductor_host::service::http::{HttpClient, SecretGrant};
+use conductor_host::service::models::ModelView;
 use conductor_host::service::sinks::{SinkMessage, SinkQueue};
 use conductor_host::service::udp::{DatagramSender, Datagrams};
 use crossbeam_channel::Receiver;
@@ -181,7 +183,15 @@ impl HostView for View {
     }
 
     fn config(&self) -> String {
-        String::new()
+        "[[modes]]\nname = \"one\"\n".into()
+    }
+
+    fn config_file(&self) -> String {
+        "config.toml".into()
+    }
+
+    fn check_config(&self, _: &str) -> Result<(), String> {
+        Ok(())
     }
 
     fn ports(&self) -> Vec<PortView> {
@@ -209,6 +219,7 @@ pub struct Lab {
     pub datagrams: Recorded,
     pub stage: Stage,
     pub view: Arc<View>,
+    pub models: Arc<Models>,
     pub said: Receiver<SinkMessage>,
     pub sinks: SinkQueue,
     pub home: Folder,
@@ -224,12 +235,15 @@ impl Lab {
         services.http = HttpClient::new(Arc::new(stage.clone()), Arc::new(OneSecret));
         let view = Arc::<View>::default();
         services.view.set(Arc::clone(&view) as Arc<dyn HostView>).unwrap();
+        let models = Arc::<Models>::default();
+        services.models.set(Arc::clone(&models) as Arc<dyn ModelView>).unwrap();
         let services = Arc::new(services);
         // Compiled code is shared by all tests: it is the same for all.
         let code = std::env::temp_dir().join(format!("conductor-hostile-code-{}", std::process::id()));
         std::fs::create_dir_all(&code).unwrap();
         let sandbox = Sandbox::new(Some(&code), Arc::clone(&services)).unwrap();
-        Self { sandbox, services, datagrams, stage, view, said, sinks, home, look: Folder::new(), work: Folder::new() }
+        let (look, work) = (Folder::new(), Folder::new());
+        Self { sandbox, services, datagrams, stage, view, models, said, sinks, home, look, work }
     }
 
     /// Everything that the hostile features ask for.
@@ -246,6 +260,8 @@ impl Lab {
             secrets: vec![SecretGrant { id: "key".into(), hosts: vec!["granted.example".parse().unwrap()] }],
             files: vec![folder("look", &self.look), folder("work", &self.work)],
             store: 65_536,
+            models: vec!["*".into()],
+            model_tokens: 20_000,
             observe_events: vec!["*".into()],
             background_task: true,
             alert: true,

@@ -18,7 +18,7 @@ fn event() -> Event {
 fn stack_and_memory_in_the_real_time_lane() {
     let lab = Lab::new();
     let feature = lab.prepare("tests/hostile");
-    for (how, why) in [("recurse", "its stack of 512 KiB"), ("memory", "its memory limit of 16 MiB")] {
+    for (how, why) in [("recurse", "its stack of 512 KiB"), ("memory", "its memory limit of 64 MiB")] {
         let mut hostile = feature.instantiate().unwrap();
         let id = hostile.prepare("Misbehave", &format!(r#"{{"how": "{how}"}}"#)).unwrap();
         let error = hostile.perform(id, event()).unwrap_err().to_string();
@@ -164,4 +164,14 @@ fn memory_of_all_instances_of_a_feature_together() {
     assert!((2..=5).contains(&full), "{came:?}");
     let error = came.into_iter().find_map(Result::err).unwrap().to_string();
     assert!(error.contains("the limit of 256 MiB for all its instances"), "{error}");
+}
+
+/// Handles that are lent for a call go with it, however many calls there are.
+#[test]
+fn calls_leave_no_handles_behind() {
+    let lab = Lab::new();
+    let tools = lab.tools();
+    for _ in 0..600 {
+        tools.goes_on();
+    }
 }

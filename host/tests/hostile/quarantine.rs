@@ -19,6 +19,7 @@ fn envelope() -> Envelope {
         position: 0,
         rule: RuleId(0),
         generation: 0,
+        mode: None,
     }
 }
 
@@ -69,9 +70,30 @@ fn of_actions_that_trap_while_they_are_prepared() {
         let params = format!(r#"{{"how": "prepare-loop", "use": {use_}}}"#);
         assert!(queue.prepare("Misbehave", &params).unwrap_err().to_string().contains("200 ms"));
     }
+    let traps = || queue.counters().trapped.load(Ordering::Relaxed);
     for use_ in STRIKES..1000 {
         let params = format!(r#"{{"how": "prepare-loop", "use": {use_}}}"#);
-        let error = queue.prepare("Misbehave", &params).unwrap_err().to_string();
-        assert!(error.contains("left alone"), "{error}");
+        queue.prepare("Misbehave", &params).unwrap();
     }
+    assert_eq!(traps(), STRIKES as u64, "the others were not tried");
+    assert!(queue.unavailable().unwrap().contains("left alone"));
+}
+
+/// What is first asked for in a quarantine fails until its end, and is prepared then.
+#[test]
+fn an_action_that_is_new_in_a_quarantine_works_after_it() {
+    let lab = Lab::new();
+    let (_, silence) = SinkQueue::new();
+    let (observer, _, _) = observer::start(silence, None).unwrap();
+    let feature = lab.prepare("tests/hostile");
+    let quarantine = &feature.facts().quarantine;
+    let (queue, ..) = FeatureQueue::start(feature.clone(), observer).unwrap();
+    while !quarantine.strike(std::time::Instant::now()) {}
+    let quiet = queue.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap();
+    quiet.try_perform(envelope()).unwrap();
+    until("it was not left alone", || queue.counters().failed.load(Ordering::Relaxed) == 1);
+    assert!(queue.counters().last_failure().unwrap().contains("left alone"));
+    quarantine.lift();
+    quiet.try_perform(envelope()).unwrap();
+    until("it does not work", || queue.counters().done.load(Ordering::Relaxed) == 1);
 }

@@ -2,6 +2,7 @@
 
 use conductor_host::feature::Package;
 use conductor_host::feature::descriptor::Tier;
+use conductor_host::feature::sandbox::control::ToolCall;
 use std::path::Path;
 
 use crate::lab::{Lab, bytes_with};
@@ -39,7 +40,7 @@ fn what_another_tier_is_handed_can_not_be_made_up() {
     let tools = lab.tools();
     assert!(tools.how("steal").unwrap_err().to_string().contains("trapped"));
     assert!(tools.how("steal-controls").unwrap_err().to_string().contains("trapped"));
-    assert!(lab.services.plans.list().is_empty());
+    assert!(lab.services.plans.waiting().unwrap().is_empty());
     assert!(lab.view.modes.lock().unwrap().is_empty());
     tools.goes_on();
 }
@@ -53,8 +54,37 @@ fn handles_that_were_kept_from_a_call_are_none_in_the_next() {
         let error = tools.call(Tier::HardwareIo, &format!(r#"{{"how": "{kept}"}}"#)).unwrap_err().to_string();
         assert!(error.contains("trapped"), "{error}");
     }
-    assert!(lab.services.plans.list().is_empty());
+    assert!(lab.services.plans.waiting().unwrap().is_empty());
     assert!(lab.view.modes.lock().unwrap().is_empty());
+}
+
+/// In an export that is handed nothing, so that no handle of the call under way has the number again.
+#[test]
+fn an_invocation_and_a_reader_that_were_kept_are_none_after_the_call() {
+    let lab = Lab::new();
+    let feature = lab.prepare("tests/hostile-hooks");
+    let ask = |before: &str| ToolCall {
+        tool: "look".into(),
+        feature: "project:other".into(),
+        tier: "read-only".into(),
+        args: format!(r#"{{"before": "{before}"}}"#),
+    };
+    feature.runtime().block_on(async {
+        for kept in ["kept-invocation", "kept-reader"] {
+            let mut instance = feature.instantiate_control().await.unwrap();
+            let cancelled = tokio_util::sync::CancellationToken::new();
+            let keep = instance.call_tool(
+                Tier::ReadOnly,
+                "hold",
+                r#"{"how": "keep"}"#,
+                &cancelled,
+                std::sync::Arc::new(|_, _| {}),
+            );
+            keep.await.unwrap();
+            let error = instance.before_call(&ask(kept)).await.unwrap_err().to_string();
+            assert!(error.contains("trapped"), "{kept}: {error}");
+        }
+    });
 }
 
 #[test]

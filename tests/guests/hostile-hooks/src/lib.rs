@@ -1,9 +1,10 @@
 //! Hooks that misbehave in the way that an argument of the tool, the mode, or an event's number says.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use conductor_feature::diagnostics::{Severity, Sink};
 use conductor_feature::hook_registrar::{Band, Point, Registrar};
+use conductor_feature::http::{Client, Request};
 use conductor_feature::{
     ChangeHooks, Context, Decision, Error, Event, EventHooks, Invocation, Lifecycle, ReadOnlyTools, Reader, ToolCall,
     ToolHooks, tool_registrar,
@@ -11,9 +12,21 @@ use conductor_feature::{
 
 struct Hostile;
 
+/// The argument that hooks before a call go by. Tests write another word over it, in the file.
+static KEY: [u8; 16] = *b"KEY:before      ";
+
+fn key() -> String {
+    let at = std::hint::black_box(&raw const KEY);
+    // SAFETY: it points to a static. Volatile, so that nobody works the value out when compiling.
+    let bytes = unsafe { at.read_volatile() };
+    String::from_utf8_lossy(&bytes[4..]).trim().to_owned()
+}
+
 thread_local! {
     static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
     static NEXT: RefCell<String> = const { RefCell::new(String::new()) };
+    static CLIENT: RefCell<Option<Client>> = const { RefCell::new(None) };
+    static KEPT: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
 fn forever() -> ! {
@@ -43,6 +56,7 @@ impl Lifecycle for Hostile {
         }
         tool_registrar::Registrar::open(ctx)?.register("hold", "{}", None)?;
         SINK.set(Some(Sink::open(ctx)?));
+        CLIENT.set(Client::open(ctx, "mischief").ok());
         Ok(())
     }
 }
@@ -62,12 +76,40 @@ fn flood() {
 
 impl ToolHooks for Hostile {
     fn before_call(call: ToolCall) -> Decision {
-        match way(&call, "before").as_str() {
+        match way(&call, &key()).as_str() {
             "loop" => forever(),
             "trap" => std::process::abort(),
             "deny" => Decision::Deny("\u{1b}[2Jno ".repeat(1000)),
             "annotate" => Decision::Annotate("\u{1b}[2Jwell ".repeat(1000)),
             "no-text" => Decision::Annotate(no_text()),
+            "wait" => CLIENT.with_borrow(|client| {
+                loop {
+                    if let Some(client) = client {
+                        let _ = client.send(&Request {
+                            method: "GET".to_owned(),
+                            url: "https://granted.example/".to_owned(),
+                            headers: Vec::new(),
+                            body: Vec::new(),
+                            secret: None,
+                        });
+                    }
+                }
+            }),
+            // Handles that were kept from a tool call before.
+            "kept-invocation" => {
+                // SAFETY: the number was an invocation's once. That it is none any more is what is tried.
+                let invocation = unsafe { Invocation::from_handle(KEPT.get().0) };
+                let cancelled = invocation.cancelled();
+                std::mem::forget(invocation);
+                Decision::Annotate(cancelled.to_string())
+            }
+            "kept-reader" => {
+                // SAFETY: as above.
+                let reader = unsafe { Reader::from_handle(KEPT.get().1) };
+                let mode = reader.mode();
+                std::mem::forget(reader);
+                Decision::Annotate(mode)
+            }
             _ => Decision::Proceed,
         }
     }
@@ -93,8 +135,12 @@ fn misbehave(way: &str) {
 }
 
 impl ReadOnlyTools for Hostile {
-    /// Holds everybody up who waits for this instance.
-    fn call(_: String, _: String, _: &Invocation, _: &Reader) -> Result<String, Error> {
+    /// Keeps what it is handed, or holds everybody up who waits for this instance.
+    fn call(_: String, args: String, invoked: &Invocation, reader: &Reader) -> Result<String, Error> {
+        if args.contains("keep") {
+            KEPT.set((invoked.handle(), reader.handle()));
+            return Ok("0".to_owned());
+        }
         forever()
     }
 }

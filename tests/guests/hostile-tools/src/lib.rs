@@ -1,8 +1,9 @@
 //! Tools of every tier that misbehave in the way that their argument `how` names, and one that
 //! misbehaves while it is installed.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use conductor_feature::diagnostics::{Severity, Sink as Diagnostics};
 use conductor_feature::files::Folder;
@@ -20,6 +21,31 @@ use conductor_feature::{
 use serde_json::{Value, json};
 
 struct Hostile;
+
+/// Gives out memory, until it is told to loop: the host asks for some, by `cabi_realloc`, before each call and
+/// wherever it hands text over.
+struct Allocator;
+
+static ALLOCATE_FOREVER: AtomicBool = AtomicBool::new(false);
+
+// SAFETY: what it gives out is the system's.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if ALLOCATE_FOREVER.load(Ordering::Relaxed) {
+            forever()
+        }
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 /// How `install` misbehaves. Tests write another word over it, in the file.
 static INSTALL: [u8; 24] = *b"INSTALL:quiet           ";
@@ -77,6 +103,7 @@ impl Lifecycle for Hostile {
         let tools = Registrar::open(ctx)?;
         match install_way().as_str() {
             "loop" => forever(),
+            "wait" => fetch_forever(&Client::open(ctx, "mischief")?),
             "trap" => std::process::abort(),
             "recurse" => return Err(Error::Failed(recurse(0).to_string())),
             "refuse" => return Err(Error::Failed("\u{1b}[2J no".repeat(1000))),
@@ -251,6 +278,15 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
             let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
             folder.write("large", &vec![0; 5 << 20]).map(|()| "\"done\"".to_owned())
         }
+        "write-much" => {
+            let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
+            let data = vec![7; 4 << 20];
+            (0..20).try_for_each(|n| folder.write(&format!("large{n}"), &data)).map(|()| "\"done\"".to_owned())
+        }
+        "write-many" => {
+            let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
+            (0..2000).try_for_each(|n| folder.write(&format!("file{n}"), b"")).map(|()| "\"done\"".to_owned())
+        }
         "remove" => {
             let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
             folder.remove(text(args, "path")).map(|()| "\"done\"".to_owned())
@@ -277,6 +313,18 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
                 sink.emit(Severity::Info, &format!("{:?} {body}", answer.headers));
             }
             Ok(json!({ "status": answer.status, "headers": answer.headers, "body": body }).to_string())
+        }
+        "fetch-forever" => fetch_forever(state.http.as_ref().ok_or_else(|| missing("http"))?),
+        "realloc-loop" => {
+            // In the text that this call asks for; and if the host had none to hand over, in the next call.
+            ALLOCATE_FOREVER.store(true, Ordering::Relaxed);
+            let _ = reader.mode();
+            done
+        }
+        "realloc-loop-later" => {
+            let answer = Ok("0".to_owned());
+            ALLOCATE_FOREVER.store(true, Ordering::Relaxed);
+            answer
         }
         "requests" => {
             let client = state.http.as_ref().ok_or_else(|| missing("http"))?;
@@ -315,6 +363,19 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
         }
         _ => done,
     })
+}
+
+/// Uses no time of its own, and waits as long as it is let.
+fn fetch_forever(client: &Client) -> ! {
+    loop {
+        let _ = client.send(&Request {
+            method: "GET".to_owned(),
+            url: "https://granted.example/".to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            secret: None,
+        });
+    }
 }
 
 fn args_of(args: &str) -> Value {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use conductor::feature::action_registrar::Registrar;
 use conductor::feature::alerts;
+use conductor::feature::clock;
 use conductor::feature::install::Context;
 use conductor::feature::types::{Error, Event};
 use conductor::feature::udp::{Network, Target};
@@ -104,6 +105,12 @@ impl exports::conductor::feature::actions::Guest for Hostile {
                 loop {
                     kept.push(std::hint::black_box(Vec::with_capacity(1 << 20)));
                 }
+            }
+            "slow" => {
+                // Less than it may take, whatever it is called for.
+                let began = clock::monotonic();
+                while clock::monotonic() - began < 12_000_000 {}
+                Ok(())
             }
             "nonsense" => Err(Error::Failed("\u{1b}[2J".repeat(10_000))),
             "flood" => STATE.with_borrow(|state| {
