@@ -10,6 +10,8 @@
 //! | [`osc`] | OSC peers of our own: a sender, and a listener |
 //! | [`liblo`] | OSC peers of others: `oscsend` and `oscdump` |
 //! | [`instrument`] | MIDI peers: controllers and synthesizers on virtual ports |
+//! | [`screen`] | an X server, and a window that records keys and buttons |
+//! | [`registry`] | an OCI registry of others |
 //! | [`process`] | any program, with what it has printed so far |
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
@@ -21,4 +23,7 @@ pub mod instrument;
 pub mod liblo;
 pub mod osc;
 pub mod process;
+#[cfg(unix)]
+pub mod registry;
+pub mod screen;
 pub mod wait;

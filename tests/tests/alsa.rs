@@ -4,10 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 mod midi;
+mod pad;
 mod usb;
 
+use conductor_tests::conductor::command;
 use conductor_tests::home::Home;
+use conductor_tests::instrument::{self, Controller};
 use conductor_tests::osc::Listener;
+use conductor_tests::process::Process;
+use evdev::{AbsoluteAxisCode, KeyCode};
+use serde_json::{Value, json};
 
 /// Whether this is the virtual machine. On another the sequencer may be missing, or somebody's own.
 fn there_is_midi() -> bool {
@@ -27,7 +33,10 @@ fn a_usb_controller_may_be_pulled_out() {
     let (mut controller, out) = (usb::Controller::new("Grand Pads"), Listener::new());
     let note = "type = 'Note', note = '36..39', device = 'pads'";
     let message = "address = '/pad/{n}', args = ['{value}']";
-    let home = Home::new(&(midi::binding("pads", "Grand Pads") + &midi::osc(note, &out.target(), message)));
+    // Told by its USB ids, which ALSA's client leads to.
+    let ids = "{ type = 'usb_identifier', vendor_id = 0x1d6b, product_id = 0x0104, serial = '1' }";
+    let binding = format!("[[bindings]]\nalias = 'pads'\nmatchers = [{ids}]\n");
+    let home = Home::new(&(binding + &midi::osc(note, &out.target(), message)));
     let host = home.run();
 
     for velocity in 1..=2 {
@@ -39,6 +48,88 @@ fn a_usb_controller_may_be_pulled_out() {
 
         controller.unplug();
         let took = midi::gone(&host, "pads", "input");
+        assert!(took < midi::HOT_PLUG, "closed after {took:?}");
+    }
+}
+
+/// The inputs that lie idle because another could as well be the pads.
+fn twins(listing: &Value) -> Vec<&Value> {
+    let ports = listing["ports"].as_array().unwrap().iter();
+    ports.filter(|port| port["state"]["ambiguous"] == "pads" && port["direction"] == "input").collect()
+}
+
+// ENG-3, PRT-3: two devices that look alike; nobody is the pads until one of them is touched.
+#[test]
+fn a_twin_is_told_by_touching_it() {
+    if !there_is_midi() {
+        return;
+    }
+    let (name, out) = (instrument::name("Twin"), Listener::new());
+    let [mut one, mut other] = [(); 2].map(|()| Controller::plug(&name));
+    let note = "type = 'Note', note = '0..127', device = 'pads'";
+    let message = "address = '/pads', args = ['{note}']";
+    let home = Home::new(&(midi::binding("pads", &name) + &midi::osc(note, &out.target(), message)));
+    let host = home.run();
+    host.status_when(|status| twins(status).len() == 2);
+    one.play(&[0x90, 1, 1]);
+    other.play(&[0x90, 2, 1]);
+    host.status_when(|status| twins(status).iter().all(|twin| twin["unheard"] == 1));
+    let bindings = home.json(&["bindings", "--json"]);
+    assert_eq!((&bindings[0]["health"], &bindings[0]["input"]["state"]), (&json!("amber"), &json!("ambiguous")));
+
+    let pin = Process::start(&mut command(home.path(), &["bindings", "pin", "pads"]));
+    pin.err.line("touch the device");
+    other.play(&[0x90, 3, 1]);
+    let (end, _) = pin.wait();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    midi::open(&host, "pads", "input");
+    one.play(&[0x90, 4, 1]);
+    other.play(&[0x90, 5, 1]);
+    assert_eq!(out.line(), "/pads i 5", "what came before is forgotten, and the twin is not heard");
+    assert_eq!(home.json(&["bindings", "--json"])[0]["health"], "green");
+}
+
+// PRT-4, ENG-2: a gamepad beside a controller; plugged, pulled out, plugged again.
+#[test]
+fn a_gamepad_may_come_and_go() {
+    if !there_is_midi() {
+        return;
+    }
+    let (name, pads) = (instrument::name("Gamepad"), instrument::name("Pads"));
+    let mut controller = Controller::plug(&pads);
+    let binding = format!("[[bindings]]\nalias = 'pad'\nprotocol = 'hid'\nname = '{name}'\ndead_zone = 0.2\n");
+    let home = Home::new(&(midi::binding("pads", &pads) + &binding));
+    let host = home.run();
+    midi::open(&host, "pads", "input");
+    let monitor = Process::start(&mut command(home.path(), &["monitor", "--json"]));
+    let seen = |device: &str, event: &str, times: usize| {
+        let part = format!("\"device\":\"{device}\",\"event\":\"{event}\"");
+        let count = |lines: &[String]| lines.iter().filter(|line| line.contains(&part)).count();
+        monitor.out.find(&format!("{part} {times} times"), |lines| (count(lines) == times).then_some(()));
+    };
+
+    for round in 1..=2 {
+        let mut pad = pad::Pad::plug(&name);
+        let took = midi::open(&host, "pad", "input");
+        assert!(took < midi::HOT_PLUG, "open after {took:?}");
+        let ports = home.json(&["ports", "--json"]);
+        let listed = conductor_tests::conductor::port(&ports, "pad").unwrap();
+        assert_eq!(listed["metadata"]["usb"], json!({ "vendor_id": pad::VENDOR, "product_id": pad::PRODUCT }));
+
+        pad.button(KeyCode::BTN_SOUTH, true);
+        seen("pad", "gamepad-button 128 down", round);
+        pad.button(KeyCode::BTN_SOUTH, false);
+        seen("pad", "gamepad-button 128 up", round);
+        pad.axis(AbsoluteAxisCode::ABS_X, 3000);
+        pad.axis(AbsoluteAxisCode::ABS_X, 32_767);
+        seen("pad", "gamepad-stick 128 1", round);
+        pad.axis(AbsoluteAxisCode::ABS_RZ, 255);
+        seen("pad", "gamepad-trigger 133 1", round);
+        controller.play(&[0x90, 36, 1]);
+        seen("pads", "note-on 36 1", round);
+
+        drop(pad);
+        let took = midi::gone(&host, "pad", "input");
         assert!(took < midi::HOT_PLUG, "closed after {took:?}");
     }
 }

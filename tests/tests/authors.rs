@@ -16,8 +16,9 @@ fn harness(home: &Home, package: &Path, requests: &[Value]) -> Vec<Value> {
     let mut command = command(home.path(), &["feature", "harness", package.to_str().unwrap()]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    requests.iter().for_each(|request| writeln!(stdin, "{request}").unwrap());
-    drop(stdin);
+    let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
+    // Beside, since it answers while it is asked.
+    std::thread::spawn(move || lines.iter().for_each(|line| writeln!(stdin, "{line}").unwrap()));
     let output = child.wait_with_output().unwrap();
     let lines = String::from_utf8(output.stdout).unwrap();
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -54,6 +55,54 @@ fn a_tool_in_python_spells_scales() {
     let answers = harness(&Home::new(""), &package, &requests);
     assert_eq!(answers[1]["ok"]["result"], json!([60, 62, 64, 67, 69]), "{}", answers[1]);
     assert!(answers[2]["error"].as_str().unwrap().contains("one of major"), "{}", answers[2]);
+}
+
+/// What a feature told the person, in the answer to `seen`.
+fn said(answer: &Value) -> Vec<&str> {
+    let said = answer["ok"]["said"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    said.iter().filter_map(|said| said["text"].as_str()).collect()
+}
+
+/// FEA-13: an action in JavaScript, on the event path. It goes on for longer than its engine's memory would last
+/// without a collection.
+#[test]
+fn an_action_in_javascript_tells_how_hard_a_pad_was_hit() {
+    let Some(package) = example("accents-js") else { return };
+    let config = "[[global_mappings]]\ntrigger = { type = 'Note', note = 36 }\n\
+                  action = { type = 'Accent', word = 'Kick' }\n";
+    let perform = json!({ "do": "perform", "prepared": 0, "event": "pads note-on 36 64" });
+    let mut requests = vec![
+        json!({ "do": "install", "grants": "alert = true", "config": config }),
+        json!({ "do": "play", "script": "0ms pads note-on 36 127" }),
+        json!({ "do": "seen" }),
+        json!({ "do": "prepare", "action": "Accent", "params": { "words": 1 } }),
+        json!({ "do": "prepare", "action": "Accent", "params": {} }),
+    ];
+    requests.extend(std::iter::repeat_n(perform, 20_000));
+    let answers = harness(&Home::new(""), &package, &requests);
+    assert_eq!(answers[0]["ok"]["refused"], Value::Null, "{}", answers[0]);
+    assert_eq!(said(&answers[2]), ["Kick ########## 127"]);
+    assert!(answers[3]["error"].as_str().unwrap().contains("at most 40 characters"), "{}", answers[3]);
+    let failed = answers[4..].iter().find(|answer| answer["error"].is_string());
+    assert_eq!((failed, answers.len()), (None, requests.len()));
+}
+
+/// FEA-13: an action in C.
+#[test]
+fn an_action_in_c_tells_the_tempo() {
+    let Some(package) = example("tempo-c") else { return };
+    let config = "[[global_mappings]]\ntrigger = { type = 'Note', note = 36 }\naction = { type = 'TapTempo' }\n";
+    let requests = [
+        json!({ "do": "install", "grants": "alert = true", "config": config }),
+        json!({ "do": "play", "script": "0ms pads note-on 36 100\n+500ms pads note-on 36 1\n+4s pads note-on 36 7\n\
+                                         +1s pads note-on 36 9" }),
+        json!({ "do": "seen" }),
+        json!({ "do": "prepare", "action": "TapTempo", "params": { "beats": 4 } }),
+    ];
+    let answers = harness(&Home::new(""), &package, &requests);
+    assert_eq!(answers[0]["ok"]["refused"], Value::Null, "{}", answers[0]);
+    assert_eq!(said(&answers[2]), ["120 beats a minute", "60 beats a minute"], "{}", answers[1]);
+    assert!(answers[3]["error"].as_str().unwrap().contains("takes no parameters"), "{}", answers[3]);
 }
 
 /// FEA-13: events in a script meet the rules of a configuration, and what the feature says is recorded.
@@ -93,8 +142,8 @@ fn a_new_feature_is_a_folder_of_its_own() {
     let again = home.conductor(&["feature", "new", path]);
     assert_eq!(again.code, Some(2));
     assert!(again.err.contains("is there already"), "{}", again.err);
-    let provider = home.conductor(&["feature", "new", "x", "--kind", "provider"]);
-    assert!(provider.err.contains("action, tool, hook, task"), "{}", provider.err);
+    let unknown = home.conductor(&["feature", "new", path, "--kind", "driver"]);
+    assert!(unknown.err.contains("action, tool, hook, task, provider"), "{}", unknown.err);
 }
 
 /// FEA-12: a check tells what is wrong with a package, and installs one that is right.

@@ -119,7 +119,7 @@ fn a_feature_that_misbehaves_costs_only_its_own_actions() {
         ("loop", "stopped: it ran longer than its 20 ms", true),
         ("trap", "wasm `unreachable` instruction executed", true),
         ("recurse", "trapped: it used up its stack of 512 KiB", true),
-        ("memory", "trapped: it reached its memory limit of 16 MiB", true),
+        ("memory", "trapped: it reached its memory limit of 64 MiB", true),
         ("large-datagram", "no target", false),
     ] {
         let stage = Stage::new();

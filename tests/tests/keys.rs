@@ -1,0 +1,116 @@
+//! Keys, text and the mouse, on a real X server: what the host's rules do, and what a window is told.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+use conductor_tests::conductor::{Host, command};
+use conductor_tests::home::Home;
+use conductor_tests::osc::{Tablet, free_port};
+use conductor_tests::screen::Screen;
+use rosc::OscType;
+
+/// A tablet on this port, and a mapping from each address to its action.
+fn show(port: u16, actions: &[(&str, &str)]) -> String {
+    let binding = format!("[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n");
+    let mappings = actions.iter().map(|(address, action)| {
+        format!(
+            "[[global_mappings]]\ntrigger = {{ type = 'OscMessage', address = '{address}' }}\naction = {{ {action} }}\n"
+        )
+    });
+    binding + &mappings.collect::<String>()
+}
+
+/// A host that runs at this display.
+fn run_at(home: &Home, display: &str) -> Host {
+    let mut run = command(home.path(), &["run"]);
+    run.env("DISPLAY", display).env_remove("WAYLAND_DISPLAY");
+    Host::ready(&mut run, home.socket())
+}
+
+// PRT-6, ACT-1: keys with modifiers, text, clicks, the wheel and the volume arrive as they were meant.
+#[test]
+fn a_window_is_told_of_every_stroke() {
+    let Some(screen) = Screen::start() else { return };
+    let port = free_port();
+    let home = Home::new(&show(
+        port,
+        &[
+            ("/copy", "type = 'Keystroke', keys = ['c'], modifiers = ['ctrl', 'shift']"),
+            ("/f5", "type = 'Keystroke', keys = ['f5']"),
+            ("/text", "type = 'Text', text = 'ab'"),
+            ("/click", "type = 'MouseClick', button = 'right', x = 300, y = 200"),
+            ("/scroll", "type = 'Scroll', amount = '{value}'"),
+            ("/louder", "type = 'VolumeControl', operation = 'up', steps = 2"),
+        ],
+    ));
+    let host = run_at(&home, screen.display());
+    let tablet = Tablet::to(port);
+
+    tablet.send("/copy", []);
+    let copy = screen.strokes(6);
+    assert_eq!(copy[..2], ["+Control_L", "+Shift_L"]);
+    assert!(copy[2].eq_ignore_ascii_case("+c") && copy[3].eq_ignore_ascii_case("-c"), "{copy:?}");
+    assert_eq!(copy[4..], ["-Shift_L", "-Control_L"]);
+    tablet.send("/f5", []);
+    assert_eq!(screen.strokes(8)[6..], ["+F5", "-F5"]);
+    tablet.send("/text", []);
+    assert_eq!(screen.strokes(12)[8..], ["+a", "-a", "+b", "-b"]);
+    tablet.send("/click", []);
+    assert_eq!(screen.strokes(14)[12..], ["+button 3", "-button 3"]);
+    tablet.send("/scroll", [OscType::Int(-2)]);
+    assert_eq!(screen.strokes(18)[14..], ["+button 4", "-button 4", "+button 4", "-button 4"]);
+    tablet.send("/louder", []);
+    let volume = ["+XF86AudioRaiseVolume", "-XF86AudioRaiseVolume"];
+    assert_eq!(screen.strokes(22)[18..], [volume, volume].concat());
+    host.status_when(|status| status["workers"][0]["done"] == 6 && status["failures"] == 0);
+}
+
+// ENG-10: what is held is let go of with the pad, and when the host ends.
+#[test]
+fn what_is_held_comes_up_again() {
+    let Some(screen) = Screen::start() else { return };
+    let port = free_port();
+    let home = Home::new(&show(
+        port,
+        &[
+            ("/shift", "type = 'Keystroke', keys = ['shift'], stroke = 'hold'"),
+            ("/alt", "type = 'Keystroke', keys = ['alt'], stroke = 'press'"),
+            ("/mouse", "type = 'MouseClick', stroke = 'hold'"),
+        ],
+    ));
+    let host = run_at(&home, screen.display());
+    let tablet = Tablet::to(port);
+
+    tablet.send("/shift", [OscType::Float(1.0)]);
+    assert_eq!(screen.strokes(1), ["+Shift_L"]);
+    tablet.send("/shift", [OscType::Float(0.0)]);
+    assert_eq!(screen.strokes(2)[1..], ["-Shift_L"]);
+
+    tablet.send("/alt", []);
+    tablet.send("/mouse", [OscType::Float(1.0)]);
+    assert_eq!(screen.strokes(4)[2..], ["+Alt_L", "+button 1"]);
+    // A reload: whoever held it is gone.
+    home.configure(&show(port, &[("/shift", "type = 'Keystroke', keys = ['shift'], stroke = 'hold'")]));
+    assert_eq!(screen.strokes(6)[4..], ["-button 1", "-Alt_L"]);
+
+    tablet.send("/shift", [OscType::Float(1.0)]);
+    assert_eq!(screen.strokes(7)[6..], ["+Shift_L"]);
+    assert_eq!(host.stop().0.code, Some(0));
+    assert_eq!(screen.strokes(8)[7..], ["-Shift_L"]);
+}
+
+// PRT-6, ACT-4: without a display the action fails and says so, and works as soon as there is one.
+#[test]
+fn a_missing_display_is_an_error_of_the_action() {
+    let port = free_port();
+    let home = Home::new(&show(port, &[("/type", "type = 'Text', text = 'x'")]));
+    let host = run_at(&home, ":4711");
+    let tablet = Tablet::to(port);
+    tablet.send("/type", []);
+    let (status, _) = host.status_when(|status| status["failures"] == 1);
+    let said = status["workers"][0]["last_failure"].as_str().unwrap();
+    assert!(said.starts_with("there is no desktop to act on: "), "{said}");
+    tablet.send("/type", []);
+    host.status_when(|status| status["failures"] == 2);
+    assert_eq!(host.stop().0.code, Some(0));
+}

@@ -1,0 +1,126 @@
+//! An agent over MCP, as the protocol's own words on standard input and output.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use conductor_tests::conductor;
+use conductor_tests::home::Home;
+use serde_json::{Value, json};
+
+/// An agent that waits for each answer.
+struct Agent {
+    child: Child,
+    ask: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    asked: u64,
+}
+
+impl Agent {
+    fn start(home: &Home) -> Self {
+        let mut command = conductor::command(home.path(), &["mcp"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (ask, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut agent = Self { child, ask, answers, asked: 0 };
+        let client = json!({ "name": "test", "version": "1" });
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let told = agent.ask("initialize", hello);
+        assert_eq!(told["result"]["protocolVersion"], "2025-11-25", "{told}");
+        assert_eq!(told["result"]["serverInfo"]["name"], "conductor");
+        agent.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        agent
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.ask, "{message}").unwrap();
+    }
+
+    /// The answer; what the host says in between is skipped.
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.asked += 1;
+        self.say(&json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.answers.read_line(&mut line).unwrap(), 0, "no answer to {method}");
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == self.asked {
+                return answer;
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, args: Value) -> Value {
+        self.ask("tools/call", json!({ "name": tool, "arguments": args }))["result"].take()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const SHOW: &str = "[[modes]]\nname = \"Play\"\n";
+
+// MCP-1, MCP-2, PLN-3: from discovery to a plan; a person applies it.
+#[test]
+fn an_agent_proposes_a_mapping_and_a_person_applies_it() {
+    let home = Home::new(SHOW);
+    let host = home.run();
+    let mut agent = Agent::start(&home);
+
+    let listed = agent.ask("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let named = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    let create = named("conductor_create_mapping");
+    assert_eq!(create["annotations"]["readOnlyHint"], false);
+    assert_eq!(create["inputSchema"]["type"], "object");
+    assert_eq!(create["outputSchema"]["type"], "object");
+    assert_eq!(named("conductor_get_modes")["annotations"]["readOnlyHint"], true);
+
+    let modes = agent.call("conductor_get_modes", json!({}));
+    assert_eq!(modes["structuredContent"]["modes"][0], json!({ "name": "Play", "mappings": 0 }));
+    let action = json!({ "type": "ModeChange", "mode": "Play" });
+    let mapping = json!({ "mode": "Play", "trigger": { "type": "Note", "note": 36 }, "action": action });
+    let proposed = agent.call("conductor_create_mapping", mapping);
+    let plan = proposed["structuredContent"]["plan"].as_str().unwrap().to_owned();
+    assert_eq!(host.status()["rules"], 0, "an agent has only proposed");
+    let waiting = agent.ask("resources/read", json!({ "uri": "conductor://plans" }));
+    assert!(waiting["result"]["contents"][0]["text"].as_str().unwrap().contains(&plan));
+
+    assert_eq!(home.conductor(&["plan", "apply", &plan, "--yes"]).code, Some(0));
+    let listed = agent.call("conductor_list_mappings", json!({ "mode": "Play" }));
+    assert_eq!(listed["structuredContent"]["mappings"][0]["place"], "modes/0/mappings/0");
+    assert_eq!(host.status()["rules"], 1);
+}
+
+// MCP-1: what can't be done says so, and the agent goes on.
+#[test]
+fn mistakes_are_told_to_the_agent() {
+    let home = Home::new(SHOW);
+    let _host = home.run();
+    let mut agent = Agent::start(&home);
+    let unknown = agent.ask("tools/call", json!({ "name": "conductor_get_mode", "arguments": {} }));
+    let told = unknown["error"]["message"].as_str().unwrap();
+    assert!(told.contains("did you mean \"conductor_get_modes\""), "{told}");
+    let wrong = agent.call("conductor_delete_mode", json!({ "name": "Plya" }));
+    assert_eq!(wrong["isError"], true);
+    assert!(wrong["content"][0]["text"].as_str().unwrap().contains("there are Play"), "{wrong}");
+    let no_page = agent.ask("resources/read", json!({ "uri": "conductor://../config" }));
+    assert!(no_page["error"]["message"].as_str().unwrap().contains("there is no resource"));
+    for door in ["plans/apply", "conductor/apply_plan"] {
+        assert!(agent.ask(door, json!({ "id": "0" }))["error"].is_object(), "{door} is none");
+    }
+    assert!(agent.call("conductor_get_modes", json!({}))["isError"] == false);
+}
+
+#[test]
+fn without_a_host_there_is_nobody_to_talk_to() {
+    let home = Home::new(SHOW);
+    let end = home.conductor(&["mcp"]);
+    assert_eq!(end.code, Some(1));
+    assert!(end.err.contains("no host is running in"), "{}", end.err);
+}
