@@ -4,7 +4,7 @@
 //! by `conductor feature build`, as anybody's feature is.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -15,6 +15,7 @@ use crate::{
     host::{self, Midi, Profile},
     process,
     repo::Repo,
+    setup::unpacked::Unpacked,
 };
 
 /// Build the examples in other languages, where those are there.
@@ -35,16 +36,38 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let folder = repo.target().join("examples").join(&name);
         copy(&entry.path(), &folder)?;
-        if let Err(missing) = tools(&folder) {
+        let mut build = Command::new(&conductor);
+        build.args(["feature", "build"]).arg(&folder);
+        if let Err(missing) = tools(&folder).and_then(|()| c_compiler(&folder, &mut build)) {
             eprintln!("SKIPPED {name}: {missing:#}");
             continue;
         }
-        let mut build = Command::new(&conductor);
-        process::run(build.args(["feature", "build"]).arg(&folder))?;
+        process::run(&mut build)?;
         let package = format!("{name}.wasm");
         fs::copy(folder.join("target/feature").join(&package), packages.join(&package))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has a build find a compiler for C that makes WebAssembly: this system's, or else Debian's, unpacked.
+fn c_compiler(folder: &Path, build: &mut Command) -> Result<()> {
+    const PACKAGES: [&str; 2] = ["clang", "lld"];
+    if !folder.join("Makefile").is_file() {
+        return Ok(());
+    }
+    process::find("make").context("make is not installed")?;
+    if process::find("clang").is_some() && process::find("wasm-ld").is_some() {
+        return Ok(());
+    }
+    let mut programs: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+    let mut libraries = Vec::new();
+    for name in PACKAGES {
+        let package = Unpacked::package(name, "compiles the example in C to WebAssembly")?;
+        programs.insert(0, package.file("usr/bin"));
+        libraries.extend(env::split_paths(&package.library_path()?).collect::<Vec<_>>());
+    }
+    build.env("PATH", env::join_paths(programs)?).env("LD_LIBRARY_PATH", env::join_paths(libraries)?);
+    Ok(())
 }
 
 /// The files of an example, over what an earlier run left.

@@ -11,6 +11,7 @@ mod features;
 mod guest_rust;
 mod host;
 mod jack;
+mod registry;
 mod repo;
 mod setup;
 mod test;

@@ -14,7 +14,7 @@ use anyhow::Result;
 use crate::{
     guest_rust,
     host::{self, Midi, Profile},
-    jack, process,
+    jack, process, registry,
     repo::Repo,
     setup, vm,
 };
@@ -57,6 +57,9 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     units(repo, &mut board, &guests);
     if built && !args.fast {
         board.step("examples in other languages", repo.xtask("examples"));
+    }
+    if let Err(reason) = registry::program() {
+        board.skip("end to end, OCI registry", &format!("{reason:#}"));
     }
     if built {
         board.step("end to end", end_to_end(repo, Midi::System));
@@ -165,6 +168,9 @@ fn end_to_end(repo: &Repo, midi: Midi) -> Command {
         .args((midi == Midi::Jack).then_some(["--features=jack", "--test=jack"]).into_iter().flatten())
         .env("CONDUCTOR_BIN", host::program(repo, midi, Profile::Dev))
         .env("CONDUCTOR_FEATURES", repo.components());
+    if let Ok(registry) = registry::program() {
+        test.env("CONDUCTOR_REGISTRY", registry);
+    }
     test
 }
 

@@ -55,6 +55,23 @@ pub fn download(packages: &[String], folder: &Path) -> Result<()> {
     process::run(&mut command)
 }
 
+/// The packages that installing this one would bring, itself among them.
+pub fn missing_for(package: &str) -> Result<Vec<String>> {
+    let mut plan = Command::new("apt-get");
+    plan.args(["install", "--simulate", "--no-install-recommends", "--reinstall", package]);
+    let names = planned(&process::read(&mut plan)?);
+    if names.is_empty() {
+        bail!("apt-get knows no way to install {package}");
+    }
+    Ok(names)
+}
+
+/// The names in a plan's lines `Inst name [old version] (version ...)`.
+fn planned(plan: &str) -> Vec<String> {
+    let lines = plan.lines().filter_map(|line| line.strip_prefix("Inst "));
+    lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
 /// A package's direct dependencies, the first of each choice.
 pub fn dependencies(package: &str) -> Result<Vec<String>> {
     let text = process::read(Command::new("apt-cache").args(["depends", "--important", package]))?;
@@ -85,4 +102,19 @@ fn as_root(program: &str) -> Result<Command> {
     }
     command.arg(program);
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_names_what_it_would_install() {
+        let plan = "Reading package lists...\n\
+            Remv qemu-utils [1:10.0]\n\
+            Inst libfdt1 (1.6.1-4+b1 Debian:12.15/oldstable [amd64])\n\
+            Inst libc6 [2.36-9] (2.36-10 Debian:12.15/oldstable [amd64])\n\
+            Conf libfdt1 (1.6.1-4+b1 Debian:12.15/oldstable [amd64])\n";
+        assert_eq!(planned(plan), ["libfdt1", "libc6"]);
+    }
 }

@@ -4,6 +4,7 @@
 //! system that has it from elsewhere is left alone. Nothing here builds anything.
 
 pub mod apt;
+pub mod unpacked;
 
 use std::{
     process::{Command, ExitCode},
@@ -78,13 +79,8 @@ const BUILD: &[Need] = &[
         packages: &["pkg-config", "pkgconf"],
     },
     Need { probe: Probe::Library("alsa"), why: "MIDI on Linux goes through ALSA", packages: &["libasound2-dev"] },
+    Need { probe: Probe::Library("libudev"), why: "udev tells which gamepads there are", packages: &["libudev-dev"] },
 ];
-
-const BENCH: &[Need] = &[Need {
-    probe: Probe::Library("libudev"),
-    why: "the original engine, which is measured beside ours, reads gamepads",
-    packages: &["libudev-dev"],
-}];
 
 const JACK: &[Need] = &[
     Need {
@@ -110,11 +106,18 @@ const OSC: &[Need] = &[Need {
     packages: &["liblo-tools"],
 }];
 
-const VM: &[Need] = &[Need {
-    probe: Probe::Program("qemu-system-x86_64"),
-    why: "runs the ALSA tests in a virtual machine, on a kernel with a sequencer",
-    packages: &["qemu-system-x86"],
-}];
+const SCREEN: &[Need] = &[
+    Need {
+        probe: Probe::Program("Xvfb"),
+        why: "a desktop without a screen, on which the tests strike keys",
+        packages: &["xvfb"],
+    },
+    Need {
+        probe: Probe::Program("xev"),
+        why: "tells the tests which keys a window was told of",
+        packages: &["x11-utils"],
+    },
+];
 
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
@@ -132,12 +135,10 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 /// [`guest_rust::ensure`].
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
-        Purpose::Build | Purpose::Demo => satisfy(&[BUILD]),
-        Purpose::Bench => satisfy(&[BUILD, BENCH]),
-        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, JACK]),
-        Purpose::Test if vm::unavailable().is_some() => satisfy(&[BUILD, OSC, JACK]),
-        Purpose::Test => satisfy(&[BUILD, OSC, JACK, VM]),
-        Purpose::Vm => satisfy(&[VM]),
+        Purpose::Build | Purpose::Demo | Purpose::Bench => satisfy(&[BUILD]),
+        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, SCREEN, JACK]),
+        Purpose::Test => satisfy(&[BUILD, OSC, SCREEN, JACK]).and_then(|()| vm::ensure()),
+        Purpose::Vm => vm::ensure(),
     }
 }
 

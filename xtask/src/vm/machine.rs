@@ -12,16 +12,15 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{cpio::Archive, image::Image};
-use crate::process;
+use super::{cpio::Archive, image::Image, qemu::Qemu};
 
 /// Comes before what the machine says about itself.
 const MARK: u8 = 0x1e;
 
 /// Boots the image, runs a shell script in it, and returns the script's exit status.
-pub fn run(image: &Image, script: &str, patience: Duration) -> Result<u8> {
+pub fn run(qemu: &Qemu, image: &Image, script: &str, patience: Duration) -> Result<u8> {
     let files = RunFiles::write(image, script)?;
-    let mut machine = Machine::start(image, &files)?;
+    let mut machine = Machine::start(qemu, image, &files)?;
     let lines = lines(machine.0.stdout.take().context("a piped output is there")?);
     let deadline = Instant::now() + patience;
     let mut out = std::io::stdout().lock();
@@ -53,9 +52,10 @@ pub fn run(image: &Image, script: &str, patience: Duration) -> Result<u8> {
 struct Machine(Child);
 
 impl Machine {
-    fn start(image: &Image, files: &RunFiles) -> Result<Self> {
-        let mut qemu = process::dying_with_us("qemu-system-x86_64");
-        qemu.args(["-M", "pc", "-accel", accelerator(), "-cpu", "max", "-smp", "2", "-m", "1024"])
+    fn start(qemu: &Qemu, image: &Image, files: &RunFiles) -> Result<Self> {
+        let mut machine = qemu.command()?;
+        machine
+            .args(["-M", "pc", "-accel", accelerator(), "-cpu", "max", "-smp", "2", "-m", "1024"])
             .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-net", "none"])
             .arg("-kernel")
             .arg(&image.kernel)
@@ -69,7 +69,7 @@ impl Machine {
             .args(["-device", "virtio-9p-pci,fsdev=root,mount_tag=host"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        Ok(Self(qemu.spawn().context("cannot start qemu-system-x86_64")?))
+        Ok(Self(machine.spawn().context("cannot start qemu-system-x86_64")?))
     }
 }
 

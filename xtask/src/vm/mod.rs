@@ -9,11 +9,13 @@ mod cpio;
 mod image;
 mod kernel;
 mod machine;
+mod qemu;
 
 use std::{
     env,
     ffi::OsString,
-    path::PathBuf,
+    fs,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -25,9 +27,9 @@ use crate::{
     host::{self, Midi, Profile},
     process::{self, quote},
     repo::Repo,
-    setup,
-    setup::apt,
+    setup::{self, apt, unpacked},
 };
+use qemu::Qemu;
 
 /// Run a command in a throw-away virtual machine that has ALSA, USB-MIDI gadgets and game pads.
 ///
@@ -50,10 +52,10 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     if let Some(reason) = unavailable() {
         bail!("no virtual machine: {reason}");
     }
-    setup::ensure(setup::Purpose::Vm)?;
+    ensure()?;
     let job = if args.command.is_empty() { alsa_tests(repo)? } else { Job::new(args.command) };
-    let image = image::Image::ready(&cache()?, args.fresh)?;
-    let status = machine::run(&image, &job.script()?, Duration::from_secs(args.timeout))?;
+    let image = image::Image::ready(&unpacked::cache()?.join("vm"), args.fresh)?;
+    let status = machine::run(&Qemu::find()?, &image, &job.script()?, Duration::from_secs(args.timeout))?;
     Ok(ExitCode::from(status))
 }
 
@@ -66,6 +68,14 @@ pub fn unavailable() -> Option<&'static str> {
         return Some("its kernel is a Debian package, and there is no apt-get here to fetch it with");
     }
     None
+}
+
+/// Makes sure that there is a QEMU, where there can be such a machine at all.
+pub fn ensure() -> Result<()> {
+    if unavailable().is_none() {
+        Qemu::find()?;
+    }
+    Ok(())
 }
 
 /// What is to run inside, and what it is told.
@@ -112,17 +122,17 @@ fn alsa_tests(repo: &Repo) -> Result<Job> {
         .context("the tests crate has no test named alsa")?;
     let mut job = Job::new(vec![test.into()]);
     job.variables.push(("CONDUCTOR_BIN".into(), conductor.into()));
-    job.variables.push(("CONDUCTOR_FEATURES".into(), components.into()));
+    job.variables.push(("CONDUCTOR_FEATURES".into(), only(&components, "osc-output.wasm")?.into()));
     Ok(job)
 }
 
-/// The folder for the kernel and the initial file system, kept between builds and shared by checkouts.
-fn cache() -> Result<PathBuf> {
-    let folder = match env::var_os("XDG_CACHE_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").context("HOME is not set")?).join(".cache"),
-    };
-    Ok(folder.join("conductor/vm"))
+/// A folder with this component alone: to compile those that no test of the machine's uses would take its emulated
+/// processor minutes.
+fn only(components: &Path, name: &str) -> Result<PathBuf> {
+    let folder = components.join("vm");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    fs::copy(components.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
+    Ok(folder)
 }
 
 /// Runs a tool of the system for its effect.
