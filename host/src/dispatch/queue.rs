@@ -1,8 +1,8 @@
 //! The way to a worker, and the worker's end of it.
 //!
 //! Jobs are few and bounded, and whoever hands one over never waits. Orders come from the control
-//! side, which may not wait for a worker that hangs either: they have a line of their own, and count
-//! as given after every job that is waiting when they arrive.
+//! side, which may not wait for a worker that hangs either: they have a line of their own, and are
+//! obeyed after every job that was handed over before them and before every job that comes later.
 //!
 //! A [`Release`] goes with the jobs, so that it comes after what was switched on before it. Where the
 //! line is full it can't: then the worker releases everything when it has done what waits. More is
@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use conductor_engine::ModeIx;
@@ -24,7 +24,10 @@ use super::{QUEUE, Reason, WorkerCounters};
 pub struct Queue<J, O = ()> {
     name: Arc<str>,
     jobs: Sender<Message<J>>,
-    orders: Sender<Order<O>>,
+    /// How many messages are in the line or have left it. Counted when they are in, so that an order never
+    /// waits for one that found no room.
+    put: Arc<AtomicUsize>,
+    orders: Sender<(usize, Order<O>)>,
     counters: Arc<WorkerCounters>,
     behind: Arc<AtomicBool>,
     /// The number of the active mode, as it was told last.
@@ -36,6 +39,7 @@ impl<J, O> Clone for Queue<J, O> {
         Self {
             name: Arc::clone(&self.name),
             jobs: self.jobs.clone(),
+            put: Arc::clone(&self.put),
             orders: self.orders.clone(),
             counters: Arc::clone(&self.counters),
             behind: Arc::clone(&self.behind),
@@ -86,11 +90,11 @@ impl<J: Send, O: Send> LetsGo for Queue<J, O> {
         if let Release::Mode(mode) = release {
             self.mode.store(mode.0, Ordering::SeqCst);
         }
-        if let Err(TrySendError::Full(_)) = self.jobs.try_send(Message::Release(release.clone())) {
+        if let Err(TrySendError::Full(_)) = self.put(Message::Release(release.clone())) {
             self.behind.store(true, Ordering::SeqCst);
             // Should the worker have done all its jobs meanwhile, this wakes it; should there be no room
             // still, it has jobs, and looks after the last of them.
-            let _ = self.jobs.try_send(Message::Look);
+            let _ = self.put(Message::Look);
         }
     }
 }
@@ -103,6 +107,7 @@ impl<J, O> Queue<J, O> {
         let queue = Self {
             name: name.into(),
             jobs,
+            put: Arc::default(),
             orders,
             counters: Arc::default(),
             behind: Arc::default(),
@@ -113,6 +118,7 @@ impl<J, O> Queue<J, O> {
             orders: orders_in,
             behind: Arc::clone(&queue.behind),
             mode: Arc::clone(&queue.mode),
+            head: None,
             taken: 0,
             due: VecDeque::new(),
         };
@@ -134,7 +140,7 @@ impl<J, O> Queue<J, O> {
     /// # Errors
     /// [`Reason::QueueFull`] or [`Reason::Gone`].
     pub fn try_put(&self, job: J) -> Result<(), Reason> {
-        self.jobs.try_send(Message::Job(job)).map_err(|error| {
+        self.put(Message::Job(job)).map_err(|error| {
             self.counters.failed.fetch_add(1, Ordering::Relaxed);
             match error {
                 TrySendError::Full(_) => {
@@ -146,14 +152,25 @@ impl<J, O> Queue<J, O> {
         })
     }
 
-    /// Gives an order, to be obeyed after the jobs that wait. For the control side: it allocates.
+    /// Gives an order, to be obeyed after the jobs that were handed over before. For the control side: it
+    /// allocates.
     pub fn order(&self, order: O) {
-        let _ = self.orders.send(Order::Do(order));
+        self.give(Order::Do(order));
     }
 
-    /// Has the worker end after the jobs that wait.
+    /// Has the worker end after the jobs that were handed over before.
     pub fn stop(&self) {
-        let _ = self.orders.send(Order::Stop);
+        self.give(Order::Stop);
+    }
+
+    fn put(&self, message: Message<J>) -> Result<(), TrySendError<Message<J>>> {
+        self.jobs.try_send(message)?;
+        self.put.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn give(&self, order: Order<O>) {
+        let _ = self.orders.send((self.put.load(Ordering::SeqCst), order));
     }
 }
 
@@ -161,12 +178,14 @@ impl<J, O> Queue<J, O> {
 #[derive(Debug)]
 pub struct Inbox<J, O = ()> {
     jobs: Receiver<Message<J>>,
-    orders: Receiver<Order<O>>,
+    orders: Receiver<(usize, Order<O>)>,
     behind: Arc<AtomicBool>,
     mode: Arc<AtomicU16>,
-    /// How many messages were taken so far.
+    /// What is next in the line of jobs, if it was looked at.
+    head: Option<Message<J>>,
+    /// How many messages were done so far.
     taken: usize,
-    /// Orders, with the number of the message that they come after.
+    /// Orders, with how many messages were put before them.
     due: VecDeque<(usize, Order<O>)>,
 }
 
@@ -180,16 +199,16 @@ impl<J, O> Inbox<J, O> {
     /// Waits for what is to be done next, until `deadline` at most where there is one.
     pub fn next(&mut self, deadline: Option<Instant>) -> Next<J, O> {
         loop {
-            while let Ok(order) = self.orders.try_recv() {
-                self.due.push_back((self.taken + self.jobs.len(), order));
-            }
-            if let Some((_, order)) = self.due.pop_front_if(|(after, _)| *after <= self.taken) {
+            // The job first: whatever was ordered before it was handed over shows after that.
+            self.head = self.head.take().or_else(|| self.jobs.try_recv().ok());
+            self.due.extend(self.orders.try_iter());
+            if let Some((_, order)) = self.due.pop_front_if(|(before, _)| *before <= self.taken) {
                 return match order {
                     Order::Do(order) => Next::Order(order),
                     Order::Stop => Next::Stop,
                 };
             }
-            if let Ok(message) = self.jobs.try_recv() {
+            if let Some(message) = self.head.take() {
                 match self.take(message) {
                     Some(next) => return next,
                     None => continue,
@@ -230,7 +249,7 @@ impl<J, O> Inbox<J, O> {
         use crossbeam_channel::TryRecvError::Disconnected;
         match self.orders.try_recv() {
             Ok(order) => {
-                self.due.push_back((self.taken + self.jobs.len(), order));
+                self.due.push_back(order);
                 false
             }
             Err(error) => error == Disconnected && self.jobs.is_empty() && self.due.is_empty(),
@@ -244,24 +263,47 @@ mod tests {
 
     use super::*;
 
-    fn next(inbox: &mut Inbox<u32, char>) -> Next<u32, char> {
+    fn next<O>(inbox: &mut Inbox<u32, O>) -> Next<u32, O> {
         inbox.next(Some(Instant::now() + Duration::from_secs(20)))
     }
 
     #[test]
-    fn an_order_comes_after_the_jobs_that_wait_and_before_those_that_come_later() {
+    fn an_order_comes_after_the_jobs_before_it_and_before_those_that_come_later() {
         let (queue, mut inbox) = Queue::new("w");
         queue.try_put(1).unwrap();
         queue.order('a');
         queue.try_put(2).unwrap();
-        // It counts from when the worker sees it: both jobs were waiting then.
         assert_eq!(next(&mut inbox), Next::Job(1));
-        queue.try_put(3).unwrap();
-        assert_eq!(next(&mut inbox), Next::Job(2));
         assert_eq!(next(&mut inbox), Next::Order('a'));
-        assert_eq!(next(&mut inbox), Next::Job(3));
+        assert_eq!(next(&mut inbox), Next::Job(2));
         queue.stop();
+        queue.try_put(3).unwrap();
         assert_eq!(next(&mut inbox), Next::Stop);
+    }
+
+    // What gives an order and then a job, from one thread, finds both done in this order, however the
+    // worker is woken: a port that was just attached is there for the first message.
+    #[test]
+    fn an_order_is_obeyed_before_a_job_that_follows_it() {
+        let (queue, mut inbox) = Queue::new("w");
+        let worker = std::thread::spawn(move || {
+            let mut last = 0;
+            loop {
+                match next(&mut inbox) {
+                    Next::Order(number) => last = number,
+                    Next::Job(number) => assert_eq!(number, last, "the order came after its job"),
+                    _ => return last,
+                }
+            }
+        });
+        for number in 1..=20_000_u32 {
+            queue.order(number);
+            while queue.try_put(number).is_err() {
+                std::thread::yield_now();
+            }
+        }
+        queue.stop();
+        assert_eq!(worker.join().unwrap(), 20_000);
     }
 
     #[test]
