@@ -40,11 +40,14 @@ pub fn start(handle: Arc<FactsHandle>, rules: Arc<RuleSetHandle<Action>>, clock:
 
 /// What the system says now; of applications only if somebody asks for them, since it takes a while.
 pub(crate) fn now(applications: bool, clock: Clock) -> Facts {
-    let local = chrono::DateTime::from_timestamp_millis(i64::try_from(clock.wall()).unwrap_or(0)).unwrap_or_default();
+    // One moment for both: looking for applications takes its time, and a clock by hand may leap meanwhile.
+    let moment = clock.now();
+    let wall = i64::try_from(clock.wall_at(moment)).unwrap_or(0);
+    let local = chrono::DateTime::from_timestamp_millis(wall).unwrap_or_default();
     let local = local.with_timezone(&Local);
     let running = if applications { running() } else { Vec::new() };
     Facts::unknown().running(running.iter().map(String::as_str)).local(LocalTime {
-        moment: clock.now(),
+        moment,
         day: Day::Monday.after(local.weekday().num_days_from_monday().into()),
         second: local.num_seconds_from_midnight(),
     })

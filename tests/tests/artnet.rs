@@ -85,7 +85,7 @@ action = { type = 'ArtNetSend', target = 'desk', universe = 3, channel = '{n}+11
     stranger.send_to(&frame(258, &[200, 200]), ("127.0.0.1", listens)).unwrap();
     say(&frame(258, &[0, 101]));
     assert_eq!(node.next(), (3, vec![(12, 101), (14, 20)]));
-    let (status, _) = host.status_when(|status| status["events"] == 6);
+    let (status, _) = host.status_when(|status| status["events"] == 9);
     let port = conductor_tests::conductor::port(&status, "desk").unwrap();
     assert_eq!((&port["malformed"], &port["unheard"]), (&json!(1), &json!(1)), "{port:#}");
     assert_eq!(status["failures"], 0);

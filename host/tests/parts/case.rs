@@ -102,7 +102,10 @@ impl Section {
             for feature in used.into_iter().flatten() {
                 let file = format!("{feature}.wasm");
                 let from = all.join(&file);
-                std::fs::copy(&from, folder.join(&file))
+                // Moved into place: another run of these tests may be reading the one that is there.
+                let fresh = folder.join(format!("{file}.{}", std::process::id()));
+                std::fs::copy(&from, &fresh)
+                    .and_then(|_| std::fs::rename(&fresh, folder.join(&file)))
                     .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask features` builds it", from.display()));
             }
             folder

@@ -7,6 +7,8 @@
 //! whole host with simulated ports, where exactly what stands behind `=>` has to come out. See
 //! [`case`] for the language, and [`stage`] for the world.
 
+// Programs are started and looked for as Linux has them.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 mod case;

@@ -237,7 +237,11 @@ fn other_programs_reach_the_hosts_own_ports() {
     let (daw, out) = (name("daw"), Listener::new());
     let home = Home::new(
         &(format!("[[bindings]]\nalias = '{daw}'\nvirtual = 'both'\n")
-            + &osc(&format!("type = 'Note', note = 60, device = '{daw}'"), &out.target(), "address = '/daw', args = ['{value}']")
+            + &osc(
+                &format!("type = 'Note', note = 60, device = '{daw}'"),
+                &out.target(),
+                "address = '/daw', args = ['{value}']",
+            )
             + &mapping(
                 "type = 'CC', cc = 7",
                 &format!("type = 'MidiForward', target = '{daw}', transform = {{ invert_value = true }}"),

@@ -194,7 +194,8 @@ impl Page {
         let keys = table["properties"].as_object().into_iter().flatten().filter(|(key, _)| *key != tag);
         let lines = keys.map(|(key, schema)| {
             let name = if required(key) { format!("**`{key}`**") } else { format!("`{key}`") };
-            let choices = self.choices(self.resolve(schema));
+            let of = if schema["items"].is_object() { &schema["items"] } else { schema };
+            let choices = self.choices(self.resolve(of));
             let about = cell(schema["description"].as_str().unwrap_or_default());
             format!("{name}: {about}{}{choices}", if choices.is_empty() { "" } else { " One of " })
         });
