@@ -57,7 +57,7 @@ fn gather(value: &toml::Value, of: &str, names: &mut Names) {
             let mut add = |kind: &str, name: &str| names.insert((kind.to_owned(), name.to_owned()));
             let text = |key: &str| table.get(key).and_then(toml::Value::as_str);
             let kind = match of {
-                "action" | "actions" => "action",
+                "action" | "actions" | "then" | "else" => "action",
                 "condition" | "conditions" => "condition",
                 other => other.trim_end_matches('s'),
             };
