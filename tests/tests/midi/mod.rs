@@ -258,7 +258,8 @@ fn other_programs_reach_the_hosts_own_ports() {
     // The host does not hear itself, or this would go round and round.
     sequencer.play(&[0x90, 60, 2]);
     assert_eq!(out.line(), "/daw i 2");
-    assert_eq!(host.status()["events"], 3);
+    let (status, _) = host.status_when(|status| status["events"].as_u64() >= Some(3));
+    assert_eq!(status["events"], 3);
 }
 
 // PRT-2, PRT-7: plugged, unplugged and plugged again, without a click; `conductor ports` shows it.
