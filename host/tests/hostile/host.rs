@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
+use conductor_host::control::caller::Caller;
 use conductor_host::control::gate::ToolRequest;
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
@@ -140,7 +141,8 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
             {
                 let args = serde_json::json!({ "how": how, "before": before });
                 let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: true };
-                let call = host.call_tool(tool, request, CancellationToken::new(), Arc::new(|_, _| {}));
+                let call =
+                    host.call_tool(&Caller::library(), tool, request, CancellationToken::new(), Arc::new(|_, _| {}));
                 came.push(match call.await {
                     Ok(_) => "done".to_owned(),
                     Err(error) => error.to_string(),
