@@ -28,6 +28,7 @@ pub mod event_loop;
 pub mod facts;
 pub mod feature;
 pub mod host;
+mod host_key;
 pub mod observer;
 pub mod package;
 pub mod ports;

@@ -45,6 +45,50 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("propertyNames" = { "type": "string", "format": "feature-name" }))]
     pub models: BTreeMap<String, Model>,
+
+    /// Which tools may be called, and how often. No plan changes this.
+    #[serde(default)]
+    pub tools: Tools,
+}
+
+/// Which tools may be called, by whomever, and how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tools {
+    /// The tools that may be called; `*` stands for any text: `"conductor_get_*"`. Default: every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1, max = 128)))]
+    pub allowed: Option<Vec<String>>,
+
+    /// How often one caller may call tools of each tier.
+    pub per_minute: CallsPerMinute,
+}
+
+/// Calls per minute that one caller may make, by the tools' tiers. A sixth of them may come at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallsPerMinute {
+    /// Tools that look and answer; 1 to 10000000 calls. Default: 6000.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub read_only: u32,
+
+    /// Tools that change what holds until the host stops; 1 to 10000000 calls. Default: 1200.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub stateful: u32,
+
+    /// Tools that propose plans; 1 to 10000000 calls. Default: 600.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub config_change: u32,
+
+    /// Tools that send to devices; 1 to 10000000 calls. Default: 600.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub hardware_io: u32,
+}
+
+impl Default for CallsPerMinute {
+    fn default() -> Self {
+        Self { read_only: 6000, stateful: 1200, config_change: 600, hardware_io: 600 }
+    }
 }
 
 /// Settings of the host itself.

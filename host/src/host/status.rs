@@ -6,6 +6,7 @@ use conductor_engine::Nanos;
 use serde::Serialize;
 
 use super::Host;
+use crate::control::audit::AuditStatus;
 use crate::feature::registry::FeatureReport;
 use crate::ports::supervisor::PortsStatus;
 
@@ -38,6 +39,8 @@ pub struct Status {
     pub unobserved: u64,
     /// Messages of features that were left out: too many, or too fast.
     pub dropped_messages: u64,
+    /// Whether what happens is put on record.
+    pub audit: AuditStatus,
     /// Ports.
     #[serde(flatten)]
     pub ports: PortsStatus,
@@ -118,6 +121,7 @@ impl Host {
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
             unobserved: self.observer.missed(),
             dropped_messages: self.services.sinks.dropped(),
+            audit: self.services.audit.status(),
             ports: self.supervisor.status(),
             outputs: outputs.collect(),
             workers: workers.collect(),

@@ -20,6 +20,7 @@ use super::scripted_http::{MadeUpSecrets, ScriptedAnswer, ScriptedHttp};
 use crate::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use crate::clock::{Clock, ManualClock};
 use crate::config;
+use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::{Action, Envelope};
@@ -251,7 +252,8 @@ impl World {
         let Some(host) = &self.host else {
             return (Err(ToolError::Unknown { name: tool.to_owned(), nearest: None }), Vec::new());
         };
-        let result = self.runtime.block_on(host.call_tool(tool, request, CancellationToken::new(), progress));
+        let caller = Caller::library();
+        let result = self.runtime.block_on(host.call_tool(&caller, tool, request, CancellationToken::new(), progress));
         let told = std::mem::take(&mut *lock(&told));
         (result, told)
     }
