@@ -137,6 +137,7 @@ impl Sink<Action> for Out {
             device: firing.device.clone(),
             event: firing.event.clone(),
             position: firing.position,
+            answers: firing.answers,
             rule: firing.rule.id,
             generation: firing.generation,
             mode: firing.rule.mode,
@@ -144,7 +145,7 @@ impl Sink<Action> for Out {
         if let Err((worker, reason)) = firing.rule.action.hand_over(envelope) {
             self.failed(&envelope(), worker, reason);
         }
-        firing.rule.action.mode().cloned()
+        Action::next_mode(&firing)
     }
 
     fn record(&mut self, record: Record) {

@@ -52,7 +52,7 @@ pub(crate) fn now(applications: bool, clock: Clock) -> Facts {
 
 fn asks_for_applications(rules: &RuleSetHandle<Action>) -> bool {
     let mut asks = false;
-    for condition in rules.load().rules().iter().filter_map(|rule| rule.condition.as_ref()) {
+    for condition in rules.load().rules().iter().flat_map(|rule| rule.conditions()) {
         condition.each(&mut |condition| asks |= matches!(condition, Condition::AppRunning(_)));
     }
     asks

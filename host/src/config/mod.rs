@@ -39,7 +39,7 @@ pub use action::{
     Suppress, Takeover,
 };
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
-pub use composite_action::{CancelOn, Delay, Repeat, Sequence};
+pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};
 pub use desktop_action::{
     Axis, Keystroke, MouseButton, MouseClick, Scroll, Stroke, TypeText, VolumeControl, VolumeOperation,
