@@ -23,6 +23,7 @@ use crate::dispatch::{
     midi_out::{Feedback, MidiQueue},
 };
 use crate::feature::registry::{Lookup, Registry};
+use crate::profile::{self, Profile};
 
 /// A rule set, and what has to be there for it.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct Compiled {
     pub targets: BTreeSet<String>,
     /// What lights show while nothing has happened, by target and mode.
     pub lights: Lights,
+    /// Which mode applies for which application.
+    pub profiles: Vec<Arc<Profile>>,
     /// What is doubtful in the configuration.
     pub warnings: Diagnostics,
 }
@@ -416,12 +419,13 @@ impl Compiler<'_> {
     fn finish(mut self, config: &Config) -> Result<Compiled, Diagnostics> {
         let modes = config.modes.iter().map(|mode| mode.name.clone()).collect();
         let paths = rule_paths(config);
+        let profiles = profile::compile(config, &mut self.diagnostics);
         // Rules are left out where something is wrong already, and the numbers would not fit.
         let complete = paths.len() == self.rules.len();
         match engine::compile(RuleSource { modes, rules: std::mem::take(&mut self.rules) }) {
             Ok(rules) => {
                 let warnings = self.diagnostics.into_result()?;
-                Ok(Compiled { rules, targets: self.targets, lights: self.lights, warnings })
+                Ok(Compiled { rules, targets: self.targets, lights: self.lights, profiles, warnings })
             }
             Err(errors) => {
                 for error in errors {

@@ -24,6 +24,7 @@ mod monitor;
 mod package;
 mod plan;
 mod ports;
+mod profile;
 mod run;
 mod secret;
 mod signals;
@@ -52,6 +53,9 @@ enum Command {
     Run,
     /// See controllers, rules and a sandboxed feature at work, without any hardware
     Demo(demo::DemoArguments),
+    /// List profiles, and which one applies for the application in front
+    #[command(subcommand)]
+    Profile(profile::ProfileCommand),
     /// List ports, with the reason where one can't be used
     Ports(Output),
     /// List bindings and how they are, tell twins apart, mute devices
@@ -143,6 +147,7 @@ pub fn main() -> ExitCode {
     ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
+        Command::Profile(command) => profile::run(&places, command),
         Command::Ports(output) => ports::run(&places, output.json),
         Command::Bindings(arguments) => bindings::run(&places, arguments),
         Command::Monitor(output) => monitor::run(&places, output.json),

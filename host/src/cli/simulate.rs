@@ -63,7 +63,7 @@ pub(super) fn script(path: &Path) -> Result<Timeline, Failure> {
 /// What the system says now, for conditions; what a script is about begins now.
 pub(super) fn facts() -> FactsHandle {
     let facts = FactsHandle::new();
-    facts.set(crate::facts::now(true, Clock::start()));
+    facts.set(crate::facts::now(Clock::start()));
     facts
 }
 

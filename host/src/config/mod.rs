@@ -47,7 +47,8 @@ pub use desktop_action::{
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, nearest};
 pub use key::{Key, NamedKey};
 pub use model::{
-    AdvancedSettings, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model, SecretGrant,
+    AdvancedSettings, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model, Profile,
+    SecretGrant,
 };
 pub use number::{
     Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,

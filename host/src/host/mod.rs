@@ -35,10 +35,11 @@ use crate::dispatch::script::ChangeMode;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Reason};
 use crate::event_loop::{self, Input};
-use crate::facts;
+use crate::facts::{self, FactsOf};
 use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
 use crate::feature::sandbox::{CallError, Refusal, Sandbox};
+use crate::front::{self, FrontWatch};
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor, UnknownDevice};
@@ -66,6 +67,7 @@ pub struct HostBuilder {
     listen_to_all: bool,
     clock: Option<Clock>,
     desktop: Option<Connect>,
+    front: Option<Box<dyn FrontWatch>>,
     end_all_notes: bool,
     subscriber: Option<Sender<Observation>>,
     config_file: Option<PathBuf>,
@@ -154,6 +156,13 @@ impl HostBuilder {
         self
     }
 
+    /// Knows another way which application is in front than the system's.
+    #[must_use]
+    pub fn front(mut self, front: Box<dyn FrontWatch>) -> Self {
+        self.front = Some(front);
+        self
+    }
+
     /// Sends everything that happens there, from before the features are installed.
     #[must_use]
     pub fn subscriber(mut self, sender: Sender<Observation>) -> Self {
@@ -219,7 +228,6 @@ impl HostBuilder {
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         let clock = services.clock;
         let facts = Arc::new(FactsHandle::new());
-        let watch = facts::start(Arc::clone(&facts), Arc::clone(&rules), clock)?;
         let engine_thread = event_loop::start(
             Arc::clone(&rules),
             Arc::clone(&facts),
@@ -228,6 +236,14 @@ impl HostBuilder {
             workers.releases(),
             observer.clone(),
         )?;
+        let facts_of = FactsOf {
+            handle: Arc::clone(&facts),
+            rules: Arc::clone(&rules),
+            clock,
+            queue: queue.clone(),
+            profiles: compiled.profiles,
+        };
+        let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
         let events = PortReports { observer: observer.clone(), outputs: workers.outputs.clone(), queue: queue.clone() };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
@@ -263,7 +279,7 @@ impl HostBuilder {
             engine_thread,
             _observer_thread: observer_thread,
             facts,
-            _watch: watch,
+            watch,
             state: Mutex::new(State {
                 workshop,
                 registry,
@@ -401,7 +417,8 @@ pub struct Host {
     _observer_thread: JoinHandle<()>,
     /// What the system says, as conditions see it.
     facts: Arc<FactsHandle>,
-    _watch: facts::Watch,
+    /// Who keeps them fresh, and finds the profile that applies.
+    watch: facts::Watch,
     state: Mutex<State>,
 }
 
@@ -428,6 +445,7 @@ impl Host {
             listen_to_all: false,
             clock: None,
             desktop: None,
+            front: None,
             end_all_notes: false,
             subscriber: None,
             config_file: None,
@@ -502,6 +520,7 @@ impl Host {
         let generation = self.rules.swap(compiled.rules);
         let _ = self.queue.send(Input::Reloaded);
         self.workers.outputs.show(&compiled.lights);
+        self.watch.set_profiles(compiled.profiles);
         let previous = std::mem::replace(&mut state.registry, registry);
         previous.give_way(&state.registry);
         state.refused = None;

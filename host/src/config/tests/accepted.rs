@@ -27,6 +27,8 @@ fn everything_is_read_without_a_warning() {
     assert_eq!(config.advanced_settings.listen_mode, ListenMode::All);
     assert_eq!(config.bindings.len(), 9);
     assert_eq!(config.modes[0].mappings[0].priority, -5);
+    let profile = &config.profiles[0];
+    assert_eq!((profile.apps.len(), profile.title.as_deref(), &*profile.mode), (2, Some("mix"), "Live"));
 
     let trigger = &config.modes[0].mappings[0].trigger;
     assert_eq!(trigger.device.as_deref(), Some("pads"));
