@@ -25,6 +25,7 @@ mod monitor;
 mod package;
 mod plan;
 mod ports;
+mod profile;
 mod run;
 mod secret;
 mod signals;
@@ -56,6 +57,9 @@ enum Command {
     /// See what was asked of the hosts of this home, and check that the record is as it was written
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// List profiles, and which one applies for the application in front
+    #[command(subcommand)]
+    Profile(profile::ProfileCommand),
     /// List ports, with the reason where one can't be used
     Ports(Output),
     /// List bindings and how they are, tell twins apart, mute devices
@@ -148,6 +152,7 @@ pub fn main() -> ExitCode {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Audit(command) => audit::run(&places, command),
+        Command::Profile(command) => profile::run(&places, command),
         Command::Ports(output) => ports::run(&places, output.json),
         Command::Bindings(arguments) => bindings::run(&places, arguments),
         Command::Monitor(output) => monitor::run(&places, output.json),

@@ -32,6 +32,10 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<Mode>,
 
+    /// Which mode applies for which application in front. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Profile>,
+
     /// Mappings that apply in every mode. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub global_mappings: Vec<Mapping>,
@@ -145,6 +149,31 @@ pub struct Mode {
     /// What happens while this mode is active. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
+}
+
+/// A mode for applications: it is active while one of them is in front. When none is, the mode from before
+/// is active again, unless another was chosen meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The name. Not empty, and of this profile alone.
+    #[schemars(length(min = 1), extend("x-names" = "profile"))]
+    pub name: String,
+
+    /// The applications, 1 to 32, each by one of its names, in upper or lower case: the class or the instance
+    /// of its windows, or its program.
+    #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 256)))]
+    pub apps: Vec<String>,
+
+    /// What the title of the window contains, in upper or lower case. Default: any title. A profile with a
+    /// title goes before those without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub title: Option<String>,
+
+    /// The mode, by its name in this configuration.
+    #[schemars(length(min = 1), extend("x-refers-to" = "mode"))]
+    pub mode: String,
 }
 
 /// An action and the event that triggers it.

@@ -40,10 +40,11 @@ use crate::dispatch::script::ChangeMode;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Reason};
 use crate::event_loop::{self, Input};
-use crate::facts;
+use crate::facts::{self, FactsOf};
 use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
 use crate::feature::sandbox::{CallError, Refusal, Sandbox};
+use crate::front::{self, FrontWatch};
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor, UnknownDevice};
@@ -71,6 +72,7 @@ pub struct HostBuilder {
     listen_to_all: bool,
     clock: Option<Clock>,
     desktop: Option<Connect>,
+    front: Option<Box<dyn FrontWatch>>,
     end_all_notes: bool,
     subscriber: Option<Sender<Observation>>,
     config_file: Option<PathBuf>,
@@ -159,6 +161,13 @@ impl HostBuilder {
         self
     }
 
+    /// Knows another way which application is in front than the system's.
+    #[must_use]
+    pub fn front(mut self, front: Box<dyn FrontWatch>) -> Self {
+        self.front = Some(front);
+        self
+    }
+
     /// Sends everything that happens there, from before the features are installed.
     #[must_use]
     pub fn subscriber(mut self, sender: Sender<Observation>) -> Self {
@@ -231,7 +240,6 @@ impl HostBuilder {
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         let clock = services.clock;
         let facts = Arc::new(FactsHandle::new());
-        let watch = facts::start(Arc::clone(&facts), Arc::clone(&rules), clock)?;
         let engine_thread = event_loop::start(
             Arc::clone(&rules),
             Arc::clone(&facts),
@@ -240,6 +248,14 @@ impl HostBuilder {
             workers.releases(),
             observer.clone(),
         )?;
+        let facts_of = FactsOf {
+            handle: Arc::clone(&facts),
+            rules: Arc::clone(&rules),
+            clock,
+            queue: queue.clone(),
+            profiles: compiled.profiles,
+        };
+        let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
         let events = PortReports { observer: observer.clone(), outputs: workers.outputs.clone(), queue: queue.clone() };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
@@ -277,7 +293,7 @@ impl HostBuilder {
             engine_thread,
             _observer_thread: observer_thread,
             facts,
-            _watch: watch,
+            watch,
             state: Mutex::new(State {
                 workshop,
                 registry,
@@ -452,7 +468,8 @@ pub struct Host {
     _observer_thread: JoinHandle<()>,
     /// What the system says, as conditions see it.
     facts: Arc<FactsHandle>,
-    _watch: facts::Watch,
+    /// Who keeps them fresh, and finds the profile that applies.
+    watch: facts::Watch,
     state: Mutex<State>,
 }
 
@@ -479,6 +496,7 @@ impl Host {
             listen_to_all: false,
             clock: None,
             desktop: None,
+            front: None,
             end_all_notes: false,
             subscriber: None,
             config_file: None,
@@ -558,6 +576,7 @@ impl Host {
         let generation = self.rules.swap(compiled.rules);
         let _ = self.queue.send(Input::Reloaded);
         self.workers.outputs.show(&compiled.lights);
+        self.watch.set_profiles(compiled.profiles);
         let previous = std::mem::replace(&mut state.registry, registry);
         previous.give_way(&state.registry);
         state.refused = None;

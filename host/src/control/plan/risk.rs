@@ -97,7 +97,8 @@ fn mentions(value: &Value, key: &str) -> bool {
 fn programs<'a>(value: Option<&'a Value>, key: Option<&str>) -> Vec<&'a str> {
     match value {
         Some(Value::String(text)) if key == Some("type") => {
-            PROGRAMS.iter().filter(|name| *name == text).copied().collect()
+            // They may be written in lower case, too.
+            PROGRAMS.iter().filter(|name| name.eq_ignore_ascii_case(text)).copied().collect()
         }
         Some(Value::Object(object)) => {
             object.iter().flat_map(|(key, inner)| programs(Some(inner), Some(key))).collect()
@@ -145,6 +146,11 @@ mod tests {
         for hidden in [
             change("modes/0/mappings/0", json!({ "action": sequence })),
             change("modes/0/mappings/0/action/type", json!("Launch")),
+            change("modes/0/mappings/0/action/else", json!({ "type": "shell", "command": "x" })),
+            change(
+                "modes/0/mappings/0",
+                json!({ "action": { "type": "conditional", "then_action": { "type": "launch" } } }),
+            ),
         ] {
             assert_eq!(assessed(hidden).level, Level::Privileged);
         }
