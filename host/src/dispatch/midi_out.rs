@@ -13,7 +13,7 @@ use super::conditioner::{Conditioner, Forwarding};
 use super::held::{Held, Owner, Release};
 use super::lights::Lights;
 use super::midi_message::MidiTemplate;
-use super::queue::{Inbox, Next, Queue};
+use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
 use crate::observer::{Observation, Observer};
 use crate::ports::MidiOut;
@@ -29,6 +29,31 @@ pub enum MidiJob {
     Light(Envelope, Arc<Feedback>),
     /// Send this message, for a feature.
     Message(MidiMessage),
+}
+
+impl Job for MidiJob {
+    fn may_switch_off(&self) -> bool {
+        match self {
+            Self::Send(envelope, template) => switches_off(&template.message(envelope)),
+            Self::Forward(envelope, _) => match &envelope.event {
+                // What the pedal says may be turned round on the way.
+                Event::Midi(MidiMessage::ControlChange { controller: SUSTAIN, .. }) => true,
+                Event::Midi(message) => switches_off(message),
+                _ => false,
+            },
+            Self::Message(message) => switches_off(message),
+            Self::Light(..) => false,
+        }
+    }
+}
+
+/// Whether the message ends a note, or lets the sustain pedal up.
+fn switches_off(message: &MidiMessage) -> bool {
+    match *message {
+        MidiMessage::NoteOff { .. } => true,
+        MidiMessage::ControlChange { controller: SUSTAIN, value, .. } => value < 64,
+        _ => false,
+    }
 }
 
 /// What the worker is told about its port.
@@ -178,7 +203,7 @@ impl Worker {
                 Next::ReleaseAll => {
                     let changes = self.lights.turn_to(inbox.mode());
                     self.show(&changes);
-                    let off = self.held.release_all();
+                    let off = self.everything_on();
                     self.end(off);
                 }
                 Next::Timeout => {}
