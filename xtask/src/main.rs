@@ -15,6 +15,7 @@ mod jack;
 mod registry;
 mod repo;
 mod setup;
+mod soak;
 mod test;
 mod vm;
 
@@ -61,6 +62,8 @@ enum Chore {
     Bench(bench::Args),
     /// Fuzz what reads bytes, rules and gestures, with libFuzzer.
     Fuzz(fuzz::Args),
+    /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
+    Soak(soak::Args),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::WithJack(args) => jack::run(args),
         Chore::Bench(args) => bench::run(&repo, args),
         Chore::Fuzz(args) => fuzz::run(&repo, args),
+        Chore::Soak(args) => soak::run(&repo, args),
     }
 }
 
