@@ -31,6 +31,9 @@
 pub mod harness;
 #[cfg(feature = "json")]
 pub mod json;
+mod prepared;
+
+pub use prepared::Prepared;
 
 /// What `wit-bindgen` makes of the contract. The names that authors need are re-exported beside it.
 #[allow(missing_docs, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]

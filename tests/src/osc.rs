@@ -30,6 +30,17 @@ pub fn free_port() -> u16 {
     }
 }
 
+/// A configuration: a tablet on this port, and a mapping from each address to its action.
+pub fn mappings(port: u16, actions: &[(&str, &str)]) -> String {
+    let binding = format!("[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n");
+    let mappings = actions.iter().map(|(address, action)| {
+        format!(
+            "[[global_mappings]]\ntrigger = {{ type = 'OscMessage', address = '{address}' }}\naction = {{ {action} }}\n"
+        )
+    });
+    binding + &mappings.collect::<String>()
+}
+
 /// A message, ready to be sent.
 pub fn message(address: &str, args: impl IntoIterator<Item = OscType>) -> OscPacket {
     OscPacket::Message(OscMessage { addr: address.into(), args: args.into_iter().collect() })

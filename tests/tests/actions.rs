@@ -7,20 +7,9 @@ use std::fs;
 use std::time::Duration;
 
 use conductor_tests::home::Home;
-use conductor_tests::osc::{Listener, Tablet, free_port};
+use conductor_tests::osc::{Listener, Tablet, free_port, mappings};
 use conductor_tests::wait;
 use rosc::OscType;
-
-/// A tablet on this port, and a mapping from each address to its action.
-fn show(port: u16, actions: &[(&str, &str)]) -> String {
-    let binding = format!("[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n");
-    let mappings = actions.iter().map(|(address, action)| {
-        format!(
-            "[[global_mappings]]\ntrigger = {{ type = 'OscMessage', address = '{address}' }}\naction = {{ {action} }}\n"
-        )
-    });
-    binding + &mappings.collect::<String>()
-}
 
 fn content(home: &Home, file: &str) -> String {
     let path = home.path().join(file);
@@ -33,7 +22,7 @@ fn commands_and_programs_are_started() {
     let port = free_port();
     let home = Home::empty();
     let folder = home.path().display();
-    home.configure(&show(
+    home.configure(&mappings(
         port,
         &[
             (
@@ -59,7 +48,7 @@ fn commands_and_programs_are_started() {
 #[test]
 fn a_failure_is_counted_and_shown_with_its_reason() {
     let port = free_port();
-    let home = Home::new(&show(
+    let home = Home::new(&mappings(
         port,
         &[
             ("/missing", "type = 'Shell', command = '/no/such/program'"),
@@ -89,7 +78,7 @@ fn commands_that_hang_delay_nobody() {
     let (port, out) = (free_port(), Listener::new());
     let home = Home::empty();
     let pids = home.path().join("pids");
-    home.configure(&show(
+    home.configure(&mappings(
         port,
         &[
             ("/hang", &format!("type = 'Shell', command = 'echo $$ >> {}; sleep 300', shell = true, timeout_ms = 3000000", pids.display())),
@@ -138,7 +127,7 @@ fn scripts_do_one_thing_after_the_other() {
         send("/last")
     );
     let modes = "[[modes]]\nname = 'Early'\n[[modes]]\nname = 'Late'\n";
-    let home = Home::new(&(show(port, &[("/go", &script)]) + modes));
+    let home = Home::new(&(mappings(port, &[("/go", &script)]) + modes));
     let host = home.run();
     Tablet::to(port).send("/go", []);
     let expected = ["/first ", "/again ", "/and ", "/again ", "/and ", "/again ", "/and ", "/last "];
@@ -160,7 +149,7 @@ fn a_script_is_called_off_where_the_mapping_says_so() {
             send(&format!("{address}/ended"))
         )
     };
-    let config = show(
+    let config = mappings(
         port,
         &[
             ("/stays", &script("", "/stays")),
@@ -186,7 +175,7 @@ fn a_script_is_called_off_where_the_mapping_says_so() {
 // CFG-2: what is wrong in an action in an action is reported at its place.
 #[test]
 fn mistakes_inside_of_scripts_have_their_places() {
-    let home = Home::new(&show(
+    let home = Home::new(&mappings(
         free_port(),
         &[(
             "/go",
@@ -200,7 +189,7 @@ fn mistakes_inside_of_scripts_have_their_places() {
     ] {
         assert!(end.err.contains(part), "no {part:?} in\n{}", end.err);
     }
-    let home = Home::new(&show(
+    let home = Home::new(&mappings(
         free_port(),
         &[("/go", "type = 'Sequence', actions = [{ type = 'Delay', ms = 1 }, { type = 'Shel', command = 'x' }]")],
     ));

@@ -5,20 +5,9 @@
 
 use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
-use conductor_tests::osc::{Tablet, free_port};
+use conductor_tests::osc::{Tablet, free_port, mappings};
 use conductor_tests::screen::Screen;
 use rosc::OscType;
-
-/// A tablet on this port, and a mapping from each address to its action.
-fn show(port: u16, actions: &[(&str, &str)]) -> String {
-    let binding = format!("[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n");
-    let mappings = actions.iter().map(|(address, action)| {
-        format!(
-            "[[global_mappings]]\ntrigger = {{ type = 'OscMessage', address = '{address}' }}\naction = {{ {action} }}\n"
-        )
-    });
-    binding + &mappings.collect::<String>()
-}
 
 /// A host that runs at this display.
 fn run_at(home: &Home, display: &str) -> Host {
@@ -32,7 +21,7 @@ fn run_at(home: &Home, display: &str) -> Host {
 fn a_window_is_told_of_every_stroke() {
     let Some(screen) = Screen::start() else { return };
     let port = free_port();
-    let home = Home::new(&show(
+    let home = Home::new(&mappings(
         port,
         &[
             ("/copy", "type = 'Keystroke', keys = ['c'], modifiers = ['ctrl', 'shift']"),
@@ -70,7 +59,7 @@ fn a_window_is_told_of_every_stroke() {
 fn what_is_held_comes_up_again() {
     let Some(screen) = Screen::start() else { return };
     let port = free_port();
-    let home = Home::new(&show(
+    let home = Home::new(&mappings(
         port,
         &[
             ("/shift", "type = 'Keystroke', keys = ['shift'], stroke = 'hold'"),
@@ -90,7 +79,7 @@ fn what_is_held_comes_up_again() {
     tablet.send("/mouse", [OscType::Float(1.0)]);
     assert_eq!(screen.strokes(4)[2..], ["+Alt_L", "+button 1"]);
     // A reload: whoever held it is gone.
-    home.configure(&show(port, &[("/shift", "type = 'Keystroke', keys = ['shift'], stroke = 'hold'")]));
+    home.configure(&mappings(port, &[("/shift", "type = 'Keystroke', keys = ['shift'], stroke = 'hold'")]));
     assert_eq!(screen.strokes(6)[4..], ["-button 1", "-Alt_L"]);
 
     tablet.send("/shift", [OscType::Float(1.0)]);
@@ -103,7 +92,7 @@ fn what_is_held_comes_up_again() {
 #[test]
 fn a_missing_display_is_an_error_of_the_action() {
     let port = free_port();
-    let home = Home::new(&show(port, &[("/type", "type = 'Text', text = 'x'")]));
+    let home = Home::new(&mappings(port, &[("/type", "type = 'Text', text = 'x'")]));
     let host = run_at(&home, ":4711");
     let tablet = Tablet::to(port);
     tablet.send("/type", []);

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use conductor_feature::udp::{Network, Target};
-use conductor_feature::{Actions, Context, Error, Event, Lifecycle, action_registrar};
+use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, action_registrar};
 
 pub mod frame;
 pub mod params;
@@ -17,8 +17,8 @@ use params::{Checked, Expression, Params};
 
 struct ArtNetOutput;
 
-/// One use of the action.
-struct Prepared {
+/// One use of the action: a channel, and what it is set to.
+struct Light {
     target: Target,
     /// Where its universe is.
     frame: usize,
@@ -29,7 +29,7 @@ struct Prepared {
 #[derive(Default)]
 struct State {
     network: Option<Network>,
-    prepared: Vec<Option<Prepared>>,
+    prepared: Prepared<Light>,
     /// By target and universe; never given back, so that a reload does not black a stage out.
     known: BTreeMap<(String, u16), usize>,
     frames: Vec<Frame>,
@@ -74,40 +74,25 @@ impl Actions for ArtNetOutput {
             let network = state.network.as_ref().ok_or_else(|| Error::Failed("not installed".into()))?;
             let target = network.target(&name)?;
             let frame = state.frame(&name, universe)?;
-            let prepared = Some(Prepared { target, frame, channel, value });
-            let slot = state.prepared.iter().position(Option::is_none).unwrap_or(state.prepared.len());
-            if slot == state.prepared.len() {
-                state.prepared.push(prepared);
-            } else {
-                state.prepared[slot] = prepared;
-            }
-            u32::try_from(slot).map_err(|_| Error::Exhausted("too many prepared actions".into()))
+            state.prepared.keep(Light { target, frame, channel, value })
         })
     }
 
     fn perform(action: u32, event: Event) -> Result<(), Error> {
         STATE.with_borrow_mut(|state| {
-            let State { prepared, frames, .. } = state;
-            let prepared = prepared
-                .get(action as usize)
-                .and_then(Option::as_ref)
-                .ok_or_else(|| Error::Invalid(format!("action {action} is not prepared")))?;
-            let channel = prepared.channel.number(&event);
+            let light = state.prepared.get(action)?;
+            let channel = light.channel.number(&event);
             let channel = usize::try_from(channel)
                 .ok()
                 .filter(|channel| (1..=frame::CHANNELS).contains(channel))
                 .ok_or_else(|| Error::Invalid(format!("there is no DMX channel {channel}")))?;
-            let value = u8::try_from(prepared.value.number(&event).clamp(0, 255)).unwrap_or_default();
-            prepared.target.send(frames[prepared.frame].set(channel, value))
+            let value = u8::try_from(light.value.number(&event).clamp(0, 255)).unwrap_or_default();
+            light.target.send(state.frames[light.frame].set(channel, value))
         })
     }
 
     fn release(action: u32) {
-        STATE.with_borrow_mut(|state| {
-            if let Some(slot) = state.prepared.get_mut(action as usize) {
-                *slot = None;
-            }
-        });
+        STATE.with_borrow_mut(|state| state.prepared.release(action));
     }
 }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use conductor_feature::udp::{Network, Target};
-use conductor_feature::{Actions, Context, Error, Event, Lifecycle, action_registrar, devices};
+use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, action_registrar, devices};
 
 pub mod message;
 pub mod params;
@@ -19,7 +19,7 @@ use params::Params;
 struct OscOutput;
 
 /// One use of the action: what to send, and where to.
-struct Prepared {
+struct Sending {
     message: Message,
     targets: Vec<Target>,
 }
@@ -27,7 +27,7 @@ struct Prepared {
 #[derive(Default)]
 struct State {
     network: Option<Network>,
-    prepared: Vec<Option<Prepared>>,
+    prepared: Prepared<Sending>,
     /// Device numbers keep their meaning, so a name is asked for once.
     names: BTreeMap<u32, String>,
 }
@@ -55,33 +55,23 @@ impl Actions for OscOutput {
             if targets.is_empty() {
                 return Err(Error::Invalid("`target` names no target; write one `host:port` or a list of them".into()));
             }
-            let prepared = Some(Prepared { message, targets });
-            let slot = state.prepared.iter().position(Option::is_none).unwrap_or(state.prepared.len());
-            if slot == state.prepared.len() {
-                state.prepared.push(prepared);
-            } else {
-                state.prepared[slot] = prepared;
-            }
-            u32::try_from(slot).map_err(|_| Error::Exhausted("too many prepared actions".into()))
+            state.prepared.keep(Sending { message, targets })
         })
     }
 
     fn perform(action: u32, event: Event) -> Result<(), Error> {
         STATE.with_borrow_mut(|state| {
             let State { prepared, names, .. } = state;
-            let prepared = prepared
-                .get_mut(action as usize)
-                .and_then(Option::as_mut)
-                .ok_or_else(|| Error::Invalid(format!("action {action} is not prepared")))?;
-            let name = if prepared.message.wants_name() {
+            let sending = prepared.get(action)?;
+            let name = if sending.message.wants_name() {
                 names.entry(event.device).or_insert_with(|| devices::name(event.device).unwrap_or_default()).as_str()
             } else {
                 ""
             };
-            let packet = prepared.message.packet(&event, name).map_err(Error::Failed)?;
+            let packet = sending.message.packet(&event, name).map_err(Error::Failed)?;
             // One target that is away must not keep the packet from the others.
             let mut result = Ok(());
-            for target in &prepared.targets {
+            for target in &sending.targets {
                 let sent = target.send(packet);
                 result = result.and(sent);
             }
@@ -90,11 +80,7 @@ impl Actions for OscOutput {
     }
 
     fn release(action: u32) {
-        STATE.with_borrow_mut(|state| {
-            if let Some(slot) = state.prepared.get_mut(action as usize) {
-                *slot = None;
-            }
-        });
+        STATE.with_borrow_mut(|state| state.prepared.release(action));
     }
 }
 

@@ -17,8 +17,8 @@ use conductor_feature::runs::Run;
 use conductor_feature::runtime_controls::Controls;
 use conductor_feature::store::Table;
 use conductor_feature::{
-    Actions, Context, Decision, Error, Event, Invocation, Lifecycle, ReadOnlyTools, Reader, StatefulTools, Tasks,
-    ToolCall, ToolHooks, action_registrar, skill_registrar, task_registrar, tool_registrar,
+    Actions, Context, Decision, Error, Event, Invocation, Lifecycle, Prepared, ReadOnlyTools, Reader, StatefulTools,
+    Tasks, ToolCall, ToolHooks, action_registrar, skill_registrar, task_registrar, tool_registrar,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ struct State {
     /// Without a grant nothing is notified, and everything else works.
     notify: Option<NotificationSink>,
     alert: Option<AlertSink>,
-    marks: Vec<Option<Mark>>,
+    marks: Prepared<Mark>,
 }
 
 thread_local! {
@@ -71,7 +71,7 @@ impl Lifecycle for WorkItems {
         task_registrar::Registrar::open(ctx)?.register("watch")?;
         skill_registrar::Registrar::open(ctx)?.register("work-items", include_str!("SKILL.md"))?;
         let (table, notify, alert) = (Table::open(ctx)?, NotificationSink::open(ctx).ok(), AlertSink::open(ctx).ok());
-        STATE.set(State { table: Some(table), notify, alert, marks: Vec::new() });
+        STATE.set(State { table: Some(table), notify, alert, marks: Prepared::default() });
         Ok(())
     }
 }
@@ -232,20 +232,12 @@ impl Actions for WorkItems {
         if mark.text.trim().is_empty() {
             return Err(Error::Invalid("`text` says nothing".into()));
         }
-        STATE.with_borrow_mut(|state| {
-            let slot = state.marks.iter().position(Option::is_none).unwrap_or(state.marks.len());
-            if slot == state.marks.len() {
-                state.marks.push(None);
-            }
-            state.marks[slot] = Some(mark);
-            u32::try_from(slot).map_err(|_| Error::Exhausted("too many prepared actions".into()))
-        })
+        STATE.with_borrow_mut(|state| state.marks.keep(mark))
     }
 
     fn perform(action: u32, _event: Event) -> Result<(), Error> {
-        STATE.with_borrow(|state| {
-            let mark = state.marks.get(action as usize).and_then(Option::as_ref);
-            let mark = mark.ok_or_else(|| Error::Invalid(format!("action {action} is not prepared")))?;
+        STATE.with_borrow_mut(|state| {
+            let mark = state.marks.get(action)?;
             let sink = state.notify.as_ref();
             sink.ok_or_else(|| Error::Denied("nothing can be told without a grant to notify".into()))?.emit(&mark.text);
             Ok(())
@@ -253,11 +245,7 @@ impl Actions for WorkItems {
     }
 
     fn release(action: u32) {
-        STATE.with_borrow_mut(|state| {
-            if let Some(slot) = state.marks.get_mut(action as usize) {
-                *slot = None;
-            }
-        });
+        STATE.with_borrow_mut(|state| state.marks.release(action));
     }
 }
 

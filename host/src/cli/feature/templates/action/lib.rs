@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use conductor_feature::action_registrar::Registrar;
 use conductor_feature::udp::{Network, Target};
-use conductor_feature::{Actions, Context, Error, Event, Lifecycle, json};
+use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,7 +27,7 @@ struct Params {
 #[derive(Default)]
 struct State {
     network: Option<Network>,
-    prepared: Vec<Option<(Target, String)>>,
+    prepared: Prepared<(Target, String)>,
 }
 
 thread_local!(static STATE: RefCell<State> = RefCell::default());
@@ -50,29 +50,20 @@ impl Actions for {{Type}} {
         let params: Params = json::read(&params)?;
         STATE.with_borrow_mut(|state| {
             let network = state.network.as_ref().ok_or_else(|| Error::Failed("it is not installed".into()))?;
-            let prepared = Some((network.target(&params.target)?, params.text));
-            // The number of an action that was released may be given out again.
-            let free = state.prepared.iter().position(Option::is_none).unwrap_or(state.prepared.len());
-            state.prepared.resize_with(state.prepared.len().max(free + 1), || None);
-            state.prepared[free] = prepared;
-            Ok(free as u32)
+            state.prepared.keep((network.target(&params.target)?, params.text))
         })
     }
 
     // Runs on the event path: quick, and nothing that waits.
     fn perform(action: u32, event: Event) -> Result<(), Error> {
-        STATE.with_borrow(|state| match state.prepared.get(action as usize) {
-            Some(Some((target, text))) => target.send(format!("{text} {}\n", event.value).as_bytes()),
-            _ => Err(Error::Invalid("the action is not prepared".into())),
+        STATE.with_borrow_mut(|state| {
+            let (target, text) = state.prepared.get(action)?;
+            target.send(format!("{text} {}\n", event.value).as_bytes())
         })
     }
 
     fn release(action: u32) {
-        STATE.with_borrow_mut(|state| {
-            if let Some(slot) = state.prepared.get_mut(action as usize) {
-                *slot = None;
-            }
-        });
+        STATE.with_borrow_mut(|state| state.prepared.release(action));
     }
 }
 

@@ -3,25 +3,26 @@
 //! A registry does not change. [`Registry::with`] makes the next one: what is the same in both is
 //! shared, so a reload that is refused in the end leaves everything as it was.
 
+mod installed;
+mod report;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use self::installed::{Actions, Installed};
+use self::report::report;
+pub use self::report::{FeatureReport, PackageReport};
+use super::Grants;
 use super::actor::Actor;
 use super::descriptor::HookPoint;
 use super::package::{Package, PackageError};
 use super::sandbox::control::Change;
 use super::sandbox::registrations::{Band, RegisteredSkill};
-use super::sandbox::state::FeatureFacts;
-use super::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredAction, RegisteredTool, Sandbox};
-use super::task::{Task, TaskReport};
-use super::{Descriptor, Grants};
-use crate::dispatch::event_hook::EventHook;
+use super::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool, Sandbox};
 use crate::dispatch::feature_worker::FeatureQueue;
 use crate::observer::{Observed, Observer};
 
@@ -103,96 +104,6 @@ pub enum RefusedFeature {
     },
 }
 
-/// An installed feature. Dropping the last one takes its grants back and ends all that it does.
-#[derive(Debug)]
-struct Installed {
-    source: FeatureSource,
-    size: usize,
-    facts: Arc<FeatureFacts>,
-    prepared: PreparedFeature,
-    /// Where it contributes actions.
-    actions: Option<Actions>,
-    /// Where it contributes anything to the control lane.
-    actor: Option<Actor>,
-    /// An instance for its hooks alone, where it has tools, too: other features' calls must not wait
-    /// for as long as one of its own tools takes.
-    hooks: Option<Actor>,
-    /// What goes on by itself, from when the registry is in force.
-    background: Mutex<Option<Background>>,
-}
-
-#[derive(Debug)]
-struct Actions {
-    registered: Vec<RegisteredAction>,
-    queue: FeatureQueue,
-    thread: JoinHandle<()>,
-}
-
-#[derive(Debug)]
-struct Background {
-    tasks: Vec<Task>,
-    events: Option<EventHook>,
-}
-
-impl Drop for Installed {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl Installed {
-    /// Takes its grants back, also in the middle of a call, and ends all that it does.
-    fn end(&self) {
-        self.facts.revoke();
-        drop(self.background().take());
-        if let Some(actions) = &self.actions {
-            actions.queue.abandon();
-        }
-    }
-
-    fn descriptor(&self) -> &Descriptor {
-        &self.facts.descriptor
-    }
-
-    /// Whether `sources` has it not any more, or has it with less granted.
-    fn lost_something<'s>(&self, mut sources: impl Iterator<Item = &'s FeatureSource>) -> bool {
-        let still = sources.find(|source| source.name == self.source.name);
-        still.is_none_or(|source| source.grants.clone().union(&self.source.grants) != source.grants)
-    }
-
-    fn background(&self) -> MutexGuard<'_, Option<Background>> {
-        self.background.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts what goes on by itself, once.
-    fn begin(&self, observed: &Observed) {
-        let mut background = self.background();
-        if background.is_some() {
-            return;
-        }
-        let descriptor = self.descriptor();
-        let tasks = descriptor.tasks.iter().map(|task| Task::start(self.prepared.clone(), task)).collect();
-        let hook = || match EventHook::start(self.prepared.clone(), observed) {
-            Ok(hook) => Some(hook),
-            Err(error) => {
-                tracing::error!(feature = %descriptor.id, "its hook on events can't start: {error}");
-                None
-            }
-        };
-        let events = if descriptor.hooks_at(HookPoint::Events) { hook() } else { None };
-        *background = Some(Background { tasks, events });
-    }
-
-    /// Its contributions as kind and name.
-    fn contributes(descriptor: &Descriptor) -> impl Iterator<Item = (&'static str, &String)> {
-        let actions = descriptor.actions.iter().map(|action| ("action", &action.name));
-        let tools = descriptor.tools.iter().map(|tool| ("tool", &tool.name));
-        let providers = descriptor.providers.iter().map(|provider| ("provider", &provider.name));
-        let skills = descriptor.skills.iter().map(|skill| ("skill", &skill.name));
-        actions.chain(tools).chain(providers).chain(skills)
-    }
-}
-
 #[derive(Debug, Clone)]
 enum Entry {
     Installed(Arc<Installed>),
@@ -233,76 +144,6 @@ pub enum Lookup {
     },
     /// No feature has it.
     Unknown,
-}
-
-/// What listings show of a feature.
-#[derive(Debug, Clone, Serialize)]
-pub struct FeatureReport {
-    /// What configuration calls it.
-    pub name: String,
-    /// The package.
-    pub path: PathBuf,
-    /// Whether it came with the host.
-    pub bundled: bool,
-    /// Its source-qualified id, version, digest and size; none where it was refused.
-    pub package: Option<PackageReport>,
-    /// Why it is not installed.
-    pub refused: Option<String>,
-    /// What it was granted.
-    pub grants: Grants,
-    /// What it asks for and has not.
-    pub denied: Vec<String>,
-    /// How much longer it is left alone because it kept trapping, in seconds.
-    pub quarantine: Option<u64>,
-    /// Its background tasks.
-    pub tasks: Vec<TaskReport>,
-    /// Calls of its tools and hooks that gave a result.
-    pub calls: u64,
-    /// Those that gave none.
-    pub calls_failed: u64,
-    /// Actions and calls that wait.
-    pub waiting: usize,
-    /// Milliseconds at work, in actions and in calls; a call's waiting counts.
-    pub busy_ms: u64,
-    /// Bytes of linear memory that its instances have.
-    pub memory: usize,
-    /// Events that its hook has seen, and those that it missed.
-    pub events_seen: u64,
-    /// Events that its hook missed.
-    pub events_missed: u64,
-    /// Actions done, failed, and of those trapped and without room in the queue.
-    pub performed: u64,
-    /// Actions that failed.
-    pub failed: u64,
-    /// Of the failed ones: traps and overruns.
-    pub trapped: u64,
-    /// Of the failed ones: no room in the queue.
-    pub queue_full: u64,
-    /// Why the last action that failed did.
-    pub last_failure: Option<String>,
-}
-
-/// What listings show of an installed package.
-#[derive(Debug, Clone, Serialize)]
-pub struct PackageReport {
-    /// Source-qualified.
-    pub id: String,
-    /// The author's.
-    pub version: String,
-    /// SHA-256, lower-case hex.
-    pub digest: String,
-    /// In bytes.
-    pub size: usize,
-    /// The actions that it contributes.
-    pub actions: Vec<String>,
-    /// The tools that it contributes, with their tier.
-    pub tools: Vec<String>,
-    /// The hooks that it contributes.
-    pub hooks: Vec<String>,
-    /// The providers that it contributes.
-    pub providers: Vec<String>,
-    /// The skills that it contributes.
-    pub skills: Vec<String>,
 }
 
 /// A tool, and the way to it.
@@ -638,84 +479,6 @@ impl Registry {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-}
-
-fn report(entry: &Entry) -> FeatureReport {
-    let (source, refused) = match entry {
-        Entry::Installed(installed) => (&installed.source, None),
-        Entry::Refused { source, reason } => (&**source, Some(reason.clone())),
-    };
-    let mut report = FeatureReport {
-        name: source.name.clone(),
-        path: source.path.clone(),
-        bundled: source.bundled,
-        package: None,
-        refused,
-        grants: source.grants.clone(),
-        denied: Vec::new(),
-        quarantine: None,
-        tasks: Vec::new(),
-        calls: 0,
-        calls_failed: 0,
-        waiting: 0,
-        busy_ms: 0,
-        memory: 0,
-        events_seen: 0,
-        events_missed: 0,
-        performed: 0,
-        failed: 0,
-        trapped: 0,
-        queue_full: 0,
-        last_failure: None,
-    };
-    if let Entry::Installed(installed) = entry {
-        let descriptor = installed.descriptor();
-        report.grants = installed.facts.grants.clone();
-        if installed.facts.is_revoked() {
-            let why = "it was disabled, removed or lost a grant while rules name it; what they do with it fails";
-            report.refused = Some(why.to_owned());
-        }
-        let denied = descriptor.capabilities.iter().filter(|request| !source.grants.answers(&request.capability));
-        report.denied = denied.map(|request| request.capability.key()).collect();
-        report.memory = installed.facts.memory.load(Ordering::Relaxed);
-        report.quarantine = installed.facts.quarantine.left(Instant::now()).map(|left| left.as_secs());
-        if let Some(background) = &*installed.background() {
-            report.tasks = background.tasks.iter().map(Task::report).collect();
-            if let Some(events) = &background.events {
-                (report.events_seen, report.events_missed) = events.counts();
-            }
-        }
-        for actor in installed.actor.iter().chain(&installed.hooks) {
-            let counters = actor.counters();
-            report.calls += counters.done.load(Ordering::Relaxed);
-            report.calls_failed += counters.failed.load(Ordering::Relaxed);
-            report.waiting += actor.waiting();
-            report.busy_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
-            report.trapped += counters.trapped.load(Ordering::Relaxed);
-        }
-        if let Some(actions) = &installed.actions {
-            let counters = actions.queue.counters();
-            report.performed = counters.done.load(Ordering::Relaxed);
-            report.failed = counters.failed.load(Ordering::Relaxed);
-            report.trapped += counters.trapped.load(Ordering::Relaxed);
-            report.waiting += actions.queue.waiting();
-            report.busy_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
-            report.queue_full = counters.queue_full.load(Ordering::Relaxed);
-            report.last_failure = counters.last_failure();
-        }
-        report.package = Some(PackageReport {
-            id: descriptor.id.to_string(),
-            version: descriptor.version.clone(),
-            digest: installed.facts.digest.clone(),
-            size: installed.size,
-            actions: descriptor.actions.iter().map(|action| action.name.clone()).collect(),
-            tools: descriptor.tools.iter().map(|tool| format!("{} ({})", tool.name, tool.tier.as_str())).collect(),
-            hooks: descriptor.hooks.iter().map(|hook| hook.point.as_str().to_owned()).collect(),
-            providers: descriptor.providers.iter().map(|provider| provider.name.clone()).collect(),
-            skills: descriptor.skills.iter().map(|skill| skill.name.clone()).collect(),
-        });
-    }
-    report
 }
 
 /// The packages that come with the host: every `.wasm` file in `folder`, in the order of names.
