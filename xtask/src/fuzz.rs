@@ -36,7 +36,7 @@ const IN_THE_ENGINE: [&str; 4] = ["gestures", "midi", "rules", "timeline"];
 /// Longer inputs than this find nothing that shorter ones don't.
 const LONGEST: &str = "-max_len=1024";
 /// What a corpus in the repository may take, in bytes.
-const KEPT: u64 = 16 * 1024;
+const KEPT: u64 = 8 * 1024;
 
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
@@ -123,8 +123,8 @@ impl Fuzzer<'_> {
         })
     }
 
-    /// Replaces the corpus in the repository by the smallest inputs that together reach as much as all that
-    /// were found, as far as they are few.
+    /// Replaces the corpus in the repository by the inputs that reach most of what all that were found reach,
+    /// as far as there is room.
     fn keep(&self, fresh: &Path) -> Result<()> {
         fs::remove_dir_all(fresh).and_then(|()| fs::create_dir_all(fresh))?;
         let mut command = self.command();
@@ -133,12 +133,14 @@ impl Fuzzer<'_> {
         let mut files = Vec::new();
         for entry in fs::read_dir(fresh)? {
             let entry = entry?;
-            files.push((entry.metadata()?.len(), entry.path()));
+            let about = entry.metadata()?;
+            files.push((about.modified()?, about.len(), entry.path()));
         }
+        // libFuzzer writes first what reaches most beyond those before it.
         files.sort();
         fs::remove_dir_all(&self.kept).and_then(|()| fs::create_dir_all(&self.kept))?;
         let mut room = KEPT;
-        for (length, file) in &files {
+        for (_, length, file) in &files {
             let (Some(left), Some(name)) = (room.checked_sub(*length), file.file_name()) else { break };
             fs::copy(file, self.kept.join(name))?;
             room = left;

@@ -287,7 +287,7 @@ impl Worker {
             }
             MidiMessage::ControlChange { channel, controller: SUSTAIN, value } => match envelope {
                 Some(envelope) if value >= 64 && sent.is_ok() => {
-                    drop(self.held.hold(On::Pedal { channel }, Owner::from(envelope)));
+                    self.held.hold(On::Pedal { channel }, Owner::from(envelope));
                 }
                 _ if value < 64 => self.goes_off(On::Pedal { channel }, sent.is_ok()),
                 None if sent.is_ok() => drop(self.held.is_off_now(On::Pedal { channel })),

@@ -8,7 +8,7 @@ use std::path::Path;
 use conductor_fuzz::{ENGINE, HOST, target};
 
 /// Changed inputs for each that is kept.
-const CHANGED: usize = 60;
+const CHANGED: usize = 20;
 
 /// Knuth's MMIX generator; its high bits are random enough.
 struct Dice(u64);
