@@ -1,6 +1,6 @@
 //! OSC packets: the messages that the bytes of one say.
 //!
-//! [`rosc`] decodes; what could harm is looked for [before](super::osc_shape), what no rule could make
+//! The crate `rosc` decodes; what could harm is looked for before, in `osc_shape`, and what no rule could make
 //! sense of after.
 
 use conductor_engine::{OscArg, OscMessage};
