@@ -122,7 +122,7 @@ fn list(places: &Places, json: bool) -> Done {
             println!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
             continue;
         }
-        let adds: Vec<String> = ["actions", "tools", "skills"]
+        let adds: Vec<String> = ["actions", "tools", "providers", "skills"]
             .iter()
             .flat_map(|kind| package[*kind].as_array().into_iter().flatten().map(text))
             .collect();
@@ -134,7 +134,7 @@ fn list(places: &Places, json: bool) -> Done {
             sum(feature, &["performed", "calls"]),
             sum(feature, &["failed", "calls_failed"]),
             feature["trapped"].to_string(),
-            adds.join(", "),
+            few(&adds),
         );
         if let Some(left) = feature["quarantine"].as_u64() {
             println!(
@@ -161,6 +161,15 @@ fn list(places: &Places, json: bool) -> Done {
         println!("(no host is running: nothing was done yet)");
     }
     Ok(())
+}
+
+/// The first of what a feature adds; `conductor feature info` has the rest.
+fn few(adds: &[String]) -> String {
+    const SHOWN: usize = 4;
+    match adds.len().checked_sub(SHOWN) {
+        None | Some(0) => adds.join(", "),
+        Some(more) => format!("{} and {more} more", adds[..SHOWN].join(", ")),
+    }
 }
 
 fn sum(feature: &Value, keys: &[&str]) -> String {
