@@ -8,12 +8,14 @@ mod demo;
 mod docs;
 mod examples;
 mod features;
+mod fuzz;
 mod guest_rust;
 mod host;
 mod jack;
 mod registry;
 mod repo;
 mod setup;
+mod soak;
 mod test;
 mod vm;
 
@@ -58,9 +60,16 @@ enum Chore {
     WithJack(jack::Args),
     /// Run the benchmarks; arguments go to the benchmark program.
     Bench(bench::Args),
+    /// Fuzz what reads bytes, rules and gestures, with libFuzzer.
+    Fuzz(fuzz::Args),
+    /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
+    Soak(soak::Args),
 }
 
 fn main() -> ExitCode {
+    if let Some(compiled) = fuzz::instrumented() {
+        return compiled.unwrap_or(ExitCode::FAILURE);
+    }
     run(Args::parse()).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
@@ -80,6 +89,8 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Vm(args) => vm::run(&repo, args),
         Chore::WithJack(args) => jack::run(args),
         Chore::Bench(args) => bench::run(&repo, args),
+        Chore::Fuzz(args) => fuzz::run(&repo, args),
+        Chore::Soak(args) => soak::run(&repo, args),
     }
 }
 

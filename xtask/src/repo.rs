@@ -71,6 +71,11 @@ impl Repo {
         command
     }
 
+    /// This very program.
+    pub fn xtask_program(&self) -> &Path {
+        &self.xtask
+    }
+
     /// Another chore, in a process of its own.
     pub fn xtask(&self, chore: &str) -> Command {
         let mut command = Command::new(&self.xtask);

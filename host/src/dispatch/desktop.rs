@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use super::held::{Held, Owner};
-use super::queue::{Inbox, Next, Queue};
+use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
 use crate::config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
 use crate::observer::{Observation, Observer};
@@ -88,6 +88,18 @@ impl DesktopAction {
 
 /// The way to the worker. Clones share it.
 pub type DesktopQueue = Queue<(Envelope, Arc<DesktopAction>)>;
+
+impl Job for (Envelope, Arc<DesktopAction>) {
+    fn may_switch_off(&self) -> bool {
+        let (envelope, action) = self;
+        let stroke = match &**action {
+            DesktopAction::Keystroke(keystroke) => keystroke.stroke,
+            DesktopAction::Click(click) => click.stroke,
+            _ => return false,
+        };
+        stroke == Stroke::Release || stroke == Stroke::Hold && !envelope.presses()
+    }
+}
 
 /// Starts the worker.
 ///

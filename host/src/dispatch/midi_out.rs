@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use conductor_engine::{Event, MidiMessage, ModeIx};
 
@@ -13,7 +14,7 @@ use super::conditioner::{Conditioner, Forwarding};
 use super::held::{Held, Owner, Release};
 use super::lights::Lights;
 use super::midi_message::MidiTemplate;
-use super::queue::{Inbox, Next, Queue};
+use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
 use crate::observer::{Observation, Observer};
 use crate::ports::MidiOut;
@@ -29,6 +30,31 @@ pub enum MidiJob {
     Light(Envelope, Arc<Feedback>),
     /// Send this message, for a feature.
     Message(MidiMessage),
+}
+
+impl Job for MidiJob {
+    fn may_switch_off(&self) -> bool {
+        match self {
+            Self::Send(envelope, template) => switches_off(&template.message(envelope)),
+            Self::Forward(envelope, _) => match &envelope.event {
+                // What the pedal says may be turned round on the way.
+                Event::Midi(MidiMessage::ControlChange { controller: SUSTAIN, .. }) => true,
+                Event::Midi(message) => switches_off(message),
+                _ => false,
+            },
+            Self::Message(message) => switches_off(message),
+            Self::Light(..) => false,
+        }
+    }
+}
+
+/// Whether the message ends a note, or lets the sustain pedal up.
+fn switches_off(message: &MidiMessage) -> bool {
+    match *message {
+        MidiMessage::NoteOff { .. } => true,
+        MidiMessage::ControlChange { controller: SUSTAIN, value, .. } => value < 64,
+        _ => false,
+    }
 }
 
 /// What the worker is told about its port.
@@ -80,6 +106,8 @@ pub fn start(target: &str, observer: Observer) -> std::io::Result<(MidiQueue, Jo
         held: Held::default(),
         of_features: [0; 16],
         cut_off: Vec::new(),
+        owed: Vec::new(),
+        pay_at: None,
         ends_all_notes: false,
         conditioner: Conditioner::default(),
         lights: Lights::default(),
@@ -121,6 +149,9 @@ const SUSTAIN: u8 = 64;
 /// The controller that ends all notes of a channel (MIDI 1.0).
 const ALL_NOTES_OFF: u8 = 123;
 
+/// How long it is before a port that refused to end something is asked again.
+const RETRY: Duration = Duration::from_millis(100);
+
 struct Worker {
     target: Arc<str>,
     counters: Arc<WorkerCounters>,
@@ -132,6 +163,10 @@ struct Worker {
     of_features: [u128; 16],
     /// What was on when the port was lost. Should it come back, this may sound still.
     cut_off: Vec<On>,
+    /// What was to be ended, and the port refused. It is tried again until the port takes it.
+    owed: Vec<On>,
+    /// When; none where nothing is owed.
+    pay_at: Option<Instant>,
     /// Whether the port is to end all notes when it comes.
     ends_all_notes: bool,
     conditioner: Conditioner,
@@ -142,7 +177,10 @@ struct Worker {
 impl Worker {
     fn run(mut self, mut inbox: Inbox<MidiJob, MidiOrder>) {
         loop {
-            match inbox.next(None) {
+            if self.pay_at.is_some_and(|at| at <= Instant::now()) {
+                self.pay();
+            }
+            match inbox.next(self.pay_at) {
                 Next::Job(job) => self.perform(job),
                 Next::Order(MidiOrder::Attach(port)) => {
                     self.port = Some(port);
@@ -158,7 +196,10 @@ impl Worker {
                 Next::Order(MidiOrder::Detach) => {
                     let on = self.everything_on();
                     self.end(on.iter().copied());
+                    self.owed.retain(|owed| !on.contains(owed));
                     self.cut_off = on;
+                    self.cut_off.append(&mut self.owed);
+                    self.pay_at = None;
                     self.port = None;
                 }
                 Next::Order(MidiOrder::EndAllNotes) => self.ends_all_notes = true,
@@ -178,7 +219,7 @@ impl Worker {
                 Next::ReleaseAll => {
                     let changes = self.lights.turn_to(inbox.mode());
                     self.show(&changes);
-                    let off = self.held.release_all();
+                    let off = self.everything_on();
                     self.end(off);
                 }
                 Next::Timeout => {}
@@ -187,6 +228,7 @@ impl Worker {
         }
         let on = self.everything_on();
         self.end(on);
+        self.pay();
         let dark = self.lights.out();
         self.show(&dark);
     }
@@ -230,24 +272,38 @@ impl Worker {
 
     /// Sends a message, and remembers what it switches on and for whom: the event's rule, or a feature.
     fn send(&mut self, message: &MidiMessage, envelope: Option<&Envelope>) -> Result<(), Reason> {
-        self.put(message)?;
-        self.conditioner.sent(message);
+        let sent = self.put(message);
+        if sent.is_ok() {
+            self.conditioner.sent(message);
+        }
         match *message {
-            MidiMessage::NoteOn { channel, note, .. } => match envelope {
+            MidiMessage::NoteOn { channel, note, .. } if sent.is_ok() => match envelope {
                 Some(envelope) => drop(self.held.hold(On::Note { channel, note }, Owner::from(envelope))),
                 None => self.of_features[usize::from(channel & 15)] |= 1 << (note & 127),
             },
             MidiMessage::NoteOff { channel, note, .. } => {
-                self.held.is_off_now(On::Note { channel, note });
+                self.goes_off(On::Note { channel, note }, sent.is_ok());
                 self.of_features[usize::from(channel & 15)] &= !(1 << (note & 127));
             }
             MidiMessage::ControlChange { channel, controller: SUSTAIN, value } => match envelope {
-                Some(envelope) if value >= 64 => drop(self.held.hold(On::Pedal { channel }, Owner::from(envelope))),
-                _ => drop(self.held.is_off_now(On::Pedal { channel })),
+                Some(envelope) if value >= 64 && sent.is_ok() => {
+                    self.held.hold(On::Pedal { channel }, Owner::from(envelope));
+                }
+                _ if value < 64 => self.goes_off(On::Pedal { channel }, sent.is_ok()),
+                None if sent.is_ok() => drop(self.held.is_off_now(On::Pedal { channel })),
+                _ => {}
             },
             _ => {}
         }
-        Ok(())
+        sent
+    }
+
+    /// Nobody holds it any more; where the port has not heard of it, it still has to.
+    fn goes_off(&mut self, on: On, heard: bool) {
+        if !heard && self.is_on(on) {
+            self.owe(on);
+        }
+        self.held.is_off_now(on);
     }
 
     fn put(&mut self, message: &MidiMessage) -> Result<(), Reason> {
@@ -277,8 +333,34 @@ impl Worker {
 
     fn end(&mut self, on: impl IntoIterator<Item = On>) {
         for on in on {
-            let _ = self.put(&on.end());
+            if self.put(&on.end()).is_err() {
+                self.owe(on);
+            }
         }
+    }
+
+    /// The port did not end this: it is asked again later. Without a port there is nobody to owe it to.
+    fn owe(&mut self, on: On) {
+        if self.port.is_some() && !self.owed.contains(&on) {
+            self.owed.push(on);
+            self.pay_at.get_or_insert_with(|| Instant::now() + RETRY);
+        }
+    }
+
+    /// Ends what the port refused to end, unless somebody has switched it on again.
+    fn pay(&mut self) {
+        self.pay_at = None;
+        let mut owed = std::mem::take(&mut self.owed);
+        owed.retain(|on| !self.is_on(*on));
+        self.end(owed);
+    }
+
+    fn is_on(&self, on: On) -> bool {
+        let of_a_feature = match on {
+            On::Note { channel, note } => self.of_features[usize::from(channel & 15)] >> (note & 127) & 1 == 1,
+            _ => false,
+        };
+        of_a_feature || self.held.is_on(on)
     }
 
     fn account(&self, envelope: &Envelope, result: Result<(), Reason>) {
@@ -291,5 +373,61 @@ impl Worker {
                 self.observer.put(Observation::Failure(Failure::new(envelope, &self.target, reason)));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use crossbeam_channel::Sender;
+
+    use super::*;
+    use crate::observer;
+    use crate::ports::PortError;
+    use crate::service::sinks::SinkQueue;
+
+    const ON: MidiMessage = MidiMessage::NoteOn { channel: 1, note: 36, velocity: 100 };
+    const OFF: MidiMessage = MidiMessage::NoteOff { channel: 1, note: 36, velocity: 0 };
+
+    struct LooseCable {
+        is_loose: Arc<AtomicBool>,
+        heard: Sender<Vec<u8>>,
+    }
+
+    impl MidiOut for LooseCable {
+        fn send(&mut self, message: &[u8]) -> Result<(), PortError> {
+            if self.is_loose.load(Ordering::SeqCst) {
+                return Err(PortError("the cable is loose".into()));
+            }
+            self.heard.send(message.to_vec()).map_err(|_| PortError("nobody listens".into()))
+        }
+    }
+
+    // ENG-10: what a port refuses to end is ended when it listens again.
+    #[test]
+    fn an_end_that_the_port_refuses_is_said_again() {
+        let (_, said) = SinkQueue::new();
+        let (observer, _, _) = observer::start(said, None).unwrap();
+        let (queue, thread) = start("synth", observer).unwrap();
+        let (heard, hears) = crossbeam_channel::unbounded();
+        let is_loose = Arc::new(AtomicBool::new(false));
+        queue.order(MidiOrder::Attach(Box::new(LooseCable { is_loose: Arc::clone(&is_loose), heard })));
+        let next = || hears.recv_timeout(Duration::from_secs(20)).unwrap();
+        queue.try_put(MidiJob::Message(ON)).unwrap();
+        assert_eq!(next(), [0x91, 36, 100]);
+        is_loose.store(true, Ordering::SeqCst);
+        queue.try_put(MidiJob::Message(OFF)).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while queue.counters().failed.load(Ordering::Relaxed) == 0 {
+            assert!(Instant::now() < deadline, "it never tried");
+            std::thread::yield_now();
+        }
+        is_loose.store(false, Ordering::SeqCst);
+        assert_eq!(next(), [0x81, 36, 0]);
+
+        queue.stop();
+        thread.join().unwrap();
+        assert!(hears.try_recv().is_err(), "and once");
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::queue::{Inbox, Next, Queue};
+use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
 use crate::config::{Inputs, Launch, Shell};
 use crate::observer::{Observation, Observer};
@@ -54,6 +54,12 @@ impl ProcessAction {
 
 /// The way to the worker. Clones share it.
 pub type ProcessQueue = Queue<(Envelope, Arc<ProcessAction>)>;
+
+impl Job for (Envelope, Arc<ProcessAction>) {
+    fn may_switch_off(&self) -> bool {
+        false
+    }
+}
 
 /// The worker that was started.
 #[derive(Debug)]

@@ -6,7 +6,8 @@
 //!
 //! A [`Release`] goes with the jobs, so that it comes after what was switched on before it. Where the
 //! line is full it can't: then the worker releases everything when it has done what waits. More is
-//! switched off than had to be, and nothing stays on.
+//! switched off than had to be, and nothing stays on. The same goes for a [`Job`] that would have switched
+//! something off, had there been room for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,6 +80,12 @@ pub enum Next<J, O> {
     Stop,
 }
 
+/// What a worker is asked to do.
+pub trait Job {
+    /// Whether it may switch something off. Where there is no room for it, that stays on.
+    fn may_switch_off(&self) -> bool;
+}
+
 /// Something that holds, and that can be told to let go without waiting for it.
 pub trait LetsGo: Send + Sync {
     /// Has it switch off what has lost its owner, after the jobs that were handed over before.
@@ -91,10 +98,7 @@ impl<J: Send, O: Send> LetsGo for Queue<J, O> {
             self.mode.store(mode.0, Ordering::SeqCst);
         }
         if let Err(TrySendError::Full(_)) = self.put(Message::Release(release.clone())) {
-            self.behind.store(true, Ordering::SeqCst);
-            // Should the worker have done all its jobs meanwhile, this wakes it; should there be no room
-            // still, it has jobs, and looks after the last of them.
-            let _ = self.put(Message::Look);
+            self.fall_behind();
         }
     }
 }
@@ -139,11 +143,17 @@ impl<J, O> Queue<J, O> {
     ///
     /// # Errors
     /// [`Reason::QueueFull`] or [`Reason::Gone`].
-    pub fn try_put(&self, job: J) -> Result<(), Reason> {
+    pub fn try_put(&self, job: J) -> Result<(), Reason>
+    where
+        J: Job,
+    {
         self.put(Message::Job(job)).map_err(|error| {
             self.counters.failed.fetch_add(1, Ordering::Relaxed);
             match error {
-                TrySendError::Full(_) => {
+                TrySendError::Full(message) => {
+                    if matches!(message, Message::Job(job) if job.may_switch_off()) {
+                        self.fall_behind();
+                    }
                     self.counters.queue_full.fetch_add(1, Ordering::Relaxed);
                     Reason::QueueFull
                 }
@@ -161,6 +171,14 @@ impl<J, O> Queue<J, O> {
     /// Has the worker end after the jobs that were handed over before.
     pub fn stop(&self) {
         self.give(Order::Stop);
+    }
+
+    /// Has the worker release everything when it has done what waits.
+    fn fall_behind(&self) {
+        self.behind.store(true, Ordering::SeqCst);
+        // Should the worker have done all its jobs meanwhile, this wakes it; should there be no room
+        // still, it has jobs, and looks after the last of them.
+        let _ = self.put(Message::Look);
     }
 
     fn put(&self, message: Message<J>) -> Result<(), TrySendError<Message<J>>> {
@@ -263,6 +281,15 @@ mod tests {
 
     use super::*;
 
+    /// Numbers from here on switch something off.
+    const OFF: u32 = 1_000_000;
+
+    impl Job for u32 {
+        fn may_switch_off(&self) -> bool {
+            *self >= OFF
+        }
+    }
+
     fn next<O>(inbox: &mut Inbox<u32, O>) -> Next<u32, O> {
         inbox.next(Some(Instant::now() + Duration::from_secs(20)))
     }
@@ -333,6 +360,19 @@ mod tests {
         assert_eq!(inbox.mode(), ModeIx(1));
         assert_eq!(inbox.next(Some(Instant::now())), Next::Timeout);
         assert_eq!(queue.counters().queue_full.load(Ordering::Relaxed), 1);
+    }
+
+    // ENG-10: a note's end that has no room is not lost, either.
+    #[test]
+    fn a_job_that_switches_off_and_finds_no_room_releases_everything_in_the_end() {
+        let (queue, mut inbox) = Queue::<u32, char>::new("w");
+        let full = u32::try_from(QUEUE).unwrap();
+        for (last, expected) in [(0, Next::Timeout), (OFF, Next::ReleaseAll)] {
+            (0..full).for_each(|n| queue.try_put(n).unwrap());
+            assert_eq!(queue.try_put(last), Err(Reason::QueueFull));
+            (0..full).for_each(|n| assert_eq!(next(&mut inbox), Next::Job(n)));
+            assert_eq!(inbox.next(Some(Instant::now())), expected);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::held::{Owner, Release};
-use super::queue::{Inbox, Next, Queue};
+use super::queue::{Inbox, Job, Next, Queue};
 use super::releases::Releases;
 use super::{Action, Envelope, Failure, Reason, WorkerCounters};
 use crate::observer::{Observation, Observer};
@@ -102,6 +102,12 @@ impl Script {
 
 /// The way to the thread. Clones share it.
 pub type ScriptQueue = Queue<(Envelope, Arc<Script>)>;
+
+impl Job for (Envelope, Arc<Script>) {
+    fn may_switch_off(&self) -> bool {
+        false
+    }
+}
 
 /// How a script makes another mode active.
 pub type ChangeMode = Box<dyn Fn(&Arc<str>) -> Result<(), Reason> + Send>;

@@ -58,7 +58,7 @@ impl PortBackend for ArtNetBackend {
 
 /// A packet that is none, or one universe too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Malformed;
+pub struct Malformed;
 
 /// One frame of a universe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,12 +84,16 @@ fn frame(packet: &[u8]) -> Result<Option<Frame<'_>>, Malformed> {
     Ok(Some(Frame { universe: u16::from_be_bytes([*net, *sub_uni]), channels }))
 }
 
-/// What every channel was last; at first, all of them are 0.
+/// What every channel of every universe was last; at first, all of them are 0.
 #[derive(Debug, Default)]
-struct Universes(HashMap<u16, Box<[u8; 512]>>);
+pub struct Universes(HashMap<u16, Box<[u8; 512]>>);
 
 impl Universes {
-    fn take(&mut self, packet: &[u8], mut changed: impl FnMut(ArtNetChange)) -> Result<(), Malformed> {
+    /// Takes a packet, and says which channels it changes. What is Art-Net and no frame changes none.
+    ///
+    /// # Errors
+    /// [`Malformed`]; then nothing has changed.
+    pub fn take(&mut self, packet: &[u8], mut changed: impl FnMut(ArtNetChange)) -> Result<(), Malformed> {
         let Some(Frame { universe, channels }) = frame(packet)? else { return Ok(()) };
         if self.0.len() >= MOST_UNIVERSES && !self.0.contains_key(&universe) {
             return Err(Malformed);

@@ -22,11 +22,12 @@ pub mod limit;
 pub mod matcher;
 pub mod midi;
 pub mod osc;
+pub mod osc_packet;
 mod osc_shape;
 pub mod resolve;
 pub mod simulated;
 pub mod sink;
-mod slip;
+pub mod slip;
 pub mod status;
 pub mod supervisor;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! [`resolve`] is a pure function of the ports, the bindings, and the names that ports had before. The
 //! order in which the system lists ports never decides anything: it changes from one start to the next.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use conductor_engine::DeviceId;
 
@@ -31,15 +31,18 @@ impl Labels {
     /// The labels of these ports: those that they had, and the lowest free numbers for what is new. New twins
     /// are numbered by the socket that they are in. A name that is an alias is no port's own.
     fn next(&self, ports: &[PortInfo], bindings: &[BindingSpec]) -> Self {
-        let lowest = |name: &str| usize::from(bindings.iter().any(|binding| binding.alias == name));
+        let is_alias = |label: &DeviceId| bindings.iter().any(|binding| binding.alias == label.as_str());
         let mut numbers: HashMap<PortKey, (String, usize)> = HashMap::new();
-        let mut taken: HashMap<(Direction, &str), Vec<usize>> = HashMap::new();
+        // Whole labels, not numbers: a port may be called as the twin of another would be.
+        let mut taken: HashSet<(Direction, DeviceId)> = HashSet::new();
         let mut new = Vec::new();
         for port in ports {
-            match self.numbers.get(&key(port)) {
-                Some((name, number)) if *name == port.name && *number >= lowest(name) => {
-                    taken.entry((port.direction, &port.name)).or_default().push(*number);
-                    numbers.insert(key(port), (name.clone(), *number));
+            let before = self.numbers.get(&key(port)).filter(|(name, _)| *name == port.name);
+            let label = before.map(|(name, number)| DeviceId::instance(name, *number));
+            match (before, label) {
+                (Some(before), Some(label)) if !is_alias(&label) => {
+                    taken.insert((port.direction, label));
+                    numbers.insert(key(port), before.clone());
                 }
                 _ => new.push(port),
             }
@@ -49,9 +52,11 @@ impl Labels {
             (socket, port.protocol, port.backend, port.key.clone())
         });
         for port in new {
-            let taken = taken.entry((port.direction, &port.name)).or_default();
-            let number = (lowest(&port.name)..).find(|number| !taken.contains(number)).unwrap_or_default();
-            taken.push(number);
+            let is_free = |number: &usize| {
+                let label = DeviceId::instance(&port.name, *number);
+                !is_alias(&label) && taken.insert((port.direction, label))
+            };
+            let number = (0..).find(is_free).unwrap_or_default();
             numbers.insert(key(port), (port.name.clone(), number));
         }
         Self { numbers }
@@ -336,6 +341,18 @@ mod tests {
     #[test]
     fn no_port_passes_for_a_binding_by_being_called_like_it() {
         assert_eq!(devices(&[named("pads")], &[binding("pads", contains("maschine"))]), ["pads #2"]);
+    }
+
+    #[test]
+    fn no_port_passes_for_the_twin_of_another_nor_for_a_binding() {
+        let ports = [port("Pad", "a"), port("Pad", "b"), port("Pad #2", "c")];
+        assert_eq!(devices(&ports, &[]), ["Pad", "Pad #2", "Pad #2 #2"]);
+        assert_eq!(devices(&ports, &[binding("Pad #2", contains("keys"))]), ["Pad", "Pad #3", "Pad #2 #2"]);
+        // Whoever was there first keeps its name.
+        let first = resolved(&ports[2..], &[]);
+        let all = resolve(&ports, &[], &first.labels);
+        let labels: Vec<_> = all.ports.iter().map(|port| port.label.as_str()).collect();
+        assert_eq!(labels, ["Pad", "Pad #3", "Pad #2"]);
     }
 
     fn any_matcher() -> impl Strategy<Value = Matcher> {

@@ -7,15 +7,13 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use conductor_engine::{
-    ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, MidiParser, Nanos, OscArg, OscMessage,
-};
+use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, MidiParser, Nanos};
 use crossbeam_channel::{Sender, TrySendError};
 
 use super::binding::{Channels, USUAL_DEAD_ZONE, USUAL_RATE};
 use super::held::{Held, Pacer};
 use super::limit::Limit;
-use super::{SysExIdentity, osc_shape};
+use super::{SysExIdentity, osc_packet};
 use crate::clock::Clock;
 use crate::event_loop::Input;
 
@@ -268,26 +266,10 @@ impl EventSink {
     /// Takes one OSC packet. The messages of a bundle count one by one, at once: a time tag in the
     /// future is not waited for.
     pub fn osc(&mut self, packet: &[u8]) {
-        let decoded = osc_shape::is_sound(packet).then(|| rosc::decoder::decode_udp(packet).ok()).flatten();
-        match decoded {
-            Some(([], packet)) => self.osc_packet(packet),
-            _ => self.malformed(),
-        }
-    }
-
-    fn osc_packet(&mut self, packet: rosc::OscPacket) {
-        match packet {
-            rosc::OscPacket::Bundle(bundle) => bundle.content.into_iter().for_each(|packet| self.osc_packet(packet)),
-            rosc::OscPacket::Message(message) => {
-                match message.args.into_iter().map(osc_arg).collect::<Option<Vec<_>>>() {
-                    Some(args) => {
-                        let message = OscMessage { address: message.addr.into(), args };
-                        self.put(Event::Osc(Arc::new(message)));
-                    }
-                    None => self.malformed(),
-                }
-            }
-        }
+        osc_packet::read(packet, &mut |message| match message {
+            Ok(message) => self.put(Event::Osc(Arc::new(message))),
+            Err(_) => self.malformed(),
+        });
     }
 
     /// Counts a message that makes no sense.
@@ -314,27 +296,6 @@ fn since(older: &Event, newer: Event) -> Event {
         }
         (_, newer) => newer,
     }
-}
-
-/// None for a number that is none: NaN and the infinities have no place on any scale.
-fn osc_arg(arg: rosc::OscType) -> Option<OscArg> {
-    use rosc::OscType;
-    Some(match arg {
-        OscType::Int(value) => OscArg::Int(value),
-        OscType::Float(value) => OscArg::Float(value.is_finite().then_some(value)?),
-        OscType::Long(value) => OscArg::Long(value),
-        OscType::Double(value) => OscArg::Double(value.is_finite().then_some(value)?),
-        OscType::String(value) => OscArg::String(value),
-        OscType::Blob(value) => OscArg::Blob(value),
-        OscType::Time(time) => OscArg::Time { seconds: time.seconds, fractional: time.fractional },
-        OscType::Char(value) => OscArg::Char(value),
-        OscType::Color(color) => OscArg::Color([color.red, color.green, color.blue, color.alpha]),
-        OscType::Midi(midi) => OscArg::Midi([midi.port, midi.status, midi.data1, midi.data2]),
-        OscType::Bool(value) => OscArg::Bool(value),
-        OscType::Nil => OscArg::Nil,
-        OscType::Inf => OscArg::Inf,
-        OscType::Array(array) => OscArg::Array(array.content.into_iter().map(osc_arg).collect::<Option<_>>()?),
-    })
 }
 
 #[cfg(test)]

@@ -12,17 +12,21 @@ mod arguments;
 mod calls;
 mod components;
 mod datagrams;
+mod gestures;
 mod helpers;
 mod matching;
 mod measure;
 mod memory;
 mod platform;
 mod process;
+mod reload;
 mod report;
 mod round_trip;
 mod rows;
 mod scratch;
+mod stage;
 mod start;
+mod timers;
 
 use std::process::ExitCode;
 

@@ -21,9 +21,11 @@ const EVENTS: usize = 4096;
 /// Measures the row.
 pub fn measure(section: &mut Section<'_>) -> Result<()> {
     for size in SIZES {
-        let [spots, quiet] = [Velocity::Enough, Velocity::TooLow].map(|velocity| rules::events(size, EVENTS, velocity));
-        let ours = Ours::new(size)?;
-        let original = Original::new(size);
+        let rules = rules::usual(size);
+        let [spots, quiet] =
+            [Velocity::Enough, Velocity::TooLow].map(|velocity| rules::events(&rules, EVENTS, velocity));
+        let ours = Ours::new(&rules)?;
+        let original = Original::new(&rules);
         let one = &spots[..1];
 
         let [same, hit, miss, peer_hit, peer_miss] = nanos_per_call([
@@ -63,13 +65,29 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
             section.target(format!("allocations at {rules}"), allocations, Unit::Count, Limit::AtMost(0.0));
         }
     }
-    first_and_last(section)
+    first_and_last(section)?;
+    devices(section)
+}
+
+/// The same number of rules, dealt to one device or to many.
+fn devices(section: &mut Section<'_>) -> Result<()> {
+    for devices in [1, 16, 64] {
+        for size in SIZES.into_iter().filter(|size| *size >= devices) {
+            let rules = rules::dealt(size, devices);
+            let spots = rules::events(&rules, EVENTS, Velocity::Enough);
+            let (ours, original) = (Ours::new(&rules)?, Original::new(&rules));
+            let [hit, peer] = nanos_per_call([ours.work(&spots), original.work(&spots)]);
+            let what = format!("{size} rules for {devices} devices, hit");
+            section.beside(what, hit, Unit::Nanoseconds, original::NAME, peer);
+        }
+    }
+    Ok(())
 }
 
 /// One table of 2 048 rules, which a linear scan goes through from the first to the last.
 fn first_and_last(section: &mut Section<'_>) -> Result<()> {
-    let ours = Ours::new(rules::TABLE)?;
-    let original = Original::new(rules::TABLE);
+    let rules = rules::usual(rules::TABLE);
+    let (ours, original) = (Ours::new(&rules)?, Original::new(&rules));
     for (name, index) in [("first", 0), ("last", rules::TABLE - 1)] {
         let spot = [Spot::of(index).event(Velocity::Enough)];
         let [hit, peer] = nanos_per_call([ours.work(&spot), original.work(&spot)]);
@@ -83,8 +101,8 @@ fn first_and_last(section: &mut Section<'_>) -> Result<()> {
 struct Ours(RuleSet<usize>);
 
 impl Ours {
-    fn new(size: usize) -> Result<Self> {
-        let compiled = conductor_engine::compile(rules::source(size));
+    fn new(spots: &[Spot]) -> Result<Self> {
+        let compiled = conductor_engine::compile(rules::source(spots));
         compiled.map(Self).map_err(|errors| anyhow!("the rules are wrong: {errors:?}"))
     }
 

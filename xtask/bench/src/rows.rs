@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::arguments::Arguments;
 use crate::report::Report;
-use crate::{calls, matching, memory, platform, round_trip, start};
+use crate::{calls, gestures, matching, memory, platform, reload, round_trip, start, timers};
 
 /// An entry of the list of what must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -34,6 +34,18 @@ pub enum Row {
     #[value(name = "PERF-5")]
     #[serde(rename = "PERF-5")]
     Memory,
+    /// Gestures on time.
+    #[value(name = "PERF-8")]
+    #[serde(rename = "PERF-8")]
+    Timers,
+    /// Reloading.
+    #[value(name = "PERF-9")]
+    #[serde(rename = "PERF-9")]
+    Reload,
+    /// Finding gestures.
+    #[value(name = "GESTURES")]
+    #[serde(rename = "GESTURES")]
+    Gestures,
     /// The feature platform.
     #[value(name = "FEATURES")]
     #[serde(rename = "FEATURES")]
@@ -49,6 +61,9 @@ impl Row {
             Self::Call => "calling a guest in the real-time lane",
             Self::Start => "from nothing to an answer on the API's socket",
             Self::Memory => "memory of an idle host",
+            Self::Timers => "gestures on time, under 10 000 events a second",
+            Self::Reload => "reloading 10 000 rules, and what events feel of it",
+            Self::Gestures => "finding gestures in events",
             Self::Features => "instances, installs, tool calls, services, hooks",
         }
     }
@@ -61,6 +76,9 @@ impl Row {
             Self::Call => calls::measure(arguments, &mut section),
             Self::Start => start::measure(arguments, &mut section),
             Self::Memory => memory::measure(arguments, &mut section),
+            Self::Timers => timers::measure(&mut section),
+            Self::Reload => reload::measure(&mut section),
+            Self::Gestures => gestures::measure(&mut section),
             Self::Features => platform::measure(arguments, &mut section),
         }
     }
@@ -74,6 +92,9 @@ impl fmt::Display for Row {
             Self::Call => "PERF-3",
             Self::Start => "PERF-4",
             Self::Memory => "PERF-5",
+            Self::Timers => "PERF-8",
+            Self::Reload => "PERF-9",
+            Self::Gestures => "GESTURES",
             Self::Features => "FEATURES",
         })
     }

@@ -17,11 +17,11 @@ pub const NAME: &str = "conductor-core 0.1.0";
 pub struct Original(CompiledRuleSet);
 
 impl Original {
-    /// The first `size` rules.
-    pub fn new(size: usize) -> Self {
-        let mut modes: Vec<Mode> =
-            (0..rules::MODES).map(|mode| Mode { name: rules::mode(mode), color: None, mappings: Vec::new() }).collect();
-        for Spot { mode, device, channel, note } in (0..size).map(Spot::of) {
+    /// A rule for each spot.
+    pub fn new(spots: &[Spot]) -> Self {
+        let mode = |mode| Mode { name: rules::mode(mode), color: None, mappings: Vec::new() };
+        let mut modes: Vec<Mode> = (0..rules::modes(spots)).map(mode).collect();
+        for &Spot { mode, device, channel, note } in spots {
             modes[usize::from(mode)].mappings.push(Mapping {
                 trigger: Trigger::Note {
                     note,

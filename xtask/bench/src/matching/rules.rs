@@ -6,8 +6,8 @@ use conductor_engine::{Edge, NumberRange, RuleSource, RuleSpec, Scope, Trigger, 
 
 /// Rules for one mode and device.
 pub const TABLE: usize = 128 * 16;
-/// Modes that a set has.
-pub const MODES: usize = 7;
+/// Modes that a set has, where it has rules for several tables.
+const MODES: usize = 7;
 /// How hard a key must be hit.
 pub const SOFTEST: u8 = 20;
 
@@ -34,6 +34,25 @@ pub enum Velocity {
     Enough,
     /// Everything about the rule fits but this, so an engine has to look all the way.
     TooLow,
+}
+
+/// The spots of so many rules, with all that is left of them for each next device.
+pub fn usual(size: usize) -> Vec<Spot> {
+    (0..size).map(Spot::of).collect()
+}
+
+/// The spots of so many rules, dealt to so many devices in turn.
+pub fn dealt(size: usize, devices: usize) -> Vec<Spot> {
+    let spot = |index: usize| {
+        let of_device = index / devices;
+        Spot { mode: (of_device / TABLE) as u16, device: index % devices, ..Spot::of(of_device % TABLE) }
+    };
+    (0..size).map(spot).collect()
+}
+
+/// How many modes rules for these spots need.
+pub fn modes(spots: &[Spot]) -> usize {
+    spots.iter().map(|spot| usize::from(spot.mode) + 1).max().unwrap_or(1)
 }
 
 impl Spot {
@@ -68,10 +87,9 @@ pub fn mode(mode: usize) -> String {
     format!("mode {mode}")
 }
 
-/// The first `size` rules, for the engine.
-pub fn source(size: usize) -> RuleSource<usize> {
-    let rule = |index| {
-        let spot = Spot::of(index);
+/// A rule for each spot, for the engine.
+pub fn source(spots: &[Spot]) -> RuleSource<usize> {
+    let rule = |(index, spot): (usize, &Spot)| {
         let trigger = Trigger::Note {
             notes: NumberRange::one(spot.note),
             velocity: ValueRange { min: SOFTEST.into(), max: 127 },
@@ -84,16 +102,16 @@ pub fn source(size: usize) -> RuleSource<usize> {
             ..RuleSpec::new(trigger, index)
         }
     };
-    RuleSource { modes: (0..MODES).map(mode).collect(), rules: (0..size).map(rule).collect() }
+    RuleSource { modes: (0..modes(spots)).map(mode).collect(), rules: spots.iter().enumerate().map(rule).collect() }
 }
 
-/// Events for rules drawn from the first `size`; the same ones in every run.
-pub fn events(size: usize, count: usize, velocity: Velocity) -> Vec<Played> {
+/// Events for rules drawn from these; the same ones in every run.
+pub fn events(spots: &[Spot], count: usize, velocity: Velocity) -> Vec<Played> {
     // Knuth's MMIX generator; its high bits are random enough.
     let mut state = 1_u64;
     let mut draw = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % size
+        (state >> 33) as usize % spots.len()
     };
-    (0..count).map(|_| Spot::of(draw()).event(velocity)).collect()
+    (0..count).map(|_| spots[draw()].event(velocity)).collect()
 }

@@ -1,0 +1,54 @@
+//! What must be so whatever bytes come in, one file a target.
+//!
+//! A target is a function of bytes that panics where something is not so. Two things call it: a plain test
+//! (`tests/replay.rs`), with the corpus that is kept here and what little changes make of it, in every test
+//! run; and libFuzzer (`libfuzzer/`, a workspace of its own), by `cargo xtask fuzz`, for as long as one likes.
+
+#[cfg(feature = "host")]
+mod artnet;
+mod bytes;
+#[cfg(feature = "host")]
+mod config;
+mod gestures;
+mod midi;
+#[cfg(feature = "host")]
+mod osc;
+#[cfg(feature = "host")]
+mod resolver;
+mod rules;
+mod rules_from;
+mod timeline;
+
+/// A target.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// What it is called; the folder of its corpus, too.
+    pub name: &'static str,
+    /// Runs it.
+    pub run: fn(&[u8]),
+}
+
+/// Those in the engine.
+pub const ENGINE: [Target; 4] = [
+    Target { name: "midi", run: midi::run },
+    Target { name: "timeline", run: timeline::run },
+    Target { name: "gestures", run: gestures::run },
+    Target { name: "rules", run: rules::run },
+];
+
+/// Those in the host.
+#[cfg(feature = "host")]
+pub const HOST: [Target; 4] = [
+    Target { name: "osc", run: osc::run },
+    Target { name: "artnet", run: artnet::run },
+    Target { name: "config", run: config::run },
+    Target { name: "resolver", run: resolver::run },
+];
+/// Those in the host: none were built in.
+#[cfg(not(feature = "host"))]
+pub const HOST: [Target; 0] = [];
+
+/// The target of this name.
+pub fn target(name: &str) -> Option<Target> {
+    ENGINE.into_iter().chain(HOST).find(|target| target.name == name)
+}

@@ -1,0 +1,72 @@
+//! OSC packets, alone and in a SLIP stream; address patterns on what comes in.
+
+use conductor_engine::{Event, OscArg, OscMessage, OscPattern, check_address};
+use conductor_host::ports::osc_packet;
+use conductor_host::ports::slip::SlipReader;
+
+pub fn run(data: &[u8]) {
+    let Some((&way, data)) = data.split_first() else { return };
+    match way % 3 {
+        0 => drop(messages(data)),
+        1 => stream(data, usize::from(way / 3 % 16) + 1),
+        _ => pattern(data),
+    }
+}
+
+/// What a packet says; each of it is of some use.
+fn messages(packet: &[u8]) -> Vec<OscMessage> {
+    let mut messages = Vec::new();
+    osc_packet::read(packet, &mut |message| messages.extend(message));
+    for message in &messages {
+        message.args.iter().for_each(is_finite);
+        let event = Event::from(message.clone());
+        assert!((0.0..=1.0).contains(&event.unit()) && event.value().is_finite(), "{event}");
+        let _ = (event.to_string(), event.is_continuous(), check_address(&message.address));
+    }
+    messages
+}
+
+fn is_finite(arg: &OscArg) {
+    match arg {
+        OscArg::Float(value) => assert!(value.is_finite()),
+        OscArg::Double(value) => assert!(value.is_finite()),
+        OscArg::Array(args) => args.iter().for_each(is_finite),
+        _ => {}
+    }
+}
+
+/// Wherever a stream is cut, the same packets come out.
+fn stream(bytes: &[u8], portion: usize) {
+    let read = |portion: usize| {
+        let (mut reader, mut packets) = (SlipReader::default(), Vec::new());
+        for bytes in bytes.chunks(portion.max(1)) {
+            reader.push(bytes, |packet| packets.push(packet.map(<[u8]>::to_vec)));
+        }
+        packets
+    };
+    let packets = read(bytes.len());
+    assert_eq!(packets, read(portion));
+    for packet in packets.into_iter().flatten() {
+        assert!(!packet.is_empty());
+        messages(&packet);
+    }
+}
+
+/// A pattern and an address, with a zero between them.
+fn pattern(text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let (pattern, address) = text.split_once('\0').unwrap_or((&text, &text));
+    match OscPattern::parse(pattern) {
+        Ok(parsed) => {
+            assert_eq!(parsed.as_str(), pattern);
+            let matched = parsed.matches(address);
+            if check_address(pattern).is_ok() {
+                assert_eq!(matched, pattern == address, "a pattern without wildcards is an address");
+            }
+            if let (true, Some(first)) = (matched, parsed.literal_first_segment()) {
+                assert_eq!(address.split('/').nth(1), Some(first));
+            }
+        }
+        Err(error) => assert!(error.at <= pattern.len() && !error.to_string().is_empty()),
+    }
+}

@@ -1,0 +1,98 @@
+//! PERF-9: how long a reload of 10 000 rules takes, and what events feel of it.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, ensure};
+
+use crate::measure::{median, quantile};
+use crate::report::{Limit, Section, Unit};
+use crate::stage::Stage;
+
+const RULES: usize = 10_000;
+const RELOADS: usize = 20;
+
+/// Measures the row.
+pub fn measure(section: &mut Section<'_>) -> Result<()> {
+    let config = config();
+    let stage = Stage::new(&config)?;
+    let quiet = delays(&stage, None)?;
+    let parsed = || conductor_host::config::parse(&config, "config.toml").map_err(|wrong| anyhow!("{wrong}"));
+    let mut times = (Vec::new(), Vec::new());
+    for _ in 0..RELOADS {
+        let start = Instant::now();
+        parsed()?;
+        times.0.push(start.elapsed().as_secs_f64() * 1e3);
+        let start = Instant::now();
+        stage.host.reload(&config, "config.toml").map_err(|wrong| anyhow!("{wrong}"))?;
+        times.1.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    let busy = delays(&stage, Some(&config))?;
+    stage.host.stop();
+    section.figure(format!("reading the text of {RULES} rules"), median(&times.0), Unit::Milliseconds);
+    section.figure("reload, as a whole", median(&times.1), Unit::Milliseconds);
+    for (share, name) in [(0.5, "p50"), (0.99, "p99"), (1.0, "max")] {
+        let (busy, quiet) = (quantile(&busy, share), quantile(&quiet, share));
+        section.beside(
+            format!("an event, in to out, while reloading, {name}"),
+            busy,
+            Unit::Microseconds,
+            "not reloading",
+            quiet,
+        );
+    }
+    section.target(format!("reload of {RULES} rules"), median(&times.1), Unit::Milliseconds, Limit::AtMost(10.0));
+    let longer = quantile(&busy, 0.99) - quantile(&quiet, 0.99);
+    section.target("delay by a reload, p99", longer, Unit::Microseconds, Limit::AtMost(100.0));
+    Ok(())
+}
+
+/// Microseconds from a note's way in to its way out, one after the other for two seconds; with a
+/// configuration, while it is reloaded again and again.
+fn delays(stage: &Stage, config: Option<&str>) -> Result<Vec<f64>> {
+    let synth = stage.ports.sent("synth").ok_or_else(|| anyhow!("there is no output"))?;
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reloads = config.map(|config| {
+            scope.spawn(|| {
+                let mut reloads = 0;
+                while !done.load(Ordering::Relaxed) && stage.host.reload(config, "config.toml").is_ok() {
+                    reloads += 1;
+                }
+                reloads
+            })
+        });
+        let (start, mut delays, mut key) = (Instant::now(), Vec::new(), 0);
+        let mut lost = false;
+        while start.elapsed() < Duration::from_secs(2) && !lost {
+            let began = Instant::now();
+            stage.ports.play("port 0", &[0xB0, 119, key]);
+            lost = synth.recv_timeout(Duration::from_secs(2)).is_err();
+            delays.push(began.elapsed().as_secs_f64() * 1e6);
+            key = (key + 1) % 128;
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        done.store(true, Ordering::Relaxed);
+        let reloads = reloads.map(|reloads| reloads.join());
+        ensure!(!lost, "an event was lost");
+        ensure!(!matches!(reloads, Some(Err(_) | Ok(0))), "nothing was reloaded");
+        Ok(delays)
+    })
+}
+
+/// As many rules, as a person would write them; one of them answers to the knob that is turned.
+fn config() -> String {
+    let mut text = String::new();
+    for index in 1..RULES {
+        let (device, channel, note) = (index / 2048, index / 128 % 16, index % 128);
+        let _ = writeln!(
+            text,
+            "[[global_mappings]]\ntrigger = {{ type = \"Note\", note = {note}, channel = {channel}, device = \"device {device}\" }}\n\
+             action = {{ type = \"MidiForward\", target = \"synth\" }}"
+        );
+    }
+    text.push_str("[[global_mappings]]\ntrigger = { type = \"CC\", cc = 119 }\n");
+    text.push_str("action = { type = \"MidiForward\", target = \"synth\" }\n");
+    text
+}
