@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use conductor_engine::{RuleSetHandle, parse_mapping_tests};
 use conductor_host::config;
+use conductor_host::dispatch::Action;
 use conductor_host::host;
 
 /// The bundled features: where `cargo xtask test` says, else beside the build of this test.
@@ -42,7 +43,7 @@ fn every_example_loads_and_does_what_it_says() {
         assert!(!tests.is_empty(), "{name} has no tests");
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         for test in tests {
-            let differences = test.run(&rules, |action| action.mode().cloned());
+            let differences = test.run(&rules, Action::next_mode);
             assert!(differences.is_empty(), "{name}: {}: {differences:#?}", test.name);
         }
     }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use conductor_engine::{RuleSetHandle, parse_mapping_tests};
 use conductor_host::config;
+use conductor_host::dispatch::Action;
 use conductor_host::host;
 
 use case::{Section, Test};
@@ -54,7 +55,7 @@ fn timeline(section: &Section, test: &Test) -> Vec<String> {
         Ok(tests) => tests,
         Err(wrong) => return wrong.iter().map(ToString::to_string).collect(),
     };
-    let differences = tests.iter().flat_map(|test| test.run(&rules, |action| action.mode().cloned()));
+    let differences = tests.iter().flat_map(|test| test.run(&rules, Action::next_mode));
     differences.map(|difference| difference.to_string()).collect()
 }
 
