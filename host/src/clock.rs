@@ -64,6 +64,14 @@ impl Clock {
         }
     }
 
+    /// What [`wall`](Self::wall) was at a moment of [`now`](Self::now)'s, which has passed.
+    pub fn wall_at(&self, moment: Nanos) -> u64 {
+        match self.0 {
+            Source::System(_) => self.wall().saturating_sub(self.now().saturating_sub(moment) / 1_000_000),
+            Source::Manual(_) => MANUAL_START + moment / 1_000_000,
+        }
+    }
+
     /// When it will be `then`, for waiting; none by hand, where only the hand knows.
     pub fn moment(&self, then: Nanos) -> Option<Instant> {
         match self.0 {
@@ -117,5 +125,6 @@ mod tests {
         });
         assert_eq!(clock.now(), 60_000_000_000);
         assert_eq!(clock.wall() - MANUAL_START, 60_000);
+        assert_eq!(clock.wall_at(1_000_000_000) - MANUAL_START, 1_000);
     }
 }

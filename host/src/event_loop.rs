@@ -16,6 +16,7 @@ use crate::dispatch::held::Release;
 use crate::dispatch::releases::Releases;
 use crate::dispatch::{Action, Envelope, Failure, Reason};
 use crate::observer::{Observation, Observer};
+use crate::profile::{Profile, Turned};
 
 /// Inputs that the queue holds; see [`crate::ports::sink`] for what happens beyond.
 pub const QUEUE: usize = 8192;
@@ -32,6 +33,8 @@ pub enum Input {
     },
     /// Another mode, from outside the rules.
     SetMode(Arc<str>),
+    /// Another profile applies, or none any more.
+    Profile(Option<Arc<Profile>>),
     /// A device is gone: what was under way on it ends.
     Gone(DeviceId),
     /// Other rules are in use.
@@ -60,13 +63,16 @@ pub fn start(
     releases: Releases,
     observer: Observer,
 ) -> std::io::Result<JoinHandle<()>> {
-    let event_loop = EventLoop { engine: Engine::new(rules, facts), clock, out: Out { releases, observer } };
+    let event_loop =
+        EventLoop { engine: Engine::new(rules, facts), clock, turned: None, out: Out { releases, observer } };
     std::thread::Builder::new().name("engine".into()).spawn(move || event_loop.run(&inputs))
 }
 
 struct EventLoop {
     engine: Engine<Action>,
     clock: Clock,
+    /// What a profile has made of the mode.
+    turned: Option<Turned>,
     out: Out,
 }
 
@@ -81,6 +87,7 @@ impl EventLoop {
                     // Unknown modes are left alone.
                     let _ = self.engine.set_mode(&mode, &mut self.out);
                 }
+                Input::Profile(next) => self.turn(next.as_deref()),
                 Input::Gone(device) => {
                     self.engine.forget(&device);
                     self.out.releases.tell(&Release::Device(device));
@@ -89,6 +96,20 @@ impl EventLoop {
                 Input::Moved => {}
                 Input::Stop => break,
             }
+        }
+    }
+
+    /// Another profile applies, or none any more.
+    fn turn(&mut self, next: Option<&Profile>) {
+        let index = usize::from(self.engine.mode_index().0);
+        let rules = self.engine.rules().load();
+        let Some(current) = rules.modes().get(index) else { return };
+        if let Some(mode) = Turned::turn(&mut self.turned, next, current)
+            && self.engine.set_mode(&mode, &mut self.out).is_err()
+            && let Some(first) = rules.modes().first()
+        {
+            // The mode to go back to is in the rules no longer.
+            let _ = self.engine.set_mode(first, &mut self.out);
         }
     }
 
@@ -137,6 +158,7 @@ impl Sink<Action> for Out {
             device: firing.device.clone(),
             event: firing.event.clone(),
             position: firing.position,
+            answers: firing.answers,
             rule: firing.rule.id,
             generation: firing.generation,
             mode: firing.rule.mode,
@@ -144,7 +166,7 @@ impl Sink<Action> for Out {
         if let Err((worker, reason)) = firing.rule.action.hand_over(envelope) {
             self.failed(&envelope(), worker, reason);
         }
-        firing.rule.action.mode().cloned()
+        Action::next_mode(&firing)
     }
 
     fn record(&mut self, record: Record) {
@@ -190,7 +212,7 @@ mod tests {
         let (observer, observed, _) = observer::start(said, None).unwrap();
         let told = observed.subscribe();
         let engine = Engine::new(Arc::new(RuleSetHandle::new(rules)), Arc::default());
-        (EventLoop { engine, clock, out: Out { releases: Releases::default(), observer } }, told)
+        (EventLoop { engine, clock, turned: None, out: Out { releases: Releases::default(), observer } }, told)
     }
 
     fn started(event_loop: EventLoop) -> (Sender<Input>, JoinHandle<()>) {

@@ -1,75 +1,239 @@
-//! What only the system knows, pushed to the engine: the local time and the applications that run.
+//! What only the system knows, pushed to the engine: the local time, the applications that run, and the one
+//! in front.
 //!
-//! A thread of its own looks every few seconds and whenever it is asked for the first time. The engine never
-//! asks the system; it reads the last snapshot.
+//! A thread of its own looks at the first two every few seconds; of the third it is told when it changes, and
+//! then finds the profile that applies. The engine never asks the system; it reads the last snapshot.
 
-use std::sync::Arc;
+#[cfg(all(unix, not(target_os = "macos")))]
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{Datelike as _, Local, Timelike as _};
 use conductor_engine::{Condition, Day, Facts, FactsHandle, LocalTime, RuleSetHandle};
-use crossbeam_channel::{RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use crate::clock::Clock;
 use crate::dispatch::Action;
+use crate::event_loop::Input;
+use crate::front::{Front, FrontWatch};
+use crate::profile::{Profile, applying};
 
 /// How often the thread looks. The clock goes on by itself between; what it may miss for so long is that
 /// the clock was set, that summer time began, and that an application was started or ended.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Keeps the facts fresh; until it is dropped.
-#[derive(Debug)]
 pub struct Watch {
-    _end: Sender<()>,
+    tell: Sender<Told>,
+    seen: Arc<Mutex<Seen>>,
+    /// What tells which application is in front.
+    _front: Mutex<Box<dyn Send>>,
 }
 
-/// Begins to keep facts fresh. The first are there when this returns.
+/// What the thread is told.
+enum Told {
+    Front(Front),
+    Profiles(Vec<Arc<Profile>>),
+    Stop,
+}
+
+/// What the thread knows, for people who ask.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// What is in front.
+    pub front: Front,
+    /// The profiles there are.
+    pub profiles: Vec<Arc<Profile>>,
+    /// The one that applies.
+    pub profile: Option<Arc<Profile>>,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("seen", &*self.lock()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.tell.send(Told::Stop);
+    }
+}
+
+impl Watch {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known now of what is in front.
+    pub fn seen(&self) -> Seen {
+        self.lock().clone()
+    }
+
+    /// There are other profiles, and maybe other rules that ask for applications.
+    pub fn set_profiles(&self, profiles: Vec<Arc<Profile>>) {
+        let _ = self.tell.send(Told::Profiles(profiles));
+    }
+}
+
+/// What the facts are made of and for.
+#[derive(Debug)]
+pub struct FactsOf {
+    /// Where they go.
+    pub handle: Arc<FactsHandle>,
+    /// Whose conditions ask for them.
+    pub rules: Arc<RuleSetHandle<Action>>,
+    /// The clock of events.
+    pub clock: Clock,
+    /// The way to the engine, for profiles.
+    pub queue: Sender<Input>,
+    /// The profiles there are.
+    pub profiles: Vec<Arc<Profile>>,
+}
+
+/// Begins to keep facts fresh. The first are there when this returns, but for what is in front: that is told
+/// when it is known.
 ///
 /// # Errors
 /// When the system has no thread left.
-pub fn start(handle: Arc<FactsHandle>, rules: Arc<RuleSetHandle<Action>>, clock: Clock) -> std::io::Result<Watch> {
-    handle.set(now(asks_for_applications(&rules), clock));
-    let (end, ended) = crossbeam_channel::bounded::<()>(0);
-    std::thread::Builder::new().name("facts".into()).spawn(move || {
-        while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-            handle.set(now(asks_for_applications(&rules), clock));
+pub fn start(of: FactsOf, front: Box<dyn FrontWatch>) -> std::io::Result<Watch> {
+    let (tell, told) = crossbeam_channel::bounded(64);
+    let unknown = Front::Unknown("it is not known yet which application is in front".to_owned());
+    let seen = Arc::new(Mutex::new(Seen { front: unknown, profiles: of.profiles.clone(), profile: None }));
+    let mut keeper = Keeper { of, seen: Arc::clone(&seen), running: Vec::new() };
+    keeper.look();
+    std::thread::Builder::new().name("facts".into()).spawn(move || keeper.run(&told))?;
+    let front_told = tell.clone();
+    let front = front.start(Box::new(move |front| drop(front_told.send(Told::Front(front)))));
+    match front {
+        Ok(front) => Ok(Watch { tell, seen, _front: Mutex::new(front) }),
+        Err(error) => {
+            let _ = tell.send(Told::Stop);
+            Err(error)
         }
-    })?;
-    Ok(Watch { _end: end })
+    }
 }
 
-/// What the system says now; of applications only if somebody asks for them, since it takes a while.
-pub(crate) fn now(applications: bool, clock: Clock) -> Facts {
-    let local = chrono::DateTime::from_timestamp_millis(i64::try_from(clock.wall()).unwrap_or(0)).unwrap_or_default();
+struct Keeper {
+    of: FactsOf,
+    seen: Arc<Mutex<Seen>>,
+    /// The applications that run, if somebody asks for them.
+    running: Vec<String>,
+}
+
+impl Keeper {
+    fn run(mut self, told: &Receiver<Told>) {
+        loop {
+            match told.recv_timeout(EVERY) {
+                // First what conditions see, then the mode in which they are asked.
+                Ok(Told::Front(front)) => {
+                    self.lock().front = front;
+                    self.push();
+                    self.turn();
+                }
+                Ok(Told::Profiles(profiles)) => {
+                    self.lock().profiles = profiles;
+                    self.look();
+                    self.turn();
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Ok(Told::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks which applications run, and pushes what is known.
+    fn look(&mut self) {
+        self.running = if asks_for_applications(&self.of.rules) { running() } else { Vec::new() };
+        self.push();
+    }
+
+    fn push(&self) {
+        let facts = facts(&self.running, &self.lock().front, self.of.clock);
+        self.of.handle.set(facts);
+    }
+
+    /// Tells the engine where another profile applies.
+    fn turn(&self) {
+        let next = {
+            let mut seen = self.lock();
+            let next = applying(&seen.profiles, &seen.front).cloned();
+            if next == seen.profile {
+                return;
+            }
+            seen.profile.clone_from(&next);
+            next
+        };
+        match &next {
+            Some(profile) => tracing::info!("profile: {}, mode {}", profile.name, profile.mode),
+            None => tracing::info!("profile: none"),
+        }
+        // Fails only while the host stops.
+        let _ = self.of.queue.send(Input::Profile(next));
+    }
+}
+
+/// What the system says now, asked once.
+pub(crate) fn now(clock: Clock) -> Facts {
+    facts(&running(), &front_now(), clock)
+}
+
+fn facts(running: &[String], front: &Front, clock: Clock) -> Facts {
+    // One moment for both: a clock by hand may leap between two looks at it.
+    let moment = clock.now();
+    let wall = i64::try_from(clock.wall_at(moment)).unwrap_or(0);
+    let local = chrono::DateTime::from_timestamp_millis(wall).unwrap_or_default();
     let local = local.with_timezone(&Local);
-    let running = if applications { running() } else { Vec::new() };
-    Facts::unknown().running(running.iter().map(String::as_str)).local(LocalTime {
-        moment: clock.now(),
+    let facts = Facts::unknown().running(running.iter().map(String::as_str)).local(LocalTime {
+        moment,
         day: Day::Monday.after(local.weekday().num_days_from_monday().into()),
         second: local.num_seconds_from_midnight(),
-    })
+    });
+    match front {
+        Front::Application(application) => application.names.iter().fold(facts, |facts, name| facts.frontmost(name)),
+        Front::Nothing | Front::Unknown(_) => facts,
+    }
+}
+
+/// What is in front: said within a second, or not at all.
+fn front_now() -> Front {
+    let (tell, told) = crossbeam_channel::unbounded();
+    let watch = crate::front::system().start(Box::new(move |front| drop(tell.send(front))));
+    let unknown = || Front::Unknown("the desktop did not answer".to_owned());
+    watch.ok().and_then(|_watch| told.recv_timeout(Duration::from_secs(1)).ok()).unwrap_or_else(unknown)
 }
 
 fn asks_for_applications(rules: &RuleSetHandle<Action>) -> bool {
     let mut asks = false;
-    for condition in rules.load().rules().iter().filter_map(|rule| rule.condition.as_ref()) {
+    for condition in rules.load().rules().iter().flat_map(|rule| rule.conditions()) {
         condition.each(&mut |condition| asks |= matches!(condition, Condition::AppRunning(_)));
     }
     asks
+}
+
+/// The name of a process's program, by its folder in `/proc`; none if it is gone.
+#[cfg(all(unix, not(target_os = "macos")))]
+pub(crate) fn program_name(process: &Path) -> Option<String> {
+    // The kernel cuts names off after 15 bytes; the program's file has the whole one, where we may see it.
+    let file = std::fs::read_link(process.join("exe")).ok();
+    let whole =
+        file.as_ref().and_then(|file| Some(file.file_name()?.to_str()?.trim_end_matches(" (deleted)").to_owned()));
+    let short = || std::fs::read_to_string(process.join("comm")).ok().map(|name| name.trim_end().to_owned());
+    whole.or_else(short)
 }
 
 /// The names of the programs that run.
 #[cfg(target_os = "linux")]
 fn running() -> Vec<String> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    // The kernel cuts names off after 15 bytes; the program's file has the whole one, where we may see it.
     let name = |process: std::fs::DirEntry| {
         process.file_name().to_str()?.parse::<u32>().ok()?;
-        let file = std::fs::read_link(process.path().join("exe")).ok();
-        let whole =
-            file.as_ref().and_then(|file| Some(file.file_name()?.to_str()?.trim_end_matches(" (deleted)").to_owned()));
-        let short = || std::fs::read_to_string(process.path().join("comm")).ok().map(|name| name.trim_end().to_owned());
-        whole.or_else(short)
+        program_name(&process.path())
     };
     let mut names: Vec<String> = processes.filter_map(name).collect();
     names.sort_unstable();
@@ -90,6 +254,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::front::simulated::SimulatedFront;
 
     #[test]
     fn the_time_and_this_very_program_are_known() {
@@ -106,7 +271,10 @@ mod tests {
             ..RuleSpec::new(note, Action::Suppress)
         };
         let rules = conductor_engine::compile(RuleSource { modes: Vec::new(), rules: vec![asks] }).unwrap();
-        let _watch = start(Arc::clone(&handle), Arc::new(RuleSetHandle::new(rules)), clock).unwrap();
+        let (queue, _inputs) = crate::event_loop::queue();
+        let rules = Arc::new(RuleSetHandle::new(rules));
+        let of = FactsOf { handle: Arc::clone(&handle), rules, clock, queue, profiles: Vec::new() };
+        let _watch = start(of, SimulatedFront::new().watch()).unwrap();
         let facts = handle.load();
         let held = Held::new();
         let holds =

@@ -10,6 +10,7 @@
 //! | a kind of port | `ports/`: a new [`ports::PortBackend`] |
 //! | a trigger | the engine's `trigger`, [`config`]'s `trigger`, and the line between them in [`rules`] |
 //! | an action of the host | [`config`]'s `action`, [`dispatch`], and the line between them in [`rules`] |
+//! | a desktop that tells what is in front | [`front`]: a new [`front::FrontWatch`] |
 //! | a service for features | `wit/`, a file in [`service`], its line in [`feature::sandbox::bindings`] and [`feature::check`] |
 //! | a place to fetch packages from | [`package::source`] |
 //! | anything else | a feature, in `features/` |
@@ -27,10 +28,13 @@ pub mod dispatch;
 pub mod event_loop;
 pub mod facts;
 pub mod feature;
+pub mod front;
 pub mod host;
+mod host_key;
 pub mod observer;
 pub mod package;
 pub mod ports;
+pub mod profile;
 pub mod rules;
 pub mod service;
 mod whole_file;

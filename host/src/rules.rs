@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use conductor_engine as engine;
 use conductor_engine::{
-    AppName, Condition, Day, DeviceId, DmxRange, Encoding, MidiMessage, ModeIx, Nanos, NumberRange, OscArgTest,
-    OscPattern, Place, Push, RuleSet, RuleSource, RuleSpec, Scope, SysExPattern, TimeRange, ValueRange, Way,
+    AppName, Choices, Condition, Day, DeviceId, DmxRange, Encoding, MidiMessage, ModeIx, Nanos, NumberRange,
+    OscArgTest, OscPattern, Place, Push, RuleSet, RuleSource, RuleSpec, Scope, SysExPattern, TimeRange, ValueRange,
+    Way,
 };
 
 use crate::config::{self, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source, TriggerEvent};
@@ -17,11 +18,12 @@ use crate::dispatch::process::ProcessAction;
 use crate::dispatch::script::{self, Script, Step};
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{
-    Action,
+    Action, Branch,
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
 };
 use crate::feature::registry::{Lookup, Registry};
+use crate::profile::{self, Profile};
 
 /// A rule set, and what has to be there for it.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Compiled {
     pub targets: BTreeSet<String>,
     /// What lights show while nothing has happened, by target and mode.
     pub lights: Lights,
+    /// Which mode applies for which application.
+    pub profiles: Vec<Arc<Profile>>,
     /// What is doubtful in the configuration.
     pub warnings: Diagnostics,
 }
@@ -53,6 +57,8 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         targets: BTreeSet::new(),
         places: crate::host::bindings::places(config),
         lights: Lights::new(),
+        modes: config.modes.iter().map(|mode| mode.name.clone()).collect(),
+        choices: Choices::default(),
         rules: Vec::with_capacity(config.global_mappings.len()),
     };
     for (mode_index, mode) in config.modes.iter().enumerate() {
@@ -77,6 +83,9 @@ struct Compiler<'a> {
     /// Where the endpoints are that bindings name, by alias.
     places: BTreeMap<String, String>,
     lights: Lights,
+    modes: Vec<String>,
+    /// What the action decides by that is being compiled.
+    choices: Choices,
     rules: Vec<RuleSpec<Action>>,
 }
 
@@ -85,7 +94,13 @@ impl Compiler<'_> {
         let trigger = trigger(&mapping.trigger.event, &mapping.action).map_err(|message| {
             self.error(&[path, &["trigger".into()]].concat(), message);
         });
-        let action = self.action(&mapping.action, &[path, &["action".into()]].concat());
+        self.choices = Choices { conditions: Vec::new(), holds: holds(&mapping.action) };
+        let releases = if hears_releases_of_itself(&mapping.trigger.event, &mapping.action) {
+            Releases::ForSome
+        } else {
+            Releases::AsSaid
+        };
+        let action = self.action(&mapping.action, releases, &[path, &["action".into()]].concat());
         let shown = action.and_then(|action| match &mapping.feedback {
             Some(feedback) => self.shown(action, feedback, &mapping.trigger, mode, path),
             None => Some(action),
@@ -96,6 +111,7 @@ impl Compiler<'_> {
             device: mapping.trigger.device.clone(),
             trigger,
             condition: mapping.condition.as_ref().map(condition),
+            choices: std::mem::take(&mut self.choices),
             priority: mapping.priority,
             consume: mapping.consume,
             defer: mapping.defer,
@@ -135,7 +151,7 @@ impl Compiler<'_> {
     }
 
     /// The action at this place, ready to be done.
-    fn action(&mut self, action: &config::Action, path: &[PathStep<'_>]) -> Option<Action> {
+    fn action(&mut self, action: &config::Action, releases: Releases, path: &[PathStep<'_>]) -> Option<Action> {
         match action {
             config::Action::SendMidi(send) => {
                 let queue = self.output(&send.target, path)?;
@@ -166,10 +182,43 @@ impl Compiler<'_> {
             config::Action::Sequence(sequence) => self.script("Sequence", action, &sequence.cancel_on, path),
             config::Action::Repeat(repeat) => self.script("Repeat", action, &repeat.cancel_on, path),
             config::Action::Delay(_) => self.script("Delay", action, &[], path),
+            config::Action::Conditional(conditional) => {
+                let choice = self.choice(&conditional.condition, path);
+                let then = self.branch(&conditional.then, releases, &[path, &["then".into()]].concat());
+                let otherwise = match &conditional.otherwise {
+                    None => Some(None),
+                    Some(otherwise) => {
+                        self.branch(otherwise, releases, &[path, &["else".into()]].concat()).map(Box::new).map(Some)
+                    }
+                };
+                Some(Action::Conditional { choice: choice?, then: Box::new(then?), otherwise: otherwise? })
+            }
             config::Action::ModeChange(change) => Some(Action::ModeChange { mode: change.mode.as_str().into() }),
             config::Action::Suppress(_) => Some(Action::Suppress),
             config::Action::Feature { type_name, params } => self.feature_action(type_name, params, path),
         }
+    }
+
+    fn branch(&mut self, action: &config::Action, releases: Releases, path: &[PathStep<'_>]) -> Option<Branch> {
+        let compiled = self.action(action, releases, path)?;
+        Some(Branch { action: compiled, presses_only: releases == Releases::ForSome && !wants_both(action) })
+    }
+
+    /// Has the rule ask a condition when it fires. Returns the number of the choice.
+    fn choice(&mut self, asked: &config::Condition, path: &[PathStep<'_>]) -> Option<usize> {
+        let asked = condition(asked);
+        let wrong = engine::check_standalone_condition(&asked, &self.modes);
+        for error in &wrong {
+            self.error(&[path, &["condition".into()]].concat(), error.to_string());
+        }
+        let number = self.choices.conditions.len();
+        if number == Choices::MOST {
+            let message = format!("the action asks more than {} conditions in all", Choices::MOST);
+            self.error(path, message);
+            return None;
+        }
+        self.choices.conditions.push(asked);
+        wrong.is_empty().then_some(number)
     }
 
     fn desktop(&mut self, action: DesktopAction, path: &[PathStep<'_>]) -> Option<Action> {
@@ -253,8 +302,25 @@ impl Compiler<'_> {
                 steps.push(Step::Wait(millis(delay.ms)));
                 Some(())
             }
+            config::Action::Conditional(conditional) => {
+                let choice = self.choice(&conditional.condition, path);
+                let decide = steps.len();
+                steps.push(Step::Skip { to: 0 });
+                let then = self.steps(&conditional.then, &[path, &["then".into()]].concat(), depth, steps);
+                let skip = steps.len();
+                let otherwise = conditional.otherwise.as_ref().map_or(Some(()), |otherwise| {
+                    steps.push(Step::Skip { to: 0 });
+                    self.steps(otherwise, &[path, &["else".into()]].concat(), depth, steps)
+                });
+                let to = if conditional.otherwise.is_some() { skip + 1 } else { skip };
+                steps[decide] = Step::Unless { choice: choice?, to };
+                if conditional.otherwise.is_some() {
+                    steps[skip] = Step::Skip { to: steps.len() };
+                }
+                then.and(otherwise)
+            }
             action => {
-                let action = self.action(action, path)?;
+                let action = self.action(action, Releases::AsSaid, path)?;
                 steps.push(Step::Do(action));
                 Some(())
             }
@@ -353,12 +419,13 @@ impl Compiler<'_> {
     fn finish(mut self, config: &Config) -> Result<Compiled, Diagnostics> {
         let modes = config.modes.iter().map(|mode| mode.name.clone()).collect();
         let paths = rule_paths(config);
+        let profiles = profile::compile(config, &mut self.diagnostics);
         // Rules are left out where something is wrong already, and the numbers would not fit.
         let complete = paths.len() == self.rules.len();
         match engine::compile(RuleSource { modes, rules: std::mem::take(&mut self.rules) }) {
             Ok(rules) => {
                 let warnings = self.diagnostics.into_result()?;
-                Ok(Compiled { rules, targets: self.targets, lights: self.lights, warnings })
+                Ok(Compiled { rules, targets: self.targets, lights: self.lights, profiles, warnings })
             }
             Err(errors) => {
                 for error in errors {
@@ -425,10 +492,48 @@ fn waiting(event: &TriggerEvent) -> impl Iterator<Item = config::Inputs> {
     })
 }
 
+/// Whether the rule hears of releases for the sake of an action that wants them, and nobody has said so.
+fn hears_releases_of_itself(event: &TriggerEvent, action: &config::Action) -> bool {
+    let unsaid = match event {
+        TriggerEvent::Note { on, .. } | TriggerEvent::NoteRange { on, .. } | TriggerEvent::GamepadButton { on, .. } => {
+            on.is_none()
+        }
+        TriggerEvent::VelocityRange { .. } => true,
+        _ => false,
+    };
+    unsaid && wants_both(action)
+}
+
+/// What the branches of an action make of releases.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Releases {
+    /// What the trigger says.
+    AsSaid,
+    /// They are for those that want them: the others would be done a second time.
+    ForSome,
+}
+
+/// Whether an action holds something down for as long as a control is pressed.
+fn holds(action: &config::Action) -> bool {
+    match action {
+        config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
+        config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
+        config::Action::Sequence(sequence) => sequence.actions.iter().any(holds),
+        config::Action::Repeat(repeat) => holds(&repeat.action),
+        config::Action::Conditional(conditional) => branches(conditional).any(holds),
+        _ => false,
+    }
+}
+
+fn branches(conditional: &config::Conditional) -> impl Iterator<Item = &config::Action> {
+    std::iter::once(&*conditional.then).chain(conditional.otherwise.as_deref())
+}
+
 /// Whether an action is about the end of a note as much as about its beginning.
 fn wants_both(action: &config::Action) -> bool {
     match action {
         config::Action::MidiForward(_) => true,
+        config::Action::Conditional(conditional) => branches(conditional).any(wants_both),
         config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
         config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
         _ => false,
@@ -710,6 +815,65 @@ mod tests {
         let off = MidiMessage::NoteOff { channel: 0, note: 36, velocity: 0 };
         assert_eq!(fired(&rules, on), ["MidiForward to synth", "SendMidi to synth"]);
         assert_eq!(fired(&rules, off), ["MidiForward to synth"]);
+    }
+
+    /// ACT-1: what an action decides by is asked when its rule fires, and everything it may do is prepared.
+    #[test]
+    fn an_action_decides_by_the_conditions_in_it() {
+        let toml = r#"
+            [[modes]]
+            name = "Play"
+            [[modes]]
+            name = "Live"
+            [[global_mappings]]
+            trigger = { type = "Note", note = 36 }
+            [global_mappings.action]
+            type = "Conditional"
+            condition = { type = "ModeIs", mode = "Live" }
+            then = { type = "MidiForward", target = "synth" }
+            [global_mappings.action.else]
+            type = "Sequence"
+            actions = [
+                { type = "Delay", ms = 1 },
+                { type = "Conditional", condition = { type = "NoteHeld", note = 1 }, then = { type = "ModeChange", mode = "Live" } },
+            ]
+        "#;
+        let compiled = compiled(toml).unwrap();
+        assert_eq!(compiled.targets, BTreeSet::from(["synth".to_owned()]));
+        assert!(compiled.rules.remembers() && compiled.rules.has_conditions());
+        let choices = compiled.rules.rules()[0].choices.as_ref().unwrap();
+        let asked: Vec<_> = choices.conditions.iter().map(ToString::to_string).collect();
+        assert_eq!(asked, [r#"the mode is "Live""#, "note 1 is down"]);
+        let described = "Conditional (MidiForward to synth, else Sequence (ModeChange to Live))";
+        let (on, off) = (
+            MidiMessage::NoteOn { channel: 0, note: 36, velocity: 90 },
+            MidiMessage::NoteOff { channel: 0, note: 36, velocity: 0 },
+        );
+        assert_eq!(fired(&compiled, on), [described]);
+        assert_eq!(fired(&compiled, off), [described], "one of its branches wants the end");
+    }
+
+    /// CFG-2: more conditions than can be handed over are refused where they stand.
+    #[test]
+    fn an_action_that_asks_too_much_is_refused_at_its_place() {
+        let one = "{ type = 'Conditional', condition = { type = 'Always' }, then = { type = 'Suppress' } }";
+        let action = |count| {
+            let ones = vec![one; count].join(",\n");
+            format!(
+                "[[global_mappings]]\ntrigger = {{ type = 'MidiAny' }}\naction = {{ type = 'Sequence', actions = [\n{ones}\n] }}\n"
+            )
+        };
+        assert!(compiled(&action(Choices::MOST)).is_ok());
+        let text = compiled(&action(Choices::MOST + 1)).unwrap_err().render(false);
+        assert!(text.contains("c.toml:36:1: the action asks more than 32 conditions in all"), "{text}");
+        // What is wrong with a condition is told at it.
+        let deep = (0..20)
+            .fold("{ type = 'Always' }".to_owned(), |inner, _| format!("{{ type = 'Not', condition = {inner} }}"));
+        let text = format!(
+            "[[global_mappings]]\ntrigger = {{ type = 'MidiAny' }}\n[global_mappings.action]\ntype = 'Conditional'\nthen = {{ type = 'Suppress' }}\nif = {deep}\n"
+        );
+        let text = compiled(&text).unwrap_err().render(false);
+        assert!(text.contains("c.toml:6:6: conditions go no deeper than 16"), "{text}");
     }
 
     /// CFG-2: an action that nobody has is reported with its place, what there is, and what was meant.

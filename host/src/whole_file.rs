@@ -10,13 +10,19 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let mut file = File::create(&temporary)?;
-    if let Ok(old) = fs::metadata(path) {
-        file.set_permissions(old.permissions())?;
+    let written = File::create(&temporary).and_then(|mut file| {
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions())?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    if written.is_err() {
+        // Half a file on a full disk is of no use to anybody.
+        let _ = fs::remove_file(&temporary);
     }
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
+    written?;
     #[cfg(unix)]
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         File::open(folder)?.sync_all()?;

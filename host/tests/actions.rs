@@ -382,3 +382,119 @@ proptest! {
         prop_assert_eq!(down, 0, "{:?}", stage.desktop.lines());
     }
 }
+
+const DECIDING: &str = r#"
+    [[modes]]
+    name = "Play"
+    [[modes]]
+    name = "Live"
+    [[global_mappings]]
+    trigger = { type = "Note", note = 36 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "ModeIs", mode = "Live" }
+    then = { type = "MidiForward", target = "synth" }
+    else = { type = "Keystroke", keys = ["shift"], stroke = "hold" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 37 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "NoteHeld", note = 40 }
+    then = { type = "Keystroke", keys = ["alt"], stroke = "hold" }
+    else = { type = "Text", text = "once" }
+    [[global_mappings]]
+    trigger = { type = "CC", cc = 1 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "ModeIs", mode = "Play" }
+    then = { type = "Keystroke", keys = ["ctrl"], stroke = "hold" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 38 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "ModeIs", mode = "Live" }
+    then = { type = "ModeChange", mode = "Play" }
+    else = { type = "ModeChange", mode = "Live" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 39 }
+    [global_mappings.action]
+    type = "Repeat"
+    count = 2
+    [global_mappings.action.action]
+    type = "Sequence"
+    actions = [
+        { type = "Conditional", condition = { type = "ModeIs", mode = "Live" }, then = { type = "Sequence", actions = [
+            { type = "SendMidi", target = "synth", message_type = "CC", cc = 1, value = 1 },
+            { type = "SendMidi", target = "synth", message_type = "CC", cc = 2, value = 1 },
+        ] }, else = { type = "SendMidi", target = "synth", message_type = "CC", cc = 3, value = 1 } },
+        { type = "SendMidi", target = "synth", message_type = "CC", cc = 4, value = 1 },
+    ]
+    [[global_mappings]]
+    trigger = { type = "Note", note = 41 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "Always" }
+    then = { type = "SendMidi", target = "synth", message_type = "NoteOn", note = 9, velocity = 9 }
+"#;
+
+// ACT-1, ENG-10: a rule decides when it fires; what a branch has switched on goes off with its release,
+// whatever is so by then, and with its rules.
+#[test]
+fn a_rule_decides_when_it_fires_and_ends_what_it_began() {
+    let stage = Stage::new(DECIDING);
+    let changed = stage.host.subscribe();
+    let mode = |wanted: &str| loop {
+        let observation = changed.recv_timeout(PATIENCE).unwrap();
+        if matches!(&observation, conductor_host::observer::Observation::Mode(mode) if **mode == *wanted) {
+            break;
+        }
+    };
+    // A key goes down in one mode and comes up in the other; the forwarded note begins there and ends here.
+    stage.play("pads", ON);
+    until(|| stage.desktop.lines() == ["down shift"]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Live");
+    stage.play("keys", ON);
+    assert_eq!(stage.next(), ON);
+    stage.play("pads", OFF);
+    until(|| stage.desktop.lines() == ["down shift", "up shift"]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Play");
+    stage.play("keys", OFF);
+    assert_eq!(stage.next(), OFF);
+
+    // A fader that holds a key lets it up where it leaves the upper half, and a text is for presses alone.
+    stage.play("pads", [0xB0, 1, 127]);
+    until(|| stage.desktop.lines()[2..] == ["down ctrl"]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Live");
+    stage.play("pads", [0xB0, 1, 100]);
+    stage.play("pads", [0xB0, 1, 0]);
+    until(|| stage.desktop.lines()[3..] == ["up ctrl"]);
+    stage.play("pads", [0x90, 37, 1]);
+    stage.play("pads", [0x80, 37, 0]);
+    stage.play("pads", [0x90, 40, 1]);
+    stage.play("pads", [0x90, 37, 1]);
+    stage.play("pads", [0x80, 40, 0]);
+    stage.play("pads", [0x80, 37, 0]);
+    until(|| stage.desktop.lines()[4..] == ["text once", "down alt", "up alt"]);
+
+    // In a script, too, and each time as it was when the rule fired.
+    stage.play("pads", [0x90, 39, 1]);
+    let told: Vec<u8> = (0..6).map(|_| stage.next()[1]).collect();
+    assert_eq!(told, [1, 2, 4, 1, 2, 4]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Play");
+    stage.play("pads", [0x90, 39, 1]);
+    let told: Vec<u8> = (0..4).map(|_| stage.next()[1]).collect();
+    assert_eq!(told, [3, 4, 3, 4]);
+
+    // What is on still goes off with its rules.
+    stage.play("pads", [0x90, 41, 1]);
+    assert_eq!(stage.next(), [0x90, 9, 9]);
+    stage.reload();
+    assert_eq!(stage.next(), [0x80, 9, 0]);
+    stage.host.stop();
+    assert!(stage.synth.try_recv().is_err());
+    assert_eq!(stage.desktop.lines().len(), 7);
+}

@@ -250,6 +250,7 @@ fn play(action: &PreparedAction) {
         device: DeviceId::new("pads"),
         event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
         position: 0,
+        answers: Default::default(),
         rule: RuleId(0),
         generation: 0,
         mode: None,

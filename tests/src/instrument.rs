@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use midir::os::unix::{VirtualInput as _, VirtualOutput as _};
 use midir::{MidiInput, MidiInputConnection, MidiOutput, MidiOutputConnection};
 
-use crate::wait::PATIENCE;
+use crate::wait::{self, PATIENCE};
 
 /// A name that no other test's instrument has: other programs' ports are seen by every host.
 pub fn name(kind: &str) -> String {
@@ -26,6 +26,17 @@ impl Controller {
     pub fn plug(name: &str) -> Self {
         let client = MidiOutput::new(name).unwrap_or_else(|error| panic!("{name}: {error}"));
         Self(client.create_virtual("out").unwrap_or_else(|error| panic!("{name}: {error}")))
+    }
+
+    /// Connects to an input that another program made, as soon as it is there; a part of its name will do.
+    pub fn connect(port: &str) -> Self {
+        let client = MidiOutput::new("player").unwrap_or_else(|error| panic!("{port}: {error}"));
+        let named = |client: &MidiOutput| {
+            let mut ports = client.ports().into_iter();
+            ports.find(|found| client.port_name(found).is_ok_and(|name| name.contains(port)))
+        };
+        let (found, _) = wait::until(|| named(&client), || format!("nobody makes an input {port}"));
+        Self(client.connect(&found, "out").unwrap_or_else(|error| panic!("{port}: {error}")))
     }
 
     /// Plays one message.
@@ -49,6 +60,22 @@ impl Synth {
         let port = client
             .create_virtual("in", |_, bytes, sender| drop(sender.send(bytes.to_vec())), sender)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
+        Self { _port: port, received }
+    }
+
+    /// Listens to an output that another program made, as soon as it is there; a part of its name will do.
+    pub fn connect(port: &str) -> Self {
+        let mut client = MidiInput::new("listener").unwrap_or_else(|error| panic!("{port}: {error}"));
+        client.ignore(midir::Ignore::None);
+        let named = |client: &MidiInput| {
+            let mut ports = client.ports().into_iter();
+            ports.find(|found| client.port_name(found).is_ok_and(|name| name.contains(port)))
+        };
+        let (found, _) = wait::until(|| named(&client), || format!("nobody makes an output {port}"));
+        let (sender, received) = mpsc::channel();
+        let port = client
+            .connect(&found, "in", |_, bytes, sender| drop(sender.send(bytes.to_vec())), sender)
+            .unwrap_or_else(|error| panic!("{port}: {error}"));
         Self { _port: port, received }
     }
 

@@ -11,6 +11,7 @@
 //! | [`liblo`] | OSC peers of others: `oscsend` and `oscdump` |
 //! | [`instrument`] | MIDI peers: controllers and synthesizers on virtual ports |
 //! | [`screen`] | an X server, and a window that records keys and buttons |
+//! | [`windows`] | windows on it, and a window manager that says which one is active |
 //! | [`registry`] | an OCI registry of others |
 //! | [`process`] | any program, with what it has printed so far |
 
@@ -27,3 +28,5 @@ pub mod process;
 pub mod registry;
 pub mod screen;
 pub mod wait;
+#[cfg(all(unix, not(target_os = "macos")))]
+pub mod windows;

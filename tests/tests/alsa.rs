@@ -9,7 +9,7 @@ mod usb;
 
 use conductor_tests::conductor::command;
 use conductor_tests::home::Home;
-use conductor_tests::instrument::{self, Controller};
+use conductor_tests::instrument::{self, Controller, Synth};
 use conductor_tests::osc::Listener;
 use conductor_tests::process::Process;
 use evdev::{AbsoluteAxisCode, KeyCode};
@@ -132,4 +132,71 @@ fn a_gamepad_may_come_and_go() {
         let took = midi::gone(&host, "pad", "input");
         assert!(took < midi::HOT_PLUG, "closed after {took:?}");
     }
+}
+
+// ENG-2, ENG-4, ENG-10, PRT-2: two controllers and a gamepad; one is pulled out in the middle of a chord, with a
+// note still sounding, and plugged in again.
+#[test]
+fn two_controllers_and_a_gamepad_and_a_cable_that_is_pulled() {
+    if !there_is_midi() {
+        return;
+    }
+    let names = ["Pads", "Keys", "Synth", "Gamepad"].map(instrument::name);
+    let [pads_name, keys_name, synth_name, pad_name] = &names;
+    let out = Listener::new();
+    let says = |trigger: &str, address: &str| {
+        midi::osc(&format!("type = {trigger}"), &out.target(), &format!("address = '{address}', args = []"))
+    };
+    let config = [
+        midi::binding("pads", pads_name),
+        midi::binding("keys", keys_name),
+        midi::binding("synth", synth_name),
+        format!("[[bindings]]\nalias = 'pad'\nprotocol = 'hid'\nname = '{pad_name}'\n"),
+        says("'Note', note = 36, device = 'pads'", "/pads"),
+        says("'Note', note = 36, device = 'keys'", "/keys"),
+        says("'GamepadButton', button = 128, device = 'pad'", "/pad"),
+        // A whole minute, so that it is the cable that breaks it.
+        says("'NoteChord', notes = [40, 43], timeout_ms = 60000, device = 'pads'", "/chord"),
+        midi::mapping("type = 'Note', note = 50, device = 'pads'", "type = 'MidiForward', target = 'synth'"),
+    ];
+    let home = Home::new(&config.concat());
+    let synth = Synth::plug(synth_name);
+    let (mut pads, mut keys) = (Controller::plug(pads_name), Controller::plug(keys_name));
+    let mut pad = pad::Pad::plug(pad_name);
+    let host = home.run();
+    for device in ["pads", "keys", "pad"] {
+        midi::open(&host, device, "input");
+    }
+    midi::open(&host, "synth", "output");
+
+    pads.play(&[0x90, 36, 1]);
+    assert_eq!(out.line(), "/pads ");
+    keys.play(&[0x90, 36, 1]);
+    assert_eq!(out.line(), "/keys ");
+    pad.button(KeyCode::BTN_SOUTH, true);
+    assert_eq!(out.line(), "/pad ");
+
+    // Half a chord; the other half is another controller's, and does not make it whole.
+    pads.play(&[0x90, 50, 100]);
+    assert_eq!(synth.next(), [0x90, 50, 100]);
+    pads.play(&[0x90, 40, 100]);
+    keys.play(&[0x90, 43, 100]);
+    drop(pads);
+    midi::gone(&host, "pads", "input");
+    // The others go on meanwhile.
+    keys.play(&[0x90, 36, 1]);
+    assert_eq!(out.line(), "/keys ");
+    assert_eq!(synth.next()[..2], [0x80, 50], "it is away for too long to be a bad contact: its note ends");
+
+    let mut pads = Controller::plug(pads_name);
+    midi::open(&host, "pads", "input");
+    // What was half a chord is none now. Whole, it is one.
+    pads.play(&[0x90, 43, 100]);
+    pads.play(&[0x80, 43, 0]);
+    pads.play(&[0x90, 36, 1]);
+    assert_eq!(out.line(), "/pads ");
+    pads.play(&[0x90, 43, 100]);
+    pads.play(&[0x90, 40, 100]);
+    assert_eq!(out.line(), "/chord ");
+    assert_eq!(host.status()["failures"], 0);
 }

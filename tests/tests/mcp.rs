@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use conductor_tests::conductor;
 use conductor_tests::home::Home;
+use conductor_tests::wait;
 use serde_json::{Value, json};
 
 /// An agent that waits for each answer.
@@ -115,6 +116,37 @@ fn mistakes_are_told_to_the_agent() {
         assert!(agent.ask(door, json!({ "id": "0" }))["error"].is_object(), "{door} is none");
     }
     assert!(agent.call("conductor_get_modes", json!({}))["isError"] == false);
+}
+
+// REL-1, PLN-4: what is too long or too deep is refused, on record, and the agent goes on.
+#[test]
+fn nonsense_of_any_size_is_refused_and_the_agent_goes_on() {
+    let home = Home::new(SHOW);
+    let host = home.run();
+    let mut agent = Agent::start(&home);
+    for nonsense in ["x".repeat(100_000_000), "[".repeat(100_000)] {
+        let args = format!("{{\"mode\":\"Play\",\"trigger\":\"{nonsense}\"}}").replace("\"[", "[").replace("[\"", "[");
+        let call = format!("{{\"name\":\"conductor_create_mapping\",\"arguments\":{args}}}");
+        let said = format!("{{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"tools/call\",\"params\":{call}}}");
+        writeln!(agent.ask, "{said}").unwrap();
+        let mut line = String::new();
+        assert_ne!(agent.answers.read_line(&mut line).unwrap(), 0);
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["error"]["code"], -32600, "{answer}");
+        assert!(agent.call("conductor_get_modes", json!({}))["isError"] == false);
+    }
+    let refused = || {
+        let rows = home.json(&["audit", "list", "--kind", "tool", "--client", "mcp", "--json"]);
+        let reasons = rows.as_array().unwrap().iter().filter_map(|row| row["detail"]["reason"].as_str());
+        let reasons: Vec<String> = reasons.map(str::to_owned).collect();
+        let both = ["too long", "nested too deeply"].iter().all(|why| reasons.iter().any(|said| said.contains(why)));
+        both.then_some(())
+    };
+    wait::until(refused, || home.conductor(&["audit", "list"]).out);
+    assert!(home.conductor(&["plan", "list"]).out.contains("no plan waits"));
+    assert_eq!(host.status()["rules"], 0);
+    let called = home.json(&["audit", "list", "--client", "mcp:test", "--json"]);
+    assert_eq!(called[0]["subject"], "conductor_get_modes", "the agent is known by its name: {called}");
 }
 
 #[test]

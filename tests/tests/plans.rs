@@ -167,8 +167,15 @@ fn kills() -> u32 {
     std::env::var("CONDUCTOR_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(16)
 }
 
-// PLN-2, REL-3: whoever is killed in the middle of an apply leaves the file as it was, or as it was to be; and the
-// record of plans agrees with the file.
+/// Whether the audit has it that a plan's apply came to this. The last of it may be on its way there.
+fn has(home: &Home, plan: &str, outcome: &str) -> bool {
+    let rows = home.json(&["audit", "list", "--kind", "plan", "--limit", "100", "--json"]);
+    let is = |row: &&Value| row["subject"] == plan && row["what"] == "apply" && row["outcome"] == outcome;
+    rows.as_array().unwrap().iter().any(|row| is(&row))
+}
+
+// PLN-2, PLN-4, REL-3: whoever is killed in the middle of an apply leaves the file as it was, or as it was to be; the
+// record of plans agrees with the file, and so does the audit, whose chain is whole.
 #[test]
 fn a_kill_in_the_middle_of_an_apply_leaves_all_or_nothing() {
     let home = Home::new(SHOW);
@@ -191,16 +198,24 @@ fn a_kill_in_the_middle_of_an_apply_leaves_all_or_nothing() {
         drop(apply);
 
         let after = text(&home);
+        let verified = home.conductor(&["audit", "verify"]);
+        assert_eq!(verified.code, Some(0), "after {kill} kills: {}", verified.err);
+        assert!(after == before || has(&home, &plan, "begun"), "it was on record before it was done");
         let host = home.run();
         let listed = done(&home, &["plan", "list"]);
         if after == before {
             waiting += 1;
             assert!(listed.contains(&plan[..12]), "{listed}");
+            assert!(!has(&home, &plan, "done"));
             done(&home, &["plan", "reject", &plan]);
         } else {
             applied += 1;
             assert!(after.contains("# left foot") && after.matches(&format!("Mix {kill}")).count() == 2, "{after}");
             assert!(!listed.contains(&plan[..12]), "{listed}");
+            wait::until(
+                || has(&home, &plan, "done").then_some(()),
+                || "it is not on record that it was done".to_owned(),
+            );
             done(&home, &["undo", "--yes"]);
             assert_eq!(text(&home), before);
             done(&home, &["redo", "--yes"]);
@@ -208,5 +223,6 @@ fn a_kill_in_the_middle_of_an_apply_leaves_all_or_nothing() {
         }
         host.kill();
     }
+    println!("killed {} times: {applied} plans were applied, {waiting} waited on", kills());
     assert!(applied > 0 && waiting > 0, "killed before and after: {applied} were applied, {waiting} waited on");
 }

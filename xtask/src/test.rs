@@ -46,7 +46,6 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let guests: Vec<_> = guests.iter().map(|folder| (short_name(repo, folder), folder.as_path())).collect();
 
     style(repo, &mut board, &guests);
-    board.step("contract reference", with(repo.xtask("docs"), ["--check"]));
     if !args.fast {
         documentation(repo, &mut board, &guests);
         dependencies(repo, &mut board, &guests);
@@ -54,6 +53,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     }
     // Before the unit tests: the sandbox is tested with real guests.
     let built = board.step("features", repo.xtask("features")) & board.step("host", repo.xtask("host"));
+    board.step("references", with(repo.xtask("docs"), ["--check"]));
     units(repo, &mut board, &guests);
     if built && !args.fast {
         board.step("examples in other languages", repo.xtask("examples"));

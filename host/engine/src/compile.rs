@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::Nanos;
+use crate::choice::Choices;
 use crate::condition::Condition;
 use crate::device::DeviceId;
 use crate::event::{ArtNetChange, GamepadEvent};
@@ -151,6 +152,9 @@ pub enum CompileErrorKind {
         /// The second it ends before.
         to: u32,
     },
+    /// More conditions than an action may decide by.
+    #[error("the action decides by {0} conditions; at most {most} are possible", most = Choices::MOST)]
+    TooManyChoices(usize),
     /// Conditions in conditions without end.
     #[error("conditions go no deeper than {most}", most = Condition::MAX_DEPTH)]
     ConditionDepth,
@@ -248,6 +252,7 @@ pub fn compile<A>(source: RuleSource<A>) -> Result<RuleSet<A>, Vec<CompileError>
             },
             trigger: spec.trigger,
             condition: spec.condition,
+            choices: (!spec.choices.conditions.is_empty()).then(|| Box::new(spec.choices)),
             defer: spec.defer,
             consume: spec.consume,
             priority: spec.priority,
@@ -392,6 +397,12 @@ fn check_rule<A>(
         wrong(CompileErrorKind::Defer);
     }
     if let Some(condition) = &rule.condition {
+        check_condition(condition, known, by_name, wrong);
+    }
+    if rule.choices.conditions.len() > Choices::MOST {
+        wrong(CompileErrorKind::TooManyChoices(rule.choices.conditions.len()));
+    }
+    for condition in &rule.choices.conditions {
         check_condition(condition, known, by_name, wrong);
     }
 }
@@ -688,6 +699,9 @@ mod tests {
             let errors = compile(RuleSource { modes: vec!["Play".into()], rules: vec![spec] }).unwrap_err();
             assert_eq!(errors.len(), 1, "{condition}: {errors:?}");
             assert_eq!(check_standalone_condition(&nested, &["Play".into()]).len(), 1);
+            let choices = Choices { conditions: vec![nested.clone()], holds: false };
+            let spec = RuleSpec { choices, ..RuleSpec::new(Trigger::MidiAny { channel: None }, ()) };
+            assert_eq!(compile(RuleSource { modes: vec!["Play".into()], rules: vec![spec] }).unwrap_err().len(), 1);
         }
         assert_eq!(check_standalone_condition(&Condition::ModeIs("Play".into()), &["Play".into()]), []);
     }

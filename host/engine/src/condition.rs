@@ -87,7 +87,7 @@ impl Condition {
             }
             Self::DayOfWeek(days) => moment.facts.local.is_some_and(|local| days.contains(local.at(moment.at).day)),
             Self::AppRunning(name) => moment.facts.running.binary_search(name).is_ok(),
-            Self::AppFrontmost(name) => moment.facts.frontmost.as_ref() == Some(name),
+            Self::AppFrontmost(name) => moment.facts.frontmost.contains(name),
             Self::NoteHeld { notes, channel, device } => moment.held.is_note_down(*notes, *channel, device.as_ref()),
             Self::CcValueInRange { controller, value, channel, device } => {
                 moment.held.is_controller_at(*controller, *value, *channel, device.as_ref())
@@ -294,7 +294,8 @@ impl Hash for AppName {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     local: Option<LocalTime>,
-    frontmost: Option<AppName>,
+    /// By all its names.
+    frontmost: Vec<AppName>,
     /// Sorted.
     running: Vec<AppName>,
 }
@@ -302,7 +303,7 @@ pub struct Facts {
 impl Facts {
     /// Nothing is known.
     pub const fn unknown() -> Self {
-        Self { local: None, frontmost: None, running: Vec::new() }
+        Self { local: None, frontmost: Vec::new(), running: Vec::new() }
     }
 
     /// It was this time; what time it is later follows from it.
@@ -312,10 +313,10 @@ impl Facts {
         self
     }
 
-    /// The application of this name is in front.
+    /// The application of this name is in front. It may go by more: each is said by itself.
     #[must_use]
     pub fn frontmost(mut self, name: &str) -> Self {
-        self.frontmost = Some(AppName::new(name));
+        self.frontmost.push(AppName::new(name));
         self
     }
 

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Nanos;
+use crate::choice::{Answers, Decided};
 use crate::condition::{FactsHandle, Moment};
 use crate::device::{DeviceEvent, DeviceId};
 use crate::event::Event;
@@ -39,6 +40,8 @@ pub struct Firing<'a, A> {
     pub rule: &'a Rule<A>,
     /// How far into the trigger's number range the event is, from 0; 0 where there is no range.
     pub position: u16,
+    /// What the conditions say by which the rule's action decides.
+    pub answers: Answers,
     /// Which rule set the rule is in.
     pub generation: u64,
 }
@@ -62,12 +65,14 @@ pub trait Sink<A> {
 
 /// Devices for which gestures are found.
 const MOST_DEVICES: usize = 1024;
+
 /// The engine. See the [module](self).
 pub struct Engine<A> {
     rules: Arc<RuleSetHandle<A>>,
     facts: Arc<FactsHandle>,
     mode: ActiveMode,
     held: Held,
+    decided: Decided,
     kept: [Option<RuleSetGuard<A>>; KEPT],
     gestures: Gestures,
     /// The latest time that has been said.
@@ -104,6 +109,7 @@ impl<A> Engine<A> {
             facts,
             mode: ActiveMode::new(),
             held: Held::new(),
+            decided: Decided::new(),
             kept: [const { None }; KEPT],
             gestures: Gestures { deadline: Nanos::MAX, ..Gestures::default() },
             now: 0,
@@ -167,6 +173,7 @@ impl<A> Engine<A> {
     /// A device has gone: what was under way on it ends, and nothing of it is held.
     pub fn forget(&mut self, device: &DeviceId) {
         self.held.forget(device);
+        self.decided.forget(device);
         if let Some(&place) = self.gestures.places.get(device) {
             self.gestures.devices[place].clear();
             self.gestures.account(place);
@@ -201,11 +208,13 @@ impl<A> Engine<A> {
         }
         let mut asked = Asked { at: self.now, device: &device, event: &event, generation, next_mode: None };
         let fired = match rules.has_conditions() {
-            false => asked.ask(rules.matches(mode, &device, &event), sink, None),
+            false => asked.ask(rules.matches(mode, &device, &event), |_| Answers::default(), sink, None),
             true => {
                 let facts = self.facts.load();
                 let moment = Moment { at: self.now, mode: self.mode.name(), facts: &facts, held: &self.held };
-                asked.ask(rules.matches_at(mode, &device, &event, &moment), sink, None)
+                let decided = &mut self.decided;
+                let answers = |rule: &Rule<A>| decided.of_rule(rule, generation, &device, &event, &moment);
+                asked.ask(rules.matches_at(mode, &device, &event, &moment), answers, sink, None)
             }
         };
         if let Some(next) = asked.next_mode {
@@ -226,7 +235,7 @@ impl<A> Engine<A> {
     ) -> u32 {
         let set = self.keep(rules, sink);
         let DeviceEvent { device, event } = event;
-        let Self { facts, mode: active, held, kept, gestures, now, .. } = self;
+        let Self { facts, mode: active, held, decided, kept, gestures, now, .. } = self;
         let Some(rules) = &kept[set] else { return 0 };
         let generation = rules.generation();
         let mode = active.index(rules, generation);
@@ -237,7 +246,8 @@ impl<A> Engine<A> {
         let mut deferred = Deferred::default();
         let name = active.name();
         let moment = Moment { at: *now, mode: name, facts: &facts, held };
-        let fired = asked.ask(rules.matches_at(mode, &device, &event, &moment), sink, Some(&mut deferred));
+        let answers = |rule: &Rule<A>| decided.of_rule(rule, generation, &device, &event, &moment);
+        let fired = asked.ask(rules.matches_at(mode, &device, &event, &moment), answers, sink, Some(&mut deferred));
         let next_mode = asked.next_mode;
         let total = fired.total();
         sink.record(Record {
@@ -254,11 +264,12 @@ impl<A> Engine<A> {
             kept,
             attempts: &mut gestures.devices[place],
             untracked: &mut gestures.untracked,
-            at: *now,
+            moment,
+            decided,
             sink,
             next_mode,
         };
-        let here = Here { set: set as u8, rules, mode, moment: &moment, consumed: deferred.consumed, event: &event };
+        let here = Here { set: set as u8, rules, mode, consumed: deferred.consumed, event: &event };
         let put = work.event(&here, &deferred, stood);
         let next_mode = work.next_mode.take();
         if let Some((channel, value)) = put {
@@ -277,15 +288,18 @@ impl<A> Engine<A> {
     #[inline(never)]
     fn do_what_is_due(&mut self, sink: &mut impl Sink<A>) {
         while self.gestures.deadline <= self.now {
-            let Self { mode: active, kept, gestures, .. } = self;
+            let Self { mode: active, facts, held, decided, kept, gestures, .. } = self;
             let at = gestures.deadline;
+            let facts = facts.load();
+            let moment = Moment { at, mode: active.name(), facts: &facts, held };
             let mut next_mode = None;
             for place in 0..gestures.devices.len() {
                 if gestures.accounts[place].deadline > at {
                     continue;
                 }
                 let attempts = &mut gestures.devices[place];
-                let mut work = Work { kept, attempts, untracked: &mut gestures.untracked, at, sink, next_mode };
+                let untracked = &mut gestures.untracked;
+                let mut work = Work { kept, attempts, untracked, moment, decided, sink, next_mode };
                 work.expire();
                 next_mode = work.next_mode;
                 gestures.account(place);
@@ -329,11 +343,14 @@ impl<A> Engine<A> {
     /// Ends what is under way in a rule set; what waits in it fires.
     #[cold]
     fn end_set(&mut self, set: usize, sink: &mut impl Sink<A>) {
-        let Self { kept, gestures, now, .. } = self;
+        let Self { mode, facts, held, decided, kept, gestures, now, .. } = self;
+        let facts = facts.load();
+        let moment = Moment { at: *now, mode: mode.name(), facts: &facts, held };
         for place in 0..gestures.devices.len() {
             let attempts = &mut gestures.devices[place];
             attempts.end(|attempt| usize::from(attempt.set) == set);
-            let mut work = Work { kept, attempts, untracked: &mut gestures.untracked, at: *now, sink, next_mode: None };
+            let untracked = &mut gestures.untracked;
+            let mut work = Work { kept, attempts, untracked, moment, decided, sink, next_mode: None };
             while let Some(waiting) = work.attempts.take_waiting(set as u8) {
                 work.fire_waiting(waiting);
             }
@@ -429,11 +446,13 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Fires the rules that match. With room for them, rules that defer are put there instead.
+    /// Fires the rules that match, with the answers for each. With room for them, rules that defer are put
+    /// there instead.
     #[inline]
     fn ask<'r, A: 'r>(
         &mut self,
         matches: impl Iterator<Item = crate::rule_set::Match<'r, A>>,
+        mut answers: impl FnMut(&Rule<A>) -> Answers,
         sink: &mut impl Sink<A>,
         mut deferred: Option<&mut Deferred>,
     ) -> Fired {
@@ -452,7 +471,8 @@ impl Asked<'_> {
             }
             fired.push(rule.id);
             let Self { at, device, event, generation, .. } = *self;
-            let next = sink.fire(Firing { at, device, event, rule, position: found.position, generation });
+            let answers = answers(rule);
+            let next = sink.fire(Firing { at, device, event, rule, position: found.position, answers, generation });
             self.next_mode = next.or(self.next_mode.take());
         }
         fired

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::Nanos;
+use crate::choice::Choices;
 use crate::condition::Moment;
 use crate::device::DeviceId;
 use crate::engine::Engine;
@@ -52,17 +53,19 @@ pub struct Explanation {
     pub rule: RuleId,
     /// What it makes of it.
     pub verdict: Verdict,
-    /// More about it, in words: which mode, which device, which condition. Empty if there is no more.
+    /// More about it, in words: which mode, which device, which condition, what the action does of what it
+    /// may. Empty if there is no more.
     pub detail: String,
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let detail = &self.detail;
+        let decided = |f: &mut fmt::Formatter<'_>| if detail.is_empty() { Ok(()) } else { write!(f, "; {detail}") };
         match self.verdict {
-            Verdict::Fires => f.write_str("fires"),
+            Verdict::Fires => f.write_str("fires").and_then(|()| decided(f)),
             Verdict::Begins => f.write_str("a gesture begins, or goes on"),
-            Verdict::Waits => f.write_str("waits until no other gesture can come of it"),
+            Verdict::Waits => f.write_str("waits until no other gesture can come of it").and_then(|()| decided(f)),
             Verdict::Channel => f.write_str("is for another channel"),
             Verdict::Value => f.write_str("is for other values"),
             Verdict::ChannelAndValue => f.write_str("is for another channel, and other values"),
@@ -112,12 +115,24 @@ impl<A> Engine<A> {
                 if rule.consume {
                     consumer = Some(rule);
                 }
-                (if rule.defer && rules.has_gestures() { Verdict::Waits } else { Verdict::Fires }, String::new())
+                let verdict = if rule.defer && rules.has_gestures() { Verdict::Waits } else { Verdict::Fires };
+                (verdict, rule.choices.as_ref().map(|choices| decisions(choices, &moment)).unwrap_or_default())
             };
             explanations.push(Explanation { rule: rule.id, verdict, detail });
         }
         explanations
     }
+}
+
+/// What an action does of what it may: `if the mode is "Play": then; if note 36 is down: else`.
+fn decisions(choices: &Choices, moment: &Moment<'_>) -> String {
+    let answers = choices.answers(moment);
+    let decided = choices
+        .conditions
+        .iter()
+        .enumerate()
+        .map(|(number, condition)| format!("if {condition}: {}", answers.branch(number)));
+    decided.collect::<Vec<_>>().join("; ")
 }
 
 /// Whether a trigger is for such an event at all, and if so, what keeps it from matching.
@@ -236,6 +251,8 @@ mod tests {
             Trigger::LongPress { keys: NumberRange::one(36), velocity: ValueRange::SEVEN_BIT, channel: None, after: 1 };
         let rule = |name: &str, trigger| RuleSpec { name: Some(name.into()), ..RuleSpec::new(trigger, ()) };
         let here = || note(36, 36, 0, None);
+        let down = Condition::NoteHeld { notes: NumberRange::one(36), channel: None, device: None };
+        let choices = Choices { conditions: vec![down, Condition::ModeIs("Live".into())], holds: false };
         let rules = vec![
             RuleSpec { priority: 9, ..rule("strong", long.clone()) },
             rule("another key", note(37, 40, 0, None)),
@@ -250,6 +267,7 @@ mod tests {
             RuleSpec { priority: -1, device: Some("keys".into()), ..rule("device", here()) },
             RuleSpec { priority: -1, ..rule("too late", here()) },
             rule("weak", long),
+            RuleSpec { choices, priority: 8, ..rule("decides", here()) },
         ];
         let set = compile(RuleSource { modes: vec!["Play".into(), "Live".into()], rules }).unwrap();
         let handle = Arc::new(RuleSetHandle::new(set));
@@ -264,6 +282,7 @@ mod tests {
         assert_eq!(
             told,
             [
+                r#"decides fires; if note 36 is down: then; if the mode is "Live": else"#,
                 "channel is for another channel",
                 "hard is for other values",
                 "both is for another channel, and other values",

@@ -10,6 +10,7 @@
 //! | [`midi_parser`], [`timeline`] | where it comes from: a byte stream, or a script |
 //! | [`mapping_test`] | what should come of it: tests that people keep beside their rules |
 //! | [`trigger`], [`condition`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
+//! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
 //! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
 //! | [`explain`] | why a rule did not fire |
@@ -42,6 +43,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod choice;
 pub mod compile;
 pub mod condition;
 pub mod conditioning;
@@ -65,6 +67,7 @@ pub mod timeline;
 pub mod transform;
 pub mod trigger;
 
+pub use choice::{Answers, Choices};
 pub use compile::{CompileError, CompileErrorKind, check_standalone_condition, compile};
 pub use condition::{AppName, Condition, Day, Days, Facts, FactsGuard, FactsHandle, LocalTime, Moment, TimeRange};
 pub use conditioning::{OneEuro, Pickup, Scale, Smoothing};

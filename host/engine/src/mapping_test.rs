@@ -22,6 +22,9 @@
 //! that nobody has named are called by their number, `rule 3`. When the lines end, everything that is due
 //! later still happens.
 //!
+//! Of a rule whose action decides by conditions, what it decides may be said behind its name: `-> loop [then]`,
+//! `-> loop [then else]` for two conditions in the order of the file. Without this either will do.
+//!
 //! | Write | for |
 //! |---|---|
 //! | `mode NAME` | another mode, as of the next event |
@@ -75,6 +78,34 @@ struct Expected {
     line: usize,
     at: Nanos,
     rule: String,
+    /// Which of its conditions held; none where it does not matter.
+    decided: Option<Vec<bool>>,
+}
+
+impl Expected {
+    fn is_met_by(&self, fired: &Fired) -> bool {
+        self.rule == fired.rule && self.decided.as_ref().is_none_or(|decided| *decided == fired.decided)
+    }
+}
+
+/// A rule that fired in a test.
+struct Fired {
+    at: Nanos,
+    rule: String,
+    /// Which of the conditions held by which its action decides.
+    decided: Vec<bool>,
+}
+
+/// A rule as tests write it, with what it decided: `"loop" [then]`.
+struct Named<'a>(&'a str, &'a [bool]);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(rule, decided) = self;
+        let branches: Vec<_> = decided.iter().map(|&held| if held { "then" } else { "else" }).collect();
+        write!(f, "{rule:?}")?;
+        if branches.is_empty() { Ok(()) } else { write!(f, " [{}]", branches.join(" ")) }
+    }
 }
 
 /// Where what happened is not what should have.
@@ -166,22 +197,31 @@ impl MappingTest {
             if is_first && is_time {
                 // Times of what should happen need not come in order, and may lie before the last event.
                 at = parse_time(&found, if line.quote(&found).starts_with("`+") { now } else { 0 })?;
+            } else if let (Token::Open, Some(expected)) = (&found.token, self.expected.last_mut())
+                && expected.line == number
+                && expected.decided.is_none()
+            {
+                expected.decided = Some(decisions(line)?);
             } else {
                 let rule = match found.token {
                     Token::Word(word) => word.to_owned(),
                     Token::Text(text) => text,
                     _ => return mistake(found.at, "the name of a rule goes here: a word, or text in double quotes"),
                 };
-                self.expected.push(Expected { line: number, at, rule });
+                self.expected.push(Expected { line: number, at, rule, decided: None });
             }
             is_first = false;
         }
         Ok(())
     }
 
-    /// Plays the test against rules, and says what is different. `next_mode` is the mode that an action
-    /// changes to.
-    pub fn run<A>(&self, rules: &Arc<RuleSetHandle<A>>, next_mode: impl Fn(&A) -> Option<Arc<str>>) -> Vec<Difference> {
+    /// Plays the test against rules, and says what is different. `next_mode` is the mode that the action of a
+    /// rule that fires changes to.
+    pub fn run<A>(
+        &self,
+        rules: &Arc<RuleSetHandle<A>>,
+        next_mode: impl Fn(&Firing<'_, A>) -> Option<Arc<str>>,
+    ) -> Vec<Difference> {
         let facts = Arc::new(FactsHandle::new());
         let mut engine = Engine::new(Arc::clone(rules), Arc::clone(&facts));
         let mut heard = Heard { fired: Vec::new(), next_mode };
@@ -210,35 +250,36 @@ impl MappingTest {
     }
 
     /// Pairs what fired with what should have: at each time, name by name in order.
-    fn compare(&self, fired: Vec<(Nanos, String)>, differences: &mut Vec<Difference>) {
+    fn compare(&self, fired: Vec<Fired>, differences: &mut Vec<Difference>) {
         let mut expected: Vec<&Expected> = self.expected.iter().collect();
         expected.sort_by_key(|expected| expected.at);
         let mut fired = VecDeque::from(fired);
         for expected in expected {
-            let Expected { line, at, rule } = expected;
+            let Expected { line, at, rule, decided } = expected;
+            let wanted = Named(rule, decided.as_deref().unwrap_or_default());
             let mut tell = |message| differences.push(Difference { line: Some(*line), message });
-            while let Some((early, name)) = fired.pop_front_if(|(fired_at, _)| *fired_at < *at) {
-                tell(format!("{name:?} fired at {}, and should not have", Time(early)));
+            while let Some(early) = fired.pop_front_if(|fired| fired.at < *at) {
+                tell(early.out_of_place());
             }
             match fired.front() {
-                Some((fired_at, name)) if fired_at == at && name == rule => {
+                Some(found) if found.at == *at && expected.is_met_by(found) => {
                     fired.pop_front();
                 }
-                Some((fired_at, name)) => {
-                    let mut message = format!("{rule:?} should have fired at {}", Time(*at));
-                    let _ = write!(message, "; {name:?} fired at {}", Time(*fired_at));
+                Some(found) => {
+                    let mut message = format!("{wanted} should have fired at {}", Time(*at));
+                    // What it decided is of interest where somebody asked for it.
+                    let decided = if decided.is_some() { &found.decided[..] } else { &[] };
+                    let _ = write!(message, "; {} fired at {}", Named(&found.rule, decided), Time(found.at));
                     tell(message);
-                    if fired_at == at {
+                    if found.at == *at {
                         fired.pop_front();
                     }
                 }
-                None => tell(format!("{rule:?} should have fired at {}, and nothing did", Time(*at))),
+                None => tell(format!("{wanted} should have fired at {}, and nothing did", Time(*at))),
             }
         }
-        differences.extend(fired.into_iter().map(|(at, name)| Difference {
-            line: None,
-            message: format!("{name:?} fired at {}, and should not have", Time(at)),
-        }));
+        let left = fired.into_iter();
+        differences.extend(left.map(|fired| Difference { line: None, message: fired.out_of_place() }));
     }
 }
 
@@ -247,15 +288,23 @@ pub fn rule_name<A>(rule: &Rule<A>) -> String {
     rule.name.as_deref().map_or_else(|| format!("rule {}", rule.id.0 + 1), ToOwned::to_owned)
 }
 
+impl Fired {
+    fn out_of_place(&self) -> String {
+        format!("{:?} fired at {}, and should not have", self.rule, Time(self.at))
+    }
+}
+
 struct Heard<F> {
-    fired: Vec<(Nanos, String)>,
+    fired: Vec<Fired>,
     next_mode: F,
 }
 
-impl<A, F: Fn(&A) -> Option<Arc<str>>> Sink<A> for Heard<F> {
+impl<A, F: Fn(&Firing<'_, A>) -> Option<Arc<str>>> Sink<A> for Heard<F> {
     fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
-        self.fired.push((firing.at, rule_name(firing.rule)));
-        (self.next_mode)(&firing.rule.action)
+        let choices = firing.rule.choices.as_ref().map_or(0, |choices| choices.conditions.len());
+        let decided = (0..choices).map(|number| firing.answers.holds(number)).collect();
+        self.fired.push(Fired { at: firing.at, rule: rule_name(firing.rule), decided });
+        (self.next_mode)(&firing)
     }
 }
 
@@ -283,6 +332,20 @@ impl Known {
             facts = facts.frontmost(front);
         }
         facts
+    }
+}
+
+/// `then` and `else` up to the bracket's end.
+fn decisions(line: &mut Line<'_>) -> Parsed<Vec<bool>> {
+    let mut decided = Vec::new();
+    loop {
+        let found = line.expect("then, else, or ]")?;
+        match found.token {
+            Token::Word("then") => decided.push(true),
+            Token::Word("else") => decided.push(false),
+            Token::Close if !decided.is_empty() => return Ok(decided),
+            _ => return mistake(found.at, "in brackets goes what the rule decides: then or else"),
+        }
     }
 }
 
@@ -325,7 +388,9 @@ fn clock(line: &mut Line<'_>) -> Parsed<Act> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choice::Choices;
     use crate::compile::compile;
+    use crate::condition::{AppName, Condition};
     use crate::rule::{RuleSource, RuleSpec, Scope};
     use crate::trigger::{Edge, NumberRange, Trigger, ValueRange};
 
@@ -341,11 +406,14 @@ mod tests {
             scope,
             ..RuleSpec::new(note(number), mode.map(Arc::from))
         };
+        let conditions = vec![Condition::ModeIs("Live".into()), Condition::AppFrontmost(AppName::new("Live"))];
+        let choices = Choices { conditions, holds: false };
         let rules = vec![
             rule(36, "kick", Scope::Global, None),
             rule(37, "go live", Scope::Global, Some("Live")),
             rule(36, "live kick", Scope::Mode("Live".into()), None),
             RuleSpec { name: None, ..rule(38, "", Scope::Global, None) },
+            RuleSpec { choices, ..rule(39, "loop", Scope::Global, None) },
         ];
         let set = compile(RuleSource { modes: vec!["Play".into(), "Live".into()], rules }).unwrap();
         Arc::new(RuleSetHandle::new(set))
@@ -353,7 +421,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let tests = parse_mapping_tests(text).unwrap();
-        let differences = tests.iter().flat_map(|test| test.run(&rules(), Clone::clone));
+        let differences = tests.iter().flat_map(|test| test.run(&rules(), |firing| firing.rule.action.clone()));
         differences.map(|difference| difference.to_string()).collect()
     }
 
@@ -373,6 +441,13 @@ mod tests {
             mode Live
             1s pads note-on 36 1
             -> kick "live kick"
+            2s pads note-on 39 1
+            -> loop [then else]
+            front Live
+            3s pads note-on 39 1
+            4s pads note-on 39 1
+            -> 3s "loop" [then then]
+            -> loop
         "#;
         assert_eq!(told(text), [""; 0]);
     }
@@ -389,11 +464,21 @@ mod tests {
                 r#"line 4: "kick" should have fired at 9ms, and nothing did"#,
             ]
         );
+        let text =
+            "0ms pads note-on 39 1\n-> loop [then else]\n1ms pads note-on 39 1\n-> loop [else]\n-> 2ms loop [else]";
+        assert_eq!(
+            told(text),
+            [
+                r#"line 2: "loop" [then else] should have fired at 0s; "loop" [else else] fired at 0s"#,
+                r#"line 4: "loop" [else] should have fired at 1ms; "loop" [else else] fired at 1ms"#,
+                r#"line 5: "loop" [else] should have fired at 2ms, and nothing did"#,
+            ]
+        );
     }
 
     #[test]
     fn every_line_with_a_mistake_is_reported() {
-        let text = "test\n\"x\"\nclock today 22:30\nclock monday 25:00\n-> [\nsoon pads clock\nmode a b";
+        let text = "test\n\"x\"\nclock today 22:30\nclock monday 25:00\n-> [\nsoon pads clock\nmode a b\n-> a [now]\n-> a []\n-> a [then] [else]";
         let errors = parse_mapping_tests(text).unwrap_err();
         let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
         let starts = [
@@ -404,6 +489,9 @@ mod tests {
             "line 5, column 4: the name of a rule goes here",
             "line 6, column 1: `soon` is not a time",
             "line 7, column 8: the line should end here",
+            "line 8, column 7: in brackets goes what the rule decides",
+            "line 9, column 7: in brackets goes what the rule decides",
+            "line 10, column 13: the name of a rule goes here",
         ];
         assert_eq!(told.len(), starts.len(), "{told:#?}");
         for (told, start) in told.iter().zip(starts) {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::choice::Choices;
 use crate::condition::Condition;
 use crate::device::DeviceId;
 use crate::rule_set::ModeIx;
@@ -57,6 +58,8 @@ pub struct RuleSpec<A> {
     pub trigger: Trigger,
     /// What else must be so; none if nothing must.
     pub condition: Option<Condition>,
+    /// What its action decides by when it fires.
+    pub choices: Choices,
     /// Whether it waits until no other gesture can come of its presses. For presses, long presses, double
     /// taps and chords; see [`gesture`](crate::gesture).
     pub defer: bool,
@@ -80,6 +83,7 @@ impl<A> RuleSpec<A> {
             device: None,
             trigger,
             condition: None,
+            choices: Choices::default(),
             defer: false,
             priority: 0,
             consume: false,
@@ -126,6 +130,8 @@ pub struct Rule<A> {
     pub trigger: Trigger,
     /// What else must be so; none if nothing must.
     pub condition: Option<Condition>,
+    /// What its action decides by when it fires; none if by nothing.
+    pub choices: Option<Box<Choices>>,
     /// Whether it waits until no other gesture can come of its presses.
     pub defer: bool,
     /// Whether rules after it are not asked any more when it fires.
@@ -134,6 +140,14 @@ pub struct Rule<A> {
     pub priority: i32,
     /// What it does.
     pub action: A,
+}
+
+impl<A> Rule<A> {
+    /// Every condition that is asked of it: its own, and those that its action decides by.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        let choices = self.choices.iter().flat_map(|choices| &choices.conditions);
+        self.condition.iter().chain(choices)
+    }
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ pub struct RuleSet<A> {
     index: Index,
     /// Of the rules for gestures, by the events that they are begun or carried on by.
     gestures: Option<Box<Index>>,
-    /// Whether any rule has a condition.
+    /// Whether any rule has a condition, or an action that decides by one.
     has_conditions: bool,
     /// Whether any rule asks what is held.
     remembers: bool,
@@ -95,7 +95,7 @@ impl<A> RuleSet<A> {
         let has_gestures = rules.iter().any(|rule| rule.trigger.is_gesture());
         let gestures =
             has_gestures.then(|| Box::new(Index::build(modes.len(), &rules, |rule| rule.trigger.is_gesture())));
-        let has_conditions = rules.iter().any(|rule| rule.condition.is_some());
+        let has_conditions = rules.iter().any(|rule| rule.condition.is_some() || rule.choices.is_some());
         let remembers = rules.iter().any(asks_what_is_held);
         Self { modes, rules, fingerprint, index, gestures, has_conditions, remembers }
     }
@@ -113,7 +113,7 @@ impl<A> RuleSet<A> {
         self.gestures.is_some()
     }
 
-    /// Whether there are rules with a condition.
+    /// Whether there are rules with a condition, or with an action that decides by one.
     #[inline]
     pub fn has_conditions(&self) -> bool {
         self.has_conditions
@@ -238,7 +238,7 @@ fn asks_what_is_held<A>(rule: &Rule<A>) -> bool {
             | Trigger::GamepadStick { readings: Readings::First, .. }
             | Trigger::GamepadTrigger { readings: Readings::First, .. }
     );
-    if let Some(condition) = &rule.condition {
+    for condition in rule.conditions() {
         condition.each(&mut |condition| {
             asks |= matches!(condition, Condition::NoteHeld { .. } | Condition::CcValueInRange { .. });
         });
@@ -256,6 +256,9 @@ fn fingerprint<A>(modes: &[Arc<str>], rules: &[Rule<A>]) -> u64 {
         rule.trigger.hash(&mut hasher);
         if let Some(condition) = &rule.condition {
             condition.hash(&mut hasher);
+        }
+        if let Some(choices) = &rule.choices {
+            choices.hash(&mut hasher);
         }
         if rule.defer {
             rule.defer.hash(&mut hasher);

@@ -7,14 +7,15 @@ use conductor_engine::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-type Fire = (Nanos, String, RuleId, String);
+type Fire = (Nanos, String, RuleId, String, Answers);
 
 #[derive(Default)]
 struct Heard(Vec<Fire>, usize);
 
 impl Sink<Option<Arc<str>>> for Heard {
     fn fire(&mut self, firing: Firing<'_, Option<Arc<str>>>) -> Option<Arc<str>> {
-        self.0.push((firing.at, firing.device.to_string(), firing.rule.id, firing.event.to_string()));
+        let (device, event) = (firing.device.to_string(), firing.event.to_string());
+        self.0.push((firing.at, device, firing.rule.id, event, firing.answers));
         firing.rule.action.clone()
     }
 
@@ -66,18 +67,21 @@ fn rules() -> impl Strategy<Value = RuleSource<Option<Arc<str>>>> {
         Some(Condition::Never),
     ]);
     let bit = |weight| proptest::bool::weighted(weight);
-    let rule = (trigger(), mode(), device, bit(0.5), bit(0.2), -1..2, condition, mode());
+    let held = |note| Condition::NoteHeld { notes: NumberRange::one(note), channel: None, device: None };
+    let choices = select(vec![vec![], vec![held(2)], vec![Condition::ModeIs("Live".into()), held(1)]]);
+    let rule = (trigger(), (mode(), choices), device, bit(0.5), bit(0.2), -1..2, condition, mode());
     proptest::collection::vec(rule, 1..12).prop_map(|rules| RuleSource {
         modes: vec!["Play".into(), "Live".into()],
         rules: rules
             .into_iter()
-            .map(|(trigger, mode, device, defer, consume, priority, condition, next)| RuleSpec {
+            .map(|(trigger, (mode, conditions), device, defer, consume, priority, condition, next)| RuleSpec {
                 scope: mode.map_or(Scope::Global, |mode| Scope::Mode(mode.into())),
                 device: device.map(Into::into),
                 defer: defer && trigger.can_defer(),
                 consume,
                 priority,
                 condition,
+                choices: Choices { conditions, holds: false },
                 ..RuleSpec::new(trigger, next.map(Arc::from))
             })
             .collect(),
@@ -162,6 +166,7 @@ proptest! {
         for rule in &mut source.rules {
             rule.action = None;
             rule.condition = None;
+            rule.choices.conditions.clear();
         }
         let of = |heard: Heard, device: &str| -> Vec<Fire> {
             heard.0.into_iter().filter(|fire| fire.1 == device).collect()

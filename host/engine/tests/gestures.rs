@@ -43,6 +43,7 @@ impl Section {
         let channel = None;
         let trigger = match next() {
             "press" => Trigger::Note { notes: numbers(next()), velocity, edge: Edge::Press, channel },
+            "both" => Trigger::Note { notes: numbers(next()), velocity, edge: Edge::Both, channel },
             "release" => Trigger::Note { notes: numbers(next()), velocity, edge: Edge::Release, channel },
             "button" => Trigger::GamepadButton { buttons: numbers(next()), edge: Edge::Press },
             "cc" => Trigger::ControlChange { controllers: numbers(next()), value: velocity, channel },
@@ -105,6 +106,8 @@ impl Section {
                 ("ch", value) => set_channel(&mut spec.trigger, number(value)),
                 ("vel", value) | ("val", value) => set_values(&mut spec.trigger, value),
                 ("if", value) => spec.condition = Some(condition(value)),
+                ("decide", value) => spec.choices.conditions.push(condition(value)),
+                ("hold", _) => spec.choices.holds = true,
                 (other, _) => panic!("{line}: there is no option {other}"),
             }
         }
@@ -198,7 +201,7 @@ fn every_decision_is_as_it_is_written() {
         for section in text.split("=== ").skip(1).map(|text| Section::parse(&file, text)) {
             for test in &section.tests {
                 count += 1;
-                let differences = test.run(&section.rules, Clone::clone);
+                let differences = test.run(&section.rules, |firing| firing.rule.action.clone());
                 if !differences.is_empty() {
                     let _ = writeln!(report, "{file}: {}: {}", section.heading, test.name);
                     differences.iter().for_each(|difference| {

@@ -194,8 +194,13 @@ fn gestures() -> RuleSet<u32> {
     let rules = triggers.into_iter().enumerate().flat_map(|(index, trigger)| {
         let spec = RuleSpec::new(trigger.clone(), index as u32);
         let deferring = RuleSpec { defer: trigger.can_defer(), ..spec.clone() };
-        [spec, deferring.clone(), RuleSpec { condition: Some(held.clone()), ..deferring }]
+        let choices = Choices { conditions: vec![held.clone(), Condition::ModeIs("Play".into())], holds: true };
+        let deciding = RuleSpec { choices, ..spec.clone() };
+        [spec, deferring.clone(), deciding, RuleSpec { condition: Some(held.clone()), ..deferring }]
     });
+    let both = Trigger::Note { notes: keys, velocity, edge: Edge::Both, channel };
+    let choices = Choices { conditions: vec![held.clone()], holds: false };
+    let rules = rules.chain([RuleSpec { choices, ..RuleSpec::new(both, 99) }]);
     compile(RuleSource { modes: vec!["Play".into()], rules: rules.collect() }).expect("valid rules")
 }
 

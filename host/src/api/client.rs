@@ -107,6 +107,7 @@ async fn send(home: &Path, request: Builder, body: Full<Bytes>) -> Result<Respon
         .map_err(|_| AskError::NotRunning(home.display().to_string()))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     tokio::spawn(connection);
-    let request = request.header("host", "conductor").body(body).map_err(failed)?;
+    let request =
+        request.header("host", "conductor").header("user-agent", "conductor-cli").body(body).map_err(failed)?;
     sender.send_request(request).await.map_err(failed)
 }

@@ -20,6 +20,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio::net::{UnixListener, UnixStream};
 
+use super::lines::Lines;
+use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolView};
 use crate::feature::descriptor::Tier;
 use crate::host::Host;
@@ -59,7 +61,19 @@ pub(super) async fn serve(listener: UnixListener, host: Weak<Host>) {
 }
 
 async fn client(stream: UnixStream, host: Weak<Host>) {
-    let served = match (Server { host }).serve(stream).await {
+    let (said, answers) = stream.into_split();
+    let refused = {
+        let host = Weak::clone(&host);
+        move |why: &str| {
+            let (host, why) = (Weak::clone(&host), why.to_owned());
+            tokio::spawn(async move {
+                if let Some(host) = host.upgrade() {
+                    host.refuse_call(&Caller::mcp(None), "", &why).await;
+                }
+            });
+        }
+    };
+    let served = match (Server { host }).serve((Lines::new(said, refused), answers)).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
@@ -109,7 +123,9 @@ impl ServerHandler for Server {
         let on_progress = move |done: f32, message: String| {
             let _ = progress.send((done, message));
         };
-        let call = host.call_tool(&request.name, asked, context.ct.clone(), Arc::new(on_progress));
+        let client = context.client_info();
+        let caller = Caller::mcp(client.as_ref().map(|client| client.name.as_str()));
+        let call = host.call_tool(&caller, &request.name, asked, context.ct.clone(), Arc::new(on_progress));
         let tell = async {
             while let Some((done, message)) = steps.recv().await {
                 if let Some(token) = &token {

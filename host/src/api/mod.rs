@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 pub mod client;
 #[cfg(unix)]
+mod lines;
+#[cfg(unix)]
 mod mcp;
 #[cfg(unix)]
 pub mod server;

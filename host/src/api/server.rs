@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -22,12 +23,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::view::ObservationView;
 use super::{mcp, mcp_socket, socket};
+use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest};
 use crate::control::plan::PlanError;
 use crate::host::Host;
 
 /// How often an event stream looks whether its client is still there.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(250);
+
+/// Bytes of a request's body: the most that a tool takes, however much of it JSON has to escape.
+const MAX_BODY: usize = 2 * 1024 * 1024;
 
 /// A running server. Dropping it closes the socket.
 #[derive(Debug)]
@@ -100,6 +105,7 @@ impl Server {
             .route("/v1/skills", get(skills))
             .route("/v1/tools", get(tools))
             .route("/v1/tools/{name}", post(call_tool))
+            .layer(DefaultBodyLimit::max(MAX_BODY))
             .with_state(Arc::clone(&host));
         let host = Arc::downgrade(&host);
         let thread = std::thread::Builder::new().name("api".into()).spawn(move || {
@@ -177,8 +183,8 @@ async fn mute(State(host): State<Arc<Host>>, Json(Mute { device, muted }): Json<
     }
 }
 
-async fn lift(State(host): State<Arc<Host>>, Path(name): Path<String>) -> Response {
-    match host.lift_quarantine(&name) {
+async fn lift(State(host): State<Arc<Host>>, headers: HeaderMap, Path(name): Path<String>) -> Response {
+    match host.lift_quarantine(&caller(&headers), &name) {
         Some(lifted) => Json(serde_json::json!({ "lifted": lifted })).into_response(),
         None => {
             let error = format!("no feature {name:?} runs");
@@ -195,20 +201,25 @@ async fn plan(State(host): State<Arc<Host>>, Path(id): Path<String>) -> Response
     decided(move || host.plan(&id)).await
 }
 
-async fn apply_plan(State(host): State<Arc<Host>>, Path(id): Path<String>) -> Response {
-    decided(move || host.apply_plan(&id)).await
+async fn apply_plan(State(host): State<Arc<Host>>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+    decided(move || host.apply_plan(&caller(&headers), &id)).await
 }
 
-async fn reject_plan(State(host): State<Arc<Host>>, Path(id): Path<String>) -> Response {
-    decided(move || host.reject_plan(&id)).await
+async fn reject_plan(State(host): State<Arc<Host>>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+    decided(move || host.reject_plan(&caller(&headers), &id)).await
 }
 
-async fn undo(State(host): State<Arc<Host>>) -> Response {
-    decided(move || host.undo()).await
+async fn undo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Response {
+    decided(move || host.undo(&caller(&headers))).await
 }
 
-async fn redo(State(host): State<Arc<Host>>) -> Response {
-    decided(move || host.redo()).await
+async fn redo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Response {
+    decided(move || host.redo(&caller(&headers))).await
+}
+
+/// Who asks, by the name in `user-agent`.
+fn caller(headers: &HeaderMap) -> Caller {
+    Caller::api(headers.get(header::USER_AGENT).and_then(|name| name.to_str().ok()))
 }
 
 /// Answers with what came of work on plans, which compiles rules and waits for the disk: elsewhere, so that
@@ -229,6 +240,7 @@ where
         PlanError::Invalid(_) | PlanError::Edit(_) => StatusCode::UNPROCESSABLE_ENTITY,
         PlanError::Denied(_) => StatusCode::FORBIDDEN,
         PlanError::Full(_) => StatusCode::TOO_MANY_REQUESTS,
+        PlanError::Unrecorded(_) => StatusCode::SERVICE_UNAVAILABLE,
         PlanError::Record(_) | PlanError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
     };
     (status, Json(serde_json::json!({ "error": error.to_string() }))).into_response()
@@ -246,22 +258,47 @@ async fn tools(State(host): State<Arc<Host>>) -> impl IntoResponse {
 /// its call with it.
 async fn call_tool(
     State(host): State<Arc<Host>>,
+    headers: HeaderMap,
     Path(name): Path<String>,
-    Json(request): Json<ToolRequest>,
+    request: Result<Json<ToolRequest>, JsonRejection>,
 ) -> Response {
+    let caller = caller(&headers);
+    let Json(request) = match request {
+        Ok(request) => request,
+        Err(rejection) => {
+            let error = match &rejection {
+                JsonRejection::BytesRejection(_) => {
+                    format!("the request is too long; at most {MAX_BODY} bytes are taken")
+                }
+                _ => format!("the request is not understood: {}", rejection.body_text()),
+            };
+            host.refuse_call(&caller, &name, &error).await;
+            return (rejection.status(), Json(serde_json::json!({ "error": error }))).into_response();
+        }
+    };
     let cancelled = CancellationToken::new();
     let _leaving = cancelled.clone().drop_guard();
-    match host.call_tool(&name, request, cancelled, Arc::new(|_, _| {})).await {
+    match host.call_tool(&caller, &name, request, cancelled, Arc::new(|_, _| {})).await {
         Ok(result) => Json(result).into_response(),
         Err(error) => {
             let status = match &error {
                 ToolError::Unknown { .. } => StatusCode::NOT_FOUND,
+                ToolError::NotAllowed(_) => StatusCode::FORBIDDEN,
+                ToolError::TooOften { .. } => StatusCode::TOO_MANY_REQUESTS,
+                ToolError::Unrecorded(_) => StatusCode::SERVICE_UNAVAILABLE,
                 ToolError::NeedsConfirmation(_) => StatusCode::PRECONDITION_REQUIRED,
                 ToolError::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
                 ToolError::Denied { .. } => StatusCode::FORBIDDEN,
                 ToolError::Failed { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             };
-            (status, Json(serde_json::json!({ "error": error.to_string() }))).into_response()
+            let answer = Json(serde_json::json!({ "error": error.to_string() }));
+            match &error {
+                // In whole seconds, and not before there is one.
+                ToolError::TooOften { left, .. } => {
+                    (status, [(header::RETRY_AFTER, (left.as_secs() + 1).to_string())], answer).into_response()
+                }
+                _ => (status, answer).into_response(),
+            }
         }
     }
 }

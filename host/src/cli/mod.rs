@@ -14,6 +14,7 @@ use crate::ports::gamepad::GamepadBackend;
 use crate::ports::midi::MidiBackend;
 use crate::ports::osc::OscBackend;
 
+mod audit;
 mod bindings;
 mod config_command;
 mod demo;
@@ -24,6 +25,7 @@ mod monitor;
 mod package;
 mod plan;
 mod ports;
+mod profile;
 mod run;
 mod secret;
 mod signals;
@@ -52,6 +54,12 @@ enum Command {
     Run,
     /// See controllers, rules and a sandboxed feature at work, without any hardware
     Demo(demo::DemoArguments),
+    /// See what was asked of the hosts of this home, and check that the record is as it was written
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// List profiles, and which one applies for the application in front
+    #[command(subcommand)]
+    Profile(profile::ProfileCommand),
     /// List ports, with the reason where one can't be used
     Ports(Output),
     /// List bindings and how they are, tell twins apart, mute devices
@@ -143,6 +151,8 @@ pub fn main() -> ExitCode {
     ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
+        Command::Audit(command) => audit::run(&places, command),
+        Command::Profile(command) => profile::run(&places, command),
         Command::Ports(output) => ports::run(&places, output.json),
         Command::Bindings(arguments) => bindings::run(&places, arguments),
         Command::Monitor(output) => monitor::run(&places, output.json),

@@ -38,8 +38,6 @@ pub(super) fn run(places: &Places) -> Done {
     #[cfg(unix)]
     crate::api::server::claim(&places.home)?;
     let loaded = load(&places.config)?;
-    warn(&loaded.warnings);
-
     let mut builder = Host::builder().home(&places.home).config_file(&places.config).plans_expire(plans_expire()?);
     if let Some(features) = &places.features {
         builder = builder.features(features);
@@ -66,6 +64,7 @@ pub(super) fn run(places: &Places) -> Done {
             .and_then(|store| watch(&store.state_file(), wake, Changes { config: false, features: true })),
     ];
     let host = Arc::new(builder.start(&loaded).map_err(started)?);
+    warn(host.warnings());
     #[cfg(unix)]
     let server = crate::api::server::Server::start(&places.home, Arc::clone(&host))
         .inspect_err(|error| tracing::warn!("other processes can't ask this host: {error}"))

@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Read as _};
 use clap::Subcommand;
 
 use super::{Done, Failure, Output, Places, make_home};
+use crate::control::audit::{Chain, Entry, Kind, Outcome};
 use crate::service::keychain::Keychain;
 use crate::service::secret_store::{SecretStore, StoreError};
 
@@ -38,21 +39,39 @@ pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
     match command {
         SecretCommand::Set { id, env: Some(variable), .. } => {
             make_home(&places.home);
-            store.refer(id, variable).map_err(failed)?;
+            let entry = Entry::new(Kind::Secret, "set", "cli", id).with("in", "the environment");
+            on_record(places, entry.with("variable", variable.as_str()), || store.refer(id, variable))?;
             println!("{id} is read from {variable} of the environment that the host is started in");
         }
         SecretCommand::Set { id, keychain, env: None } => {
             make_home(&places.home);
-            store.set(id, &value(id)?, *keychain).map_err(failed)?;
+            let value = value(id)?;
+            let entry = Entry::new(Kind::Secret, "set", "cli", id).with("in", keychain.to_string());
+            on_record(places, entry, || store.set(id, &value, *keychain))?;
             println!("{id} is kept in the {keychain}");
         }
         SecretCommand::List(output) => list(&store, output.json)?,
         SecretCommand::Remove { id } => {
-            store.remove(id).map_err(failed)?;
+            on_record(places, Entry::new(Kind::Secret, "remove", "cli", id), || store.remove(id))?;
             println!("{id} is forgotten");
         }
     }
     Ok(())
+}
+
+/// Does something with a secret: not before it is on record that it is about to be done.
+fn on_record(places: &Places, entry: Entry, work: impl FnOnce() -> Result<(), StoreError>) -> Done {
+    let chain = Chain::at(&places.home);
+    chain.append(&[entry.clone().outcome(Outcome::Begun)])?;
+    let result = work();
+    let came = match &result {
+        Ok(()) => entry,
+        Err(error) => entry.failed(error),
+    };
+    if let Err(error) = chain.append(&[came]) {
+        tracing::warn!("{error}");
+    }
+    result.map_err(failed)
 }
 
 /// The value, from the terminal without showing it, or from standard input.

@@ -63,13 +63,8 @@ pub(super) fn script(path: &Path) -> Result<Timeline, Failure> {
 /// What the system says now, for conditions; what a script is about begins now.
 pub(super) fn facts() -> FactsHandle {
     let facts = FactsHandle::new();
-    facts.set(crate::facts::now(true, Clock::start()));
+    facts.set(crate::facts::now(Clock::start()));
     facts
-}
-
-/// The mode that an action changes to.
-pub(super) fn next_mode(action: &Action) -> Option<Arc<str>> {
-    action.mode().cloned()
 }
 
 /// Says nothing, and changes modes.
@@ -77,7 +72,7 @@ pub(super) struct Quiet;
 
 impl Sink<Action> for Quiet {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        next_mode(&firing.rule.action)
+        Action::next_mode(&firing)
     }
 }
 
@@ -90,8 +85,13 @@ struct Printer {
 
 impl Sink<Action> for Printer {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        self.fired.push(view::rule(firing.rule.id, &self.rules.load(), true));
-        next_mode(&firing.rule.action)
+        let mut rule = view::rule(firing.rule.id, &self.rules.load(), true);
+        if let Some(choices) = &firing.rule.choices {
+            let branches = (0..choices.conditions.len()).map(|number| firing.answers.branch(number));
+            rule.push_str(&format!(" [{}]", branches.collect::<Vec<_>>().join(" ")));
+        }
+        self.fired.push(rule);
+        Action::next_mode(&firing)
     }
 
     fn record(&mut self, record: Record) {

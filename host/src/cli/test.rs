@@ -7,6 +7,7 @@ use conductor_engine::{RuleSetHandle, parse_mapping_tests};
 use serde_json::json;
 
 use super::{Done, Failure, Places, load, simulate, warn};
+use crate::dispatch::Action;
 use crate::host;
 
 /// What to test.
@@ -41,7 +42,7 @@ pub(super) fn run(places: &Places, arguments: &TestArguments) -> Done {
 
     let (mut passed, mut failed) = (0_u32, 0_u32);
     for (file, test) in files.iter().flat_map(|(file, tests)| tests.iter().map(move |test| (file, test))) {
-        let differences = test.run(&rules, simulate::next_mode);
+        let differences = test.run(&rules, Action::next_mode);
         let is_passed = differences.is_empty();
         *(if is_passed { &mut passed } else { &mut failed }) += 1;
         if arguments.json {

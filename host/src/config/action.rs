@@ -7,7 +7,7 @@ use serde::de::{self, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::composite_action::{Delay, Repeat, Sequence};
+use super::composite_action::{Conditional, Delay, Repeat, Sequence};
 use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
 use super::number::{DATA_MAX, DataBounds, NumberExpr};
 use super::process_action::{Launch, Shell};
@@ -28,6 +28,7 @@ pub const HOST_ACTIONS: &[&str] = &[
     "Sequence",
     "Repeat",
     "Delay",
+    "Conditional",
     "ModeChange",
     "Suppress",
 ];
@@ -76,6 +77,9 @@ pub enum Action {
 
     /// Waits.
     Delay(Delay),
+
+    /// Does one action or another.
+    Conditional(Conditional),
 
     /// Makes another mode the active one.
     ModeChange(ModeChange),

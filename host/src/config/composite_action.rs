@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
+use super::condition::Condition;
 
 /// Does actions one after the other. Each is handed to whoever does it before the next; what takes its
 /// time, such as a `Shell`, is not waited for.
@@ -43,6 +44,23 @@ pub struct Repeat {
     /// What ends it early. Default: nothing but the end of Conductor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancel_on: Vec<CancelOn>,
+}
+
+/// Does one action or another. The condition is asked when the mapping fires, also where this stands in a
+/// `Sequence` or `Repeat` that comes to it later. The release of a note, a button or a pedal is decided as its
+/// press was, so that what was begun is ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Conditional {
+    /// What is asked. An action asks at most 32 conditions in all.
+    pub condition: Condition,
+
+    /// What is done where it holds.
+    pub then: Box<Action>,
+
+    /// What is done where it does not. Default: nothing.
+    #[serde(default, rename = "else", skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<Box<Action>>,
 }
 
 /// Waits: for use in a `Sequence`.

@@ -39,7 +39,7 @@ pub use action::{
     Suppress, Takeover,
 };
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
-pub use composite_action::{CancelOn, Delay, Repeat, Sequence};
+pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};
 pub use desktop_action::{
     Axis, Keystroke, MouseButton, MouseClick, Scroll, Stroke, TypeText, VolumeControl, VolumeOperation,
@@ -47,7 +47,8 @@ pub use desktop_action::{
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, nearest};
 pub use key::{Key, NamedKey};
 pub use model::{
-    AdvancedSettings, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model, SecretGrant,
+    AdvancedSettings, CallsPerMinute, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model,
+    Profile, SecretGrant, Tools,
 };
 pub use number::{
     Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,

@@ -32,6 +32,10 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<Mode>,
 
+    /// Which mode applies for which application in front. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Profile>,
+
     /// Mappings that apply in every mode. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub global_mappings: Vec<Mapping>,
@@ -45,6 +49,50 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("propertyNames" = { "type": "string", "format": "feature-name" }))]
     pub models: BTreeMap<String, Model>,
+
+    /// Which tools may be called, and how often. No plan changes this.
+    #[serde(default)]
+    pub tools: Tools,
+}
+
+/// Which tools may be called, by whomever, and how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tools {
+    /// The tools that may be called; `*` stands for any text: `"conductor_get_*"`. Default: every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1, max = 128)))]
+    pub allowed: Option<Vec<String>>,
+
+    /// How often one caller may call tools of each tier.
+    pub per_minute: CallsPerMinute,
+}
+
+/// Calls per minute that one caller may make, by the tools' tiers. A sixth of them may come at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallsPerMinute {
+    /// Tools that look and answer; 1 to 10000000 calls. Default: 6000.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub read_only: u32,
+
+    /// Tools that change what holds until the host stops; 1 to 10000000 calls. Default: 1200.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub stateful: u32,
+
+    /// Tools that propose plans; 1 to 10000000 calls. Default: 600.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub config_change: u32,
+
+    /// Tools that send to devices; 1 to 10000000 calls. Default: 600.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub hardware_io: u32,
+}
+
+impl Default for CallsPerMinute {
+    fn default() -> Self {
+        Self { read_only: 6000, stateful: 1200, config_change: 600, hardware_io: 600 }
+    }
 }
 
 /// Settings of the host itself.
@@ -101,6 +149,31 @@ pub struct Mode {
     /// What happens while this mode is active. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
+}
+
+/// A mode for applications: it is active while one of them is in front. When none is, the mode from before
+/// is active again, unless another was chosen meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The name. Not empty, and of this profile alone.
+    #[schemars(length(min = 1), extend("x-names" = "profile"))]
+    pub name: String,
+
+    /// The applications, 1 to 32, each by one of its names, in upper or lower case: the class or the instance
+    /// of its windows, or its program.
+    #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 256)))]
+    pub apps: Vec<String>,
+
+    /// What the title of the window contains, in upper or lower case. Default: any title. A profile with a
+    /// title goes before those without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub title: Option<String>,
+
+    /// The mode, by its name in this configuration.
+    #[schemars(length(min = 1), extend("x-refers-to" = "mode"))]
+    pub mode: String,
 }
 
 /// An action and the event that triggers it.

@@ -11,7 +11,8 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::diagnostic::Diagnostic;
 
-/// Makes bindings of `[[devices]]` and `[device]`, in the order of the file, and reports what is dropped.
+/// Makes bindings of `[[devices]]` and `[device]`, in the order of the file, and reports what is dropped; has
+/// each `Conditional` say its parts by today's names.
 ///
 /// What is not of the expected kind stays as it is, for the checker to refuse.
 pub(super) fn upgrade(root: &mut Spanned<DeTable<'_>>, report: &mut dyn FnMut(Diagnostic)) {
@@ -20,6 +21,59 @@ pub(super) fn upgrade(root: &mut Spanned<DeTable<'_>>, report: &mut dyn FnMut(Di
     if bindings.is_none_or(|bindings| bindings.get_ref().is_array()) {
         device_to_binding(root);
         devices_to_bindings(root, report);
+    }
+    actions(root, &mut conditional);
+}
+
+/// Shows every action of a mapping to `look`, the outer ones first.
+fn actions<'i>(root: &mut DeTable<'i>, look: &mut impl FnMut(&mut DeTable<'i>)) {
+    for_each(root, "global_mappings", &mut |mapping| {
+        for_each(mapping, "action", &mut |action| actions_in(action, look))
+    });
+    for_each(root, "modes", &mut |mode| {
+        for_each(mode, "mappings", &mut |mapping| for_each(mapping, "action", &mut |action| actions_in(action, look)));
+    });
+}
+
+fn actions_in<'i>(action: &mut DeTable<'i>, look: &mut dyn FnMut(&mut DeTable<'i>)) {
+    look(action);
+    let inside: &[&str] = match action.get("type").and_then(|name| name.get_ref().as_str()) {
+        Some("Sequence" | "sequence") => &["actions"],
+        Some("Repeat" | "repeat") => &["action"],
+        Some("Conditional" | "conditional") => &["then", "else"],
+        // What a feature calls its parameters is its own business.
+        _ => &[],
+    };
+    for key in inside {
+        for_each(action, key, &mut |action| actions_in(action, look));
+    }
+}
+
+/// Shows the table under a key, or each table of the array there.
+fn for_each<'i>(table: &mut DeTable<'i>, key: &str, look: &mut dyn FnMut(&mut DeTable<'i>)) {
+    match table.get_mut(key).map(Spanned::get_mut) {
+        Some(DeValue::Table(table)) => look(table),
+        Some(DeValue::Array(items)) => {
+            for item in items.iter_mut() {
+                if let DeValue::Table(table) = item.get_mut() {
+                    look(table);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `then_action` and `else_action` become `then` and `else`; `if` is another word for `condition`.
+fn conditional(action: &mut DeTable<'_>) {
+    if matches!(action.get("type").and_then(|name| name.get_ref().as_str()), Some("Conditional" | "conditional")) {
+        for (old, new) in [("if", "condition"), ("then_action", "then"), ("else_action", "else")] {
+            if !action.contains_key(new)
+                && let Some((key, value)) = action.remove_entry(old)
+            {
+                action.insert(Spanned::new(key.span(), Cow::Borrowed(new)), value);
+            }
+        }
     }
 }
 

@@ -1,9 +1,13 @@
 //! Control: what happens between somebody who asks for something and the thing done.
 //!
-//! [`gate`] is the way to a tool; [`plan`] is the way to another configuration.
+//! [`gate`] is the way to a tool, for every [`caller`], within its [`limit`]; [`plan`] is the way to another
+//! configuration; [`audit`] keeps on record what was asked and done.
 //!
-//! May import: `feature` (the registry and its actors), but for `plan`, which says what it may. Nothing
-//! on the event path comes here.
+//! May import: `feature` (the registry and its actors) and `config`, but for `plan` and `audit`, which say what
+//! they may. Nothing on the event path comes here.
 
+pub mod audit;
+pub mod caller;
 pub mod gate;
+pub mod limit;
 pub mod plan;

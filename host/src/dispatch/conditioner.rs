@@ -159,7 +159,7 @@ fn with(message: &MidiMessage, value: f32) -> MidiMessage {
 
 #[cfg(test)]
 mod tests {
-    use conductor_engine::DeviceId;
+    use conductor_engine::{Answers, DeviceId};
 
     use super::*;
 
@@ -173,6 +173,7 @@ mod tests {
             device: DeviceId::new(device),
             event: cc(0).into(),
             position: 0,
+            answers: Answers::default(),
             rule: RuleId(mode.unwrap_or(9).into()),
             generation: 0,
             mode: mode.map(ModeIx),

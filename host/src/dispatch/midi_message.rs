@@ -74,7 +74,7 @@ fn clamped(number: NumberExpr, inputs: &Inputs, max: u8) -> u8 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use conductor_engine::{DeviceId, RuleId};
+    use conductor_engine::{Answers, DeviceId, RuleId};
 
     fn envelope(message: MidiMessage) -> Envelope {
         Envelope {
@@ -82,6 +82,7 @@ mod tests {
             device: DeviceId::new("pads"),
             event: message.into(),
             position: 3,
+            answers: Answers::default(),
             rule: RuleId(0),
             generation: 0,
             mode: None,

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, Event, GamepadEvent, MidiMessage, ModeIx, Nanos, RuleId};
+use conductor_engine::{Answers, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, RuleId};
 
 pub mod conditioner;
 pub mod desktop;
@@ -89,6 +89,15 @@ pub enum Action {
         /// The mode's name.
         mode: Arc<str>,
     },
+    /// One action or another, as the rule's choices say.
+    Conditional {
+        /// The number of the choice.
+        choice: usize,
+        /// What is done where its condition holds.
+        then: Box<Branch>,
+        /// What is done where it does not.
+        otherwise: Option<Box<Branch>>,
+    },
     /// An action, and what lights show of it.
     Shown {
         /// The output with the lights.
@@ -109,6 +118,21 @@ pub enum Action {
     },
 }
 
+/// An action that is done on a condition.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    /// The action.
+    pub action: Action,
+    /// Whether it is only for presses, where the rule hears of releases for the sake of another branch.
+    pub presses_only: bool,
+}
+
+impl Branch {
+    fn chosen(&self, answers: Answers, event: &Event) -> &Action {
+        if self.presses_only && lets_go(event) { &Action::Suppress } else { self.action.chosen(answers, event) }
+    }
+}
+
 impl Action {
     /// What it is and where it goes, for people: `OscSend`, `MidiForward to synth`.
     pub fn describe(&self) -> String {
@@ -120,19 +144,42 @@ impl Action {
             Self::Process { action, .. } => action.describe(),
             Self::Script { script, .. } => script.describe(),
             Self::ModeChange { mode } => format!("ModeChange to {mode}"),
+            Self::Conditional { then, otherwise, .. } => match otherwise {
+                None => format!("Conditional ({})", then.action.describe()),
+                Some(otherwise) => {
+                    format!("Conditional ({}, else {})", then.action.describe(), otherwise.action.describe())
+                }
+            },
             Self::Shown { action, .. } => action.describe(),
             Self::Suppress => "Suppress".to_owned(),
             Self::Missing { name, .. } => format!("{name} (missing)"),
         }
     }
 
-    /// The mode that it makes active.
+    /// The mode that it makes active for an event, by the rule's answers.
     #[inline]
-    pub fn mode(&self) -> Option<&Arc<str>> {
-        match self {
+    pub fn mode(&self, answers: Answers, event: &Event) -> Option<&Arc<str>> {
+        match self.chosen(answers, event) {
             Self::ModeChange { mode } => Some(mode),
-            Self::Shown { action, .. } => action.mode(),
             _ => None,
+        }
+    }
+
+    /// The mode that a rule that fires makes active.
+    #[inline]
+    pub fn next_mode(firing: &Firing<'_, Self>) -> Option<Arc<str>> {
+        firing.rule.action.mode(firing.answers, firing.event).cloned()
+    }
+
+    /// What is done of it for an event, by the rule's answers; lights aside.
+    #[inline]
+    fn chosen(&self, answers: Answers, event: &Event) -> &Self {
+        match self {
+            Self::Conditional { choice, then, .. } if answers.holds(*choice) => then.chosen(answers, event),
+            Self::Conditional { otherwise: Some(otherwise), .. } => otherwise.chosen(answers, event),
+            Self::Conditional { otherwise: None, .. } => &Self::Suppress,
+            Self::Shown { action, .. } => action.chosen(answers, event),
+            other => other,
         }
     }
 
@@ -160,6 +207,11 @@ impl Action {
             Self::Script { queue, script } => {
                 queue.try_put((envelope(), Arc::clone(script))).map_err(|reason| (queue.name(), reason))
             }
+            Self::Conditional { .. } => {
+                let envelope = envelope();
+                let chosen = self.chosen(envelope.answers, &envelope.event);
+                chosen.hand_over(&(|| envelope.clone()) as &dyn Fn() -> Envelope)
+            }
             Self::Shown { queue, feedback, action } => {
                 let shown = queue.try_put(MidiJob::Light(envelope(), Arc::clone(feedback)));
                 // Dark lights are no reason to do nothing.
@@ -183,6 +235,8 @@ pub struct Envelope {
     pub event: Event,
     /// Position in the trigger's range.
     pub position: u16,
+    /// What the conditions have said by which the rule's action decides.
+    pub answers: Answers,
     /// The rule that fired, in the set of [`generation`](Self::generation).
     pub rule: RuleId,
     /// Which rule set.
@@ -205,10 +259,7 @@ impl Envelope {
 
     /// Whether the event lets go of something that was pressed.
     pub fn lets_go(&self) -> bool {
-        matches!(
-            self.event,
-            Event::Midi(MidiMessage::NoteOff { .. }) | Event::Gamepad(GamepadEvent::Button { pressed: false, .. })
-        )
+        lets_go(&self.event)
     }
 
     /// Whether the event presses something, rather than letting go of it: a note begins; what moves is
@@ -220,6 +271,13 @@ impl Envelope {
             ref moved => moved.unit() >= 0.5,
         }
     }
+}
+
+fn lets_go(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Midi(MidiMessage::NoteOff { .. }) | Event::Gamepad(GamepadEvent::Button { pressed: false, .. })
+    )
 }
 
 /// Why an action was not done.

@@ -322,7 +322,7 @@ fn filled(text: &str, inputs: &Inputs) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use conductor_engine::{DeviceId, MidiMessage, RuleId};
+    use conductor_engine::{Answers, DeviceId, MidiMessage, RuleId};
     use crossbeam_channel::Receiver;
     use proptest::prelude::*;
 
@@ -373,6 +373,7 @@ mod tests {
             device: DeviceId::new("pads"),
             event: MidiMessage::NoteOn { channel: 9, note: 39, velocity: 64 }.into(),
             position: 3,
+            answers: Answers::default(),
             rule: RuleId(0),
             generation: 0,
             mode: None,

@@ -45,6 +45,18 @@ pub enum Step {
         /// How long to wait before each time but the first.
         pause: Duration,
     },
+    /// Go on at the step `to`, which comes later, unless the condition of this choice held when the rule fired.
+    Unless {
+        /// The number of the choice.
+        choice: usize,
+        /// Where what is done otherwise begins.
+        to: usize,
+    },
+    /// Go on at the step `to`, which comes later.
+    Skip {
+        /// Where to go on.
+        to: usize,
+    },
 }
 
 /// What a composite action does, step by step.
@@ -75,7 +87,7 @@ impl Script {
         if parts.is_empty() { self.name.to_string() } else { format!("{} ({})", self.name, parts.join(", ")) }
     }
 
-    /// How many steps one run takes, with all repetitions.
+    /// How many steps one run takes at most, with all repetitions.
     pub fn work(&self) -> u64 {
         // From the innermost repetition outwards, what a repetition repeats counts as often.
         let mut counts = vec![1_u64; self.steps.len()];
@@ -205,6 +217,16 @@ impl Runner {
                     continue;
                 }
                 Step::Wait(pause) => *pause,
+                Step::Unless { choice, to } => {
+                    if !run.envelope.answers.holds(*choice) {
+                        run.next = *to;
+                    }
+                    continue;
+                }
+                Step::Skip { to } => {
+                    run.next = *to;
+                    continue;
+                }
                 Step::Again { counter, to, times, pause } => {
                     run.counters[*counter] += 1;
                     if run.counters[*counter] >= *times {
@@ -272,7 +294,7 @@ impl Runner {
 
 #[cfg(test)]
 mod tests {
-    use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
+    use conductor_engine::{Answers, DeviceId, MidiMessage, ModeIx, RuleId};
     use crossbeam_channel::Receiver;
 
     use super::*;
@@ -348,6 +370,7 @@ mod tests {
             device: DeviceId::new("pads"),
             event: MidiMessage::NoteOn { channel: 9, note: 39, velocity: 64 }.into(),
             position: 0,
+            answers: Answers::default(),
             rule: RuleId(0),
             generation: 0,
             mode: None,
@@ -366,6 +389,32 @@ mod tests {
         stage.begin(vec![a, b, again(1, 1, 2), pause, again(0, 0, 2), c], false);
         let lines = stage.lines(7);
         assert_eq!(lines.concat(), "text atext btext btext atext btext btext c");
+    }
+
+    // ACT-1: what was true when the rule fired decides, each time that a step comes to it.
+    #[test]
+    fn steps_are_left_out_as_the_rule_has_decided() {
+        let stage = Stage::new();
+        let begin = |answers: [bool; 2]| {
+            let types = |text| stage.types(text);
+            let steps = vec![
+                types("a"),
+                Step::Unless { choice: 0, to: 4 },
+                types("b"),
+                Step::Skip { to: 5 },
+                types("c"),
+                Step::Unless { choice: 1, to: 7 },
+                types("d"),
+                again(0, 1, 2),
+                types("e"),
+            ];
+            let envelope = Envelope { answers: answers.into_iter().collect(), ..envelope() };
+            stage.scripts.try_put((envelope, Arc::new(script(steps, false)))).unwrap();
+        };
+        begin([true, false]);
+        assert_eq!(stage.lines(4).concat(), "text atext btext btext e");
+        begin([false, true]);
+        assert_eq!(stage.lines(10)[4..].concat(), "text atext ctext dtext ctext dtext e");
     }
 
     #[test]

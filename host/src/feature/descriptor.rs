@@ -100,7 +100,7 @@ pub struct ActionDeclaration {
 }
 
 /// How much a tool can do; see the contract's tool interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
     /// Looks and answers.

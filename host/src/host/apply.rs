@@ -1,11 +1,13 @@
 //! Plans, applied: the one place where the configuration file is written.
 //!
 //! Everything is made and checked beside what is in use; then the file is replaced; then the rules are
-//! swapped. On any failure the file and the rules are as before.
+//! swapped. On any failure the file and the rules are as before. That it is about to be done is on record
+//! before it is, and what came of it afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use conductor_engine::RuleSetHandle;
 use serde::Serialize;
@@ -13,9 +15,11 @@ use serde::Serialize;
 use super::{Host, Made, State};
 use crate::api::view;
 use crate::config::{self, edit};
+use crate::control::audit::{Entry, Kind, Outcome};
+use crate::control::caller::Caller;
 use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
-use crate::control::plan::{Plan, PlanError, state_hash};
+use crate::control::plan::{Plan, PlanError, Revision, state_hash};
 use crate::observer::Observation;
 use crate::whole_file::{keep_backup, replace};
 
@@ -44,6 +48,7 @@ impl Host {
     /// # Errors
     /// [`PlanError::Record`].
     pub fn plans(&self) -> Result<Vec<Plan>, PlanError> {
+        self.tell_expired();
         self.services.plans.waiting()
     }
 
@@ -65,11 +70,16 @@ impl Host {
         Ok(PlanView { plan, rehearsal })
     }
 
-    /// Applies a plan that a person has agreed to.
+    /// Applies a plan that a person has agreed to, for `caller`.
     ///
     /// # Errors
     /// See [`PlanError`]; then nothing has changed, and the plan waits on unless it has expired.
-    pub fn apply_plan(&self, id: &str) -> Result<Applied, PlanError> {
+    pub fn apply_plan(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
+        self.tell_expired();
+        self.on_record(caller, "apply", id, || self.apply(caller, id))
+    }
+
+    fn apply(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
         let mut state = self.state();
         let plan = self.services.plans.plan(id)?;
         let file = config_file(&state)?;
@@ -78,44 +88,52 @@ impl Host {
         let after = edit::edited(&before, &plan.changes)?;
         let description = plan.description;
         let step = Step::Apply { plan: plan.id, description: description.clone(), before, after: after.clone() };
-        let rules = self.write(&mut state, &file, &after, &step)?;
+        let rules = self.write(&mut state, caller, &file, &after, &step)?;
         self.observer.put(Observation::Reload(format!("applied the plan: {description}")));
         Ok(Applied { description, rules })
     }
 
-    /// Takes a plan off the desk, undone.
+    /// Takes a plan off the desk, undone, for `caller`.
     ///
     /// # Errors
     /// [`PlanError::NotFound`].
-    pub fn reject_plan(&self, id: &str) -> Result<(), PlanError> {
-        self.services.plans.reject(id)
+    pub fn reject_plan(&self, caller: &Caller, id: &str) -> Result<(), PlanError> {
+        self.on_record(caller, "reject", id, || self.services.plans.reject(id))
     }
 
     /// Takes the last applied plan back.
     ///
     /// # Errors
     /// [`PlanError::Nothing`]; [`PlanError::StaleState`] when the file was changed since, which an undo would lose.
-    pub fn undo(&self) -> Result<Applied, PlanError> {
-        let mut state = self.state();
-        let revision = self.services.plans.to_undo()?;
-        let step = Step::Undo { number: revision.number };
-        self.step(&mut state, &step, "undid", &revision.description, &revision.after, &revision.before)
+    pub fn undo(&self, caller: &Caller) -> Result<Applied, PlanError> {
+        self.on_record(caller, "undo", "", || {
+            let mut state = self.state();
+            let revision = self.services.plans.to_undo()?;
+            let step = Step::Undo { number: revision.number };
+            let Revision { description, before, after, .. } = &revision;
+            self.step(&mut state, caller, &step, "undid", description, after, before)
+        })
     }
 
     /// Applies again what was undone last.
     ///
     /// # Errors
     /// As [`Host::undo`].
-    pub fn redo(&self) -> Result<Applied, PlanError> {
-        let mut state = self.state();
-        let revision = self.services.plans.to_redo()?;
-        let step = Step::Redo { number: revision.number };
-        self.step(&mut state, &step, "redid", &revision.description, &revision.before, &revision.after)
+    pub fn redo(&self, caller: &Caller) -> Result<Applied, PlanError> {
+        self.on_record(caller, "redo", "", || {
+            let mut state = self.state();
+            let revision = self.services.plans.to_redo()?;
+            let step = Step::Redo { number: revision.number };
+            let Revision { description, before, after, .. } = &revision;
+            self.step(&mut state, caller, &step, "redid", description, before, after)
+        })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "one change, from one text to another")]
     fn step(
         &self,
         state: &mut State,
+        caller: &Caller,
         step: &Step,
         did: &str,
         description: &str,
@@ -124,20 +142,34 @@ impl Host {
     ) -> Result<Applied, PlanError> {
         let file = config_file(state)?;
         stale(&state_hash(from), &read(&file)?)?;
-        let rules = self.write(state, &file, to, step)?;
+        let rules = self.write(state, caller, &file, to, step)?;
         self.observer.put(Observation::Reload(format!("{did}: {description}")));
         Ok(Applied { description: description.to_owned(), rules })
     }
 
     /// Puts a text into the file and in force, and writes down that it was done.
-    fn write(&self, state: &mut State, file: &Path, text: &str, step: &Step) -> Result<usize, PlanError> {
+    fn write(
+        &self,
+        state: &mut State,
+        caller: &Caller,
+        file: &Path,
+        text: &str,
+        step: &Step,
+    ) -> Result<usize, PlanError> {
         let made = make(state, text)?;
-        let desk = &self.services.plans;
-        desk.intend(step, &state_hash(text))?;
+        let (desk, hash) = (&self.services.plans, state_hash(text));
+        let begun = entry(step, &caller.to_string()).outcome(Outcome::Begun).with("state", hash.as_str());
+        self.services.audit.require(begun)?;
+        desk.intend(step, &hash)?;
         if let Err(source) = keep_backup(file).and_then(|_| replace(file, text.as_bytes())) {
             // The file is as it was; should the record fail too, the next start finds that out by itself.
             let _ = desk.not_done();
             return Err(PlanError::File { file: file.display().to_string(), source });
+        }
+        // Before the desk forgets the intention: whoever is killed in between has it on record twice, not never.
+        let done = entry(step, &caller.to_string()).with("state", hash.as_str());
+        if let Err(error) = self.services.audit.require(done) {
+            tracing::error!("the change is made, but not on record: {error}");
         }
         if let Err(error) = desk.done(step) {
             tracing::error!("the change is made, but not on record: {error}");
@@ -151,9 +183,62 @@ impl Host {
         let settled =
             config_file(&state).and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
         match settled {
-            Ok(()) | Err(PlanError::NoFile) => {}
+            Ok(Some((step, was_done))) => {
+                let found = entry(&step, "host");
+                self.services.audit.note(match was_done {
+                    true => found.with("reason", "the host was cut off after it"),
+                    false => found.failed("the host was cut off before it"),
+                });
+            }
+            Ok(None) | Err(PlanError::NoFile) => {}
             Err(error) => tracing::warn!("{error}"),
         }
+    }
+
+    /// Puts on record which plans have expired.
+    pub(super) fn tell_expired(&self) {
+        match self.services.plans.expired() {
+            Ok(plans) => plans.iter().for_each(|(id, proposer)| {
+                self.services
+                    .audit
+                    .note(Entry::new(Kind::Plan, "expire", "host", id).with("proposer", proposer.as_str()));
+            }),
+            Err(error) => tracing::debug!("{error}"),
+        }
+    }
+
+    /// Does what somebody wants done with a plan. If nothing comes of it, that goes on record, too; what does is
+    /// already there where the file was written.
+    fn on_record<T>(
+        &self,
+        caller: &Caller,
+        what: &str,
+        subject: &str,
+        work: impl FnOnce() -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
+        let began = Instant::now();
+        let result = work();
+        let entry = || Entry::new(Kind::Plan, what, &caller.to_string(), subject).took(began.elapsed());
+        match &result {
+            Ok(_) if what == "reject" => self.services.audit.note(entry()),
+            Ok(_) => {}
+            Err(error @ (PlanError::File { .. } | PlanError::Record(_))) => {
+                self.services.audit.note(entry().failed(error));
+            }
+            Err(error) => self.services.audit.note(entry().refused(error)),
+        }
+        result
+    }
+}
+
+/// A step, for the record.
+fn entry(step: &Step, who: &str) -> Entry {
+    match step {
+        Step::Apply { plan, description, .. } => {
+            Entry::new(Kind::Plan, "apply", who, plan).with("description", description.as_str())
+        }
+        Step::Undo { number } => Entry::new(Kind::Plan, "undo", who, &format!("revision {number}")),
+        Step::Redo { number } => Entry::new(Kind::Plan, "redo", who, &format!("revision {number}")),
     }
 }
 

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceId, FactsHandle, RuleSet, RuleSetHandle};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::{Applied, PlanView};
@@ -25,9 +26,13 @@ use self::workshop::Workshop;
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
-use crate::config::{self, Diagnostics, Loaded, Severity};
-use crate::control::gate::{self, ToolError, ToolRequest, ToolResult, ToolView};
+use crate::config::{self, Config, Diagnostics, Loaded, Severity};
+use crate::control::audit::{Audit, Entry, Kind};
+use crate::control::caller::Caller;
+use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
+use crate::control::limit::Policy;
 use crate::control::plan::desk::{self, Desk};
+use crate::control::plan::state_hash;
 use crate::dispatch::desktop::{self, Connect};
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::outputs::Outputs;
@@ -35,10 +40,11 @@ use crate::dispatch::script::ChangeMode;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Reason};
 use crate::event_loop::{self, Input};
-use crate::facts;
+use crate::facts::{self, FactsOf};
 use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
 use crate::feature::sandbox::{CallError, Refusal, Sandbox};
+use crate::front::{self, FrontWatch};
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor, UnknownDevice};
@@ -66,6 +72,7 @@ pub struct HostBuilder {
     listen_to_all: bool,
     clock: Option<Clock>,
     desktop: Option<Connect>,
+    front: Option<Box<dyn FrontWatch>>,
     end_all_notes: bool,
     subscriber: Option<Sender<Observation>>,
     config_file: Option<PathBuf>,
@@ -154,6 +161,13 @@ impl HostBuilder {
         self
     }
 
+    /// Knows another way which application is in front than the system's.
+    #[must_use]
+    pub fn front(mut self, front: Box<dyn FrontWatch>) -> Self {
+        self.front = Some(front);
+        self
+    }
+
     /// Sends everything that happens there, from before the features are installed.
     #[must_use]
     pub fn subscriber(mut self, sender: Sender<Observation>) -> Self {
@@ -184,8 +198,14 @@ impl HostBuilder {
         let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
         services.clock = self.clock.unwrap_or(services.clock);
         services.plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
-        services.http = self.http.unwrap_or(services.http);
+        services.audit = match &self.home {
+            Some(home) => Audit::start(home, services.clock)?,
+            None => Audit::none(),
+        };
+        services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(services.audit.clone()));
         let services = Arc::new(services);
+        let gate = Gate::new(services.audit.clone());
+        gate.set(Policy::new(&loaded.config.tools));
         let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
         let (queue, inputs) = event_loop::queue();
         let workers = Workers::new(
@@ -199,10 +219,11 @@ impl HostBuilder {
 
         // Opening it sweeps it; without one that can be written, what is there is read.
         let packages = self.home.as_deref().map(|home| {
-            Store::open(home).unwrap_or_else(|error| {
+            let store = Store::open(home).unwrap_or_else(|error| {
                 tracing::warn!("the package store can't be tidied: {error}");
                 Store::at(home)
-            })
+            });
+            store.by("host")
         });
         let workshop = Workshop {
             sandbox,
@@ -219,7 +240,6 @@ impl HostBuilder {
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         let clock = services.clock;
         let facts = Arc::new(FactsHandle::new());
-        let watch = facts::start(Arc::clone(&facts), Arc::clone(&rules), clock)?;
         let engine_thread = event_loop::start(
             Arc::clone(&rules),
             Arc::clone(&facts),
@@ -228,6 +248,14 @@ impl HostBuilder {
             workers.releases(),
             observer.clone(),
         )?;
+        let facts_of = FactsOf {
+            handle: Arc::clone(&facts),
+            rules: Arc::clone(&rules),
+            clock,
+            queue: queue.clone(),
+            profiles: compiled.profiles,
+        };
+        let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
         let events = PortReports { observer: observer.clone(), outputs: workers.outputs.clone(), queue: queue.clone() };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
@@ -258,12 +286,14 @@ impl HostBuilder {
             view,
             models,
             told,
+            gate,
+            warnings: compiled.warnings,
             home: self.home,
             clock,
             engine_thread,
             _observer_thread: observer_thread,
             facts,
-            _watch: watch,
+            watch,
             state: Mutex::new(State {
                 workshop,
                 registry,
@@ -271,9 +301,15 @@ impl HostBuilder {
                 file_name: loaded.source.file().to_owned(),
                 refused: None,
                 taken_back: HashSet::new(),
+                granted: BTreeMap::new(),
                 config_file: self.config_file,
             }),
         };
+        let started = Entry::new(Kind::Host, "start", "host", loaded.source.file());
+        host.services
+            .audit
+            .note(started.with("version", env!("CARGO_PKG_VERSION")).with("state", state_hash(loaded.source.text())));
+        host.state().tell_grants(&loaded.config, &host.services.audit);
         host.settle_plans();
         Ok(host)
     }
@@ -363,6 +399,8 @@ struct State {
     refused: Option<String>,
     /// Digests of upgrades that went wrong.
     taken_back: HashSet<String>,
+    /// What the configuration grants, by feature, as it is on record.
+    granted: BTreeMap<String, Value>,
     /// The file that applied plans are written to.
     config_file: Option<PathBuf>,
 }
@@ -376,10 +414,37 @@ struct Made {
 }
 
 impl State {
+    /// Puts on record what the configuration grants otherwise than before: whoever writes it is a person, and
+    /// has done so already.
+    fn tell_grants(&mut self, config: &Config, audit: &Audit) {
+        let nothing = serde_json::to_value(config::Grants::default()).unwrap_or_default();
+        let grants = config.features.iter().filter_map(|(name, feature)| {
+            let grants = serde_json::to_value(&feature.grants).ok()?;
+            (grants != nothing).then(|| (name.clone(), only_what_differs(grants, &nothing)))
+        });
+        let grants: BTreeMap<String, Value> = grants.collect();
+        let entry = |what, name: &str| Entry::new(Kind::Grant, what, "configuration", name);
+        for (name, now) in grants.iter().filter(|(name, now)| self.granted.get(*name) != Some(now)) {
+            audit.note(entry("grant", name).with("grants", now.clone()));
+        }
+        for name in self.granted.keys().filter(|name| !grants.contains_key(*name)) {
+            audit.note(entry("revoke", name));
+        }
+        self.granted = grants;
+    }
+
     fn make(&self, loaded: Loaded) -> Result<Made, Diagnostics> {
         let (registry, compiled) = self.workshop.make(&loaded, &self.registry)?;
         Ok(Made { loaded, registry, compiled })
     }
+}
+
+/// The entries of an object that are not as they are in another.
+fn only_what_differs(mut value: Value, from: &Value) -> Value {
+    if let Value::Object(entries) = &mut value {
+        entries.retain(|key, inner| from.get(key) != Some(inner));
+    }
+    value
 }
 
 /// A running host.
@@ -395,13 +460,16 @@ pub struct Host {
     view: Arc<View>,
     models: Arc<Models>,
     told: Told,
+    gate: Gate,
+    warnings: Diagnostics,
     home: Option<PathBuf>,
     clock: Clock,
     engine_thread: JoinHandle<()>,
     _observer_thread: JoinHandle<()>,
     /// What the system says, as conditions see it.
     facts: Arc<FactsHandle>,
-    _watch: facts::Watch,
+    /// Who keeps them fresh, and finds the profile that applies.
+    watch: facts::Watch,
     state: Mutex<State>,
 }
 
@@ -428,6 +496,7 @@ impl Host {
             listen_to_all: false,
             clock: None,
             desktop: None,
+            front: None,
             end_all_notes: false,
             subscriber: None,
             config_file: None,
@@ -450,6 +519,11 @@ impl Host {
         let mut state = self.state();
         let made = config::parse(text, file_name).and_then(|loaded| state.make(loaded));
         let result = made.map(|made| self.swap_in(&mut state, made));
+        let entry = Entry::new(Kind::Host, "reload", "configuration", file_name).with("state", state_hash(text));
+        self.services.audit.note(match &result {
+            Ok(_) => entry,
+            Err(wrong) => entry.refused(format!("{} mistakes", wrong.count(Severity::Error))),
+        });
         match &result {
             Ok(reloaded) => {
                 self.observer.put(Observation::Reload(format!("reloaded {file_name}: {} rules", reloaded.rules)));
@@ -502,6 +576,7 @@ impl Host {
         let generation = self.rules.swap(compiled.rules);
         let _ = self.queue.send(Input::Reloaded);
         self.workers.outputs.show(&compiled.lights);
+        self.watch.set_profiles(compiled.profiles);
         let previous = std::mem::replace(&mut state.registry, registry);
         previous.give_way(&state.registry);
         state.refused = None;
@@ -511,9 +586,16 @@ impl Host {
         self.view.set_config(&loaded.source);
         self.told.set(state.registry.clone());
         self.models.set(loaded.config.models.clone(), state.registry.clone());
+        self.gate.set(Policy::new(&loaded.config.tools));
+        state.tell_grants(&loaded.config, &self.services.audit);
         state.registry.begin(&self.observed);
         state.registry.changed(&Change::Config);
         Reloaded { generation, rules, warnings: compiled.warnings }
+    }
+
+    /// What is doubtful in the configuration that it was started with.
+    pub fn warnings(&self) -> &Diagnostics {
+        &self.warnings
     }
 
     /// Whether this is the configuration in force, and no other was refused since.
@@ -535,17 +617,18 @@ impl Host {
         self.supervisor.mute(device, muted)
     }
 
-    /// Every tool that features contribute.
+    /// Every tool that features contribute and that may be called.
     pub fn tools(&self) -> Vec<ToolView> {
-        gate::tools(&self.state().registry)
+        self.gate.tools(&self.state().registry)
     }
 
-    /// Calls a tool. See [`gate::call`].
+    /// Calls a tool for somebody. See [`Gate::call`].
     ///
     /// # Errors
     /// See [`ToolError`].
     pub async fn call_tool(
         &self,
+        caller: &Caller,
         name: &str,
         request: ToolRequest,
         cancelled: CancellationToken,
@@ -553,14 +636,20 @@ impl Host {
     ) -> Result<ToolResult, ToolError> {
         // A copy: what is installed may change while the tool works.
         let registry = self.state().registry.clone();
-        gate::call(&registry, name, request, cancelled, progress).await
+        self.gate.call(&registry, caller, name, request, cancelled, progress).await
+    }
+
+    /// Puts on record that somebody asked for a tool in a way that can't be understood.
+    pub async fn refuse_call(&self, caller: &Caller, name: &str, reason: &str) {
+        self.gate.refuse(caller, name, reason).await;
     }
 
     /// Ends a feature's quarantine, because a person says so. Whether it was in one; none where no such
     /// feature runs.
-    pub fn lift_quarantine(&self, feature: &str) -> Option<bool> {
+    pub fn lift_quarantine(&self, caller: &Caller, feature: &str) -> Option<bool> {
         let lifted = self.state().registry.lift_quarantine(feature)?;
         if lifted {
+            self.services.audit.note(Entry::new(Kind::Package, "lift", &caller.to_string(), feature));
             tracing::info!(feature, "a person ended its quarantine");
         }
         Some(lifted)
@@ -635,7 +724,7 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, .. } = self;
+        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, services, .. } = self;
         told.set(Registry::default());
         models.set(BTreeMap::new(), Registry::default());
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
@@ -652,5 +741,7 @@ impl Host {
             tracing::warn!("a feature did not finish within {} s", STOP_WITHIN.as_secs());
         }
         drop(supervisor);
+        services.audit.note(Entry::new(Kind::Host, "stop", "host", ""));
+        services.audit.flush(STOP_WITHIN);
     }
 }

@@ -1,13 +1,17 @@
 //! How a running host is: everything there is to know about it, as the API and the commands show it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use conductor_engine::Nanos;
 use serde::Serialize;
 
 use super::Host;
+use crate::control::audit::AuditStatus;
 use crate::feature::registry::FeatureReport;
+use crate::front::Front;
 use crate::ports::supervisor::PortsStatus;
+use crate::profile::{Profile, ProfileView};
 
 /// Everything there is to know about a running host.
 #[derive(Debug, Clone, Serialize)]
@@ -22,6 +26,12 @@ pub struct Status {
     pub mode: Option<String>,
     /// The modes there are.
     pub modes: Vec<String>,
+    /// The application in front; none where none is, or where that is not known.
+    pub front: Option<String>,
+    /// Why it is not known which one is in front.
+    pub front_unknown: Option<String>,
+    /// Which mode applies for which application, and which of them applies now.
+    pub profiles: Vec<ProfileView>,
     /// Rules in use.
     pub rules: usize,
     /// How often the rules were replaced.
@@ -38,6 +48,8 @@ pub struct Status {
     pub unobserved: u64,
     /// Messages of features that were left out: too many, or too fast.
     pub dropped_messages: u64,
+    /// Whether what happens is put on record.
+    pub audit: AuditStatus,
     /// Ports.
     #[serde(flatten)]
     pub ports: PortsStatus,
@@ -104,12 +116,23 @@ impl Host {
             failed: counters.failed.load(Ordering::Relaxed),
             last_failure: counters.last_failure(),
         });
+        let seen = self.watch.seen();
+        let (front, front_unknown) = match seen.front {
+            Front::Application(application) => (Some(application.name().to_owned()), None),
+            Front::Nothing => (None, None),
+            Front::Unknown(reason) => (None, Some(reason)),
+        };
+        let applies = |profile: &Arc<Profile>| seen.profile.as_ref() == Some(profile);
+        let profiles = seen.profiles.iter().map(|profile| ProfileView::new(profile, applies(profile)));
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
             uptime: self.clock.now(),
             mode: mode.or_else(|| modes.first().cloned()),
             modes,
+            front,
+            front_unknown,
+            profiles: profiles.collect(),
             rules,
             generation,
             refused,
@@ -118,6 +141,7 @@ impl Host {
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
             unobserved: self.observer.missed(),
             dropped_messages: self.services.sinks.dropped(),
+            audit: self.services.audit.status(),
             ports: self.supervisor.status(),
             outputs: outputs.collect(),
             workers: workers.collect(),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::StartError;
 use super::bindings;
-use crate::config::{self, Config, Diagnostics, Loaded};
+use crate::config::{self, Config, Diagnostic, Diagnostics, Loaded};
+use crate::control::limit;
 use crate::dispatch::workers::Workers;
 use crate::feature::Grants;
 use crate::feature::grants::FolderGrant;
@@ -53,7 +54,8 @@ impl Workshop {
     pub(super) fn make(&self, loaded: &Loaded, before: &Registry) -> Result<(Registry, Compiled), Diagnostics> {
         bindings::check(loaded)?;
         let registry = before.with(self.feature_sources(loaded), &self.sandbox, &self.observer);
-        let compiled = rules::compile(loaded, &registry, &self.workers)?;
+        let mut compiled = rules::compile(loaded, &registry, &self.workers)?;
+        warn_of_tools(loaded, &registry, &mut compiled.warnings);
         Ok((registry, compiled))
     }
 
@@ -78,6 +80,21 @@ impl Workshop {
         plan.hear_ambiguous = self.listen_to_all;
         plan.targets = compiled.targets.iter().chain(registry.midi_targets()).cloned().collect();
         plan
+    }
+}
+
+/// Warns of names among the tools that may be called that no tool has.
+fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnostics) {
+    let Some(allowed) = &loaded.config.tools.allowed else { return };
+    let tools: Vec<String> = registry.tools().map(|tool| tool.registered.name).collect();
+    for (at, name) in limit::without_tool(allowed, &tools) {
+        let place = loaded.source.place(&["tools".into(), "allowed".into(), at.into()]);
+        let warning = Diagnostic::warning(place, format!("there is no tool {name:?}"))
+            .with_nearest(config::nearest(name, tools.iter().map(String::as_str)))
+            .with_help(
+                "`conductor tool list` shows those that there are; a feature may bring this one later".to_owned(),
+            );
+        warnings.push(warning);
     }
 }
 

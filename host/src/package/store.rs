@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::receipt::FeatureInstallReport;
+use super::receipt::{FeatureInstallReport, What};
 use super::sha256;
 use super::signature::PublicKey;
 use super::source::Origin;
+use crate::control::audit::{AuditError, Chain, Entry, Kind, Outcome};
 use crate::feature::FeatureId;
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::package::MAX_PACKAGE;
@@ -81,6 +82,9 @@ pub struct Release {
 /// Why the store can't be used, or what is wrong in it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// A change has to be on record before it is made, and can't be.
+    #[error(transparent)]
+    Unrecorded(#[from] AuditError),
     /// The system refused.
     #[error("{}: {source}", path.display())]
     Io {
@@ -123,12 +127,14 @@ fn at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
+    audit: Chain,
+    who: &'static str,
 }
 
 impl Store {
     /// The store below `home`, for reading. Nothing is made or swept.
     pub fn at(home: &Path) -> Self {
-        Self { folder: home.join("features") }
+        Self { folder: home.join("features"), audit: Chain::at(home), who: "cli" }
     }
 
     /// The store below `home`, for changing: makes its folders, and sweeps away what a killed
@@ -148,6 +154,13 @@ impl Store {
         let _lock = store.lock()?;
         store.sweep(&store.installed()?)?;
         Ok(store)
+    }
+
+    /// The same for somebody else than the command line, as the audit names who changes the set.
+    #[must_use]
+    pub fn by(mut self, who: &'static str) -> Self {
+        self.who = who;
+        self
     }
 
     /// `installed.toml`, which changes whenever the set does.
@@ -226,30 +239,57 @@ impl Store {
     }
 
     /// Changes the set: as a whole, and with nobody else changing it. When `change` refuses,
-    /// nothing changes. `package` is put there first, where the change needs one.
+    /// nothing changes. `package` is put there first, where the change needs one. That it is about to be
+    /// changed is on record before it is, and what came of it afterwards.
     ///
     /// # Errors
     /// Those of `change`, and what the system refuses.
-    pub fn change<E: From<StoreError>>(
+    pub fn change<E: From<StoreError> + std::fmt::Display>(
         &self,
         package: Option<&[u8]>,
         change: impl FnOnce(&mut Installed) -> Result<FeatureInstallReport, E>,
     ) -> Result<FeatureInstallReport, E> {
         let _lock = self.lock()?;
         let mut installed = self.installed()?;
-        let report = change(&mut installed)?;
-        if let Some(bytes) = package {
-            self.put(bytes)?;
-        }
-        let path = self.state_file();
-        let text = toml::to_string(&installed)
-            .map_err(|error| StoreError::State { path: path.clone(), message: error.to_string() })?;
-        replace(&path, text.as_bytes()).map_err(at(&path))?;
+        let report = change(&mut installed).inspect_err(|error| {
+            self.record(Entry::new(Kind::Package, "change", self.who, "").refused(error));
+        })?;
+        let entry = self.entry(&report);
+        self.audit.append(&[entry.clone().outcome(Outcome::Begun)]).map_err(StoreError::from)?;
+        let changed = package.map_or(Ok(()), |bytes| self.put(bytes).map(drop)).and_then(|()| {
+            let path = self.state_file();
+            let text = toml::to_string(&installed)
+                .map_err(|error| StoreError::State { path: path.clone(), message: error.to_string() })?;
+            replace(&path, text.as_bytes()).map_err(at(&path))
+        });
+        self.record(match &changed {
+            Ok(()) => entry,
+            Err(error) => entry.failed(error),
+        });
+        changed?;
         // The set has changed: what goes wrong now must not say that it has not.
         if let Err(error) = self.write_receipt(&report).and_then(|()| self.sweep(&installed)) {
             tracing::warn!("{error}");
         }
         Ok(report)
+    }
+
+    fn entry(&self, report: &FeatureInstallReport) -> Entry {
+        let kind = if matches!(report.what, What::Grant | What::Revoke) { Kind::Grant } else { Kind::Package };
+        let granted: Vec<String> = report.granted.iter().map(granted).collect();
+        Entry::new(kind, report.what.word(), self.who, &report.feature)
+            .with("id", report.id.to_string())
+            .with("version", report.version.as_str())
+            .with("digest", report.digest.as_str())
+            .with("source", report.source.to_string())
+            .with("granted", granted.join(", "))
+    }
+
+    /// Puts on record what can't be helped any more.
+    fn record(&self, entry: Entry) {
+        if let Err(error) = self.audit.append(&[entry]) {
+            tracing::warn!("{error}");
+        }
     }
 
     fn write_receipt(&self, report: &FeatureInstallReport) -> Result<(), StoreError> {
@@ -298,6 +338,12 @@ impl Store {
         file.lock().map_err(at(&path))?;
         Ok(file)
     }
+}
+
+/// A grant in words: what kind, and for what.
+fn granted(request: &CapabilityRequest) -> String {
+    let scope = request.capability.scope();
+    if scope.is_empty() { request.key() } else { format!("{} ({})", request.key(), scope.join(" ")) }
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use conductor_engine::{ArtNetChange, GamepadEvent};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
@@ -83,6 +84,16 @@ impl SimulatedPorts {
     /// Plays an OSC packet on an input. False when the port is not open.
     pub fn play_osc(&self, name: &str, packet: &[u8]) -> bool {
         self.with_sink(name, |sink| sink.osc(packet))
+    }
+
+    /// Moves something on a gamepad. False when it is not open.
+    pub fn play_gamepad(&self, name: &str, moved: GamepadEvent) -> bool {
+        self.with_sink(name, |sink| sink.gamepad(moved))
+    }
+
+    /// Changes a channel of an Art-Net universe. False when the port is not open.
+    pub fn play_artnet(&self, name: &str, change: ArtNetChange) -> bool {
+        self.with_sink(name, |sink| sink.artnet(change))
     }
 
     fn with_sink(&self, port: &str, play: impl FnOnce(&mut EventSink)) -> bool {

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
+use crate::control::audit::Audit;
 use crate::control::plan::desk::{self, Desk};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::limits;
@@ -50,6 +51,8 @@ pub struct Services {
     pub datagrams: Box<dyn udp::Datagrams>,
     /// The clock that events are stamped with.
     pub clock: Clock,
+    /// What is put on record.
+    pub audit: Audit,
     /// The desk for plans that wait for a person.
     pub plans: Arc<Desk>,
     /// Datagrams that one feature may send per second; [`limits::DATAGRAM_RATE`], except where calls are
@@ -74,6 +77,7 @@ impl Services {
             sinks,
             datagrams,
             clock,
+            audit: Audit::none(),
             plans: Arc::new(forgetful(clock)),
             datagram_rate: limits::DATAGRAM_RATE,
             http: http::HttpClient::new(Arc::new(http::SystemNetwork::new()), Arc::new(http::EnvironmentSecrets)),

@@ -4,6 +4,7 @@ use wasmtime::component::Resource;
 
 use super::install::Context;
 use crate::config::edit::Change;
+use crate::control::audit::{Entry, Kind};
 use crate::control::plan::desk::{MAX_BYTES, MAX_CHANGES};
 use crate::control::plan::{PlanError, Proposal};
 use crate::feature::sandbox::bindings::Error;
@@ -35,8 +36,14 @@ impl InstanceState {
             description: plain(description, limits::MAX_TEXT),
             changes: changes.into_iter().map(change).collect::<Result<_, _>>().map_err(Error::Invalid)?,
         };
-        let desk = &self.facts.services.plans;
+        let (desk, audit) = (&self.facts.services.plans, &self.facts.services.audit);
+        let (proposer, description) = (proposal.proposer.clone(), proposal.description.clone());
         let proposed = desk.propose(proposal, &view.config_file(), &view.config(), |text| view.check_config(text));
+        let entry = |subject| Entry::new(Kind::Plan, "propose", &proposer, subject).with("description", description);
+        audit.note(match &proposed {
+            Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),
+            Err(error) => entry("").refused(error),
+        });
         proposed.map(|plan| plan.id).map_err(|error| {
             let text = plain(error.to_string(), limits::MAX_TEXT);
             match error {

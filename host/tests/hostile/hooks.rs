@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
-use conductor_host::control::gate::{self, ToolError, ToolRequest, ToolResult};
+use conductor_host::control::caller::Caller;
+use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult};
 use conductor_host::feature::registry::{FeatureSource, Registry};
 use conductor_host::host::Host;
 use conductor_host::observer;
@@ -15,7 +16,8 @@ use crate::lab::{Lab, bytes_with, path, until};
 
 fn call(lab: &Lab, registry: &Registry, name: &str, args: serde_json::Value) -> Result<ToolResult, ToolError> {
     let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false };
-    let call = gate::call(registry, name, request, CancellationToken::new(), Arc::new(|_, _| {}));
+    let (gate, caller) = (Gate::default(), Caller::library());
+    let call = gate.call(registry, &caller, name, request, CancellationToken::new(), Arc::new(|_, _| {}));
     lab.prepare("tests/hostile-hooks").runtime().block_on(call)
 }
 
@@ -138,8 +140,8 @@ fn a_tool_that_never_answers_does_not_hold_up_the_hooks_of_its_feature() {
     let lab = Lab::new();
     let (registry, ..) = lab.registry(&BOTH);
     let request = || ToolRequest { args: serde_json::Map::new(), confirmed: false };
-    let cancelled = CancellationToken::new();
-    let ask = |name| gate::call(&registry, name, request(), cancelled.clone(), Arc::new(|_, _| {}));
+    let (cancelled, gate, caller) = (CancellationToken::new(), Gate::default(), Caller::library());
+    let ask = |name| gate.call(&registry, &caller, name, request(), cancelled.clone(), Arc::new(|_, _| {}));
     lab.prepare("tests/hostile-hooks").runtime().block_on(async {
         let held = ask("hold");
         tokio::pin!(held);

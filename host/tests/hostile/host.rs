@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
+use conductor_host::control::caller::Caller;
 use conductor_host::control::gate::ToolRequest;
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
@@ -130,7 +131,7 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
     };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut came = Vec::new();
+    let (mut came, caller) = (Vec::new(), Caller::library());
     runtime.block_on(async {
         for (round, how) in WAYS.iter().enumerate() {
             host.reload(&configuration(&look, round), "hostile.toml")
@@ -140,7 +141,7 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
             {
                 let args = serde_json::json!({ "how": how, "before": before });
                 let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: true };
-                let call = host.call_tool(tool, request, CancellationToken::new(), Arc::new(|_, _| {}));
+                let call = host.call_tool(&caller, tool, request, CancellationToken::new(), Arc::new(|_, _| {}));
                 came.push(match call.await {
                     Ok(_) => "done".to_owned(),
                     Err(error) => error.to_string(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, Event, MidiMessage, Nanos, RuleId};
+use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
 use conductor_host::chat::Models;
 use conductor_host::dispatch::Envelope;
 use conductor_host::feature::actor::Actor;
@@ -354,6 +354,7 @@ pub fn envelope() -> Envelope {
         device: DeviceId::new("pads"),
         event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
         position: 0,
+        answers: Answers::default(),
         rule: RuleId(0),
         generation: 0,
         mode: None,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use conductor_host::config;
-use conductor_host::control::gate::{self, ToolRequest};
+use conductor_host::control::caller::Caller;
+use conductor_host::control::gate::{Gate, ToolRequest};
 use conductor_host::feature::registry::Registry;
 use conductor_host::observer::{Observed, Observer};
 use serde_json::{Value, json};
@@ -63,7 +64,8 @@ impl Room {
         let Value::Object(args) = args.clone() else { panic!() };
         let runtime = self.registry.provider("hostile").unwrap().feature.runtime().clone();
         let request = ToolRequest { args, confirmed: false };
-        let call = gate::call(&self.registry, "ask", request, CancellationToken::new(), Arc::new(|_, _| {}));
+        let (gate, caller) = (Gate::default(), Caller::library());
+        let call = gate.call(&self.registry, &caller, "ask", request, CancellationToken::new(), Arc::new(|_, _| {}));
         runtime.block_on(call).map(|answer| answer.result).map_err(|error| error.to_string())
     }
 

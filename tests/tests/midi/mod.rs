@@ -24,7 +24,7 @@ pub fn binding(alias: &str, instrument: &str) -> String {
 }
 
 /// A mapping.
-fn mapping(trigger: &str, action: &str) -> String {
+pub fn mapping(trigger: &str, action: &str) -> String {
     format!("[[global_mappings]]\ntrigger = {{ {trigger} }}\naction = {{ {action} }}\n")
 }
 
@@ -226,6 +226,40 @@ fn no_note_is_left_sounding() {
     assert_eq!(host.stop().0.code, Some(0));
     let ended: Vec<_> = synth.messages(2).into_iter().map(|message| message[..2].to_vec()).collect();
     assert_eq!(ended, [[0x80, 60], [0x85, 61]]);
+}
+
+// PRT-1: ports of the host's own, which other programs send to and listen to.
+#[test]
+fn other_programs_reach_the_hosts_own_ports() {
+    if !there_is_midi() {
+        return;
+    }
+    let (daw, out) = (name("daw"), Listener::new());
+    let home = Home::new(
+        &(format!("[[bindings]]\nalias = '{daw}'\nvirtual = 'both'\n")
+            + &osc(
+                &format!("type = 'Note', note = 60, device = '{daw}'"),
+                &out.target(),
+                "address = '/daw', args = ['{value}']",
+            )
+            + &mapping(
+                "type = 'CC', cc = 7",
+                &format!("type = 'MidiForward', target = '{daw}', transform = {{ invert_value = true }}"),
+            )),
+    );
+    let host = home.run();
+    open(&host, &daw, "input");
+    open(&host, &daw, "output");
+    let (mut sequencer, meter) = (Controller::connect(&daw), Synth::connect(&daw));
+    sequencer.play(&[0x90, 60, 1]);
+    assert_eq!(out.line(), "/daw i 1");
+    sequencer.play(&[0xB0, 7, 27]);
+    assert_eq!(meter.next(), [0xB0, 7, 100]);
+    // The host does not hear itself, or this would go round and round.
+    sequencer.play(&[0x90, 60, 2]);
+    assert_eq!(out.line(), "/daw i 2");
+    let (status, _) = host.status_when(|status| status["events"].as_u64() >= Some(3));
+    assert_eq!(status["events"], 3);
 }
 
 // PRT-2, PRT-7: plugged, unplugged and plugged again, without a click; `conductor ports` shows it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::attempts::{Attempt, Attempts, Goal, KEPT, Key, Presses, Waiting};
 use super::event::{ChordEvent, GestureEvent};
 use crate::Nanos;
+use crate::choice::Decided;
 use crate::condition::Moment;
 use crate::engine::{Firing, Sink};
 use crate::event::{Event, GamepadEvent};
@@ -56,12 +57,11 @@ pub(crate) struct Deferred {
     pub(crate) consumed: Option<i32>,
 }
 
-/// The event that gestures are looked for in, and what holds at its time.
+/// The event that gestures are looked for in.
 pub(crate) struct Here<'a, A> {
     pub(crate) set: u8,
     pub(crate) rules: &'a RuleSet<A>,
     pub(crate) mode: ModeIx,
-    pub(crate) moment: &'a Moment<'a>,
     /// The priority of the rule that consumed it.
     pub(crate) consumed: Option<i32>,
     pub(crate) event: &'a Event,
@@ -72,7 +72,9 @@ pub(crate) struct Work<'a, A, S> {
     pub(crate) kept: &'a [Option<RuleSetGuard<A>>; KEPT],
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) untracked: &'a mut u64,
-    pub(crate) at: Nanos,
+    /// When it is, and what holds then.
+    pub(crate) moment: Moment<'a>,
+    pub(crate) decided: &'a mut Decided,
     pub(crate) sink: &'a mut S,
     pub(crate) next_mode: Option<Arc<str>>,
 }
@@ -119,8 +121,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         let serial = self.attempts.next_serial();
         // Whether a gesture was found in this press already, and whether it was consumed.
         let (mut found_one, mut consumed) = (false, false);
-        let device = self.attempts.device.clone();
-        for candidate in here.rules.gestures_at(here.mode, &device, here.event, here.moment).into_iter().flatten() {
+        let (device, moment) = (self.attempts.device.clone(), self.moment);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
             let rule = candidate.rule;
             if here.consumed.is_some_and(|priority| rule.priority <= priority) || consumed || found_one && rule.defer {
                 continue;
@@ -134,8 +136,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 velocity,
                 position: candidate.position,
                 mode: here.mode,
-                began: self.at,
-                deadline: self.at.saturating_add(time),
+                began: self.moment.at,
+                deadline: self.moment.at.saturating_add(time),
                 defers: rule.defer,
             };
             let found = match &rule.trigger {
@@ -188,7 +190,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         let gesture = GestureEvent::DoubleTap {
             press: first.key.press(velocity),
             first_velocity: first.velocity,
-            interval_ms: millis(self.at - first.began),
+            interval_ms: millis(self.moment.at - first.began),
         };
         Found {
             set: first.set,
@@ -211,10 +213,11 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             (*member)?;
         }
         let members = || members.iter().flatten();
-        let first = members().map(|member| member.began).min().unwrap_or(self.at);
+        let first = members().map(|member| member.began).min().unwrap_or(self.moment.at);
         let presses: Presses = members().map(|member| member.serial).collect();
         self.attempts.end(|attempt| of_rule(attempt) && presses.has(attempt.serial));
-        let chord = ChordEvent::new(members().map(|member| member.key.press(member.velocity)), millis(self.at - first));
+        let took = millis(self.moment.at - first);
+        let chord = ChordEvent::new(members().map(|member| member.key.press(member.velocity)), took);
         let event = Event::Gesture(GestureEvent::Chord(chord));
         Some(Found { set: here.set, rank: rule.0, position: 0, mode: here.mode, presses, event })
     }
@@ -235,13 +238,13 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         stood: Option<f32>,
     ) -> Option<(u8, u16)> {
         let mut put = None;
-        let device = self.attempts.device.clone();
-        for candidate in here.rules.gestures_at(here.mode, &device, here.event, here.moment).into_iter().flatten() {
+        let (device, moment) = (self.attempts.device.clone(), self.moment);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
             let rule = candidate.rule;
             if here.consumed.is_some_and(|priority| rule.priority <= priority) {
                 continue;
             }
-            let held = |number| here.moment.held.controller(&device, channel, number).unwrap_or(0);
+            let held = |number| moment.held.controller(&device, channel, number).unwrap_or(0);
             let gesture = match &rule.trigger {
                 Trigger::Turn { encoding, way, .. } => {
                     let steps = encoding.steps(value, stood.map(|stood| stood as u8));
@@ -253,7 +256,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                     self.part(here, rule, Key::note(channel, coarse), controller >= 32, value, None, candidate.position)
                 }
                 Trigger::Parameter { registered, parameter: wanted, .. } => {
-                    let Some(selected) = here.moment.held.parameter(&device, channel) else { continue };
+                    let Some(selected) = moment.held.parameter(&device, channel) else { continue };
                     if selected != (*registered, *wanted) {
                         continue;
                     }
@@ -312,8 +315,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             velocity: 0,
             position,
             mode: here.mode,
-            began: self.at,
-            deadline: self.at.saturating_add(FINE_PART),
+            began: self.moment.at,
+            deadline: self.moment.at.saturating_add(FINE_PART),
             defers: false,
         });
         None
@@ -329,8 +332,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 && rule_of(kept, attempt.set, attempt.rank)
                     .is_none_or(|rule| !is_there(&rule.trigger, value, Readings::MARGIN))
         });
-        let device = self.attempts.device.clone();
-        for candidate in here.rules.gestures_at(here.mode, &device, here.event, here.moment).into_iter().flatten() {
+        let (device, moment) = (self.attempts.device.clone(), self.moment);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
             let rule = candidate.rule;
             let is_out = self.attempts.find(here.set, rule.id.0, Goal::Return, key).is_some();
             if is_out || !is_there(&rule.trigger, value, 0.0) {
@@ -345,7 +348,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 velocity: 0,
                 position: candidate.position,
                 mode: here.mode,
-                began: self.at,
+                began: self.moment.at,
                 deadline: Nanos::MAX,
                 defers: false,
             });
@@ -367,7 +370,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
 
     /// Time is up for some attempts.
     pub(crate) fn expire(&mut self) {
-        while let Some(attempt) = self.attempts.take_due(self.at) {
+        while let Some(attempt) = self.attempts.take_due(self.moment.at) {
             let Attempt { set, rank, position, mode, key, .. } = attempt;
             let Some(rule) = rule_of(self.kept, set, rank) else { continue };
             match attempt.goal {
@@ -434,9 +437,10 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     fn fire_found(&mut self, found: &Found) {
         let Some(rules) = self.kept.get(usize::from(found.set)).and_then(Option::as_ref) else { return };
         let Some(rule) = rules.rules().get(found.rank as usize) else { return };
-        let (at, device, generation) = (self.at, &self.attempts.device, rules.generation());
+        let (at, device, generation) = (self.moment.at, &self.attempts.device, rules.generation());
         let event = &found.event;
-        let next = self.sink.fire(Firing { at, device, event, rule, position: found.position, generation });
+        let answers = self.decided.of_rule(rule, generation, device, event, &self.moment);
+        let next = self.sink.fire(Firing { at, device, event, rule, position: found.position, answers, generation });
         self.next_mode = next.or(self.next_mode.take());
         let cause =
             if matches!(event, Event::Gesture(_)) || rule.trigger.is_gesture() { Cause::Gesture } else { Cause::Wait };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use conductor_engine::{Cause, DeviceEvent, DeviceId, RuleId, Timeline, TimelineEntry};
+use conductor_engine::{Answers, Cause, DeviceEvent, DeviceId, RuleId, Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use super::scripted_http::{MadeUpSecrets, ScriptedAnswer, ScriptedHttp};
 use crate::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use crate::clock::{Clock, ManualClock};
 use crate::config;
+use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::{Action, Envelope};
@@ -251,7 +252,8 @@ impl World {
         let Some(host) = &self.host else {
             return (Err(ToolError::Unknown { name: tool.to_owned(), nearest: None }), Vec::new());
         };
-        let result = self.runtime.block_on(host.call_tool(tool, request, CancellationToken::new(), progress));
+        let caller = Caller::library();
+        let result = self.runtime.block_on(host.call_tool(&caller, tool, request, CancellationToken::new(), progress));
         let told = std::mem::take(&mut *lock(&told));
         (result, told)
     }
@@ -290,8 +292,16 @@ impl World {
         let (done, failed) = self.performed();
         let at = self.host()?.clock().now();
         let device = DeviceId::new(&entry.device);
-        let envelope =
-            Envelope { at, device, event: entry.event, position: 0, rule: RuleId(0), generation: 0, mode: None };
+        let envelope = Envelope {
+            at,
+            device,
+            event: entry.event,
+            position: 0,
+            answers: Answers::default(),
+            rule: RuleId(0),
+            generation: 0,
+            mode: None,
+        };
         // A refusal is counted like a failure.
         let _ = action.try_perform(envelope);
         self.wait(|| self.performed().0 + self.performed().1 > done + failed)?;

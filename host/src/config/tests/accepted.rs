@@ -27,6 +27,8 @@ fn everything_is_read_without_a_warning() {
     assert_eq!(config.advanced_settings.listen_mode, ListenMode::All);
     assert_eq!(config.bindings.len(), 9);
     assert_eq!(config.modes[0].mappings[0].priority, -5);
+    let profile = &config.profiles[0];
+    assert_eq!((profile.apps.len(), profile.title.as_deref(), &*profile.mode), (2, Some("mix"), "Live"));
 
     let trigger = &config.modes[0].mappings[0].trigger;
     assert_eq!(trigger.device.as_deref(), Some("pads"));
@@ -83,6 +85,36 @@ fn what_is_absent_has_its_default() {
     let feature = &read("[features.x]").features["x"];
     assert!(feature.enabled && feature.path.is_none());
     assert_eq!(feature.grants, Grants::default());
+}
+
+// ACT-1, CFG-1: the names that the original had, however deep they stand.
+#[test]
+fn a_conditional_is_read_by_its_old_names() {
+    let today = "type = 'Conditional', condition = { type = 'Never' }, then = { type = 'Delay', ms = 1 }, \
+                 else = { type = 'Suppress' }";
+    let old = "type = 'conditional', condition = { type = 'Never' }, then_action = { type = 'Delay', ms = 1 }, \
+               else_action = { type = 'Suppress' }";
+    let short = "type = 'Conditional', if = { type = 'Never' }, then = { type = 'Delay', ms = 1 }, \
+                 else = { type = 'Suppress' }";
+    let action = |text: &str| mapping("type = 'MidiAny'", text).action;
+    let around = |inner: &str| {
+        format!(
+            "type = 'Sequence', actions = [{{ type = 'repeat', count = 2, action = {{ type = 'Conditional', \
+             condition = {{ type = 'Always' }}, then = {{ {inner} }} }} }}]"
+        )
+    };
+    for other in [old, short] {
+        assert_eq!(action(other), action(today));
+        assert_eq!(action(&around(other)), action(&around(today)));
+    }
+    let Action::Conditional(Conditional { condition, otherwise, .. }) = action(today) else { panic!() };
+    assert_eq!((condition, *otherwise.unwrap()), (Condition::Never {}, Action::Suppress(Suppress {})));
+    let in_mode =
+        format!("[[modes]]\nname = 'A'\n[[modes.mappings]]\ntrigger = {{ type = 'MidiAny' }}\naction = {{ {old} }}");
+    assert_eq!(read(&in_mode).modes[0].mappings[0].action, action(today));
+    // What a feature calls its parameters is its own.
+    let Action::Feature { params, .. } = action("type = 'x:Do', if = 1, then_action = 2") else { panic!() };
+    assert_eq!(params, serde_json::json!({ "if": 1, "then_action": 2 }));
 }
 
 #[test]

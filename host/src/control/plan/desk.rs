@@ -31,6 +31,9 @@ pub const MAX_REVISIONS: i64 = 100;
 /// How long a plan waits, unless the environment says otherwise.
 pub const EXPIRES: Duration = Duration::from_secs(300);
 
+/// How long a plan that has expired is known as such, in milliseconds.
+const REMEMBERED: u64 = 3_600_000;
+
 /// How long to wait for another process that has the file open.
 const BUSY: Duration = Duration::from_secs(2);
 
@@ -44,7 +47,8 @@ const SCHEMA: &str = "
         expires INTEGER NOT NULL,
         base TEXT NOT NULL,
         diff TEXT NOT NULL,
-        risk TEXT NOT NULL
+        risk TEXT NOT NULL,
+        told INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE revisions (
         number INTEGER NOT NULL PRIMARY KEY,
@@ -58,7 +62,12 @@ const SCHEMA: &str = "
         step TEXT NOT NULL,
         hash TEXT NOT NULL
     ) STRICT;
-    PRAGMA user_version = 1;";
+    PRAGMA user_version = 2;";
+
+/// From the layout before: whether it was told that the plan has expired.
+const TOLD: &str = "
+    ALTER TABLE plans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+    PRAGMA user_version = 2;";
 
 /// One change of the file.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -124,8 +133,10 @@ impl Desk {
         record.busy_timeout(BUSY)?;
         record.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;")?;
         let version: i64 = record.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if version == 0 {
-            record.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?;
+        match version {
+            0 => record.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?,
+            1 => record.execute_batch(&format!("BEGIN; {TOLD} COMMIT;"))?,
+            _ => {}
         }
         Ok(Self { record: Mutex::new(record), clock, expires })
     }
@@ -192,9 +203,8 @@ impl Desk {
                 let owner = "plans of this feature are waiting already; a person has to decide first";
                 return Err(PlanError::Full(format!("{MAX_OWN} {owner}")));
             }
-            record.execute("DELETE FROM plans WHERE expires <= ?1", [ms(created)])?;
             record.execute(
-                "INSERT INTO plans VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO plans VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)",
                 params![
                     plan.id,
                     plan.proposer,
@@ -228,6 +238,31 @@ impl Desk {
         let found = self.record().query_row("SELECT * FROM plans WHERE id = ?1", [id], plan).optional()?;
         let plan = found.ok_or_else(|| PlanError::NotFound(id.to_owned()))?;
         if plan.expires <= self.clock.wall() { Err(PlanError::Expired(plan.id)) } else { Ok(plan) }
+    }
+
+    /// The ids of the plans that have expired since this was last asked, with who proposed them. Those that
+    /// expired long ago are forgotten.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn expired(&self) -> Result<Vec<(String, String)>, PlanError> {
+        let now = self.clock.wall();
+        let query = "SELECT id, proposer FROM plans WHERE expires <= ?1 AND NOT told ORDER BY expires";
+        let read = |record: &Connection| {
+            let mut found = record.prepare(query)?;
+            let plans = found.query_map([ms(now)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            plans.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let expired = read(&self.record())?;
+        // Most of the time there is nothing to write.
+        if !expired.is_empty() {
+            self.change(|record| {
+                record.execute("UPDATE plans SET told = 1 WHERE expires <= ?1", [ms(now)])?;
+                record.execute("DELETE FROM plans WHERE expires <= ?1", [ms(now.saturating_sub(REMEMBERED))])?;
+                Ok(())
+            })?;
+        }
+        Ok(expired)
     }
 
     /// Takes a plan off the desk, undone.
@@ -291,22 +326,28 @@ impl Desk {
         Ok(())
     }
 
-    /// Decides what was left intended, by the text that the file has. To be called before anything
-    /// else is done.
+    /// Decides what was left intended, by the text that the file has, and says what that was and whether it
+    /// was done. To be called before anything else is done.
     ///
     /// # Errors
     /// [`PlanError::Record`].
-    pub fn settle(&self, text: &str) -> Result<(), PlanError> {
+    pub fn settle(&self, text: &str) -> Result<Option<(Step, bool)>, PlanError> {
         self.change(|record| {
             let found: Option<(String, String)> = record
                 .query_row("SELECT step, hash FROM intention", [], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            let Some((step, hash)) = found else { return Ok(()) };
-            match serde_json::from_str(&step) {
-                Ok(step) if hash == state_hash(text) => done(record, &step)?,
-                _ => drop(record.execute("DELETE FROM intention", [])?),
+            let Some((step, hash)) = found else { return Ok(None) };
+            let Ok(step) = serde_json::from_str::<Step>(&step) else {
+                record.execute("DELETE FROM intention", [])?;
+                return Ok(None);
+            };
+            let was_done = hash == state_hash(text);
+            if was_done {
+                done(record, &step)?;
+            } else {
+                record.execute("DELETE FROM intention", [])?;
             }
-            Ok(())
+            Ok(Some((step, was_done)))
         })
     }
 }
@@ -414,9 +455,18 @@ mod tests {
         let plan = propose(&desk, "project:x", "b").unwrap();
         hand.advance(EXPIRES - Duration::from_millis(1));
         assert!(desk.plan(&plan.id).is_ok());
+        assert_eq!(desk.expired().unwrap(), []);
         hand.advance(Duration::from_millis(1));
         assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))));
         assert_eq!(desk.waiting().unwrap(), []);
+        assert_eq!(desk.expired().unwrap(), [(plan.id.clone(), "project:x".to_owned())]);
+        assert_eq!(desk.expired().unwrap(), [], "it is told once");
+        assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))), "and known for a while");
+        hand.advance(Duration::from_secs(7200));
+        let other = propose(&desk, "project:x", "b").unwrap();
+        hand.advance(EXPIRES);
+        assert_eq!(desk.expired().unwrap(), [(other.id, "project:x".to_owned())]);
+        assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))));
     }
 
     #[test]

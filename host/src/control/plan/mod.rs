@@ -9,7 +9,7 @@
 //! [`rehearsal`] what would have fired differently. The host applies (`host/apply.rs`): nothing here
 //! touches the configuration file or the rules.
 //!
-//! May import: `config`, `clock` and the engine. Neither `feature` nor `service`: services
+//! May import: `config`, `clock`, the engine, and the errors of the audit. Neither `feature` nor `service`: services
 //! hand proposals in here.
 
 pub mod desk;
@@ -18,6 +18,7 @@ pub mod risk;
 
 use serde::{Deserialize, Serialize};
 
+use super::audit::AuditError;
 use crate::config::edit::{Change, EditError};
 use crate::digest::sha256;
 use risk::Risk;
@@ -101,6 +102,9 @@ pub enum PlanError {
     /// There is nothing to undo, or nothing to redo.
     #[error("there is nothing to {0}")]
     Nothing(&'static str),
+    /// It has to be on record before it is done, and can't be.
+    #[error(transparent)]
+    Unrecorded(#[from] AuditError),
     /// The host's own records can't be read or written.
     #[error("the record of plans can't be kept: {0}")]
     Record(#[from] rusqlite::Error),

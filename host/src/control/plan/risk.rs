@@ -33,13 +33,20 @@ const PROGRAMS: [&str; 2] = ["Shell", "Launch"];
 /// What there is to know about changes of the configuration `before`, a table.
 ///
 /// # Errors
-/// [`PlanError::Denied`] for changes of what a feature may use: a person grants that, never a plan.
+/// [`PlanError::Denied`] for changes of what a feature may use, and of which tools may be called: a person
+/// decides that, never a plan.
 pub fn assess(changes: &[Change], before: &Value) -> Result<Risk, PlanError> {
     let mut risk = Risk { level: Level::Usual, notes: Vec::new() };
     for change in changes {
         if grants(change) {
             return Err(PlanError::Denied(format!(
                 "{} is what a feature may use: a person grants that, with `conductor feature grant`",
+                change.path.join("/")
+            )));
+        }
+        if change.path.first().is_some_and(|first| first == "tools") {
+            return Err(PlanError::Denied(format!(
+                "{} says which tools may be called, and how often: a person writes that into the file",
                 change.path.join("/")
             )));
         }
@@ -90,7 +97,8 @@ fn mentions(value: &Value, key: &str) -> bool {
 fn programs<'a>(value: Option<&'a Value>, key: Option<&str>) -> Vec<&'a str> {
     match value {
         Some(Value::String(text)) if key == Some("type") => {
-            PROGRAMS.iter().filter(|name| *name == text).copied().collect()
+            // They may be written in lower case, too.
+            PROGRAMS.iter().filter(|name| name.eq_ignore_ascii_case(text)).copied().collect()
         }
         Some(Value::Object(object)) => {
             object.iter().flat_map(|(key, inner)| programs(Some(inner), Some(key))).collect()
@@ -138,6 +146,11 @@ mod tests {
         for hidden in [
             change("modes/0/mappings/0", json!({ "action": sequence })),
             change("modes/0/mappings/0/action/type", json!("Launch")),
+            change("modes/0/mappings/0/action/else", json!({ "type": "shell", "command": "x" })),
+            change(
+                "modes/0/mappings/0",
+                json!({ "action": { "type": "conditional", "then_action": { "type": "launch" } } }),
+            ),
         ] {
             assert_eq!(assessed(hidden).level, Level::Privileged);
         }
@@ -146,12 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn no_plan_grants_anything() {
+    fn no_plan_grants_anything_or_opens_the_gate() {
         for change in [
             change("features/osc-output/grants/udp", json!(["*:*"])),
             change("features/osc-output", json!({ "grants": {} })),
             change("features", json!({ "x": { "grants": {} } })),
             change("features/x/grants", None),
+            change("tools/allowed", json!(["*"])),
+            change("tools", None),
         ] {
             assert!(matches!(assess(&[change], &json!({})), Err(PlanError::Denied(_))));
         }

@@ -7,15 +7,16 @@
 //! Code is mapped, not read: what a feature never runs takes no memory.
 
 use std::hash::{BuildHasher as _, Hash};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::feature::package::Package;
+use crate::host_key::HostKey;
 
 /// Compiled components of one host, in `<home>/cache/code`.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub struct CodeCache {
 #[derive(Debug)]
 struct Store {
     folder: PathBuf,
-    key: [u8; 32],
+    key: HostKey,
 }
 
 impl CodeCache {
@@ -96,28 +97,11 @@ impl Store {
     fn open(home: &Path) -> std::io::Result<Self> {
         let folder = home.join("cache").join("code");
         private_folder(&folder)?;
-        let key_file = home.join("host.key");
-        match read_key(&key_file) {
-            Ok(key) => Ok(Self { folder, key }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let mut key = [0; 32];
-                getrandom::fill(&mut key).map_err(std::io::Error::other)?;
-                match write_private(&key_file, &key) {
-                    // Another host was faster: its key is the one.
-                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => key = read_key(&key_file)?,
-                    other => other?,
-                }
-                Ok(Self { folder, key })
-            }
-            Err(error) => Err(error),
-        }
+        Ok(Self { folder, key: HostKey::of(home)? })
     }
 
     fn mac(&self, file: &Path, code: &[u8]) -> Hmac<Sha256> {
-        // HMAC fills a short key up with zeros to the hash's block (RFC 2104).
-        let mut block = [0; 64];
-        block[..self.key.len()].copy_from_slice(&self.key);
-        let mut mac = Hmac::<Sha256>::new(&block.into());
+        let mut mac = self.key.mac();
         // The name is part of what is vouched for: a file moved to another name is not taken.
         mac.update(file.file_name().unwrap_or_default().as_encoded_bytes());
         mac.update(&[0]);
@@ -164,22 +148,6 @@ fn private_folder(folder: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
-}
-
-fn read_key(file: &Path) -> std::io::Result<[u8; 32]> {
-    let mut key = [0; 32];
-    std::fs::File::open(file)?.read_exact(&mut key)?;
-    Ok(key)
-}
-
-fn write_private(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut out = options.open(file)?;
-    out.write_all(bytes)?;
-    out.sync_all()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How much of something there may be within a time, for all instances of a feature together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// So many a second, after a burst. Shared by threads that may not wait for each other: there is no lock.
 ///
@@ -40,6 +40,12 @@ impl Rate {
         self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
+    /// How long it takes from `now` until there is one.
+    pub fn wait(&self, now: Instant) -> Duration {
+        let owed = self.free_at.load(Ordering::Relaxed).saturating_sub(self.since_start(now));
+        Duration::from_nanos(owed.saturating_sub(self.ahead))
+    }
+
     /// Takes one that was used up already, whether or not there is one.
     pub fn charge(&self, now: Instant) {
         let now = self.since_start(now);
@@ -59,8 +65,6 @@ impl Rate {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -68,6 +72,7 @@ mod tests {
         let rate = Rate::new(10.0, 2.0);
         let start = rate.start;
         assert!(rate.take(start) && rate.take(start) && !rate.take(start));
+        assert_eq!(rate.wait(start), Duration::from_millis(100));
         let later = start + Duration::from_millis(100);
         assert!(rate.take(later) && !rate.take(later));
         let rested = start + Duration::from_secs(60);

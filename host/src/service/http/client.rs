@@ -13,7 +13,7 @@ use super::account::HttpAccount;
 use super::network::{Incoming, Network, NetworkError, Outgoing, Pieces};
 use super::request::{self, Checked, CheckedSecret};
 use super::scope::{HttpScope, Site};
-use super::secrets::{Blotter, Secret, Secrets};
+use super::secrets::{Blotter, Secret, SecretWitness, Secrets};
 use super::{HttpError, Request, Response, address};
 
 /// How long a whole exchange may take, from the name to the last byte of the body.
@@ -30,13 +30,21 @@ pub const MAX_HEADER_BYTES: usize = 64 * 1024;
 pub struct HttpClient {
     network: Arc<dyn Network>,
     secrets: Arc<dyn Secrets>,
+    witness: Option<Arc<dyn SecretWitness>>,
     timeout: Duration,
 }
 
 impl HttpClient {
     /// A client that gives each exchange [`TIMEOUT`].
     pub fn new(network: Arc<dyn Network>, secrets: Arc<dyn Secrets>) -> Self {
-        Self { network, secrets, timeout: TIMEOUT }
+        Self { network, secrets, witness: None, timeout: TIMEOUT }
+    }
+
+    /// The same, with somebody who is told of every secret that is sent.
+    #[must_use]
+    pub fn witnessed(mut self, witness: Arc<dyn SecretWitness>) -> Self {
+        self.witness = Some(witness);
+        self
     }
 
     /// The same with another timeout, of at most [`TIMEOUT`].
@@ -136,7 +144,7 @@ impl HttpClient {
         let place = account.enter(Instant::now())?;
         let addresses = self.addresses(scope, &site, account.feature()).await?;
         let secret = match secret {
-            Some(usage) => Some(self.add_secret(usage, &mut headers).await?),
+            Some(usage) => Some(self.add_secret(usage, &mut headers, account.feature(), &site).await?),
             None => None,
         };
         match self.network.exchange(Outgoing { addresses, method, url, headers, body }).await {
@@ -175,10 +183,16 @@ impl HttpClient {
         Ok(found.into_iter().map(|address| (address, site.port).into()).collect())
     }
 
-    async fn add_secret(&self, usage: CheckedSecret, headers: &mut HeaderMap) -> Result<Secret, HttpError> {
+    async fn add_secret(
+        &self,
+        usage: CheckedSecret,
+        headers: &mut HeaderMap,
+        feature: &str,
+        site: &Site,
+    ) -> Result<Secret, HttpError> {
         let CheckedSecret { id, header, prefix } = usage;
-        let secrets = Arc::clone(&self.secrets);
-        let secret = tokio::task::spawn_blocking(move || secrets.get(&id))
+        let (secrets, wanted) = (Arc::clone(&self.secrets), id.clone());
+        let secret = tokio::task::spawn_blocking(move || secrets.get(&wanted))
             .await
             .map_err(|_| HttpError::Unavailable("the secret could not be read".into()))?
             .map_err(|error| HttpError::Unavailable(error.to_string()))?;
@@ -186,6 +200,9 @@ impl HttpClient {
             .header(&prefix)
             .ok_or_else(|| HttpError::Invalid(format!("the secret's prefix can't stand in the header {header}")))?;
         headers.insert(header, value);
+        if let Some(witness) = &self.witness {
+            witness.sent(feature, &id, &site.to_string(), &secret);
+        }
         Ok(secret)
     }
 }

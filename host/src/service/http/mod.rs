@@ -23,7 +23,7 @@ pub use account::HttpAccount;
 pub use client::{HttpClient, Patience, Streamed};
 pub use network::{Network, SystemNetwork};
 pub use scope::{HostPattern, HttpScope, SecretGrant};
-pub use secrets::{EnvironmentSecrets, Secrets};
+pub use secrets::{EnvironmentSecrets, SecretWitness, Secrets};
 
 /// What a feature asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -18,6 +18,12 @@ pub trait Secrets: fmt::Debug + Send + Sync {
     fn get(&self, id: &str) -> Result<Secret, SecretError>;
 }
 
+/// Told of every secret that is sent.
+pub trait SecretWitness: fmt::Debug + Send + Sync {
+    /// The feature sends the secret `id` to `site`, as `https://host:port`. Must not wait.
+    fn sent(&self, feature: &str, id: &str, site: &str, secret: &Secret);
+}
+
 /// A secret's value. It prints as `***`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -54,6 +60,11 @@ impl Secret {
             return Err(SecretError::TooShort(id.to_owned()));
         }
         Ok(Self(value))
+    }
+
+    /// The value itself, for whoever has to keep it out of something.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
     }
 
     /// The value of a header: the prefix, then the secret. `None` when the prefix can't stand there.

@@ -1,42 +1,14 @@
 //! The author's reference: `docs/contract.md`, written from the contract's own comments.
 
-use std::{fmt::Write as _, fs, path::PathBuf, process::ExitCode};
+use std::fmt::Write as _;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use wit_parser::{Docs, Function, Interface, InterfaceId, Resolve, Type, TypeDefKind, TypeId, WorldItem};
 
 use crate::repo::Repo;
 
-/// Write docs/contract.md from the comments in wit/.
-#[derive(clap::Args)]
-pub struct Args {
-    /// Only check that it is up to date.
-    #[arg(long)]
-    check: bool,
-}
-
-/// The chore.
-pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
-    let path = page(repo);
-    let text = reference(repo)?;
-    if fs::read_to_string(&path).is_ok_and(|there| there == text) {
-        println!("{} is up to date", path.display());
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.check {
-        bail!("{} is not what wit/ says: run `cargo xtask docs`", path.display());
-    }
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    println!("{} written", path.display());
-    Ok(ExitCode::SUCCESS)
-}
-
-fn page(repo: &Repo) -> PathBuf {
-    repo.root().join("docs/contract.md")
-}
-
 /// The whole page.
-fn reference(repo: &Repo) -> Result<String> {
+pub fn page(repo: &Repo) -> Result<String> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(repo.root().join("wit/v0.1"))?;
     let package = &resolve.packages[package];

@@ -1,0 +1,193 @@
+//! `conductor audit`: what was asked of the hosts of this home, and whether the record is as it was written.
+//!
+//! The file is read as it is; no host has to run.
+
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{Done, Failure, Output, Places};
+use crate::control::audit::{Chain, Kind, Row};
+use crate::package::now;
+
+/// Rows that are read at once.
+const PAGE: u32 = 1000;
+/// How often a tail looks for more.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditCommand {
+    /// List the last rows
+    List {
+        #[command(flatten)]
+        which: Which,
+        /// At most so many, the last ones
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the last rows, and those that come, until Ctrl-C
+    Tail {
+        /// So many that are there already
+        #[arg(long, default_value_t = 10)]
+        lines: u32,
+        /// Print JSON, a row a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say whether every row is as it was written, or which is the first that is not, and why
+    Verify(Output),
+    /// Print every row as it is, as JSON, a row a line
+    Export,
+}
+
+/// Which rows.
+#[derive(Debug, clap::Args)]
+pub(super) struct Which {
+    /// About this only
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    /// Of callers whose name holds this: mcp, api:conductor-cli
+    #[arg(long, value_name = "TEXT")]
+    client: Option<String>,
+    /// Not before this: 90s, 10m, 2h, 3d, 2026-11-21, or 2026-11-21T20:00:00Z
+    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    since: Option<i64>,
+}
+
+pub(super) fn run(places: &Places, command: &AuditCommand) -> Done {
+    let chain = Chain::at(&places.home);
+    match command {
+        AuditCommand::List { which: Which { kind, client, since }, limit, json } => {
+            let rows = chain.find(*kind, client.as_deref(), since.unwrap_or(0), *limit)?;
+            if *json {
+                let rows: Vec<Value> = rows.iter().map(object).collect();
+                println!("{}", serde_json::to_string_pretty(&rows)?);
+            } else if rows.is_empty() {
+                println!("nothing of that is on record");
+            } else {
+                rows.iter().for_each(|row| println!("{}", line(row)));
+            }
+            Ok(())
+        }
+        AuditCommand::Tail { lines, json } => tail(&chain, *lines, *json),
+        AuditCommand::Verify(output) => verify(&chain, output.json),
+        AuditCommand::Export => {
+            let mut last = 0;
+            loop {
+                let rows = chain.after(last, PAGE)?;
+                let Some(end) = rows.last() else { return Ok(()) };
+                last = end.number;
+                for row in &rows {
+                    println!("{}", serde_json::to_string(row)?);
+                }
+            }
+        }
+    }
+}
+
+fn tail(chain: &Chain, lines: u32, json: bool) -> Done {
+    let mut last = (chain.last()? - i64::from(lines)).max(0);
+    loop {
+        let rows = chain.after(last, PAGE)?;
+        for row in &rows {
+            println!("{}", if json { object(row).to_string() } else { line(row) });
+            last = row.number;
+        }
+        if rows.is_empty() {
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+fn verify(chain: &Chain, as_json: bool) -> Done {
+    let verdict = chain.verify()?;
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&verdict)?);
+    }
+    match &verdict.wrong {
+        Some(wrong) => {
+            Err(Failure::Failed(anyhow::anyhow!("the audit was altered: row {}: {}", wrong.number, wrong.why)))
+        }
+        None if as_json => Ok(()),
+        None => {
+            println!("{} rows, each as it was written", verdict.rows);
+            verdict.notes.iter().for_each(|note| println!("note: {note}"));
+            Ok(())
+        }
+    }
+}
+
+/// A row for programs.
+fn object(row: &Row) -> Value {
+    let detail: Value = serde_json::from_str(&row.detail).unwrap_or_default();
+    json!({
+        "number": row.number, "at": time(row.at), "kind": row.kind, "what": row.what, "who": row.who,
+        "subject": row.subject, "outcome": row.outcome, "took_us": row.took, "detail": detail,
+    })
+}
+
+/// A row for people.
+fn line(row: &Row) -> String {
+    let detail: Value = serde_json::from_str(&row.detail).unwrap_or_default();
+    let details = detail.as_object().into_iter().flatten();
+    let details = details.map(|(key, value)| match value.as_str() {
+        Some(text) => format!("{key}={text}"),
+        None => format!("{key}={value}"),
+    });
+    let took = row.took.map(|took| format!(" in {:.1} ms", took as f64 / 1000.0)).unwrap_or_default();
+    let Row { number, kind, what, who, subject, outcome, .. } = row;
+    let what = format!("{kind} {what}");
+    let details = details.collect::<Vec<_>>().join(" ");
+    format!("{number:>6}  {}  {what:<15} {outcome:<8} {who:<22} {subject}{took}  {details}", time(row.at))
+        .trim_end()
+        .to_owned()
+}
+
+fn time(at: i64) -> String {
+    let time = DateTime::<Utc>::from_timestamp_millis(at).unwrap_or_default();
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// A time, as milliseconds since 1970.
+fn moment(text: &str) -> Result<i64, String> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.timestamp_millis());
+    }
+    if let Ok(day) = text.parse::<NaiveDate>() {
+        return Ok(day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis());
+    }
+    let wrong = || "write 90s, 10m, 2h or 3d for how long ago, or 2026-11-21, or 2026-11-21T20:00:00Z".to_owned();
+    let (count, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let ago = count.parse::<u32>().map_err(|_| wrong())?;
+    let now = i64::try_from(now()).unwrap_or(i64::MAX);
+    Ok(now - i64::from(ago) * seconds * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_time_or_so_long_ago() {
+        assert_eq!(moment("1970-01-02"), Ok(86_400_000));
+        assert_eq!(moment("1970-01-01T00:00:01+00:00"), Ok(1000));
+        let now = i64::try_from(now()).unwrap();
+        let ago = now - moment("2h").unwrap();
+        assert!((7_190_000..=7_200_000).contains(&ago), "{ago}");
+        for wrong in ["", "h", "2y", "-1h", "yesterday", "2ö"] {
+            assert!(moment(wrong).is_err(), "{wrong}");
+        }
+    }
+}

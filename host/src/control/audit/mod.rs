@@ -1,0 +1,24 @@
+//! The audit: what was asked of the host, what it did, and who wanted it, in a chain that shows when somebody
+//! has altered it.
+//!
+//! ```text
+//! gate, plans, packages, secrets ─▶ entry ─▶ bounded queue ─▶ one thread ─▶ <home>/audit.sqlite, audit.head
+//! ```
+//!
+//! An [`entry`] says what happened; the [`chain`] is the file, which any process of the home may add to;
+//! [`verify`] finds the first row that is wrong; the [`keeper`] writes for a running host, so that nobody waits
+//! for the disk but who has to be sure of it.
+//!
+//! May import: `clock`, `digest` and the host's key. Everybody on the control side hands entries in here.
+
+pub mod chain;
+pub mod entry;
+pub mod keeper;
+pub mod redaction;
+#[cfg(test)]
+mod tests;
+pub mod verify;
+
+pub use chain::{AuditError, Chain, Row};
+pub use entry::{Entry, Kind, Outcome};
+pub use keeper::{Audit, AuditStatus};

@@ -1,0 +1,67 @@
+//! Who asks: the door that they came through, and what they call themselves.
+
+use std::fmt;
+
+use crate::feature::sandbox::limits::plain;
+
+/// Bytes that are kept of a name.
+const MAX_NAME: usize = 64;
+
+/// The way in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Door {
+    /// The API: the command line, shells.
+    Api,
+    /// MCP: agents.
+    Mcp,
+    /// Whoever has embedded the host.
+    Library,
+}
+
+/// Who asks. Nothing is allowed for a name's sake: everybody behind a door may choose theirs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Caller {
+    door: Door,
+    name: Option<String>,
+}
+
+impl Caller {
+    /// Somebody at the API.
+    pub fn api(name: Option<&str>) -> Self {
+        Self::new(Door::Api, name)
+    }
+
+    /// An agent.
+    pub fn mcp(name: Option<&str>) -> Self {
+        Self::new(Door::Mcp, name)
+    }
+
+    /// Whoever has embedded the host.
+    pub fn library() -> Self {
+        Self::new(Door::Library, None)
+    }
+
+    fn new(door: Door, name: Option<&str>) -> Self {
+        let name = name.map(|name| plain(name.chars().take(MAX_NAME).collect(), MAX_NAME));
+        Self { door, name: name.filter(|name| !name.trim().is_empty()) }
+    }
+
+    /// The way in.
+    pub fn door(&self) -> Door {
+        self.door
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.door {
+            Door::Api => "api",
+            Door::Mcp => "mcp",
+            Door::Library => "library",
+        })?;
+        match &self.name {
+            Some(name) => write!(f, ":{name}"),
+            None => Ok(()),
+        }
+    }
+}

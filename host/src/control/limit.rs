@@ -1,0 +1,199 @@
+//! Who may call what, and how often: what the configuration says under `[tools]`, and what was used of it.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+
+use super::caller::{Caller, Door};
+use crate::config;
+use crate::feature::descriptor::Tier;
+use crate::feature::sandbox::rate::Rate;
+
+/// Seconds' worth of calls that may be made at once.
+const BURST_SECONDS: f64 = 10.0;
+/// How much more often all callers behind a door may call than one of them: names are cheap.
+const DOOR: f64 = 4.0;
+/// Callers that are told apart at once.
+const MAX_CALLERS: usize = 1024;
+
+/// What the configuration says.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    tools: config::Tools,
+    /// None where every tool may be called.
+    allowed: Option<Vec<Regex>>,
+}
+
+impl Policy {
+    /// The policy of a configuration.
+    pub fn new(tools: &config::Tools) -> Self {
+        let allowed = tools.allowed.as_ref().map(|names| names.iter().filter_map(|name| matcher(name)).collect());
+        Self { tools: tools.clone(), allowed }
+    }
+
+    /// Whether this tool may be called at all.
+    pub fn allows(&self, tool: &str) -> bool {
+        self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|name| name.is_match(tool)))
+    }
+
+    /// Calls of this tier that one caller may make per minute.
+    pub fn per_minute(&self, tier: Tier) -> u32 {
+        let per_minute = &self.tools.per_minute;
+        match tier {
+            Tier::ReadOnly => per_minute.read_only,
+            Tier::Stateful => per_minute.stateful,
+            Tier::ConfigChange => per_minute.config_change,
+            Tier::HardwareIo => per_minute.hardware_io,
+        }
+    }
+
+    /// Whether the same holds as under another.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.tools == other.tools
+    }
+
+    fn rate(&self, tier: Tier, times: f64) -> Rate {
+        let per_second = f64::from(self.per_minute(tier).max(1)) * times / 60.0;
+        Rate::new(per_second, (per_second * BURST_SECONDS).max(1.0))
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new(&config::Tools::default())
+    }
+}
+
+/// A name with `*` for any text. None for what is too long, which the schema refuses.
+fn matcher(name: &str) -> Option<Regex> {
+    Regex::new(&format!("^(?:{})$", regex::escape(name).replace(r"\*", ".*"))).ok()
+}
+
+/// The names among these patterns that stand for no tool.
+pub fn without_tool<'n>(patterns: &'n [String], tools: &[String]) -> Vec<(usize, &'n str)> {
+    let known = |pattern: &str| matcher(pattern).is_some_and(|matcher| tools.iter().any(|tool| matcher.is_match(tool)));
+    patterns.iter().enumerate().map(|(at, name)| (at, name.as_str())).filter(|(_, name)| !known(name)).collect()
+}
+
+/// What was used. A call takes one of its caller's and one of its door's.
+#[derive(Debug, Default)]
+pub struct Used {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    callers: HashMap<(Caller, Tier), Bucket>,
+    doors: HashMap<(Door, Tier), Bucket>,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    rate: Rate,
+    refused: u64,
+}
+
+/// Whether a call may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// It may; so many calls of this caller and tier were refused since the last that was not.
+    Go {
+        /// How many.
+        refused: u64,
+    },
+    /// It may not before this time is over. It is the first that was refused in a row, or a later one.
+    Wait {
+        /// How long.
+        left: Duration,
+        /// Whether it is the first.
+        first: bool,
+    },
+}
+
+impl Used {
+    /// Everything is forgotten: other limits hold from now on.
+    pub fn clear(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+    }
+
+    /// A call of this tier by this caller at `now`.
+    pub fn take(&self, policy: &Policy, caller: &Caller, tier: Tier, now: Instant) -> Asked {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { callers, doors } = &mut *state;
+        if callers.len() >= MAX_CALLERS {
+            // What one gains by this is still bounded by the door.
+            callers.clear();
+        }
+        let own = bucket(callers, (caller.clone(), tier), || policy.rate(tier, 1.0));
+        let door = bucket(doors, (caller.door(), tier), || policy.rate(tier, DOOR));
+        // One that is refused takes nothing of the others'.
+        let left = if own.rate.take(now) {
+            if door.rate.take(now) { None } else { Some(door.rate.wait(now)) }
+        } else {
+            Some(own.rate.wait(now))
+        };
+        match left {
+            None => Asked::Go { refused: std::mem::take(&mut own.refused).saturating_sub(1) },
+            Some(left) => {
+                own.refused += 1;
+                Asked::Wait { left: left.max(Duration::from_millis(1)), first: own.refused == 1 }
+            }
+        }
+    }
+}
+
+fn bucket<K: Eq + Hash>(of: &mut HashMap<K, Bucket>, key: K, rate: impl FnOnce() -> Rate) -> &mut Bucket {
+    of.entry(key).or_insert_with(|| Bucket { rate: rate(), refused: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(toml: &str) -> Policy {
+        let loaded = config::parse(toml, "config.toml").map_err(|wrong| wrong.to_string()).unwrap();
+        Policy::new(&loaded.config.tools)
+    }
+
+    #[test]
+    fn a_list_of_allowed_tools_allows_those_and_no_other() {
+        assert!(policy("").allows("anything"));
+        let policy = policy("[tools]\nallowed = ['conductor_get_*', 'look']");
+        assert!(policy.allows("conductor_get_modes") && policy.allows("look"));
+        assert!(!policy.allows("conductor_send_midi") && !policy.allows("look_again") && !policy.allows("overlook"));
+        assert!(!self::policy("[tools]\nallowed = []").allows("look"), "nothing is nothing");
+        let tools = ["look".to_owned(), "conductor_get_modes".to_owned()];
+        let patterns = ["conductor_*".to_owned(), "lok".to_owned()];
+        assert_eq!(without_tool(&patterns, &tools), [(1, "lok")]);
+    }
+
+    #[test]
+    fn a_caller_that_calls_too_often_waits_and_the_others_go_on() {
+        let policy = policy("[tools.per_minute]\nread_only = 6\nstateful = 60");
+        let (used, now) = (Used::default(), Instant::now());
+        let (one, other) = (Caller::mcp(Some("one")), Caller::mcp(Some("other")));
+        let take = |caller: &Caller, tier, now| used.take(&policy, caller, tier, now);
+        assert_eq!(take(&one, Tier::ReadOnly, now), Asked::Go { refused: 0 });
+        let Asked::Wait { left, first: true } = take(&one, Tier::ReadOnly, now) else { panic!() };
+        assert!(left > Duration::from_secs(9) && left <= Duration::from_secs(10), "{left:?}");
+        assert!(matches!(take(&one, Tier::ReadOnly, now), Asked::Wait { first: false, .. }));
+        assert_eq!(take(&one, Tier::Stateful, now), Asked::Go { refused: 0 }, "another tier");
+        assert_eq!(take(&other, Tier::ReadOnly, now), Asked::Go { refused: 0 }, "another caller");
+        let later = now + Duration::from_secs(11);
+        assert_eq!(take(&one, Tier::ReadOnly, later), Asked::Go { refused: 1 }, "one was not told of");
+    }
+
+    #[test]
+    fn another_name_for_each_call_is_no_way_around_it() {
+        let policy = policy("[tools.per_minute]\nhardware_io = 60");
+        let (used, now) = (Used::default(), Instant::now());
+        let call = |number: usize| {
+            let caller = Caller::mcp(Some(&format!("agent {number}")));
+            matches!(used.take(&policy, &caller, Tier::HardwareIo, now), Asked::Go { .. })
+        };
+        assert_eq!((0..3000).filter(|number| call(*number)).count(), 40, "four times one caller's burst");
+    }
+}

@@ -1,0 +1,74 @@
+//! A desktop of one's own: the application in front is the one that is said to be.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Application, Front, FrontWatch, Tell};
+
+/// What is in front, as tests and demos say it. Clones share it.
+#[derive(Clone)]
+pub struct SimulatedFront(Arc<Mutex<Inner>>);
+
+struct Inner {
+    front: Front,
+    tell: Option<Tell>,
+}
+
+impl std::fmt::Debug for SimulatedFront {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SimulatedFront").field(&self.inner().front).finish()
+    }
+}
+
+impl Default for SimulatedFront {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SimulatedFront {
+    /// A desktop with nothing in front.
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(Inner { front: Front::Nothing, tell: None })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A way to know it, for one host.
+    pub fn watch(&self) -> Box<dyn FrontWatch> {
+        Box::new(self.clone())
+    }
+
+    /// Something else is in front.
+    pub fn put(&self, front: Front) {
+        let mut inner = self.inner();
+        inner.front = front;
+        if let Some(tell) = &inner.tell {
+            tell(inner.front.clone());
+        }
+    }
+
+    /// An application of this name and title is in front.
+    pub fn application(&self, name: &str, title: &str) {
+        self.put(Front::Application(Application { names: vec![name.to_owned()], title: title.to_owned() }));
+    }
+}
+
+impl FrontWatch for SimulatedFront {
+    fn start(self: Box<Self>, tell: Tell) -> std::io::Result<Box<dyn Send>> {
+        let mut inner = self.inner();
+        tell(inner.front.clone());
+        inner.tell = Some(tell);
+        drop(inner);
+        Ok(Box::new(Watching(*self)))
+    }
+}
+
+struct Watching(SimulatedFront);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.inner().tell = None;
+    }
+}

@@ -1,0 +1,38 @@
+//! The pages in docs/ that are written from what is true already: `contract.md` from the comments in wit/,
+//! `mappings.md` from the configuration's own schema and the tests of its parts.
+
+mod contract;
+mod mappings;
+
+use std::{fs, process::ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::repo::Repo;
+
+/// Write docs/contract.md from the comments in wit/, and docs/mappings.md from the schema of the configuration.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only check that they are up to date.
+    #[arg(long)]
+    check: bool,
+}
+
+/// The chore.
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    for (name, source, text) in [
+        ("contract.md", "wit/ says", contract::page(repo)?),
+        ("mappings.md", "`conductor config schema` and host/tests/parts say", mappings::page(repo)?),
+    ] {
+        let path = repo.root().join("docs").join(name);
+        if fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            println!("{} is up to date", path.display());
+        } else if args.check {
+            bail!("{} is not what {source}: run `cargo xtask docs`", path.display());
+        } else {
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            println!("{} written", path.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
