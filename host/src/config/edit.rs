@@ -150,7 +150,8 @@ impl Edit<'_> {
             Some(Item::Table(inner)) => {
                 deeper.table(inner, true)?;
                 // A table that lived only by what was in it must be written now, or it would be gone.
-                if inner.is_empty() {
+                let writes_nothing = |item: &Item| item.as_array_of_tables().is_some_and(ArrayOfTables::is_empty);
+                if inner.iter().all(|(_, item)| writes_nothing(item)) {
                     inner.set_implicit(false);
                 }
                 Ok(())

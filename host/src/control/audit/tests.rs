@@ -85,7 +85,7 @@ fn rows_come_back_as_they_were_written() {
     assert_eq!((row.kind.as_str(), row.what.as_str(), row.who.as_str()), ("plan", "apply", "api:cli"));
     assert_eq!((row.outcome.as_str(), row.took, row.detail.as_str()), ("refused", Some(2000), r#"{"reason":"stale"}"#));
     assert!(row.at > 1_700_000_000_000);
-    assert_eq!(chain.find(Some(Kind::Plan), None, 0, 50).unwrap(), [row.clone()]);
+    assert_eq!(chain.find(Some(Kind::Plan), None, 0, 50).unwrap(), std::slice::from_ref(row));
     assert_eq!(chain.find(None, Some("mcp"), 0, 2).unwrap(), rows[1..3]);
     assert_eq!(chain.find(None, None, row.at + 1, 50).unwrap(), []);
     #[cfg(unix)]
