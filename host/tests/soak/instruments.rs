@@ -49,7 +49,7 @@ impl Instruments {
 
     /// The next second is another: mostly, one output hangs; every other time, one fails.
     pub fn change(&self, second: u32) {
-        self.hangs.store(second % 4 != 0, Ordering::Relaxed);
+        self.hangs.store(!second.is_multiple_of(4), Ordering::Relaxed);
         self.fails.store(second % 2 == 1, Ordering::Relaxed);
     }
 
