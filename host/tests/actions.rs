@@ -15,7 +15,7 @@ use conductor_host::ports::{Connection, Direction, EventSink, MidiOut, PortBacke
 use crossbeam_channel::{Receiver, Sender};
 use proptest::prelude::*;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until it is so.
 fn until(mut so: impl FnMut() -> bool) {

@@ -13,7 +13,7 @@ use conductor_host::host::Host;
 use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until it is so.
 fn until(mut so: impl FnMut() -> bool) {

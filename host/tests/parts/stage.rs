@@ -35,7 +35,7 @@ use crossbeam_channel::Receiver;
 
 use crate::case::{Plugged, Section, Test};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any gesture, and than any rule waits.
 const AFTERWARDS: Duration = Duration::from_secs(3600);
 /// The instrument that is always there.
