@@ -1,18 +1,26 @@
 //! From configuration to rules: triggers and actions as the engine and the workers know them.
+//!
+//! What each part of a mapping comes to is in files of their own; what stands here goes through the mappings
+//! and has everything prepared that their actions need.
+
+mod condition;
+mod edges;
+mod transform;
+mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use conductor_engine as engine;
-use conductor_engine::{
-    AppName, Choices, Condition, Day, DeviceId, DmxRange, Encoding, MidiMessage, ModeIx, Nanos, NumberRange,
-    OscArgTest, OscPattern, Place, Push, RuleSet, RuleSource, RuleSpec, Scope, SysExPattern, TimeRange, ValueRange,
-    Way,
-};
+use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
 
-use crate::config::{self, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source, TriggerEvent};
-use crate::dispatch::conditioner::Forwarding;
+pub(crate) use self::condition::condition;
+use self::edges::{Releases, hears_releases_of_itself, holds, wants_both};
+use self::transform::forwarding;
+use self::trigger::{trigger, waiting};
+
+use crate::config::{self, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
 use crate::dispatch::desktop::DesktopAction;
 use crate::dispatch::process::ProcessAction;
 use crate::dispatch::script::{self, Script, Step};
@@ -449,327 +457,9 @@ fn rule_paths(config: &Config) -> Vec<Vec<PathStep<'static>>> {
     in_modes.chain(global).collect()
 }
 
-/// Numbers that fit into a byte, as every range but that of DMX channels does.
-fn range<const MIN: u16, const MAX: u16>(range: config::Span<MIN, MAX>) -> NumberRange {
-    const { assert!(MAX <= 255) };
-    NumberRange { first: range.first() as u8, last: range.last() as u8 }
-}
-
-fn values<const MAX: u16>(bounds: config::Bounds<MAX>) -> ValueRange {
-    ValueRange { min: bounds.min(), max: bounds.max() }
-}
-
-/// Which edge of a note counts where the mapping does not say: what is forwarded or held needs its end,
-/// or it would never end.
-fn edge(said: Option<config::Edge>, action: &config::Action) -> engine::Edge {
-    match said {
-        Some(config::Edge::Press) => engine::Edge::Press,
-        Some(config::Edge::Release) => engine::Edge::Release,
-        Some(config::Edge::Both) => engine::Edge::Both,
-        None if wants_both(action) => engine::Edge::Both,
-        None => engine::Edge::Press,
-    }
-}
-
-/// The numbers that a trigger waits for, one after the other.
-fn waiting(event: &TriggerEvent) -> impl Iterator<Item = config::Inputs> {
-    let (first, last, channel) = match event {
-        TriggerEvent::Note { note: range, channel, .. }
-        | TriggerEvent::VelocityRange { note: range, channel, .. }
-        | TriggerEvent::PolyAftertouch { note: range, channel, .. }
-        | TriggerEvent::CC { cc: range, channel, .. }
-        | TriggerEvent::ProgramChange { program: range, channel } => (range.first(), range.last(), *channel),
-        TriggerEvent::NoteRange { note_min, note_max, channel, .. } => {
-            (u16::from(*note_min), u16::from(*note_max), *channel)
-        }
-        _ => (0, 0, None),
-    };
-    (first..=last).map(move |number| config::Inputs {
-        position: i32::from(number - first),
-        value: 0,
-        note: i32::from(number),
-        channel: channel.map_or(0, i32::from),
-    })
-}
-
-/// Whether the rule hears of releases for the sake of an action that wants them, and nobody has said so.
-fn hears_releases_of_itself(event: &TriggerEvent, action: &config::Action) -> bool {
-    let unsaid = match event {
-        TriggerEvent::Note { on, .. } | TriggerEvent::NoteRange { on, .. } | TriggerEvent::GamepadButton { on, .. } => {
-            on.is_none()
-        }
-        TriggerEvent::VelocityRange { .. } => true,
-        _ => false,
-    };
-    unsaid && wants_both(action)
-}
-
-/// What the branches of an action make of releases.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Releases {
-    /// What the trigger says.
-    AsSaid,
-    /// They are for those that want them: the others would be done a second time.
-    ForSome,
-}
-
-/// Whether an action holds something down for as long as a control is pressed.
-fn holds(action: &config::Action) -> bool {
-    match action {
-        config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
-        config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
-        config::Action::Sequence(sequence) => sequence.actions.iter().any(holds),
-        config::Action::Repeat(repeat) => holds(&repeat.action),
-        config::Action::Conditional(conditional) => branches(conditional).any(holds),
-        _ => false,
-    }
-}
-
-fn branches(conditional: &config::Conditional) -> impl Iterator<Item = &config::Action> {
-    std::iter::once(&*conditional.then).chain(conditional.otherwise.as_deref())
-}
-
-/// Whether an action is about the end of a note as much as about its beginning.
-fn wants_both(action: &config::Action) -> bool {
-    match action {
-        config::Action::MidiForward(_) => true,
-        config::Action::Conditional(conditional) => branches(conditional).any(wants_both),
-        config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
-        config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
-        _ => false,
-    }
-}
-
-fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<engine::Trigger, String> {
-    use engine::Trigger;
-    Ok(match event {
-        TriggerEvent::Note { note, velocity_range, on, channel } => Trigger::Note {
-            notes: range(*note),
-            velocity: values(*velocity_range),
-            edge: edge(*on, action),
-            channel: *channel,
-        },
-        TriggerEvent::NoteRange { note_min, note_max, velocity_range, on, channel } => Trigger::Note {
-            notes: NumberRange { first: *note_min, last: *note_max },
-            velocity: values(*velocity_range),
-            edge: edge(*on, action),
-            channel: *channel,
-        },
-        TriggerEvent::VelocityRange { note, min, max, channel } => Trigger::Note {
-            notes: range(*note),
-            velocity: ValueRange { min: u16::from(*min), max: u16::from(*max) },
-            edge: edge(None, action),
-            channel: *channel,
-        },
-        TriggerEvent::CC { cc, value_range, channel } => {
-            Trigger::ControlChange { controllers: range(*cc), value: values(*value_range), channel: *channel }
-        }
-        TriggerEvent::Aftertouch { value_range, channel } => {
-            Trigger::Aftertouch { value: values(*value_range), channel: *channel }
-        }
-        TriggerEvent::PolyAftertouch { note, value_range, channel } => {
-            Trigger::PolyAftertouch { notes: range(*note), value: values(*value_range), channel: *channel }
-        }
-        TriggerEvent::PitchBend { value_range, channel } => {
-            Trigger::PitchBend { value: values(*value_range), channel: *channel }
-        }
-        TriggerEvent::ProgramChange { program, channel } => {
-            Trigger::ProgramChange { programs: range(*program), channel: *channel }
-        }
-        TriggerEvent::SysEx { prefix, mask } => Trigger::SysEx { pattern: sysex(prefix, mask.as_ref()) },
-        TriggerEvent::MidiAny { channel } => Trigger::MidiAny { channel: *channel },
-        TriggerEvent::OscMessage { address } => Trigger::Osc { address: address.clone(), arg: None },
-        TriggerEvent::OscPattern { pattern } => Trigger::OscPattern { pattern: osc_pattern(pattern)?, arg: None },
-        TriggerEvent::OscArgRange { address, arg, min, max } => {
-            let arg = Some(OscArgTest { index: usize::from(*arg), min: *min, max: *max });
-            if engine::osc::check_address(address).is_ok() {
-                Trigger::Osc { address: address.clone(), arg }
-            } else {
-                Trigger::OscPattern { pattern: osc_pattern(address)?, arg }
-            }
-        }
-        TriggerEvent::GamepadButton { button, on } => {
-            Trigger::GamepadButton { buttons: range(*button), edge: edge(*on, action) }
-        }
-        TriggerEvent::GamepadAnalogStick { axis, direction, dead_zone, on } => Trigger::GamepadStick {
-            sticks: range(*axis),
-            push: match direction {
-                config::Direction::Negative => Push::Negative,
-                config::Direction::Positive => Push::Positive,
-                config::Direction::Any => Push::Any,
-            },
-            dead_zone: *dead_zone,
-            readings: match on {
-                None if *direction == config::Direction::Any => engine::Readings::Each,
-                on => readings(*on),
-            },
-        },
-        TriggerEvent::GamepadTrigger { trigger, threshold, on } => {
-            Trigger::GamepadTrigger { triggers: range(*trigger), threshold: *threshold, readings: readings(*on) }
-        }
-        TriggerEvent::LongPress { note, button, velocity_range, duration_ms, channel } => Trigger::LongPress {
-            keys: keys(*note, *button)?,
-            velocity: values(*velocity_range),
-            channel: *channel,
-            after: nanos(*duration_ms),
-        },
-        TriggerEvent::DoubleTap { note, button, velocity_range, timeout_ms, channel } => Trigger::DoubleTap {
-            keys: keys(*note, *button)?,
-            velocity: values(*velocity_range),
-            channel: *channel,
-            within: nanos(*timeout_ms),
-        },
-        TriggerEvent::NoteChord { notes, timeout_ms, channel } => {
-            Trigger::Chord { keys: ascending(notes), channel: *channel, within: nanos(*timeout_ms) }
-        }
-        TriggerEvent::GamepadButtonChord { buttons, timeout_ms } => {
-            Trigger::Chord { keys: ascending(buttons), channel: None, within: nanos(*timeout_ms) }
-        }
-        TriggerEvent::EncoderTurn { cc, direction, mode, channel } => Trigger::Turn {
-            controllers: range(*cc),
-            encoding: match mode {
-                config::EncoderMode::TwosComplement => Encoding::TwosComplement,
-                config::EncoderMode::SignedBit => Encoding::SignedBit,
-                config::EncoderMode::BinaryOffset => Encoding::BinaryOffset,
-                config::EncoderMode::IncDec => Encoding::IncDec,
-                config::EncoderMode::Difference => Encoding::Difference,
-            },
-            way: match direction {
-                config::Turn::Clockwise => Way::Clockwise,
-                config::Turn::CounterClockwise => Way::CounterClockwise,
-                config::Turn::Any => Way::Any,
-            },
-            channel: *channel,
-        },
-        TriggerEvent::CC14 { cc, value_range, channel } => {
-            Trigger::FineControl { controllers: range(*cc), value: values(*value_range), channel: *channel }
-        }
-        TriggerEvent::RPN { parameter, value_range, channel } => Trigger::Parameter {
-            registered: true,
-            parameter: *parameter,
-            value: values(*value_range),
-            channel: *channel,
-        },
-        TriggerEvent::NRPN { parameter, value_range, channel } => Trigger::Parameter {
-            registered: false,
-            parameter: *parameter,
-            value: values(*value_range),
-            channel: *channel,
-        },
-        TriggerEvent::ArtNetChannel { universe, dmx_channel, value_range } => Trigger::ArtNet {
-            universe: *universe,
-            channels: DmxRange { first: dmx_channel.first(), last: dmx_channel.last() },
-            value: values(*value_range),
-        },
-    })
-}
-
-fn readings(on: Option<config::Readings>) -> engine::Readings {
-    match on {
-        None | Some(config::Readings::Enter) => engine::Readings::First,
-        Some(config::Readings::Move) => engine::Readings::Each,
-    }
-}
-
-fn keys(note: Option<config::NumberRange>, button: Option<config::ButtonRange>) -> Result<NumberRange, String> {
-    match (note, button) {
-        (Some(note), None) => Ok(range(note)),
-        (None, Some(button)) => Ok(range(button)),
-        _ => Err("say which key: either `note`, 0 to 127, or `button`, 128 to 144".to_owned()),
-    }
-}
-
-/// The keys of a chord, in whatever order they were written.
-fn ascending(keys: &[u8]) -> Vec<u8> {
-    let mut keys = keys.to_vec();
-    keys.sort_unstable();
-    keys
-}
-
-fn nanos(milliseconds: u32) -> Nanos {
-    Nanos::from(milliseconds) * 1_000_000
-}
-
-/// What a person wrote as a condition, as the engine asks it.
-pub(crate) fn condition(written: &config::Condition) -> Condition {
-    use config::Condition as Written;
-    let device = |name: &Option<String>| name.as_deref().map(DeviceId::new);
-    match written {
-        Written::Always {} => Condition::Always,
-        Written::Never {} => Condition::Never,
-        Written::ModeIs { mode } => Condition::ModeIs(mode.as_str().into()),
-        Written::TimeRange { start, end } => {
-            // 24:00 is where the next day begins.
-            Condition::TimeRange(TimeRange { from: start.second() % 86_400, to: end.second() })
-        }
-        Written::DayOfWeek { days } => Condition::DayOfWeek(days.iter().map(|&day| Day::ALL[day as usize]).collect()),
-        Written::AppRunning { app } => Condition::AppRunning(AppName::new(app)),
-        Written::AppFrontmost { app } => Condition::AppFrontmost(AppName::new(app)),
-        Written::NoteHeld { note, channel, device: name } => {
-            Condition::NoteHeld { notes: range(*note), channel: *channel, device: device(name) }
-        }
-        Written::CcValueInRange { cc, value_range, channel, device: name } => Condition::CcValueInRange {
-            controller: *cc,
-            value: values(*value_range),
-            channel: *channel,
-            device: device(name),
-        },
-        Written::And { conditions } => Condition::And(conditions.iter().map(condition).collect()),
-        Written::Or { conditions } => Condition::Or(conditions.iter().map(condition).collect()),
-        Written::Not { condition: inner } => Condition::Not(Box::new(condition(inner))),
-    }
-}
-
-fn osc_pattern(pattern: &str) -> Result<OscPattern, String> {
-    OscPattern::parse(pattern).map_err(|error| error.to_string())
-}
-
-fn sysex(prefix: &config::SysExPrefix, mask: Option<&config::HexBytes>) -> SysExPattern {
-    let bytes = prefix.as_slice().iter().enumerate().map(|(index, byte)| match byte {
-        Some(byte) => (*byte, mask.and_then(|mask| mask.as_slice().get(index).copied()).unwrap_or(0xFF)),
-        None => (0, 0),
-    });
-    SysExPattern::new(bytes.collect::<Vec<_>>())
-}
-
-fn forwarding(transform: &config::MidiTransform) -> Forwarding {
-    Forwarding {
-        transform: stateless(transform),
-        smoothing: transform
-            .smoothing
-            .map(|config::Smoothing { min_cutoff, beta }| engine::Smoothing { min_cutoff, beta }),
-        pickup: transform.takeover == config::Takeover::Pickup,
-    }
-}
-
-/// The part of a transform that remembers nothing.
-fn stateless(transform: &config::MidiTransform) -> engine::MidiTransform {
-    let range = |bounds: config::DataBounds| {
-        let ends = (u8::try_from(bounds.min()).unwrap_or(0), u8::try_from(bounds.max()).unwrap_or(config::DATA_MAX));
-        (bounds != config::DataBounds::FULL).then_some(ends)
-    };
-    engine::MidiTransform {
-        input_range: range(transform.input_range),
-        output_range: range(transform.output_range),
-        channel: transform.channel,
-        controller: transform.cc,
-        note: transform.note,
-        velocity_scale: Some(transform.velocity_scale),
-        velocity_offset: Some(i16::from(transform.velocity_offset)),
-        invert: transform.invert_value,
-        curve: Some(match &transform.curve {
-            config::Curve::Linear => engine::Curve::Linear,
-            config::Curve::Logarithmic => engine::Curve::Logarithmic,
-            config::Curve::Exponential => engine::Curve::Exponential,
-            config::Curve::S => engine::Curve::SCurve,
-            config::Curve::Lut(lut) => engine::Curve::Lut(Box::new(*lut.numbers())),
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use conductor_engine::Event;
+    use conductor_engine::{DeviceId, Event};
 
     use super::*;
     use crate::observer;

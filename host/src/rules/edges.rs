@@ -1,0 +1,65 @@
+//! Which edges of a control a mapping is about: its press, its release, or both.
+
+use conductor_engine as engine;
+
+use crate::config::{self, TriggerEvent};
+
+/// Which edge of a note counts where the mapping does not say: what is forwarded or held needs its end,
+/// or it would never end.
+pub(super) fn edge(said: Option<config::Edge>, action: &config::Action) -> engine::Edge {
+    match said {
+        Some(config::Edge::Press) => engine::Edge::Press,
+        Some(config::Edge::Release) => engine::Edge::Release,
+        Some(config::Edge::Both) => engine::Edge::Both,
+        None if wants_both(action) => engine::Edge::Both,
+        None => engine::Edge::Press,
+    }
+}
+
+/// Whether the rule hears of releases for the sake of an action that wants them, and nobody has said so.
+pub(super) fn hears_releases_of_itself(event: &TriggerEvent, action: &config::Action) -> bool {
+    let unsaid = match event {
+        TriggerEvent::Note { on, .. } | TriggerEvent::NoteRange { on, .. } | TriggerEvent::GamepadButton { on, .. } => {
+            on.is_none()
+        }
+        TriggerEvent::VelocityRange { .. } => true,
+        _ => false,
+    };
+    unsaid && wants_both(action)
+}
+
+/// What the branches of an action make of releases.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Releases {
+    /// What the trigger says.
+    AsSaid,
+    /// They are for those that want them: the others would be done a second time.
+    ForSome,
+}
+
+/// Whether an action holds something down for as long as a control is pressed.
+pub(super) fn holds(action: &config::Action) -> bool {
+    match action {
+        config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
+        config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
+        config::Action::Sequence(sequence) => sequence.actions.iter().any(holds),
+        config::Action::Repeat(repeat) => holds(&repeat.action),
+        config::Action::Conditional(conditional) => branches(conditional).any(holds),
+        _ => false,
+    }
+}
+
+fn branches(conditional: &config::Conditional) -> impl Iterator<Item = &config::Action> {
+    std::iter::once(&*conditional.then).chain(conditional.otherwise.as_deref())
+}
+
+/// Whether an action is about the end of a note as much as about its beginning.
+pub(super) fn wants_both(action: &config::Action) -> bool {
+    match action {
+        config::Action::MidiForward(_) => true,
+        config::Action::Conditional(conditional) => branches(conditional).any(wants_both),
+        config::Action::Keystroke(keystroke) => keystroke.stroke == config::Stroke::Hold,
+        config::Action::MouseClick(click) => click.stroke == config::Stroke::Hold,
+        _ => false,
+    }
+}

@@ -1,0 +1,42 @@
+//! What a mapping does to the messages that it forwards.
+
+use conductor_engine as engine;
+
+use crate::config;
+use crate::dispatch::conditioner::Forwarding;
+
+/// The transform of forwarded messages, with what it remembers between them.
+pub(super) fn forwarding(transform: &config::MidiTransform) -> Forwarding {
+    Forwarding {
+        transform: stateless(transform),
+        smoothing: transform
+            .smoothing
+            .map(|config::Smoothing { min_cutoff, beta }| engine::Smoothing { min_cutoff, beta }),
+        pickup: transform.takeover == config::Takeover::Pickup,
+    }
+}
+
+/// The part of a transform that remembers nothing.
+fn stateless(transform: &config::MidiTransform) -> engine::MidiTransform {
+    let range = |bounds: config::DataBounds| {
+        let ends = (u8::try_from(bounds.min()).unwrap_or(0), u8::try_from(bounds.max()).unwrap_or(config::DATA_MAX));
+        (bounds != config::DataBounds::FULL).then_some(ends)
+    };
+    engine::MidiTransform {
+        input_range: range(transform.input_range),
+        output_range: range(transform.output_range),
+        channel: transform.channel,
+        controller: transform.cc,
+        note: transform.note,
+        velocity_scale: Some(transform.velocity_scale),
+        velocity_offset: Some(i16::from(transform.velocity_offset)),
+        invert: transform.invert_value,
+        curve: Some(match &transform.curve {
+            config::Curve::Linear => engine::Curve::Linear,
+            config::Curve::Logarithmic => engine::Curve::Logarithmic,
+            config::Curve::Exponential => engine::Curve::Exponential,
+            config::Curve::S => engine::Curve::SCurve,
+            config::Curve::Lut(lut) => engine::Curve::Lut(Box::new(*lut.numbers())),
+        }),
+    }
+}

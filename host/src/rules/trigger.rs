@@ -1,0 +1,206 @@
+//! What a mapping's trigger is to the engine.
+
+use conductor_engine as engine;
+use conductor_engine::{
+    DmxRange, Encoding, Nanos, NumberRange, OscArgTest, OscPattern, Push, SysExPattern, ValueRange, Way,
+};
+
+use super::edges::edge;
+use crate::config::{self, TriggerEvent};
+
+/// The trigger, for a mapping with this action.
+///
+/// # Errors
+/// What the configuration has to say instead.
+pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<engine::Trigger, String> {
+    use engine::Trigger;
+    Ok(match event {
+        TriggerEvent::Note { note, velocity_range, on, channel } => Trigger::Note {
+            notes: range(*note),
+            velocity: values(*velocity_range),
+            edge: edge(*on, action),
+            channel: *channel,
+        },
+        TriggerEvent::NoteRange { note_min, note_max, velocity_range, on, channel } => Trigger::Note {
+            notes: NumberRange { first: *note_min, last: *note_max },
+            velocity: values(*velocity_range),
+            edge: edge(*on, action),
+            channel: *channel,
+        },
+        TriggerEvent::VelocityRange { note, min, max, channel } => Trigger::Note {
+            notes: range(*note),
+            velocity: ValueRange { min: u16::from(*min), max: u16::from(*max) },
+            edge: edge(None, action),
+            channel: *channel,
+        },
+        TriggerEvent::CC { cc, value_range, channel } => {
+            Trigger::ControlChange { controllers: range(*cc), value: values(*value_range), channel: *channel }
+        }
+        TriggerEvent::Aftertouch { value_range, channel } => {
+            Trigger::Aftertouch { value: values(*value_range), channel: *channel }
+        }
+        TriggerEvent::PolyAftertouch { note, value_range, channel } => {
+            Trigger::PolyAftertouch { notes: range(*note), value: values(*value_range), channel: *channel }
+        }
+        TriggerEvent::PitchBend { value_range, channel } => {
+            Trigger::PitchBend { value: values(*value_range), channel: *channel }
+        }
+        TriggerEvent::ProgramChange { program, channel } => {
+            Trigger::ProgramChange { programs: range(*program), channel: *channel }
+        }
+        TriggerEvent::SysEx { prefix, mask } => Trigger::SysEx { pattern: sysex(prefix, mask.as_ref()) },
+        TriggerEvent::MidiAny { channel } => Trigger::MidiAny { channel: *channel },
+        TriggerEvent::OscMessage { address } => Trigger::Osc { address: address.clone(), arg: None },
+        TriggerEvent::OscPattern { pattern } => Trigger::OscPattern { pattern: osc_pattern(pattern)?, arg: None },
+        TriggerEvent::OscArgRange { address, arg, min, max } => {
+            let arg = Some(OscArgTest { index: usize::from(*arg), min: *min, max: *max });
+            if engine::osc::check_address(address).is_ok() {
+                Trigger::Osc { address: address.clone(), arg }
+            } else {
+                Trigger::OscPattern { pattern: osc_pattern(address)?, arg }
+            }
+        }
+        TriggerEvent::GamepadButton { button, on } => {
+            Trigger::GamepadButton { buttons: range(*button), edge: edge(*on, action) }
+        }
+        TriggerEvent::GamepadAnalogStick { axis, direction, dead_zone, on } => Trigger::GamepadStick {
+            sticks: range(*axis),
+            push: match direction {
+                config::Direction::Negative => Push::Negative,
+                config::Direction::Positive => Push::Positive,
+                config::Direction::Any => Push::Any,
+            },
+            dead_zone: *dead_zone,
+            readings: match on {
+                None if *direction == config::Direction::Any => engine::Readings::Each,
+                on => readings(*on),
+            },
+        },
+        TriggerEvent::GamepadTrigger { trigger, threshold, on } => {
+            Trigger::GamepadTrigger { triggers: range(*trigger), threshold: *threshold, readings: readings(*on) }
+        }
+        TriggerEvent::LongPress { note, button, velocity_range, duration_ms, channel } => Trigger::LongPress {
+            keys: keys(*note, *button)?,
+            velocity: values(*velocity_range),
+            channel: *channel,
+            after: nanos(*duration_ms),
+        },
+        TriggerEvent::DoubleTap { note, button, velocity_range, timeout_ms, channel } => Trigger::DoubleTap {
+            keys: keys(*note, *button)?,
+            velocity: values(*velocity_range),
+            channel: *channel,
+            within: nanos(*timeout_ms),
+        },
+        TriggerEvent::NoteChord { notes, timeout_ms, channel } => {
+            Trigger::Chord { keys: ascending(notes), channel: *channel, within: nanos(*timeout_ms) }
+        }
+        TriggerEvent::GamepadButtonChord { buttons, timeout_ms } => {
+            Trigger::Chord { keys: ascending(buttons), channel: None, within: nanos(*timeout_ms) }
+        }
+        TriggerEvent::EncoderTurn { cc, direction, mode, channel } => Trigger::Turn {
+            controllers: range(*cc),
+            encoding: match mode {
+                config::EncoderMode::TwosComplement => Encoding::TwosComplement,
+                config::EncoderMode::SignedBit => Encoding::SignedBit,
+                config::EncoderMode::BinaryOffset => Encoding::BinaryOffset,
+                config::EncoderMode::IncDec => Encoding::IncDec,
+                config::EncoderMode::Difference => Encoding::Difference,
+            },
+            way: match direction {
+                config::Turn::Clockwise => Way::Clockwise,
+                config::Turn::CounterClockwise => Way::CounterClockwise,
+                config::Turn::Any => Way::Any,
+            },
+            channel: *channel,
+        },
+        TriggerEvent::CC14 { cc, value_range, channel } => {
+            Trigger::FineControl { controllers: range(*cc), value: values(*value_range), channel: *channel }
+        }
+        TriggerEvent::RPN { parameter, value_range, channel } => Trigger::Parameter {
+            registered: true,
+            parameter: *parameter,
+            value: values(*value_range),
+            channel: *channel,
+        },
+        TriggerEvent::NRPN { parameter, value_range, channel } => Trigger::Parameter {
+            registered: false,
+            parameter: *parameter,
+            value: values(*value_range),
+            channel: *channel,
+        },
+        TriggerEvent::ArtNetChannel { universe, dmx_channel, value_range } => Trigger::ArtNet {
+            universe: *universe,
+            channels: DmxRange { first: dmx_channel.first(), last: dmx_channel.last() },
+            value: values(*value_range),
+        },
+    })
+}
+
+fn readings(on: Option<config::Readings>) -> engine::Readings {
+    match on {
+        None | Some(config::Readings::Enter) => engine::Readings::First,
+        Some(config::Readings::Move) => engine::Readings::Each,
+    }
+}
+
+fn keys(note: Option<config::NumberRange>, button: Option<config::ButtonRange>) -> Result<NumberRange, String> {
+    match (note, button) {
+        (Some(note), None) => Ok(range(note)),
+        (None, Some(button)) => Ok(range(button)),
+        _ => Err("say which key: either `note`, 0 to 127, or `button`, 128 to 144".to_owned()),
+    }
+}
+
+/// The keys of a chord, in whatever order they were written.
+fn ascending(keys: &[u8]) -> Vec<u8> {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    keys
+}
+
+fn nanos(milliseconds: u32) -> Nanos {
+    Nanos::from(milliseconds) * 1_000_000
+}
+
+/// The numbers that a trigger waits for, one after the other.
+pub(super) fn waiting(event: &TriggerEvent) -> impl Iterator<Item = config::Inputs> {
+    let (first, last, channel) = match event {
+        TriggerEvent::Note { note: range, channel, .. }
+        | TriggerEvent::VelocityRange { note: range, channel, .. }
+        | TriggerEvent::PolyAftertouch { note: range, channel, .. }
+        | TriggerEvent::CC { cc: range, channel, .. }
+        | TriggerEvent::ProgramChange { program: range, channel } => (range.first(), range.last(), *channel),
+        TriggerEvent::NoteRange { note_min, note_max, channel, .. } => {
+            (u16::from(*note_min), u16::from(*note_max), *channel)
+        }
+        _ => (0, 0, None),
+    };
+    (first..=last).map(move |number| config::Inputs {
+        position: i32::from(number - first),
+        value: 0,
+        note: i32::from(number),
+        channel: channel.map_or(0, i32::from),
+    })
+}
+
+/// Numbers that fit into a byte, as every range but that of DMX channels does.
+pub(super) fn range<const MIN: u16, const MAX: u16>(range: config::Span<MIN, MAX>) -> NumberRange {
+    const { assert!(MAX <= 255) };
+    NumberRange { first: range.first() as u8, last: range.last() as u8 }
+}
+
+pub(super) fn values<const MAX: u16>(bounds: config::Bounds<MAX>) -> ValueRange {
+    ValueRange { min: bounds.min(), max: bounds.max() }
+}
+
+fn osc_pattern(pattern: &str) -> Result<OscPattern, String> {
+    OscPattern::parse(pattern).map_err(|error| error.to_string())
+}
+
+fn sysex(prefix: &config::SysExPrefix, mask: Option<&config::HexBytes>) -> SysExPattern {
+    let bytes = prefix.as_slice().iter().enumerate().map(|(index, byte)| match byte {
+        Some(byte) => (*byte, mask.and_then(|mask| mask.as_slice().get(index).copied()).unwrap_or(0xFF)),
+        None => (0, 0),
+    });
+    SysExPattern::new(bytes.collect::<Vec<_>>())
+}
