@@ -241,7 +241,7 @@ fn a_signal_ends_the_host_clean() {
         host.signal(signal);
         let (end, took) = host.stop();
         assert_eq!(end.code, Some(0), "{signal}: {}", end.err);
-        assert!(took < wait::PATIENCE, "{signal}: it took {took:?}");
+        assert!(took < Duration::from_secs(3), "{signal}: it took {took:?}");
         assert!(!stage.home.socket().exists());
         UdpSocket::bind(("127.0.0.1", stage.input)).unwrap();
         watcher.0.wait();

@@ -155,7 +155,7 @@ fn revocation_ends_a_call_that_waits() {
     let error = tools.refused(r#"{"how": "fetch", "url": "https://granted.example/"}"#);
     let took = Instant::now() - revoker.join().unwrap();
     assert!(error.contains("taken away") || error.contains("revoked"), "{error}");
-    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
     // Nothing of it runs any more.
     assert!(tools.refused("{}").contains("taken away"));
 }
