@@ -235,6 +235,10 @@ impl Worker {
 
     /// The instance, or a fresh one.
     async fn instance(&mut self) -> Result<&mut ControlInstance, CallError> {
+        // The end of one call by revocation must not be the beginning of the next.
+        if self.feature.facts().is_revoked() {
+            return Err(gone());
+        }
         may_run(self.feature.facts())?;
         let instance = match self.instance.take() {
             Some(instance) => instance,
