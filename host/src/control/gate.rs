@@ -67,8 +67,8 @@ pub enum ToolError {
     /// It has to be on record before it is done, and can't be.
     #[error(transparent)]
     Unrecorded(#[from] AuditError),
-    /// It sends to devices, and no person agreed.
-    #[error("{0} sends to devices: a person has to agree to each call")]
+    /// It sends to devices, or reaches as far, and no person agreed.
+    #[error("{0} sends to devices or reaches as far: a person has to agree to each call")]
     NeedsConfirmation(String),
     /// The arguments are too long.
     #[error("the arguments have {0} bytes; at most {most} are taken", most = limits::MAX_RESULT)]
@@ -219,7 +219,7 @@ impl Gate {
             return Err(ToolError::TooLong(text.len()));
         }
         record.with("args", self.audit.redacted(args));
-        if tool.registered.tier == Tier::HardwareIo {
+        if tool.registered.tier.is_confirmed() {
             if !request.confirmed {
                 return Err(ToolError::NeedsConfirmation(name.to_owned()));
             }
