@@ -31,6 +31,8 @@
 pub mod harness;
 #[cfg(feature = "json")]
 pub mod json;
+#[cfg(feature = "json")]
+pub mod mapping;
 mod prepared;
 
 pub use prepared::Prepared;
@@ -306,6 +308,14 @@ pub mod kind {
     pub const RESET: u8 = 18;
     /// OSC message.
     pub const OSC: u8 = 32;
+    /// Gamepad button.
+    pub const GAMEPAD_BUTTON: u8 = 33;
+    /// Gamepad stick.
+    pub const GAMEPAD_STICK: u8 = 34;
+    /// Gamepad trigger.
+    pub const GAMEPAD_TRIGGER: u8 = 35;
+    /// One channel of an Art-Net universe changed.
+    pub const ARTNET: u8 = 36;
 }
 
 /// Makes a component of a type, and carries the descriptor (a path to `feature.toml`, relative to

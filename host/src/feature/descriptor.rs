@@ -117,8 +117,7 @@ pub enum Tier {
 
 impl Tier {
     /// Every tier.
-    pub const ALL: [Self; 5] =
-        [Self::ReadOnly, Self::Stateful, Self::ConfigChange, Self::HardwareIo, Self::Privileged];
+    pub const ALL: [Self; 5] = [Self::ReadOnly, Self::Stateful, Self::ConfigChange, Self::HardwareIo, Self::Privileged];
 
     /// As descriptors write it.
     pub const fn as_str(self) -> &'static str {

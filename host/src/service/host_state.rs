@@ -284,7 +284,9 @@ impl host_state::HostReader for InstanceState {
         mode: Option<String>,
     ) -> wasmtime::Result<Result<Vec<host_state::Explanation>, Error>> {
         if device.len().max(event.len()).max(mode.as_ref().map_or(0, String::len)) > MAX_ASKED {
-            return Ok(Err(Error::Invalid(format!("a device, an event and a mode have at most {MAX_ASKED} bytes each"))));
+            return Ok(Err(Error::Invalid(format!(
+                "a device, an event and a mode have at most {MAX_ASKED} bytes each"
+            ))));
         }
         let asked = self.look(&reader, "config-read", |view| view.explain(&device, &event, mode.as_deref()))?;
         let one = |one: ExplanationView| host_state::Explanation { rule: one.rule, awake: one.awake, why: one.why };
@@ -307,13 +309,14 @@ impl host_state::HostReader for InstanceState {
             |device: &DeviceId| in_call || capability::names(&self.facts.grants.observe_events, device.as_str());
         Ok(seen.map(|seen| {
             let shown = seen.into_iter().filter(|captured| allowed(&captured.device));
-            shown.map(|captured| host_state::Captured {
-                text: captured.event.to_string(),
-                event: bindings::record(captured.at, devices.number(&captured.device), &captured.event, 0),
-                device: captured.device.as_str().to_owned(),
-                fired: captured.fired,
-            })
-            .collect()
+            shown
+                .map(|captured| host_state::Captured {
+                    text: captured.event.to_string(),
+                    event: bindings::record(captured.at, devices.number(&captured.device), &captured.event, 0),
+                    device: captured.device.as_str().to_owned(),
+                    fired: captured.fired,
+                })
+                .collect()
         }))
     }
 
@@ -356,6 +359,7 @@ fn port(port: DiscoveredPort) -> host_state::Port {
         device: port.device,
         told_apart_by: port.told_apart_by.map(|matcher| matcher.to_string()),
         muted: port.muted,
+        unheard: port.unheard,
     }
 }
 

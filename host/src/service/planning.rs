@@ -20,12 +20,7 @@ pub struct Planner {
 }
 
 impl InstanceState {
-    fn propose(
-        &self,
-        privileged: bool,
-        description: String,
-        changes: Vec<planning::Change>,
-    ) -> Result<String, Error> {
+    fn propose(&self, privileged: bool, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
         if self.facts.is_revoked() {
             return Err(super::revoked());
         }

@@ -421,7 +421,12 @@ mod tests {
 
     fn proposal(proposer: &str, name: &str) -> Proposal {
         let change = Change { path: vec!["name".into()], value: Some(json!(name)) };
-        Proposal { proposer: proposer.into(), description: format!("Call it {name}."), privileged: false, changes: vec![change] }
+        Proposal {
+            proposer: proposer.into(),
+            description: format!("Call it {name}."),
+            privileged: false,
+            changes: vec![change],
+        }
     }
 
     fn desk() -> (Desk, ManualClock) {

@@ -10,13 +10,14 @@ use conductor_feature::files::Folder;
 use conductor_feature::hardware::Access;
 use conductor_feature::http::{Client, Request, Secret};
 use conductor_feature::planning::Change;
+use conductor_feature::privileges::Authority;
 use conductor_feature::runtime_controls::Controls;
 use conductor_feature::store::Table;
 use conductor_feature::tool_registrar::Registrar;
 use conductor_feature::udp::Network;
 use conductor_feature::{
-    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Planner, ReadOnlyTools, Reader,
-    StatefulTools, alerts, clock, notifications, random,
+    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools,
+    Reader, StatefulTools, alerts, clock, notifications, random,
 };
 use serde_json::{Value, json};
 
@@ -129,7 +130,7 @@ impl Lifecycle for Hostile {
             }),
             _ => {}
         }
-        for name in ["look", "change", "propose", "send"] {
+        for name in ["look", "change", "propose", "send", "rule"] {
             tools.register(name, "{}", None)?;
         }
         CONTEXT.set(ctx.handle());
@@ -409,6 +410,21 @@ impl ReadOnlyTools for Hostile {
                 std::mem::forget(controls);
                 changed.map(|()| "\"done\"".to_owned())
             }
+            "steal-authority" => {
+                // SAFETY: as above.
+                let authority = unsafe { Authority::from_handle(reader.handle()) };
+                let performed = authority.perform(r#"{"type": "Suppress"}"#);
+                std::mem::forget(authority);
+                performed
+            }
+            "check" => {
+                let text = "x".repeat(args["size"].as_u64().and_then(|size| usize::try_from(size).ok()).unwrap_or(1));
+                reader.check(&text).map(|found| found.len().to_string())
+            }
+            "explain" => reader
+                .explain(text(&args, "device"), &"note-on ".repeat(1000), None)
+                .map(|explained| explained.len().to_string()),
+            "many-events" => Ok((reader.captured(u32::MAX)?.len() + reader.events(u32::MAX)?.len()).to_string()),
             _ => anything(&args, invoked, reader),
         }
     }
@@ -425,6 +441,7 @@ impl StatefulTools for Hostile {
         let args = args_of(&args);
         match text(&args, "how") {
             "mode" => change.switch_mode(text(&args, "mode")).map(|()| "\"done\"".to_owned()),
+            "mute" => change.set_device_enabled(text(&args, "device"), false).map(|()| "\"done\"".to_owned()),
             "keep" => {
                 KEPT.set(change.handle());
                 Ok("\"done\"".to_owned())
@@ -485,7 +502,42 @@ impl HardwareIoTools for Hostile {
                 std::mem::forget(controls);
                 changed.map(|()| "\"done\"".to_owned())
             }
+            "kept-authority" => {
+                // SAFETY: as above.
+                let authority = unsafe { Authority::from_handle(KEPT.get()) };
+                let performed = authority.perform(r#"{"type": "Suppress"}"#);
+                std::mem::forget(authority);
+                performed
+            }
+            "sysex" => devices.send_midi(text(&args, "target"), &[0xf0, 0x7d, 1, 0xf7]).map(|()| "\"done\"".to_owned()),
+            "probe" => devices.probe_identity(text(&args, "target")).map(|found| found.is_some().to_string()),
             "midi" => devices.send_midi(text(&args, "target"), &[0x90, 60]).map(|()| "\"done\"".to_owned()),
+            _ => anything(&args, invoked, reader),
+        }
+    }
+}
+
+impl PrivilegedTools for Hostile {
+    fn call(
+        _: String,
+        args: String,
+        invoked: &Invocation,
+        reader: &Reader,
+        plan: &Planner,
+        rights: &Authority,
+    ) -> Result<String, Error> {
+        let args = args_of(&args);
+        match text(&args, "how") {
+            "perform" => rights.perform(text(&args, "action")).map(|done| json!(done).to_string()),
+            "large-action" => rights.perform(&format!("\"{}\"", "x".repeat(200_000))),
+            "plan" => {
+                let change = Change { path: "modes/0/name".to_owned(), value: Some("\"other\"".to_owned()) };
+                plan.propose("privileged", &[change]).map(|id| json!(id).to_string())
+            }
+            "keep" => {
+                KEPT.set(rights.handle());
+                Ok("\"done\"".to_owned())
+            }
             _ => anything(&args, invoked, reader),
         }
     }
@@ -494,5 +546,5 @@ impl HardwareIoTools for Hostile {
 conductor_feature::feature!(
     Hostile,
     "../feature.toml",
-    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools]
+    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools, privileged_tools]
 );
