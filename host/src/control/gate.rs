@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::audit::{Audit, AuditError, Entry, Kind, Outcome};
 use super::caller::Caller;
+use super::fits::fits;
 use super::limit::{Asked, Policy, Used};
 use crate::feature::descriptor::{HookPoint, Tier};
 use crate::feature::registry::{Registry, Tool};
@@ -333,6 +334,11 @@ async fn answer(
         return Err(CallError::Refused(Refusal::Exhausted("the feature is busy".into())));
     };
     let text = answer?;
-    serde_json::from_str(&text)
-        .map_err(|error| CallError::Refused(Refusal::Failed(format!("its result is not JSON: {error}"))))
+    let wrong = |what: String| CallError::Refused(Refusal::Failed(plain(what, limits::MAX_TEXT)));
+    let result = serde_json::from_str(&text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;
+    if let Some(schema) = &tool.registered.output {
+        // Whoever called was told to rely on it.
+        fits(&result, schema).map_err(|why| wrong(format!("its result is not what its output schema says: {why}")))?;
+    }
+    Ok(result)
 }

@@ -17,7 +17,11 @@ fn refused(changes: &[(&str, &str)]) -> String {
 
 #[test]
 fn a_planner_without_a_tier_for_it_does_not_link() {
-    let error = refused(&[("tier = \"config-change\"", "tier = \"read-only\"")]);
+    let error = refused(&[
+        ("tier = \"config-change\"", "tier = \"read-only\""),
+        // That one is handed a planner, too.
+        ("tier = \"privileged\"", "tier = \"read-only\""),
+    ]);
     assert!(error.contains("imports conductor:feature/planning@0.1.0"), "{error}");
     assert!(error.contains("exports conductor:feature/config-change-tools@0.1.0, which its descriptor"), "{error}");
 }
