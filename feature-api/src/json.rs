@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::planning::Change;
 use crate::tool_registrar::Registrar;
@@ -17,10 +17,9 @@ pub struct Nothing {}
 
 /// What a tool answers that proposed something.
 #[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "seventeen schemas would say it again")]
 pub struct Proposed {
-    /// The plan that waits.
     pub plan: String,
-    /// What happens next.
     pub next: String,
 }
 
@@ -53,11 +52,17 @@ pub fn schema<T: JsonSchema>() -> String {
     schema.to_string()
 }
 
-/// The same for what is read and never written: what may be left out need not be null.
-fn schema_of_arguments<T: JsonSchema>() -> String {
+/// The same for arguments and results of tools: what is not there is left out, and need not be null.
+fn schema_of_tool<T: JsonSchema>() -> String {
     let mut schema = schemars::schema_for!(T).to_value();
     compact(&mut schema);
     without_null(&mut schema);
+    // What a type is for, those who write it read; whoever calls the tool reads of its keys.
+    let definitions = schema.get_mut("$defs").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut);
+    definitions.filter_map(Value::as_object_mut).for_each(|definition| drop(definition.remove("description")));
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("description");
+    }
     schema.to_string()
 }
 
@@ -70,6 +75,9 @@ fn without_null(schema: &mut Value) {
                     let one = one.clone();
                     object.insert("type".into(), one);
                 }
+            }
+            if let Some(Value::Array(values)) = object.get_mut("enum") {
+                values.retain(|value| !value.is_null());
             }
             if let Some(Value::Array(either)) = object.get_mut("anyOf") {
                 either.retain(|one| one.get("type").is_none_or(|name| name != "null"));
@@ -124,10 +132,10 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
 /// # Errors
 /// The registrar's: a name that the descriptor does not declare, or one that is there already.
 pub fn register<Args: JsonSchema, Result_: JsonSchema>(registrar: &Registrar, name: &str) -> Result<(), Error> {
-    registrar.register(name, &schema_of_arguments::<Args>(), Some(&schema::<Result_>()))
+    registrar.register(name, &schema_of_tool::<Args>(), Some(&schema_of_tool::<Result_>()))
 }
 
-/// Reads a tool's arguments, works, and writes its result.
+/// Reads a tool's arguments, works, and writes its result; keys without a value are left out.
 ///
 /// # Errors
 /// `invalid` for arguments that do not fit, and whatever `work` gives.
@@ -135,7 +143,21 @@ pub fn answer<Args: DeserializeOwned, Result_: Serialize>(
     args: &str,
     work: impl FnOnce(Args) -> Result<Result_, Error>,
 ) -> Result<String, Error> {
-    serde_json::to_string(&work(read(args)?)?).map_err(|error| Error::Failed(error.to_string()))
+    let mut result = serde_json::to_value(work(read(args)?)?).map_err(|error| Error::Failed(error.to_string()))?;
+    leave_out_null(&mut result);
+    Ok(result.to_string())
+}
+
+/// Takes out what is not there, as the schemas of results have it.
+fn leave_out_null(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.retain(|_, value| !value.is_null());
+            object.values_mut().for_each(leave_out_null);
+        }
+        Value::Array(list) => list.iter_mut().for_each(leave_out_null),
+        _ => {}
+    }
 }
 
 /// What to answer where something is called by a name that nothing has: what there is, and what was

@@ -49,7 +49,7 @@ impl JsonSchema for Bounds {
     }
 }
 
-/// The kinds of triggers.
+// The kinds of triggers.
 #[expect(missing_docs, reason = "the configuration's schema describes them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -81,7 +81,7 @@ pub enum TriggerKind {
     NRPN,
 }
 
-/// How an encoder says how far it was turned.
+// How an encoder says how far it was turned.
 #[expect(missing_docs, reason = "the configuration's schema describes them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -212,7 +212,26 @@ impl Trigger {
     }
 }
 
-/// The MIDI messages that an action sends.
+/// The kinds of actions that the host does itself; all others are features'.
+pub const HOST_ACTIONS: [&str; 15] = [
+    "SendMidi",
+    "MidiForward",
+    "Keystroke",
+    "Text",
+    "MouseClick",
+    "Scroll",
+    "VolumeControl",
+    "Launch",
+    "Shell",
+    "Sequence",
+    "Repeat",
+    "Delay",
+    "Conditional",
+    "ModeChange",
+    "Suppress",
+];
+
+// The MIDI messages that an action sends.
 #[expect(missing_docs, reason = "the configuration's schema describes them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -323,6 +342,15 @@ pub struct Action {
     /// The keys of a feature's action.
     #[serde(flatten)]
     pub params: Map<String, Value>,
+}
+
+impl Action {
+    /// The kinds of this action and of all within it.
+    pub fn kinds(&self) -> Vec<&str> {
+        let inner = [&self.action, &self.then, &self.otherwise].into_iter().flatten().map(|action| &**action);
+        let inner = inner.chain(self.actions.iter().flatten());
+        std::iter::once(self.kind.as_str()).chain(inner.flat_map(Self::kinds)).collect()
+    }
 }
 
 #[cfg(test)]

@@ -48,11 +48,10 @@ pub enum Virtual {
 /// One direction: matchers for MIDI and HID, an address for OSC and Art-Net.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the configuration's schema describes them")]
 pub struct End {
-    /// What tells the port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matchers: Option<Vec<Matcher>>,
-    /// Where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// 1-65535.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What kind of matcher; the most specific first.
+// What kind of matcher; the most specific first.
 #[expect(missing_docs, reason = "the configuration's schema describes them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -110,7 +110,7 @@ impl HardwareIoTools for HardwareTools {
             "conductor_probe_device_identity" => answer(&args, |Device { target }| {
                 let found = devices.probe_identity(&target).map_err(|error| with_outputs(error, reader))?;
                 let next = match found {
-                    Some(_) => "a sysex_identity matcher with these numbers tells this device",
+                    Some(_) => "a sys_ex_identity matcher with these numbers tells this device",
                     None => "it does not say who it is; conductor_suggest_binding tells it by its port",
                 };
                 let identity = found.map(|found| {

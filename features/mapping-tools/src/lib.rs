@@ -5,7 +5,7 @@
 //! file; what they propose is checked by the host, which knows what is valid.
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
-use conductor_feature::mapping::{Action, Trigger};
+use conductor_feature::mapping::{Action, HOST_ACTIONS, Trigger};
 use conductor_feature::planning::Change;
 use conductor_feature::{
     Authority, ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, PrivilegedTools,
@@ -137,6 +137,23 @@ fn read(reader: &Reader) -> Result<Show, Error> {
     Show::parse(&reader.config()?).map_err(Error::Failed)
 }
 
+/// Whether the host or a feature has every action that this one is made of. The host takes a mapping with one that
+/// nobody has, since a feature may bring it later; whoever asks here meant one that there is.
+fn has_actions(reader: &Reader, action: &Action) -> Result<(), Error> {
+    let features = reader.features()?;
+    let own = |feature: &conductor_feature::host_state::Feature| {
+        let name = feature.name.clone();
+        feature.actions.iter().flat_map(move |action| [action.clone(), format!("{name}:{action}")]).collect::<Vec<_>>()
+    };
+    let of_features: Vec<String> = features.iter().flat_map(own).collect();
+    let known = || HOST_ACTIONS.into_iter().chain(of_features.iter().map(String::as_str));
+    // The host takes older spellings, too.
+    let plain = |kind: &str| kind.replace('_', "").to_lowercase();
+    let kinds = action.kinds();
+    let missing = kinds.iter().find(|kind| !known().any(|known| plain(known) == plain(kind)));
+    missing.map_or(Ok(()), |kind| Err(unknown("action", kind, known())))
+}
+
 impl ReadOnlyTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
         match name.as_str() {
@@ -161,6 +178,7 @@ impl ConfigChangeTools for MappingTools {
             "conductor_create_mapping" => answer(&args, |Create { mode, trigger, action, description }| {
                 let place = read(reader)?.next_place(mode.as_deref()).map_err(Error::Invalid)?;
                 let what = description.clone().unwrap_or_else(|| kinds(&trigger, &action));
+                has_actions(reader, &action)?;
                 let mut mapping = Map::new();
                 mapping.extend(description.map(|text| ("description".to_owned(), text.into())));
                 mapping.insert("trigger".into(), json(&trigger)?);
@@ -170,6 +188,7 @@ impl ConfigChangeTools for MappingTools {
             }),
             "conductor_update_mapping" => answer(&args, |Update { place, trigger, action, description }| {
                 let found = read(reader)?.mapping(&place).map_err(Error::Invalid)?;
+                action.as_ref().map_or(Ok(()), |action| has_actions(reader, action))?;
                 let fields = [
                     ("trigger", trigger.as_ref().map(json).transpose()?),
                     ("action", action.as_ref().map(json).transpose()?),
@@ -222,12 +241,13 @@ impl PrivilegedTools for MappingTools {
         name: String,
         args: String,
         _: &Invocation,
-        _: &Reader,
+        reader: &Reader,
         _: &Planner,
         rights: &Authority,
     ) -> Result<String, Error> {
         match name.as_str() {
             "conductor_preview_action" => answer(&args, |Preview { action }| {
+                has_actions(reader, &action)?;
                 let done = rights.perform(&json(&action)?.to_string())?;
                 let next = "conductor_get_status tells whether it failed later".to_owned();
                 Ok(Previewed { done, next })

@@ -7,21 +7,18 @@ use serde::Serialize;
 
 /// A control that was moved.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "two schemas would say it again")]
 pub struct Control {
-    /// Where it is.
     pub device: String,
     /// The last event.
     pub last: String,
-    /// How many.
     pub events: usize,
-    /// The lowest value.
     pub lowest: f64,
-    /// The highest value.
     pub highest: f64,
     /// What it may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guess: Option<String>,
-    /// Ready to paste.
+    /// The trigger.
     pub toml: String,
 }
 

@@ -52,7 +52,7 @@ struct Started {
 struct Learned {
     /// The last one moved first.
     controls: Vec<Control>,
-    /// Devices that can't be told from their twins, or have no name.
+    /// Ports to bind.
     unbound: Vec<Unbound>,
     next: String,
 }
@@ -61,9 +61,8 @@ struct Learned {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Unbound {
     port: String,
-    /// The binding that it could be.
     could_be: Option<String>,
-    /// A matcher, JSON, that fits this port alone.
+    /// JSON, for this port alone.
     matcher: Option<String>,
 }
 
@@ -130,10 +129,12 @@ fn stop(reader: &Reader, keep: bool, midi_only: bool) -> Result<Learned, Error> 
             matcher: port.told_apart_by,
         })
         .collect();
+    let twin = unbound.iter().find_map(|port| port.could_be.as_ref());
     let next = match (controls.first(), unbound.first()) {
-        (_, Some(Unbound { could_be: Some(alias), .. })) => {
-            format!("conductor_update_device_identity of {alias} with the matcher binds the port that was moved")
-        }
+        _ if twin.is_some() => format!(
+            "conductor_update_device_identity of {} with the matcher binds the port that was moved",
+            twin.map_or("", String::as_str)
+        ),
         (Some(_), Some(_)) => "conductor_create_device_identity with the matcher names the device; \
             conductor_create_mapping takes the trigger"
             .to_owned(),

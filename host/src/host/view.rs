@@ -104,7 +104,8 @@ impl HostView for View {
     }
 
     fn check_config(&self, text: &str) -> Result<(), String> {
-        config::parse(text, &self.config_file()).map(drop).map_err(|wrong| wrong.render(false))
+        let checked = config::parse(text, &self.config_file()).and_then(|loaded| bindings::check(&loaded));
+        checked.map_err(|wrong| wrong.render(false))
     }
 
     fn findings(&self, text: &str) -> Vec<Finding> {

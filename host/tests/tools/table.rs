@@ -186,7 +186,7 @@ fn mappings() -> Vec<Case> {
             "mode": "Mix",
             "trigger": { "type": "Note", "note": "40..43", "device": "pads" },
             "action": { "type": "SendMidi", "target": "synth", "message_type": "NoteOn", "note": "{note}", "velocity": 90 },
-        }, |stage, _| proposes(stage, "Add a mapping to mode Mix: SendMidi on Note.", "+message_type = \"NoteOn\""),
+        }, |stage, _| proposes(stage, "Add a mapping to mode Mix: SendMidi on Note.", "+trigger = { type = \"Note\", device = \"pads\", note = \"40..43\" }"),
         wrong [
             { "trigger": { "type": "Noet", "note": 1 }, "action": { "type": "Suppress" } } => "unknown variant `Noet`",
             { "trigger": { "type": "Note", "not": 1 }, "action": { "type": "Suppress" } } => "unknown field `not`",
@@ -196,7 +196,7 @@ fn mappings() -> Vec<Case> {
             { "trigger": { "type": "Note", "note": 1 } } => "missing field `action`",
         ]),
         case!("update_mapping", { "place": "modes/0/mappings/0", "trigger": { "type": "LongPress", "note": 36 } },
-        |stage, _| proposes(stage, "Change the mapping kick.", "+trigger = { type = \"LongPress\", note = 36 }"),
+        |stage, _| proposes(stage, "Change the mapping kick.", "+type = \"LongPress\""),
         wrong [
             { "place": "modes/0/mappings/1" } => "there is no mapping at",
             { "place": "modes/0/mappings/0" } => "1 to 256 changes",
@@ -263,7 +263,7 @@ fn bindings() -> Vec<Case> {
             assert!(result["toml"].as_str().unwrap().contains("[[bindings]]\nalias = \"loose-knobs\""));
         }, wrong [{ "port": "Loose Knob" } => "did you mean \"Loose Knobs\"?", { "port": "Pads" } => "has a binding already"]),
         case!("set_device_enabled", { "device": "pads", "enabled": false }, |stage, _| assert!(muted(stage, "pads")),
-            wrong [{ "device": "pad", "enabled": false } => "did you mean \"pads\"?", { "device": "pads" } => "missing field `enabled`"]),
+            wrong [{ "device": "pad", "enabled": false } => "did you mean \"Pads\"?", { "device": "pads" } => "missing field `enabled`"]),
         case!("connect_device", { "device": "pads" }, |stage, _| assert!(!muted(stage, "pads")), before pads_are_muted,
             wrong [{ "device": "pad" } => "there is no device"]),
         case!("disconnect_device", { "device": "pads" }, |stage, _| assert!(muted(stage, "pads")),
