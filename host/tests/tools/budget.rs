@@ -29,12 +29,6 @@ fn the_list_of_tools_is_short() {
             })
         })
         .collect();
-    if let Some(file) = std::env::var_os("DUMP") {
-        std::fs::write(file, json!({ "tools": tools }).to_string()).unwrap();
-    }
-    for key in ["name", "description", "inputSchema", "outputSchema", "annotations"] {
-        println!("{key}: {}", tools.iter().map(|tool| count(&tool[key])).sum::<usize>());
-    }
     let whole = count(&json!({ "tools": tools }));
     let mut largest: Vec<(usize, &str)> =
         tools.iter().map(|tool| (count(tool), tool["name"].as_str().unwrap())).collect();

@@ -130,9 +130,10 @@ impl Lifecycle for Hostile {
             }),
             _ => {}
         }
-        for name in ["look", "change", "propose", "send", "rule"] {
+        for name in ["look", "change", "send", "rule"] {
             tools.register(name, "{}", None)?;
         }
+        tools.register("propose", "{}", Some(r#"{"type": "string"}"#))?;
         CONTEXT.set(ctx.handle());
         STATE.set(State {
             registrar: Some(tools),
@@ -472,6 +473,7 @@ impl ConfigChangeTools for Hostile {
                 let changes: Vec<Change> = (0..20).map(|_| one(Some(value.clone()))).collect();
                 plan.propose("large", &changes).map(|_| done())
             }
+            "not-as-promised" => Ok("{\"plan\": 1}".to_owned()),
             "deep-change" => plan.propose("deep", &[one(Some("[".repeat(50_000)))]).map(|_| done()),
             "no-text" => plan.propose(&no_text(), &[one(None)]).map(|_| done()),
             "keep" => {
