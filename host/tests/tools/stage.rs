@@ -52,6 +52,10 @@ name = "live"
 apps = ["Ableton Live"]
 mode = "Mix"
 
+# One caller tries out everything at once.
+[tools.per_minute]
+privileged = 6000
+
 [features.artnet-output]
 enabled = false
 
