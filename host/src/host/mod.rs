@@ -262,8 +262,13 @@ impl HostBuilder {
             rules: Arc::clone(&rules),
             observed: observed.clone(),
             ports: supervisor.reader(),
-            outputs: workers.outputs.clone(),
+            mutes: supervisor.mutes(),
+            workers: workers.clone(),
+            facts: Arc::clone(&facts),
+            clock,
             queue: queue.clone(),
+            registry: RwLock::new(registry.clone()),
+            refused: RwLock::default(),
             config: RwLock::new((loaded.source.text().to_owned(), loaded.source.file().to_owned())),
         });
         let models = Arc::new(Models::default());
@@ -532,6 +537,7 @@ impl Host {
                 let errors = diagnostics.count(Severity::Error);
                 let text = format!("{file_name} was refused; the old rules stay ({errors} mistakes)");
                 state.refused = Some(text.clone());
+                self.view.set_refused(Some(text.clone()));
                 self.observer.put(Observation::Refused(text));
             }
         }
@@ -552,6 +558,7 @@ impl Host {
         let made = state.make(loaded);
         let result = made.map(|made| self.swap_in(&mut state, made));
         // That a configuration was refused is none the less so for other features.
+        self.view.set_refused(refused.clone());
         state.refused = refused;
         match &result {
             Ok(reloaded) => {
@@ -580,6 +587,8 @@ impl Host {
         let previous = std::mem::replace(&mut state.registry, registry);
         previous.give_way(&state.registry);
         state.refused = None;
+        self.view.set_refused(None);
+        self.view.set_registry(state.registry.clone());
         loaded.source.text().clone_into(&mut state.text);
         loaded.source.file().clone_into(&mut state.file_name);
         self.supervisor.apply(plan);
@@ -724,8 +733,9 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, services, .. } = self;
+        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, services, view, .. } = self;
         told.set(Registry::default());
+        view.set_registry(Registry::default());
         models.set(BTreeMap::new(), Registry::default());
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.
