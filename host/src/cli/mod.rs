@@ -18,6 +18,7 @@ mod audit;
 mod bindings;
 mod config_command;
 mod demo;
+mod doctor;
 mod explain;
 mod feature;
 mod mcp;
@@ -54,6 +55,8 @@ enum Command {
     Run,
     /// See controllers, rules and a sandboxed feature at work, without any hardware
     Demo(demo::DemoArguments),
+    /// Find what is wrong on this machine, and how to mend it; exit code 1 where something is in trouble
+    Doctor(Output),
     /// See what was asked of the hosts of this home, and check that the record is as it was written
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -151,6 +154,7 @@ pub fn main() -> ExitCode {
     ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
+        Command::Doctor(output) => doctor::run(&places, output.json),
         Command::Audit(command) => audit::run(&places, command),
         Command::Profile(command) => profile::run(&places, command),
         Command::Ports(output) => ports::run(&places, output.json),
