@@ -17,6 +17,7 @@ mod desktop_action;
 mod diagnostic;
 pub mod edit;
 mod key;
+pub mod migrate;
 mod model;
 mod names;
 mod number;

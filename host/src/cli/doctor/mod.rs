@@ -18,6 +18,8 @@ mod network;
 mod record;
 mod sockets;
 
+pub(super) use sockets::duration;
+
 use finding::{Finding, Level};
 
 /// How long a host may take to say how it is before it counts as one that doesn't answer.

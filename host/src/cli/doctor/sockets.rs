@@ -140,7 +140,7 @@ impl Facts {
 }
 
 /// So many seconds, as one says it.
-pub(super) fn duration(seconds: u64) -> String {
+pub(in crate::cli) fn duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", seconds / 60),
