@@ -176,7 +176,7 @@ fn a_service_comes_and_goes() {
     assert!(printed.out.contains("ExecStart=") && !unit.exists(), "{}", printed.out);
     let end = service(&home, &path, &["install"]);
     assert_eq!(end.code, Some(0), "{}", end.err);
-    assert_eq!(fs::read_to_string(&unit).unwrap(), printed.out);
+    assert_eq!(fs::read_to_string(&unit).unwrap().trim_end(), printed.out);
     let steps = "--user daemon-reload\n--user enable conductor.service\n--user restart conductor.service\n";
     assert!(told().ends_with(steps), "{}", told());
 
