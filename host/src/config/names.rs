@@ -23,11 +23,13 @@ struct Kind {
     uses: Vec<Use>,
 }
 
-struct Use {
-    name: String,
-    place: Range<usize>,
+/// A name that something refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Use {
+    pub(super) name: String,
+    pub(super) place: Range<usize>,
     /// Whether it is a mistake if nothing has the name.
-    must_exist: bool,
+    pub(super) must_exist: bool,
 }
 
 impl<'k> Names<'k> {
@@ -41,6 +43,16 @@ impl<'k> Names<'k> {
     pub(super) fn refer(&mut self, kind: &'k str, name: &str, place: Range<usize>, must_exist: bool) {
         let name = name.to_owned();
         self.kinds.entry(kind).or_default().uses.push(Use { name, place, must_exist });
+    }
+
+    /// Whether anything from this byte on has a name.
+    pub(super) fn gives_after(&self, byte: usize) -> bool {
+        self.kinds.values().flat_map(|kind| &kind.given).any(|(_, place)| place.start >= byte)
+    }
+
+    /// Everything that is referred to by name: what kind of thing, and how.
+    pub(super) fn uses(self) -> impl Iterator<Item = (&'k str, Use)> {
+        self.kinds.into_iter().flat_map(|(kind, names)| names.uses.into_iter().map(move |its| (kind, its)))
     }
 
     /// Reports names that two things have, and names that nothing has.

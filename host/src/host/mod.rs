@@ -26,6 +26,7 @@ use self::workshop::Workshop;
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
+use crate::config::reader::Reader;
 use crate::config::{self, Config, Diagnostics, Loaded, Severity};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
@@ -295,6 +296,7 @@ impl HostBuilder {
             facts,
             watch,
             state: Mutex::new(State {
+                reader: Reader::default(),
                 workshop,
                 registry,
                 text: loaded.source.text().to_owned(),
@@ -391,6 +393,8 @@ impl PortEvents for PortReports {
 struct State {
     workshop: Workshop,
     registry: Registry,
+    /// What reads it again.
+    reader: Reader,
     /// The configuration in force.
     text: String,
     /// Its file, as messages show it.
@@ -517,7 +521,7 @@ impl Host {
     /// What is wrong with it; then everything stays as it was, and the status says so.
     pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let made = config::parse(text, file_name).and_then(|loaded| state.make(loaded));
+        let made = state.reader.parse(text, file_name).and_then(|loaded| state.make(loaded));
         let result = made.map(|made| self.swap_in(&mut state, made));
         let entry = Entry::new(Kind::Host, "reload", "configuration", file_name).with("state", state_hash(text));
         self.services.audit.note(match &result {
@@ -546,7 +550,8 @@ impl Host {
     /// them fails.
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let loaded = config::parse(&state.text, &state.file_name)?;
+        let State { reader, text, file_name, .. } = &mut *state;
+        let loaded = reader.parse(text, file_name)?;
         let sources = state.workshop.feature_sources(&loaded);
         let refused = state.refused.take();
         let made = state.make(loaded);
