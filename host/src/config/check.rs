@@ -194,8 +194,8 @@ impl<'s> Checker<'s, '_> {
         }
         match &text.role {
             Some(Role::Names(kind)) => self.names.give(kind, string, place),
-            Some(Role::RefersTo(kind)) => self.names.refer(kind, string, place, true),
-            Some(Role::Mentions(kind)) => self.names.refer(kind, string, place, false),
+            Some(Role::RefersTo(kind)) => self.names.refer(kind, string.into(), place, true),
+            Some(Role::Mentions(kind)) => self.names.refer(kind, string.into(), place, false),
             None => {}
         }
     }

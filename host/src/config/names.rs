@@ -3,6 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, nearest};
 use super::place::Source;
@@ -26,7 +27,7 @@ struct Kind {
 /// A name that something refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Use {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) place: Range<usize>,
     /// Whether it is a mistake if nothing has the name.
     pub(super) must_exist: bool,
@@ -40,8 +41,7 @@ impl<'k> Names<'k> {
     }
 
     /// A thing of this kind is referred to by name.
-    pub(super) fn refer(&mut self, kind: &'k str, name: &str, place: Range<usize>, must_exist: bool) {
-        let name = name.to_owned();
+    pub(super) fn refer(&mut self, kind: &'k str, name: Arc<str>, place: Range<usize>, must_exist: bool) {
         self.kinds.entry(kind).or_default().uses.push(Use { name, place, must_exist });
     }
 
@@ -81,7 +81,7 @@ impl Kind {
         let listed = LazyCell::new(|| self.listed(kind));
         let mut meant: HashMap<&str, Option<String>> = HashMap::new();
         for Use { name, place, must_exist } in &self.uses {
-            if owners.contains_key(name.as_str()) {
+            if owners.contains_key(&**name) {
                 continue;
             }
             let meant = meant.entry(name).or_insert_with(|| nearest(name, self.names()));

@@ -6,7 +6,9 @@
 //! blocks only those are read that were not there before. Wherever that does not go without a doubt (a file of
 //! another form, a mistake), the whole text is read as [`parse`] does, which finds every mistake with its place.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Deserialize as _;
 use toml::de::{DeTable, DeValue, Deserializer};
@@ -19,25 +21,23 @@ use super::{Config, Examined, Loaded, Mapping, examine, parse};
 /// What stands before a mapping of a mode, for it to be read by itself.
 const SOME_MODE: &str = "[[modes]]\nname = \"-\"\n";
 
-/// Blocks that may be known beyond twice those of a text.
-const SPARE: usize = 64;
+/// What stands where a block is cut out, as often as it takes.
+const BLANKS: &str = "                                                                                ";
 
-/// Reads configurations; it knows the mappings of the one that it has read last.
+/// Reads configurations; it knows the mappings of the last one that had no mistake.
 #[derive(Debug, Default)]
 pub struct Reader {
-    known: HashMap<Box<str>, Known>,
-    /// How many texts it has read.
-    reads: u64,
+    /// In the order of the file.
+    known: Vec<Arc<Known>>,
 }
 
 /// What became of a block.
 #[derive(Debug)]
 struct Known {
+    text: Box<str>,
     mapping: Mapping,
     /// The names in it, with their places from the block's first byte on.
     uses: Vec<(&'static str, Use)>,
-    /// The last text that had it.
-    read: u64,
 }
 
 impl Reader {
@@ -58,22 +58,11 @@ impl Reader {
             return None;
         }
         let mut config = Config::deserialize(Deserializer::from(tree)).ok()?;
-        // Texts with mistakes leave blocks behind that no later text may have.
-        if self.known.len() > 2 * blocks.len() + SPARE {
-            self.known.clear();
-        }
-        self.reads += 1;
-        let mut different = 0;
-        for block in &blocks {
-            if !self.known.contains_key(block.text) {
-                let known = read(block)?;
-                self.known.insert(block.text.into(), known);
-            }
-            let known = self.known.get_mut(block.text)?;
-            different += usize::from(known.read != self.reads);
-            known.read = self.reads;
+        let known = self.known(&blocks)?;
+        for (block, known) in blocks.iter().zip(&known) {
             for (kind, Use { name, place, must_exist }) in &known.uses {
-                names.refer(kind, name, place.start + block.start..place.end + block.start, *must_exist);
+                let place = place.start + block.start..place.end + block.start;
+                names.refer(kind, Arc::clone(name), place, *must_exist);
             }
             let mappings = match block.mode {
                 None => &mut config.global_mappings,
@@ -86,12 +75,46 @@ impl Reader {
         if found.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return None;
         }
-        if self.known.len() > different {
-            self.known.retain(|_, known| known.read == self.reads);
-        }
+        self.known = known;
         let mut warnings = Diagnostics::new(source.clone());
         warnings.extend(found);
         Some(Loaded { config, source, warnings })
+    }
+
+    /// What becomes of each block; none where anything is wrong with one.
+    fn known(&self, blocks: &[Block<'_>]) -> Option<Vec<Arc<Known>>> {
+        let is = |at: usize, block: Option<&Block<'_>>| {
+            let text = self.known.get(at).map(|known| &*known.text);
+            text.is_some() && text == block.map(|block| block.text)
+        };
+        // Looking for a text anywhere is for those that people have moved.
+        let places: LazyCell<HashMap<&str, usize>, _> =
+            LazyCell::new(|| self.known.iter().enumerate().map(|(at, known)| (&*known.text, at)).collect());
+        let mut next = 0;
+        let mut all = Vec::with_capacity(blocks.len());
+        for (index, block) in blocks.iter().enumerate() {
+            let following = blocks.get(index + 1);
+            let found = if is(next, Some(block)) {
+                Some(next)
+            } else if is(next + 1, following) {
+                // Changed where it stands.
+                next += 1;
+                None
+            } else if is(next, following) {
+                // Put in between.
+                None
+            } else {
+                places.get(block.text).copied()
+            };
+            all.push(match found {
+                Some(at) => {
+                    next = at + 1;
+                    Arc::clone(&self.known[at])
+                }
+                None => Arc::new(read(block)?),
+            });
+        }
+        Some(all)
     }
 }
 
@@ -147,7 +170,12 @@ fn cut(text: &str) -> Option<Cut<'_>> {
         around.push_str(&text[around.len()..*start]);
         // What comes after a block begins on a line of its own.
         let blanks = block.len() - usize::from(block.ends_with('\n'));
-        around.extend(std::iter::repeat_n(' ', blanks));
+        let mut left = blanks;
+        while left > 0 {
+            let some = left.min(BLANKS.len());
+            around.push_str(&BLANKS[..some]);
+            left -= some;
+        }
         around.push_str(&block[blanks..]);
     }
     around.push_str(&text[around.len()..]);
@@ -207,7 +235,7 @@ fn read(block: &Block<'_>) -> Option<Known> {
         its.place = its.place.start - before..its.place.end - before;
         (kind, its)
     });
-    Some(Known { mapping, uses: uses.collect(), read: 0 })
+    Some(Known { text: block.text.into(), mapping, uses: uses.collect() })
 }
 
 #[cfg(test)]
@@ -272,12 +300,16 @@ action = { type = \"Suppress\" }";
         assert_eq!(reader.known.len(), 4);
 
         // What is known is taken as it is: here is a mapping that no file has.
-        let known = reader.known.iter_mut().find(|(text, _)| text.contains("note = 3")).unwrap().1;
-        known.mapping.name = Some("known".into());
+        let known = reader.known.iter_mut().find(|known| known.text.contains("note = 3")).unwrap();
+        Arc::get_mut(known).unwrap().mapping.name = Some("known".into());
         let changed = SHOW.replace("note = 4", "note = 5");
         let loaded = reader.parse(&changed, "c.toml").unwrap();
         assert_eq!(loaded.config.global_mappings[0].name.as_deref(), Some("known"));
         assert_eq!(reader.known.len(), 4, "what is not in the file any more is forgotten");
+        let around = |text: &str| text.replace("note = 3 }", "note = 3 }\nname = \"other\"");
+        let loaded = reader.parse(&around(&changed), "c.toml").unwrap();
+        assert_eq!(loaded.config.global_mappings[0].name.as_deref(), Some("other"), "what is not known is read");
+        let loaded = reader.parse(&changed, "c.toml").unwrap();
         let moved = loaded.source.place(&["modes".into(), 1.into(), "mappings".into(), 0.into(), "trigger".into()]);
         assert!(changed[moved].contains("note = 5"));
     }
@@ -311,16 +343,6 @@ action = { type = \"Suppress\" }";
         }
         same(&mut reader, SHOW);
         same(&mut reader, "");
-    }
-
-    #[test]
-    fn what_texts_with_mistakes_leave_behind_is_bounded() {
-        let mut reader = Reader::default();
-        for number in 0..300 {
-            let text = SHOW.replace("note = 3", "note = 300").replace("note = 1", &format!("note = {}", number % 128));
-            same(&mut reader, &text.replace("# one", &format!("# {number}")));
-        }
-        assert!(reader.known.len() <= 2 * 4 + SPARE + 4, "{}", reader.known.len());
     }
 
     proptest! {
