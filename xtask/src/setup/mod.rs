@@ -106,6 +106,9 @@ const OSC: &[Need] = &[Need {
     packages: &["liblo-tools"],
 }];
 
+const ARTNET: &[Need] =
+    &[Need { probe: Probe::Program("olad"), why: "an independent Art-Net peer", packages: &["ola"] }];
+
 const SCREEN: &[Need] = &[
     Need {
         probe: Probe::Program("Xvfb"),
@@ -136,8 +139,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
         Purpose::Build | Purpose::Demo | Purpose::Bench => satisfy(&[BUILD]),
-        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, SCREEN, JACK]),
-        Purpose::Test => satisfy(&[BUILD, OSC, SCREEN, JACK]).and_then(|()| vm::ensure()),
+        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, ARTNET, SCREEN, JACK]),
+        Purpose::Test => satisfy(&[BUILD, OSC, ARTNET, SCREEN, JACK]).and_then(|()| vm::ensure()),
         Purpose::Vm => vm::ensure(),
     }
 }
