@@ -4,6 +4,7 @@
 //! system that has it from elsewhere is left alone. Nothing here builds anything.
 
 pub mod apt;
+pub mod disk;
 pub mod unpacked;
 
 use std::{
