@@ -129,7 +129,7 @@ fn room(free: u64) -> Finding {
         ..LITTLE => {
             Finding::trouble("disk", there, "make room: without any, nothing can be put on record, and no plan applied")
         }
-        ..SOME => Finding::warning("disk", there, "make room: compiled features and the audit need some"),
+        LITTLE..SOME => Finding::warning("disk", there, "make room: compiled features and the audit need some"),
         _ => Finding::ok("disk", there),
     }
 }

@@ -18,8 +18,16 @@ pub(super) struct Facts {
     audit: Result<Verdict, AuditError>,
     /// The keychain of this system, and why it can't be used.
     keychain: (Keychain, Result<(), String>),
-    /// Secrets whose values are in a keychain, with the reason where they are not.
-    secrets: Result<Vec<(String, Result<(), KeychainError>)>, String>,
+    /// Secrets whose values are in a keychain.
+    secrets: Result<Vec<Kept>, String>,
+}
+
+/// A secret that is kept in a keychain.
+#[derive(Debug)]
+struct Kept {
+    id: String,
+    /// Why it is not there any more.
+    lost: Option<KeychainError>,
 }
 
 impl Facts {
@@ -30,7 +38,7 @@ impl Facts {
             Err(error) => Err(error.to_string()),
         };
         let kept = |(id, place): (String, Place)| match place {
-            Place::Keychain { r#in } => Some((id.clone(), r#in.get(&id).map(drop))),
+            Place::Keychain { r#in } => Some(Kept { lost: r#in.get(&id).err(), id }),
             // A host has its own environment.
             Place::Environment { .. } => None,
         };
@@ -62,7 +70,7 @@ impl Facts {
                 findings.push(Finding::trouble("secrets", why.clone(), "move that file away, and set the secrets anew"))
             }
             Ok(secrets) => {
-                for (id, error) in secrets.iter().filter_map(|(id, kept)| Some((id, kept.as_ref().err()?))) {
+                for (id, error) in secrets.iter().filter_map(|kept| Some((&kept.id, kept.lost.as_ref()?))) {
                     let mend = format!("`conductor secret set {id}` keeps it again, or `conductor secret remove {id}`");
                     findings.push(Finding::trouble("secrets", format!("{id}: {error}"), mend));
                 }
@@ -132,7 +140,8 @@ mod tests {
     fn a_keychain_is_missed_where_a_secret_is_kept_there() {
         let keychain = (Keychain::DEFAULT, Err("locked".to_owned()));
         assert_eq!(levels(&Facts { keychain: keychain.clone(), ..facts() })[1], Level::Warning);
-        let gone = || Ok(vec![("key".to_owned(), Err(KeychainError::Missing(Keychain::DEFAULT)))]);
+        let lost = || Some(KeychainError::Missing(Keychain::DEFAULT));
+        let gone = || Ok(vec![Kept { id: "key".into(), lost: lost() }]);
         assert_eq!(levels(&Facts { keychain, secrets: gone(), ..facts() })[1..], [Level::Trouble, Level::Trouble]);
         assert_eq!(levels(&Facts { secrets: gone(), ..facts() })[1..], [Level::Ok, Level::Trouble]);
     }
