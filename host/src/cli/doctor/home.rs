@@ -12,7 +12,7 @@ const LITTLE: u64 = 16 << 20;
 /// Below it, a few more features and their compiled code fill the disk.
 const SOME: u64 = 256 << 20;
 /// Files that hold what nobody else may read.
-const PRIVATE: [&str; 5] = ["host.key", "secrets.toml", "audit.sqlite", "audit.head", "api.token"];
+const PRIVATE: [&str; 5] = ["host.key", "audit.sqlite", "audit.head", "api.token", "mcp.token"];
 
 /// How the home is.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! Linux: a user unit of systemd, `~/.config/systemd/user/conductor.service`.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "elsewhere only its tests use it"))]
+
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Output};
