@@ -5,6 +5,7 @@
 //! | path | gives |
 //! |---|---|
 //! | `GET /v1/status` | a [`crate::host::status::Status`] |
+//! | `GET /v1/config` | the configuration in force: `file`, `text`, `state` (its hash), and `refused` |
 //! | `POST /v1/mute` | `muted`, for `device` and `muted`: stops hearing a device until the host ends, or hears it again |
 //! | `GET /v1/tools` | every [`crate::control::gate::ToolView`] |
 //! | `POST /v1/tools/NAME` | a [`crate::control::gate::ToolResult`], for a [`crate::control::gate::ToolRequest`] |

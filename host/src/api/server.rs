@@ -25,7 +25,7 @@ use super::view::ObservationView;
 use super::{mcp, mcp_socket, socket};
 use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest};
-use crate::control::plan::PlanError;
+use crate::control::plan::{PlanError, state_hash};
 use crate::host::Host;
 
 /// How often an event stream looks whether its client is still there.
@@ -93,6 +93,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let router = Router::new()
             .route("/v1/status", get(status))
+            .route("/v1/config", get(config))
             .route("/v1/events", get(events))
             .route("/v1/mute", post(mute))
             .route("/v1/features/{name}/lift", post(lift))
@@ -244,6 +245,12 @@ where
         PlanError::Record(_) | PlanError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
     };
     (status, Json(serde_json::json!({ "error": error.to_string() }))).into_response()
+}
+
+/// The configuration in force, and what was said of the last one where that was refused.
+async fn config(State(host): State<Arc<Host>>) -> impl IntoResponse {
+    let (file, text, refused) = host.config_in_force();
+    Json(serde_json::json!({ "file": file, "state": state_hash(&text), "text": text, "refused": refused }))
 }
 
 async fn skills(State(host): State<Arc<Host>>) -> impl IntoResponse {

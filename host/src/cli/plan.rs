@@ -152,7 +152,7 @@ fn applied(answer: &Value) {
 }
 
 /// A person's yes or no.
-fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
+pub(super) fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
     if agreed.yes {
         return Ok(true);
     }

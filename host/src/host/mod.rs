@@ -26,6 +26,7 @@ use self::workshop::Workshop;
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
+use crate::config::reader::Reader;
 use crate::config::{self, Config, Diagnostics, Loaded, Severity};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
@@ -300,6 +301,7 @@ impl HostBuilder {
             facts,
             watch,
             state: Mutex::new(State {
+                reader: Reader::default(),
                 workshop,
                 registry,
                 text: loaded.source.text().to_owned(),
@@ -396,6 +398,8 @@ impl PortEvents for PortReports {
 struct State {
     workshop: Workshop,
     registry: Registry,
+    /// What reads it again.
+    reader: Reader,
     /// The configuration in force.
     text: String,
     /// Its file, as messages show it.
@@ -522,7 +526,7 @@ impl Host {
     /// What is wrong with it; then everything stays as it was, and the status says so.
     pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let made = config::parse(text, file_name).and_then(|loaded| state.make(loaded));
+        let made = state.reader.parse(text, file_name).and_then(|loaded| state.make(loaded));
         let result = made.map(|made| self.swap_in(&mut state, made));
         let entry = Entry::new(Kind::Host, "reload", "configuration", file_name).with("state", state_hash(text));
         self.services.audit.note(match &result {
@@ -552,7 +556,8 @@ impl Host {
     /// them fails.
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let loaded = config::parse(&state.text, &state.file_name)?;
+        let State { reader, text, file_name, .. } = &mut *state;
+        let loaded = reader.parse(text, file_name)?;
         let sources = state.workshop.feature_sources(&loaded);
         let refused = state.refused.take();
         let made = state.make(loaded);
@@ -703,6 +708,13 @@ impl Host {
     /// The configuration in force, as its author wrote it.
     pub fn config(&self) -> String {
         self.view.config()
+    }
+
+    /// The file of the configuration in force, as messages show it, its text, and what was said of the last one
+    /// where that was refused.
+    pub fn config_in_force(&self) -> (String, String, Option<String>) {
+        let state = self.state();
+        (state.file_name.clone(), state.text.clone(), state.refused.clone())
     }
 
     /// Everything that happens from now on.
