@@ -26,7 +26,7 @@ use self::workshop::Workshop;
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
-use crate::config::{self, Config, Diagnostics, Loaded, Severity};
+use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
@@ -287,6 +287,7 @@ impl HostBuilder {
             models,
             told,
             gate,
+            elicitation: Mutex::new(loaded.config.mcp.elicitation),
             warnings: compiled.warnings,
             home: self.home,
             clock,
@@ -461,6 +462,8 @@ pub struct Host {
     models: Arc<Models>,
     told: Told,
     gate: Gate,
+    /// What may be agreed to over MCP.
+    elicitation: Mutex<Elicitation>,
     warnings: Diagnostics,
     home: Option<PathBuf>,
     clock: Clock,
@@ -587,6 +590,7 @@ impl Host {
         self.told.set(state.registry.clone());
         self.models.set(loaded.config.models.clone(), state.registry.clone());
         self.gate.set(Policy::new(&loaded.config.tools));
+        *self.elicitation.lock().unwrap_or_else(PoisonError::into_inner) = loaded.config.mcp.elicitation;
         state.tell_grants(&loaded.config, &self.services.audit);
         state.registry.begin(&self.observed);
         state.registry.changed(&Change::Config);
@@ -637,6 +641,11 @@ impl Host {
         // A copy: what is installed may change while the tool works.
         let registry = self.state().registry.clone();
         self.gate.call(&registry, caller, name, request, cancelled, progress).await
+    }
+
+    /// What may be agreed to over MCP, as the configuration says.
+    pub fn elicitation(&self) -> Elicitation {
+        *self.elicitation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts on record that somebody asked for a tool in a way that can't be understood.

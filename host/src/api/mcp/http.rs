@@ -11,6 +11,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::sync::Semaphore;
 
 use super::Server;
+use super::call::Questions;
 use crate::api::server::MAX_BODY;
 use crate::api::tcp::MCP;
 use crate::host::Host;
@@ -25,10 +26,11 @@ pub(in crate::api) fn router(host: Weak<Host>) -> Router {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(IDLE);
     let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let questions = Arc::<Questions>::default();
     let server = move || {
         let full = || io::Error::other(format!("{MAX_CLIENTS} agents are here already; try again later"));
         let place = Arc::clone(&places).try_acquire_owned().map_err(|_| full())?;
-        Ok(Server::new(Weak::clone(&host), Some(place)))
+        Ok(Server::new(Weak::clone(&host), Arc::clone(&questions), Some(place)))
     };
     let config = StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
     Router::new().route_service(MCP, StreamableHttpService::new(server, Arc::new(sessions), config))

@@ -5,6 +5,8 @@
 //! any other. Nothing here applies a plan or agrees to anything: what a tool proposes waits for a
 //! person, and tools that send to devices say that a person has to call them.
 
+mod ask;
+mod call;
 pub(super) mod http;
 pub(super) mod socket;
 
@@ -12,18 +14,17 @@ use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, Implementation, JsonObject, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::control::caller::Caller;
-use crate::control::gate::{ToolError, ToolRequest, ToolView};
+use self::call::{Call, Questions};
+use crate::control::gate::ToolView;
 use crate::feature::descriptor::Tier;
 use crate::host::Host;
 
@@ -38,11 +39,12 @@ struct Server {
     host: Weak<Host>,
     /// Its place among the clients, where places are counted by servers.
     _place: Option<OwnedSemaphorePermit>,
+    questions: Arc<Questions>,
 }
 
 impl Server {
-    fn new(host: Weak<Host>, place: Option<OwnedSemaphorePermit>) -> Self {
-        Self { host, _place: place }
+    fn new(host: Weak<Host>, questions: Arc<Questions>, place: Option<OwnedSemaphorePermit>) -> Self {
+        Self { host, _place: place, questions }
     }
 
     fn host(&self) -> Result<Arc<Host>, ErrorData> {
@@ -73,42 +75,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let host = self.host()?;
-        let asked = ToolRequest { args: request.arguments.unwrap_or_default(), confirmed: false };
-        let (progress, mut steps) = tokio::sync::mpsc::unbounded_channel();
-        let token = context.meta.get_progress_token();
-        let on_progress = move |done: f32, message: String| {
-            let _ = progress.send((done, message));
-        };
-        let client = context.client_info();
-        let caller = Caller::mcp(client.as_ref().map(|client| client.name.as_str()));
-        let call = host.call_tool(&caller, &request.name, asked, context.ct.clone(), Arc::new(on_progress));
-        let tell = async {
-            while let Some((done, message)) = steps.recv().await {
-                if let Some(token) = &token {
-                    let step = ProgressNotificationParam::new(token.clone(), f64::from(done)).with_total(1.0);
-                    // A client that is gone takes its call with it.
-                    let _ = context.peer.notify_progress(step.with_message(message)).await;
-                }
-            }
-        };
-        // The call owns the sender, so the steps end with it.
-        let (answer, ()) = tokio::join!(call, tell);
-        match answer {
-            Ok(answer) => {
-                let mut result = match answer.result {
-                    Value::Object(object) => CallToolResult::structured(Value::Object(object)),
-                    other => CallToolResult::success(vec![ContentBlock::text(other.to_string())]),
-                };
-                result.content.extend(answer.remarks.into_iter().map(ContentBlock::text));
-                Ok(result.into())
-            }
-            Err(error @ ToolError::Unknown { .. }) => Err(ErrorData::invalid_params(error.to_string(), None)),
-            Err(error @ ToolError::NeedsConfirmation(_)) => {
-                let how = format!("{error}; they can call it with `conductor tool call {} --confirm`", request.name);
-                Ok(CallToolResult::error(vec![ContentBlock::text(how)]).into())
-            }
-            Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(error.to_string())]).into()),
-        }
+        let args = request.arguments.clone().unwrap_or_default();
+        Call::new(&host, &self.questions, &context, &request.name, args).answer(request).await
     }
 
     async fn list_resources(
