@@ -23,7 +23,7 @@ pub mod client;
 #[cfg(unix)]
 mod lines;
 #[cfg(unix)]
-mod mcp;
+pub mod mcp;
 #[cfg(unix)]
 pub mod server;
 #[cfg(unix)]

@@ -45,6 +45,7 @@ use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
 use crate::feature::sandbox::{CallError, Refusal, Sandbox};
 use crate::front::{self, FrontWatch};
+use crate::news::{Listener, New, News};
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor, UnknownDevice};
@@ -256,7 +257,12 @@ impl HostBuilder {
             profiles: compiled.profiles,
         };
         let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
-        let events = PortReports { observer: observer.clone(), outputs: workers.outputs.clone(), queue: queue.clone() };
+        let events = PortReports {
+            news: services.news.clone(),
+            observer: observer.clone(),
+            outputs: workers.outputs.clone(),
+            queue: queue.clone(),
+        };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
             rules: Arc::clone(&rules),
@@ -360,6 +366,7 @@ fn change_mode_by(queue: Sender<Input>) -> ChangeMode {
 }
 
 struct PortReports {
+    news: News,
     observer: Observer,
     outputs: Outputs,
     queue: Sender<Input>,
@@ -368,6 +375,7 @@ struct PortReports {
 impl PortEvents for PortReports {
     fn changed(&mut self, text: String) {
         self.observer.put(Observation::Port(text));
+        self.news.tell(New::Ports);
     }
 
     fn trouble(&mut self, text: String) {
@@ -594,6 +602,7 @@ impl Host {
         state.tell_grants(&loaded.config, &self.services.audit);
         state.registry.begin(&self.observed);
         state.registry.changed(&Change::Config);
+        self.services.news.tell(New::Config);
         Reloaded { generation, rules, warnings: compiled.warnings }
     }
 
@@ -641,6 +650,16 @@ impl Host {
         // A copy: what is installed may change while the tool works.
         let registry = self.state().registry.clone();
         self.gate.call(&registry, caller, name, request, cancelled, progress).await
+    }
+
+    /// Tells everybody who listens that something is different.
+    pub fn tell(&self, new: New) {
+        self.services.news.tell(new);
+    }
+
+    /// What is different from now on.
+    pub fn news(&self) -> Listener {
+        self.services.news.listen()
     }
 
     /// What may be agreed to over MCP, as the configuration says.
