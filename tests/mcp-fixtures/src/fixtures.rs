@@ -115,7 +115,7 @@ impl Fixtures {
             let arguments = request.arguments.as_ref();
             arguments.and_then(|all| all.get(name)?.as_str()).unwrap_or_default().to_owned()
         };
-        let content = |content: Value| read::<CallToolResult>(json!({ "content": content }));
+        let content = |content: Value| read::<CallToolResult>(json!({ "resultType": "complete", "content": content }));
         let image = json!({ "type": "image", "data": PNG, "mimeType": "image/png" });
         let result = match &*request.name {
             "test_simple_text" => text("This is a simple text response for testing."),
@@ -392,7 +392,7 @@ impl ServerHandler for Fixtures {
             }
             _ => return self.inner.get_prompt(request, context).await,
         };
-        Ok(read::<GetPromptResult>(json!({ "messages": messages }))?.into())
+        Ok(read::<GetPromptResult>(json!({ "resultType": "complete", "messages": messages }))?.into())
     }
 
     async fn complete(
