@@ -9,6 +9,7 @@ person applies at the terminal, and has the same agreed to by elicitation. Exit 
 
 import contextlib
 import json
+import logging
 import os
 import pathlib
 import shutil
@@ -24,6 +25,8 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+# What a client that is closed has to say of its own end is no news.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
 CONDUCTOR = sys.argv[1]
 SHOW = """[[bindings]]
 alias = "pads"
@@ -273,7 +276,7 @@ async def never_asked(host, name, mode):
 
 
 async def main():
-    doors = [(name, mode) for name in ("stdio", "http", "unix") for mode in ("legacy", "2026-07-28")]
+    doors = [(name, mode) for name in ("stdio", "http", "unix") for mode in ("legacy", "auto")]
     with Host() as host:
         for name, mode in doors:
             await look(host, name, mode)
