@@ -6,6 +6,7 @@
 //! person, whom the host asks through the agent's program only where the configuration says that it may.
 
 mod ask;
+mod bounded;
 mod call;
 mod changes;
 pub mod http;

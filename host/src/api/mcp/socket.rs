@@ -3,10 +3,12 @@
 use std::sync::{Arc, Weak};
 
 use rmcp::ServiceExt as _;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::Server;
+use super::bounded::Bounded;
 use super::call::Questions;
 use crate::api::lines::Lines;
 use crate::control::caller::Caller;
@@ -62,7 +64,10 @@ async fn client(stream: UnixStream, host: Weak<Host>, questions: Arc<Questions>)
             });
         }
     };
-    let served = match Server::new(host, questions, None).serve((Lines::new(said, refused), answers)).await {
+    let served = match Server::new(host, questions, None)
+        .serve(Bounded::new(AsyncRwTransport::new_server(Lines::new(said, refused), answers)))
+        .await
+    {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
