@@ -39,6 +39,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let mut board = Board::new(repo, args.verbose)?;
     let purpose = if args.fast || args.no_vm { setup::Purpose::TestWithoutVm } else { setup::Purpose::Test };
     board.here("set-up", || {
+        setup::disk::ensure(repo)?;
         setup::ensure(purpose)?;
         guest_rust::ensure(repo).map(drop)
     });
