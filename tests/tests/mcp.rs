@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
 
 use conductor_tests::conductor;
 use conductor_tests::home::Home;
@@ -20,17 +22,25 @@ struct Agent {
 
 impl Agent {
     fn start(home: &Home) -> Self {
+        Self::try_start(home).expect("no answer to hello")
+    }
+
+    /// None where there is no place.
+    fn try_start(home: &Home) -> Option<Self> {
         let mut command = conductor::command(home.path(), &["mcp"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (ask, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut agent = Self { child, ask, answers, asked: 0 };
         let client = json!({ "name": "test", "version": "1" });
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
-        let told = agent.ask("initialize", hello);
+        let told = agent.try_ask("initialize", hello)?;
+        if told["error"].is_object() {
+            return None;
+        }
         assert_eq!(told["result"]["protocolVersion"], "2025-11-25", "{told}");
         assert_eq!(told["result"]["serverInfo"]["name"], "conductor");
         agent.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        agent
+        Some(agent)
     }
 
     fn say(&mut self, message: &Value) {
@@ -39,14 +49,20 @@ impl Agent {
 
     /// The answer; what the host says in between is skipped.
     fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.try_ask(method, params).unwrap_or_else(|| panic!("no answer to {method}"))
+    }
+
+    fn try_ask(&mut self, method: &str, params: Value) -> Option<Value> {
         self.asked += 1;
         self.say(&json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params }));
         loop {
             let mut line = String::new();
-            assert_ne!(self.answers.read_line(&mut line).unwrap(), 0, "no answer to {method}");
+            if self.answers.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
             let answer: Value = serde_json::from_str(&line).unwrap();
-            if answer["id"] == self.asked {
-                return answer;
+            if answer["id"] == self.asked || answer["id"].is_null() && answer["error"].is_object() {
+                return Some(answer);
             }
         }
     }
@@ -147,6 +163,44 @@ fn nonsense_of_any_size_is_refused_and_the_agent_goes_on() {
     assert_eq!(host.status()["rules"], 0);
     let called = home.json(&["audit", "list", "--client", "mcp:test", "--json"]);
     assert_eq!(called[0]["subject"], "conductor_get_modes", "the agent is known by its name: {called}");
+}
+
+// REL-1: who asks and never reads is not listened to any longer, and holds up nobody.
+#[test]
+fn an_agent_that_does_not_read_holds_up_nobody() {
+    let home = Home::new(SHOW);
+    let _host = home.run();
+    let mut deaf = UnixStream::connect(home.path().join("mcp.sock")).unwrap();
+    let client = json!({ "name": "deaf", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    writeln!(deaf, "{}", json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })).unwrap();
+    writeln!(deaf, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let ask = format!("{}\n", json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
+    let mut said = 0;
+    let stopped = (0..20_000).any(|_| deaf.write_all(ask.as_bytes()).map(|()| said += 1).is_err());
+    assert!(stopped, "{said} questions were taken of somebody who reads no answer");
+    let mut agent = Agent::start(&home);
+    assert!(agent.call("conductor_get_modes", json!({}))["isError"] == false);
+}
+
+// REL-1: a thousand agents at once are served or told that there is no place.
+#[test]
+fn a_thousand_agents_at_once_are_served_or_turned_away() {
+    let home = Home::new(SHOW);
+    let _host = home.run();
+    let agents: Vec<_> = (0..1000).filter_map(|_| UnixStream::connect(home.path().join("mcp.sock")).ok()).collect();
+    let mut told = 0;
+    for agent in &agents[64..] {
+        let mut line = String::new();
+        agent.set_read_timeout(Some(wait::PATIENCE)).unwrap();
+        let _ = BufReader::new(agent).read_line(&mut line);
+        told += usize::from(line.contains("agents are here already"));
+    }
+    assert_eq!(told, agents.len() - 64);
+    drop(agents);
+    let (find, none) = (|| Agent::try_start(&home), || "no place became free".to_owned());
+    wait::until(find, none).0.call("conductor_get_modes", json!({}));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The API: what other processes of the same user may ask a running host.
 //!
-//! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP.
+//! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP. Where a
+//! person wants it, both over TCP too, on this computer only, for whoever has a token (see `tcp`).
 //!
 //! | path | gives |
 //! |---|---|
@@ -23,9 +24,13 @@ pub mod client;
 #[cfg(unix)]
 mod lines;
 #[cfg(unix)]
-mod mcp;
+pub mod mcp;
 #[cfg(unix)]
 pub mod server;
+#[cfg(unix)]
+pub mod tcp;
+#[cfg(unix)]
+pub mod token;
 pub mod view;
 
 /// Where agents connect, in this home: MCP, one message a line.

@@ -55,7 +55,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Open the ports and do what the configuration says, until Ctrl-C or SIGTERM
-    Run,
+    Run(run::RunArguments),
     /// Show in a few lines how the running host is
     Status(Output),
     /// Have the system start a host when you log in, and again when it fails
@@ -152,7 +152,7 @@ pub fn main() -> ExitCode {
     leave_when_nobody_reads();
     let arguments = Arguments::parse();
     // A host that runs tells its story; the other commands have an answer to print.
-    let level = if matches!(arguments.command, Command::Run) { "info" } else { "warn" };
+    let level = if matches!(arguments.command, Command::Run(_)) { "info,rmcp=warn" } else { "warn" };
     let filter = tracing_subscriber::EnvFilter::try_from_env("CONDUCTOR_LOG").unwrap_or_else(|_| level.into());
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
@@ -168,7 +168,7 @@ pub fn main() -> ExitCode {
         return ended(completions::run(shell));
     }
     ended(places(&arguments).and_then(|places| match &arguments.command {
-        Command::Run => run::run(&places),
+        Command::Run(arguments) => run::run(&places, arguments),
         Command::Status(output) => status::run(&places, output.json),
         Command::Service(command) => service::run(&places, command),
         // Said already: it needs no home.
