@@ -248,8 +248,11 @@ impl<'c> Call<'c> {
         answered: usize,
         result: Option<CallToolResult>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(question) = matter.question(answered).and_then(|question| question.params()) else {
+        let Some(question) = matter.question(answered) else {
             return self.decided(&matter, Answer::Yes, result).await;
+        };
+        let Some(question) = question.params() else {
+            return self.decided(&matter, Answer::Open, result).await;
         };
         let kept = Kept {
             caller: self.caller.clone(),
