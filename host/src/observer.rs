@@ -2,8 +2,10 @@
 //!
 //! The engine thread, workers and ports put observations into one bounded queue and go on. The
 //! observer's thread takes them out in batches, keeps the flight recorder, logs what a person
-//! should know of, and passes everything on to subscribers (monitors, the demo, learn).
+//! should know of, passes everything on to subscribers (the demo, learn), and numbers it for those who
+//! watch from outside ([`history`]).
 
+use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -11,7 +13,12 @@ use std::time::Duration;
 
 use conductor_engine::{Cause, FlightRecorder, Record};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+pub mod history;
+
+use self::history::History;
 use crate::dispatch::Failure;
 use crate::service::notification_log::NotificationLog;
 use crate::service::sinks::{Severity, SinkKind, SinkMessage};
@@ -40,10 +47,43 @@ pub enum Observation {
     PortTrouble(String),
     /// A feature says something.
     Sink(SinkMessage),
+    /// Something became of a plan.
+    Plan(PlanNews),
     /// A new rule set is in use; in words.
     Reload(String),
     /// A new configuration was refused, or an upgrade taken back; in words.
     Refused(String),
+}
+
+/// What became of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanNews {
+    /// What.
+    pub step: PlanStep,
+    /// The plan; none where a revision was undone or redone.
+    pub plan: Option<String>,
+    /// Who proposed it, or who decided.
+    pub who: String,
+    /// What it does, in its proposer's words; empty where that is not known any more.
+    pub description: String,
+}
+
+/// What becomes of plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStep {
+    /// It waits for a person.
+    Proposed,
+    /// A person had it applied.
+    Applied,
+    /// It was taken off the list.
+    Rejected,
+    /// Nobody decided in time.
+    Expired,
+    /// It was taken back.
+    Undone,
+    /// It was applied again.
+    Redone,
 }
 
 /// The way in. Clones share it.
@@ -71,6 +111,7 @@ impl Observer {
 #[derive(Debug, Clone)]
 pub struct Observed {
     inner: Arc<Mutex<Inner>>,
+    history: History,
 }
 
 #[derive(Debug)]
@@ -91,6 +132,11 @@ struct Inner {
 impl Observed {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last observations, and those that come.
+    pub fn history(&self) -> &History {
+        &self.history
     }
 
     /// Everything from now on, until the receiver is dropped. A subscriber that falls too far
@@ -159,10 +205,11 @@ pub fn start(
         said: 0,
         subscribers: Vec::new(),
     };
-    let observed = Observed { inner: Arc::new(Mutex::new(inner)) };
-    let shared = observed.clone();
+    let observed = Observed { inner: Arc::new(Mutex::new(inner)), history: History::default() };
+    let (shared, missed) = (observed.clone(), Arc::<AtomicU64>::default());
+    let left_out = Arc::clone(&missed);
     let thread = std::thread::Builder::new().name("observer".into()).spawn(move || {
-        let mut open_sinks = Some(sinks);
+        let (mut open_sinks, mut told) = (Some(sinks), 0);
         loop {
             let first = match &open_sinks {
                 Some(sinks) => crossbeam_channel::select! {
@@ -177,16 +224,23 @@ pub fn start(
             let Some(first) = first else { return };
             std::thread::sleep(BATCH);
             let mut inner = shared.inner();
-            inner.take(first);
-            receiver.try_iter().for_each(|observation| inner.take(observation));
+            shared.history.put(|ring| {
+                let missed = left_out.load(Ordering::Relaxed);
+                ring.lose(missed - told);
+                told = missed;
+                for observation in iter::once(first).chain(receiver.try_iter()) {
+                    inner.take(&observation);
+                    ring.keep(observation);
+                }
+            });
         }
     })?;
-    Ok((Observer { sender, missed: Arc::default() }, observed, thread))
+    Ok((Observer { sender, missed }, observed, thread))
 }
 
 impl Inner {
-    fn take(&mut self, observation: Observation) {
-        match &observation {
+    fn take(&mut self, observation: &Observation) {
+        match observation {
             Observation::Event(record) => {
                 self.events += u64::from(record.cause == Cause::Input);
                 self.recorder.push(record.clone());
@@ -203,6 +257,8 @@ impl Inner {
                 tracing::info!("mode: {mode}");
                 self.mode = Some(Arc::clone(mode));
             }
+            // The audit has it.
+            Observation::Plan(_) => {}
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
             Observation::PortTrouble(text) => tracing::warn!("{text}"),
             Observation::Refused(text) => tracing::error!("{text}"),

@@ -69,6 +69,13 @@ fn words(view: &ObservationView) -> String {
         }
         ObservationView::Mode { mode } => format!("{:>13}  mode {mode}", ""),
         ObservationView::Message { feature, sink, text } => format!("{:>13}  {feature} ({sink}): {text}", ""),
-        ObservationView::Note { text } => format!("{:>13}  {text}", ""),
+        ObservationView::Port { text, .. } | ObservationView::Reload { text, .. } => format!("{:>13}  {text}", ""),
+        ObservationView::Plan { step, plan, who, description } => {
+            let step = serde_json::to_value(step).unwrap_or_default();
+            let plan = plan.as_deref().map(|plan| format!(" {plan:.12}")).unwrap_or_default();
+            format!("{:>13}  plan{plan} {} ({who}): {description}", "", step.as_str().unwrap_or_default())
+        }
+        ObservationView::Gap { lost: Some(lost) } => format!("{:>13}  ({lost} more, which came too fast)", ""),
+        ObservationView::Gap { lost: None } => format!("{:>13}  (the host was started anew)", ""),
     }
 }

@@ -1,6 +1,7 @@
 //! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
 
 mod apply;
+mod asked;
 pub(crate) mod bindings;
 mod changes;
 mod rollback;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::{Applied, PlanView};
+pub use self::asked::{ReloadError, UnknownMode};
 use self::changes::Told;
 use self::view::View;
 use self::workshop::Workshop;
@@ -260,6 +262,7 @@ impl HostBuilder {
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
             rules: Arc::clone(&rules),
+            observer: observer.clone(),
             observed: observed.clone(),
             ports: supervisor.reader(),
             outputs: workers.outputs.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use conductor_engine::Nanos;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Host;
@@ -14,7 +15,7 @@ use crate::ports::supervisor::PortsStatus;
 use crate::profile::{Profile, ProfileView};
 
 /// Everything there is to know about a running host.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Status {
     /// The version of the host.
     pub version: &'static str,
@@ -62,7 +63,7 @@ pub struct Status {
 }
 
 /// What there is to know about a MIDI output that rules send to.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OutputStatus {
     /// What rules call it.
     pub target: String,
@@ -75,7 +76,7 @@ pub struct OutputStatus {
 }
 
 /// What there is to know about a worker that is no MIDI output.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WorkerStatus {
     /// What it is called: `desktop`, `processes`, `scripts`.
     pub name: String,

@@ -6,11 +6,12 @@ use conductor_engine::{DeviceId, Event, MidiMessage, MidiParser, Nanos, RuleSetH
 use crossbeam_channel::Sender;
 
 use crate::config::{self, Source};
+use crate::control::plan::Plan;
 use crate::dispatch::Action;
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::outputs::Outputs;
 use crate::event_loop::Input;
-use crate::observer::Observed;
+use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
 use crate::ports::supervisor::{PortState, PortsReader};
 use crate::service::host_state::{HostView, MidiRefusal, PortView};
 
@@ -18,6 +19,7 @@ use crate::service::host_state::{HostView, MidiRefusal, PortView};
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) rules: Arc<RuleSetHandle<Action>>,
+    pub(super) observer: Observer,
     pub(super) observed: Observed,
     pub(super) ports: PortsReader,
     pub(super) outputs: Outputs,
@@ -91,6 +93,12 @@ impl HostView for View {
         let unavailable = |reason: String| MidiRefusal::Unavailable(format!("the output {target:?}: {reason}"));
         let queue = queue.ok_or_else(|| unavailable("no rule and no grant names it, so it is not open".into()))?;
         queue.try_put(MidiJob::Message(message)).map_err(|reason| unavailable(reason.to_string()))
+    }
+
+    fn plan_waits(&self, plan: &Plan) {
+        let (who, description) = (plan.proposer.clone(), plan.description.clone());
+        let news = PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who, description };
+        self.observer.put(Observation::Plan(news));
     }
 }
 

@@ -8,6 +8,7 @@ use conductor_engine::{DeviceId, Event, Nanos};
 use wasmtime::component::Resource;
 
 use super::install::Context;
+use crate::control::plan::Plan;
 use crate::feature::capability;
 use crate::feature::sandbox::bindings::imports::{hardware, host_state, runtime_controls};
 use crate::feature::sandbox::bindings::{self, Error};
@@ -40,6 +41,8 @@ pub trait HostView: Debug + Send + Sync {
     /// # Errors
     /// A sentence: no such output, no MIDI message, a port that is gone.
     fn send_midi(&self, target: &str, message: &[u8]) -> Result<(), MidiRefusal>;
+    /// Tells whoever watches that a plan waits.
+    fn plan_waits(&self, _plan: &Plan) {}
 }
 
 /// Why a message was not sent.

@@ -44,7 +44,7 @@ impl InstanceState {
             Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),
             Err(error) => entry("").refused(error),
         });
-        proposed.map(|plan| plan.id).map_err(|error| {
+        proposed.inspect(|plan| view.plan_waits(plan)).map(|plan| plan.id).map_err(|error| {
             let text = plain(error.to_string(), limits::MAX_TEXT);
             match error {
                 PlanError::Denied(_) => Error::Denied(text),
