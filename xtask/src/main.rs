@@ -48,7 +48,7 @@ enum Chore {
     Examples(examples::Args),
     /// Build the host and print the program's path.
     Host(host::Args),
-    /// Write docs/contract.md from the comments in wit/, and docs/mappings.md from the configuration's schema.
+    /// Write docs/contract.md, docs/mappings.md and docs/openapi.json from what they are about.
     Docs(docs::Args),
     /// Build everything and run the demonstration.
     Demo(demo::Args),

@@ -13,6 +13,7 @@ pub mod client;
 mod lines;
 #[cfg(unix)]
 mod mcp;
+pub mod openapi;
 mod refusal;
 mod route;
 mod routes;

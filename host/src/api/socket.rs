@@ -97,7 +97,8 @@ async fn tell(mut socket: WebSocketStream<TokioIo<Upgraded>>, mut reader: Reader
             // Pings are answered on the way.
             said = socket.next() => match said {
                 Some(Ok(message)) if !message.is_close() => {}
-                _ => return,
+                // Closing answers a close.
+                _ => break,
             },
             _ = quiet.tick() => if socket.send(Message::ping("")).await.is_err() {
                 return;

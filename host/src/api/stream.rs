@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use crate::host::Host;
 use crate::observer::history::{History, Moment};
 
 /// Streams that are open at once.
-pub(super) const MOST: usize = 256;
+const MOST: usize = 256;
 /// What is sent at once, at most.
 const BATCH: usize = 256;
 /// How long a client lets observations gather, so that many clients cost little.
@@ -64,26 +63,6 @@ pub(super) struct Reader {
     /// What is told before all else.
     first: Option<Arc<str>>,
     gathered: Instant,
-    _place: Place,
-}
-
-/// One of the places for streams.
-#[derive(Debug)]
-struct Place;
-
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-
-impl Place {
-    fn take() -> Option<Self> {
-        let next = |taken: usize| (taken < MOST).then_some(taken + 1);
-        TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().map(|_| Self)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        TAKEN.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// What tells the cursors of this process from those of others.
@@ -113,6 +92,10 @@ impl Reader {
     pub(super) fn new(host: &Arc<Host>, which: Which) -> Result<Self, Refusal> {
         let kinds = which.kinds.as_deref().map(kinds).transpose()?;
         let history = host.observed().history().clone();
+        if history.watched() >= MOST {
+            let error = format!("{MOST} streams are open already; close one first");
+            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error));
+        }
         let last = history.last();
         let newest = *last.borrow();
         let (position, first) = match which.after.as_deref() {
@@ -127,13 +110,9 @@ impl Reader {
                 }
             },
         };
-        let _place = Place::take().ok_or_else(|| {
-            let error = format!("{MOST} streams are open already; close one first");
-            Refusal::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error)
-        })?;
         // Weak, so that an open stream does not keep a stopping host alive.
         let host = Arc::downgrade(host);
-        Ok(Self { host, history, last, position, kinds, first, gathered: Instant::now(), _place })
+        Ok(Self { host, history, last, position, kinds, first, gathered: Instant::now() })
     }
 
     /// What comes next, one message or more; none when the host is gone.

@@ -81,6 +81,8 @@ enum Command {
     Feature(feature::FeatureCommand),
     /// Let an agent talk to the running host over standard input and output (MCP)
     Mcp,
+    /// Print the OpenAPI document of the API
+    Openapi,
     /// Look at changes that were proposed, and decide about them
     #[command(subcommand)]
     Plan(plan::PlanCommand),
@@ -148,6 +150,9 @@ pub fn main() -> ExitCode {
     if let Command::Feature(feature::FeatureCommand::Author(command)) = &arguments.command {
         return ended(feature::author::run(command));
     }
+    if let Command::Openapi = &arguments.command {
+        return ended(openapi());
+    }
     ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run => run::run(&places),
         Command::Demo(demo) => demo::run(&places, demo),
@@ -162,6 +167,7 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
         Command::Mcp => mcp::run(&places),
+        Command::Openapi => openapi(),
         Command::Plan(command) => plan::run(&places, command),
         Command::Undo(agreed) => plan::step(&places, "undo", agreed),
         Command::Redo(agreed) => plan::step(&places, "redo", agreed),
@@ -169,6 +175,11 @@ pub fn main() -> ExitCode {
         Command::Skills(command) => skills::run(&places, command),
         Command::Tool(command) => tool::run(&places, command),
     }))
+}
+
+fn openapi() -> Done {
+    println!("{}", serde_json::to_string_pretty(&crate::api::openapi::document())?);
+    Ok(())
 }
 
 fn ended(done: Done) -> ExitCode {

@@ -97,6 +97,11 @@ impl History {
     pub fn last(&self) -> watch::Receiver<u64> {
         self.inner.last.subscribe()
     }
+
+    /// How many wait for more.
+    pub fn watched(&self) -> usize {
+        self.inner.last.receiver_count()
+    }
 }
 
 impl Ring {
