@@ -29,7 +29,7 @@ impl HostKey {
         }
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(Error::other)?;
-        match write_private(home, &key) {
+        match write_private(home, FILE, &key) {
             Ok(()) => Ok(Self(key)),
             // Another process was faster: its key is the one.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Self::read(home),
@@ -55,22 +55,23 @@ impl HostKey {
 
 const FILE: &str = "host.key";
 
-/// Written aside and linked into its place: whoever finds a key finds a whole one, and never a second one.
-fn write_private(home: &Path, key: &[u8]) -> Result<()> {
+/// Writes a file that is not there yet, for its owner alone. Written aside and linked into its place: whoever finds
+/// one finds a whole one, and never a second one.
+pub(crate) fn write_private(home: &Path, name: &str, content: &[u8]) -> Result<()> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let aside = home.join(format!("{FILE}.{}-{number}.tmp", std::process::id()));
+    let aside = home.join(format!("{name}.{}-{number}.tmp", std::process::id()));
     let _ = std::fs::remove_file(&aside);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(&aside).and_then(|mut out| {
-        out.write_all(key)?;
+        out.write_all(content)?;
         out.sync_all()?;
-        match std::fs::hard_link(&aside, home.join(FILE)) {
+        match std::fs::hard_link(&aside, home.join(name)) {
             // A file system without links.
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => std::fs::rename(&aside, home.join(FILE)),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => std::fs::rename(&aside, home.join(name)),
             linked => linked,
         }
     });

@@ -53,7 +53,13 @@ impl Home {
 
     /// `conductor run`, as soon as it is ready.
     pub fn run(&self) -> Host {
-        Host::ready(&mut command(self.path(), &["run"]), self.socket())
+        self.run_with(&[])
+    }
+
+    /// The same with more arguments.
+    pub fn run_with(&self, arguments: &[&str]) -> Host {
+        let arguments: Vec<_> = std::iter::once("run").chain(arguments.iter().copied()).collect();
+        Host::ready(&mut command(self.path(), &arguments), self.socket())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The API: what other processes of the same user may ask a running host.
 //!
-//! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP.
+//! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP. Where a
+//! person wants it, both over TCP too, on this computer only, for whoever has a token (see `tcp`).
 //!
 //! Every route is in [`routes`], described beside what it does; the description is at `GET /v1/openapi.json`. What a
 //! route does not do it says in one shape, [`Refused`]. Who may ask for what is a [`Scope`](scope::Scope).
@@ -22,6 +23,10 @@ mod scope;
 pub mod server;
 mod socket;
 mod stream;
+#[cfg(unix)]
+pub mod tcp;
+#[cfg(unix)]
+pub mod token;
 pub mod view;
 
 pub use refusal::{Code, Refused};

@@ -23,6 +23,8 @@ pub enum Code {
     TooLong,
     /// There is no such thing. 404.
     NotFound,
+    /// There is no token, or it is not one of this host. 401.
+    Unauthorized,
     /// Whoever asks may not do this. 403.
     Forbidden,
     /// The configuration, or a feature's hook, does not allow it. 403.

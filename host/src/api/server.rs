@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{self, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use axum::Extension;
@@ -12,13 +12,15 @@ use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 
 use super::scope::Scope;
+use super::tcp::Door;
 use super::{mcp, mcp_socket, socket};
 use crate::host::Host;
 
 /// A running server. Dropping it closes the socket.
 #[derive(Debug)]
 pub struct Server {
-    sockets: [PathBuf; 2],
+    /// The sockets, and what says where the HTTP door is.
+    files: Vec<PathBuf>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -60,16 +62,20 @@ pub fn was_cut_off(home: &path::Path) -> bool {
 }
 
 impl Server {
-    /// Serves `host` in `home`.
+    /// Serves `host` in `home`, and on the TCP port `http` too, where there is one: 0 takes one that is free.
     ///
     /// # Errors
     /// See [`ServeError`].
-    pub fn start(home: &path::Path, host: Arc<Host>) -> Result<Self, ServeError> {
+    pub fn start(home: &path::Path, host: Arc<Host>, http: Option<u16>) -> Result<Self, ServeError> {
         claim(home)?;
         let sockets = [socket(home), mcp_socket(home)];
         let [path, agents_path] = &sockets;
         let error = |source| ServeError::Socket { socket: path.clone(), source };
         let (listener, agents) = (listen(path)?, listen(agents_path)?);
+        // Who asks over the socket can do without it.
+        let unbound = |error: &io::Error| tracing::error!("the API can't be served over HTTP: {error}");
+        let door = http.and_then(|port| Door::bind(home, port).inspect_err(unbound).ok());
+        let address = door.as_ref().map(|door| door.file().to_owned());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(error)?;
         let (stop, stopped) = oneshot::channel();
         let router = super::router().with_state(Arc::clone(&host));
@@ -81,20 +87,32 @@ impl Server {
                     (Ok(listener), Ok(agents)) => (listener, agents),
                     (Err(error), _) | (_, Err(error)) => return tracing::error!("the API can't listen: {error}"),
                 };
+                let http = {
+                    let (router, host) =
+                        (router.clone().merge(mcp::http::router(Weak::clone(&host))), Weak::clone(&host));
+                    async move {
+                        match door {
+                            Some(door) => door.serve(router, host).await,
+                            None => std::future::pending().await,
+                        }
+                    }
+                };
                 tokio::select! {
                     served = axum::serve(listener, router.layer(Extension(Scope::Owner))).into_future() => {
                         if let Err(error) = served {
                             tracing::error!("the API ended: {error}");
                         }
                     }
-                    () = mcp::serve(agents, host) => {}
+                    () = mcp::socket::serve(agents, host) => {}
+                    () = http => {}
                     _ = stopped => {}
                 }
             });
             // Streams that are still open end with the runtime.
             runtime.shutdown_background();
         });
-        Ok(Self { thread: Some(thread.map_err(error)?), sockets, stop: Some(stop) })
+        let thread = Some(thread.map_err(error)?);
+        Ok(Self { thread, files: sockets.into_iter().chain(address).collect(), stop: Some(stop) })
     }
 }
 
@@ -106,8 +124,8 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        for socket in &self.sockets {
-            let _ = std::fs::remove_file(socket);
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
         }
     }
 }

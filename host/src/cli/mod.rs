@@ -51,7 +51,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Open the ports and do what the configuration says, until Ctrl-C or SIGTERM
-    Run,
+    Run(run::RunArguments),
     /// See controllers, rules and a sandboxed feature at work, without any hardware
     Demo(demo::DemoArguments),
     /// See what was asked of the hosts of this home, and check that the record is as it was written
@@ -138,7 +138,7 @@ pub fn main() -> ExitCode {
     leave_when_nobody_reads();
     let arguments = Arguments::parse();
     // A host that runs tells its story; the other commands have an answer to print.
-    let level = if matches!(arguments.command, Command::Run) { "info" } else { "warn" };
+    let level = if matches!(arguments.command, Command::Run(_)) { "info,rmcp=warn" } else { "warn" };
     let filter = tracing_subscriber::EnvFilter::try_from_env("CONDUCTOR_LOG").unwrap_or_else(|_| level.into());
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
@@ -154,7 +154,7 @@ pub fn main() -> ExitCode {
         return ended(openapi());
     }
     ended(places(&arguments).and_then(|places| match &arguments.command {
-        Command::Run => run::run(&places),
+        Command::Run(arguments) => run::run(&places, arguments),
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Audit(command) => audit::run(&places, command),
         Command::Profile(command) => profile::run(&places, command),

@@ -33,7 +33,16 @@ const TEND: Duration = Duration::from_secs(1);
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(50);
 
-pub(super) fn run(places: &Places) -> Done {
+/// What `conductor run` is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct RunArguments {
+    /// Serve the API and MCP over HTTP too, on this TCP port of 127.0.0.1, for whoever has a token of the home; 0
+    /// takes one that is free [default: http_port under [api], else not at all]
+    #[arg(long, value_name = "PORT")]
+    http: Option<u16>,
+}
+
+pub(super) fn run(places: &Places, arguments: &RunArguments) -> Done {
     make_home(&places.home);
     #[cfg(unix)]
     crate::api::server::claim(&places.home)?;
@@ -66,7 +75,9 @@ pub(super) fn run(places: &Places) -> Done {
     let host = Arc::new(builder.start(&loaded).map_err(started)?);
     warn(host.warnings());
     #[cfg(unix)]
-    let server = crate::api::server::Server::start(&places.home, Arc::clone(&host))
+    let http = arguments.http.or(loaded.config.api.http_port);
+    #[cfg(unix)]
+    let server = crate::api::server::Server::start(&places.home, Arc::clone(&host), http)
         .inspect_err(|error| tracing::warn!("other processes can't ask this host: {error}"))
         .ok();
 

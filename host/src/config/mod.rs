@@ -9,6 +9,7 @@
 //! through the same [`Diagnostics`], at places that [`Source`] finds for them.
 
 mod action;
+mod api;
 mod binding;
 mod check;
 mod composite_action;
@@ -38,6 +39,7 @@ pub use action::{
     Action, Curve, HOST_ACTIONS, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
     Suppress, Takeover,
 };
+pub use api::{Api, Elicitation, Mcp};
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
 pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};

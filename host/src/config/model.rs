@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::action::{Action, MidiMessage};
+use super::api::{Api, Mcp};
 use super::binding::Binding;
 use super::condition::Condition;
 use super::text::{HttpHost, UdpDestination};
@@ -53,6 +54,14 @@ pub struct Config {
     /// Which tools may be called, and how often. No plan changes this.
     #[serde(default)]
     pub tools: Tools,
+
+    /// The API over HTTP, on this computer only.
+    #[serde(default)]
+    pub api: Api,
+
+    /// What agents may bring about over MCP.
+    #[serde(default)]
+    pub mcp: Mcp,
 }
 
 /// Which tools may be called, by whomever, and how often.

@@ -647,6 +647,14 @@ impl Host {
         self.gate.refuse(caller, name, reason).await;
     }
 
+    /// Puts on record that somebody was not let in at a door, and that so many others were not since the last that
+    /// went on record.
+    pub(crate) fn note_refused_client(&self, door: &str, asked: &str, why: &str, more: u64) {
+        tracing::warn!(door, asked = crate::feature::sandbox::limits::plain(asked.to_owned(), 128), "refused: {why}");
+        let entry = Entry::new(Kind::Host, "connect", door, asked).refused(why);
+        self.services.audit.note(if more == 0 { entry } else { entry.with("more", more) });
+    }
+
     /// Ends a feature's quarantine, because a person says so. Whether it was in one; none where no such
     /// feature runs.
     pub fn lift_quarantine(&self, caller: &Caller, feature: &str) -> Option<bool> {

@@ -44,7 +44,7 @@ impl Stage {
         ports.plug("Pads", Direction::Input);
         let host = Host::builder().home(&home).config_file(&file).backend(ports.backend());
         let host = Arc::new(host.start(&loaded).unwrap());
-        let server = Server::start(&home, Arc::clone(&host)).unwrap();
+        let server = Server::start(&home, Arc::clone(&host), None).unwrap();
         Self { home, host: Some(host), server: Some(server) }
     }
 

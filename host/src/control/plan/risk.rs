@@ -34,8 +34,8 @@ const PROGRAMS: [&str; 2] = ["Shell", "Launch"];
 /// What there is to know about changes of the configuration `before`, a table.
 ///
 /// # Errors
-/// [`PlanError::Denied`] for changes of what a feature may use, and of which tools may be called: a person
-/// decides that, never a plan.
+/// [`PlanError::Denied`] for changes of what a feature may use, of which tools may be called, and of who may ask the
+/// host: a person decides that, never a plan.
 pub fn assess(changes: &[Change], before: &Value) -> Result<Risk, PlanError> {
     let mut risk = Risk { level: Level::Usual, notes: Vec::new() };
     for change in changes {
@@ -48,6 +48,12 @@ pub fn assess(changes: &[Change], before: &Value) -> Result<Risk, PlanError> {
         if change.path.first().is_some_and(|first| first == "tools") {
             return Err(PlanError::Denied(format!(
                 "{} says which tools may be called, and how often: a person writes that into the file",
+                change.path.join("/")
+            )));
+        }
+        if change.path.first().is_some_and(|first| first == "api" || first == "mcp") {
+            return Err(PlanError::Denied(format!(
+                "{} says who may ask this host, and for what: a person writes that into the file",
                 change.path.join("/")
             )));
         }
@@ -168,6 +174,9 @@ mod tests {
             change("features/x/grants", None),
             change("tools/allowed", json!(["*"])),
             change("tools", None),
+            change("api/http_port", json!(0)),
+            change("api", None),
+            change("mcp", json!({ "elicitation": "all" })),
         ] {
             assert!(matches!(assess(&[change], &json!({})), Err(PlanError::Denied(_))));
         }

@@ -5,8 +5,10 @@
 //! any other. Nothing here applies a plan or agrees to anything: what a tool proposes waits for a
 //! person, and tools that send to devices say that a person has to call them.
 
+pub(super) mod http;
+pub(super) mod socket;
+
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use rmcp::model::{
@@ -16,79 +18,33 @@ use rmcp::model::{
     ToolAnnotations,
 };
 use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::lines::Lines;
 use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolView};
 use crate::feature::descriptor::Tier;
 use crate::host::Host;
-
-/// Clients at once.
-const MAX_CLIENTS: usize = 64;
 
 /// What an agent is told first.
 const INSTRUCTIONS: &str = "Conductor maps what controllers (MIDI, gamepad, OSC, Art-Net) send to actions. Tools that \
     change the configuration only propose: they answer with a plan, which a person looks at and applies with \
     `conductor plan apply`. Look before you propose: conductor_get_modes, conductor_list_mappings.";
 
-/// Serves clients until the future is dropped.
-pub(super) async fn serve(listener: UnixListener, host: Weak<Host>) {
-    let clients = Arc::new(AtomicUsize::new(0));
-    loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of file handles, say: that passes.
-                tracing::warn!("an agent could not be let in: {error}");
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        if clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
-            clients.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!("an agent was turned away: {MAX_CLIENTS} are here already");
-            continue;
-        }
-        let (host, clients) = (Weak::clone(&host), Arc::clone(&clients));
-        tokio::spawn(async move {
-            client(stream, host).await;
-            clients.fetch_sub(1, Ordering::Relaxed);
-        });
-    }
-}
-
-async fn client(stream: UnixStream, host: Weak<Host>) {
-    let (said, answers) = stream.into_split();
-    let refused = {
-        let host = Weak::clone(&host);
-        move |why: &str| {
-            let (host, why) = (Weak::clone(&host), why.to_owned());
-            tokio::spawn(async move {
-                if let Some(host) = host.upgrade() {
-                    host.refuse_call(&Caller::mcp(None), "", &why).await;
-                }
-            });
-        }
-    };
-    let served = match (Server { host }).serve((Lines::new(said, refused), answers)).await {
-        Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(error) = served {
-        tracing::debug!("an agent left: {error}");
-    }
-}
-
 /// One client's view of the host.
 struct Server {
     /// Weak, so that a client that stays does not keep a stopping host alive.
     host: Weak<Host>,
+    /// Its place among the clients, where places are counted by servers.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Server {
+    fn new(host: Weak<Host>, place: Option<OwnedSemaphorePermit>) -> Self {
+        Self { host, _place: place }
+    }
+
     fn host(&self) -> Result<Arc<Host>, ErrorData> {
         self.host.upgrade().ok_or_else(|| ErrorData::internal_error("the host is stopping", None))
     }

@@ -1,0 +1,228 @@
+//! The HTTP door: the API and MCP on a TCP port of this computer's own address, for whoever has a token.
+//!
+//! A web page that a browser shows can reach this port, under any name that its author has point here, and so can
+//! any user of the computer. So before anything else of a request is read, its `Host` has to be this door, its
+//! `Origin` (which browsers send) this door too, and its token right. Where the door is stands in `<home>/api.json`
+//! while it is open.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::refusal::{Code, Refused};
+use super::scope;
+use super::token::{Scope, Tokens};
+use crate::feature::sandbox::rate::Rate;
+use crate::host::Host;
+
+/// Connections at once.
+const MAX_CONNECTIONS: usize = 256;
+/// How long a client may take to say what it wants.
+const HEAD_WITHIN: Duration = Duration::from_secs(15);
+/// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.
+const TOLD: (f64, f64) = (1.0, 10.0);
+/// Where MCP is.
+pub(super) const MCP: &str = "/mcp";
+
+/// Where the address of the open door is, in this home.
+pub fn address_file(home: &Path) -> PathBuf {
+    home.join("api.json")
+}
+
+/// A door that is bound but not open yet.
+#[derive(Debug)]
+pub(super) struct Door {
+    listener: std::net::TcpListener,
+    port: u16,
+    tokens: Tokens,
+    file: PathBuf,
+}
+
+impl Door {
+    /// Takes this port; 0 takes one that is free. Says in the home which.
+    ///
+    /// # Errors
+    /// When the port is taken, or the home can't be written; see [`Tokens::of`], too.
+    pub(super) fn bind(home: &Path, port: u16) -> io::Result<Self> {
+        let tokens = Tokens::of(home)?;
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .map_err(|error| io::Error::new(error.kind(), format!("127.0.0.1:{port}: {error}")))?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let url = format!("http://127.0.0.1:{port}");
+        let told = serde_json::json!({ "url": url, "mcp": format!("{url}{MCP}"), "pid": std::process::id() });
+        let file = address_file(home);
+        // What a killed host left behind.
+        let _ = std::fs::remove_file(&file);
+        crate::host_key::write_private(home, "api.json", format!("{told}\n").as_bytes())?;
+        tracing::info!("the API is at {url}, for whoever has a token of {}", home.display());
+        Ok(Self { listener, port, tokens, file })
+    }
+
+    /// The file that says where it is.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Lets clients in until the future is dropped.
+    pub(super) async fn serve(self, router: Router, host: Weak<Host>) {
+        let Self { listener, port, tokens, .. } = self;
+        let listener = match TcpListener::from_std(listener) {
+            Ok(listener) => listener,
+            Err(error) => return tracing::error!("the API can't listen on TCP: {error}"),
+        };
+        let (rate, burst) = TOLD;
+        let refusals = Refusals { host, told: Rate::new(rate, burst), more: 0.into() };
+        let guard = Arc::new(Guard { port, tokens, refusals });
+        let router = router.layer(middleware::from_fn_with_state(Arc::clone(&guard), admitted));
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let (stream, from) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of file handles, say: that passes.
+                    tracing::debug!("a client could not be let in: {error}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                turn_away(&stream);
+                guard.refusals.tell(&from.to_string(), &format!("{MAX_CONNECTIONS} clients are here already"));
+                continue;
+            };
+            let service = TowerToHyperService::new(router.clone());
+            tokio::spawn(async move {
+                let mut http = hyper::server::conn::http1::Builder::new();
+                http.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
+                // A client that leaves in the middle is no trouble of ours.
+                let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Says that there is no place, without waiting for the client to read it.
+fn turn_away(stream: &TcpStream) {
+    const BODY: &str = "{\"error\":\"too many clients are here already; try again later\",\"code\":\"unavailable\"}\n";
+    let head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: application/json";
+    let _ = stream.try_write(format!("{head}\r\ncontent-length: {}\r\n\r\n{BODY}", BODY.len()).as_bytes());
+}
+
+/// What a request has to have.
+struct Guard {
+    port: u16,
+    tokens: Tokens,
+    refusals: Refusals,
+}
+
+/// Why a request is not looked at.
+type Refusal = (StatusCode, String);
+
+impl Guard {
+    fn check(&self, request: &Request) -> Result<Scope, Refusal> {
+        let headers = request.headers();
+        let port = self.port;
+        let here = |authority: &str| {
+            let (name, said) = authority.rsplit_once(':').unwrap_or((authority, "80"));
+            let local = ["127.0.0.1", "localhost", "[::1]"].iter().any(|local| name.eq_ignore_ascii_case(local));
+            local && said == port.to_string()
+        };
+        let named = request.uri().authority().is_none_or(|authority| here(authority.as_str()));
+        if !named || !only(headers, header::HOST).is_some_and(here) {
+            let why = format!("the Host has to be 127.0.0.1:{port}, localhost:{port} or [::1]:{port}");
+            return Err((StatusCode::FORBIDDEN, why));
+        }
+        let origins: Vec<_> = headers.get_all(header::ORIGIN).iter().collect();
+        let own = |origin: &str| origin.strip_prefix("http://").is_some_and(here);
+        if !origins.iter().all(|origin| origin.to_str().is_ok_and(own)) {
+            return Err((StatusCode::FORBIDDEN, "web pages of another origin may not ask".into()));
+        }
+        let token = only(headers, header::AUTHORIZATION).and_then(|said| {
+            let (scheme, token) = said.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        let Some(token) = token else {
+            let why = "a token is wanted, as `Authorization: Bearer TOKEN`; it is in mcp.token of the host's home for \
+                       agents, in api.token for shells";
+            return Err((StatusCode::UNAUTHORIZED, why.into()));
+        };
+        let Some(scope) = self.tokens.scope(token.as_bytes()) else {
+            return Err((StatusCode::UNAUTHORIZED, "this is not a token of this host".into()));
+        };
+        // Neither stands for the other: whoever writes settings for an agent can't hand it the owner's by mistake.
+        match (scope, request.uri().path() == MCP) {
+            (Scope::Owner, false) | (Scope::Agent, true) => Ok(scope),
+            (Scope::Agent, false) => {
+                Err((StatusCode::FORBIDDEN, format!("the token of agents (mcp.token) opens {MCP} only")))
+            }
+            (Scope::Owner, true) => {
+                Err((StatusCode::FORBIDDEN, format!("{MCP} is for the token of agents (mcp.token), not the owner's")))
+            }
+        }
+    }
+}
+
+/// The value of a header that is there once.
+fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+    match guard.check(&request) {
+        Ok(scope) => {
+            // Agents come as far as MCP, which asks for no scope.
+            if scope == Scope::Owner {
+                request.extensions_mut().insert(scope::Scope::Owner);
+            }
+            next.run(request).await
+        }
+        Err((status, why)) => {
+            let asked = format!("{} {}", request.method(), request.uri().path());
+            guard.refusals.tell(&asked, &why);
+            let code = if status == StatusCode::UNAUTHORIZED { Code::Unauthorized } else { Code::Forbidden };
+            let mut response = (status, Json(Refused { error: why, code })).into_response();
+            if status == StatusCode::UNAUTHORIZED {
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+            }
+            // What is left of the request is not read, either.
+            response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+            response
+        }
+    }
+}
+
+/// Who was not let in, on record.
+struct Refusals {
+    host: Weak<Host>,
+    told: Rate,
+    /// Those since the last that went on record.
+    more: std::sync::atomic::AtomicU64,
+}
+
+impl Refusals {
+    fn tell(&self, asked: &str, why: &str) {
+        use std::sync::atomic::Ordering::Relaxed;
+        if !self.told.take(Instant::now()) {
+            self.more.fetch_add(1, Relaxed);
+            return;
+        }
+        let Some(host) = self.host.upgrade() else { return };
+        host.note_refused_client("http", asked, why, self.more.swap(0, Relaxed));
+    }
+}

@@ -1,0 +1,177 @@
+//! The tokens of the HTTP door: who has read one out of the home may come in.
+//!
+//! There are two, because an agent is not its user: what the agent's token opens can look, call tools and propose,
+//! and the owner's also applies plans. Both are 256 random bits, made once and kept, so that what was written into
+//! an agent's settings goes on working.
+
+use std::fmt;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, Error, ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::host_key::write_private;
+
+/// Bytes of a token before they are written as hex.
+const BYTES: usize = 32;
+
+/// What a token opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole API, with applying plans.
+    Owner,
+    /// MCP, and nothing else.
+    Agent,
+}
+
+impl Scope {
+    /// The file of its token, in a home.
+    pub fn file(self, home: &Path) -> PathBuf {
+        home.join(self.name())
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Owner => "api.token",
+            Self::Agent => "mcp.token",
+        }
+    }
+}
+
+/// A secret of 64 hex digits.
+struct Token([u8; 2 * BYTES]);
+
+/// Both tokens of a home.
+pub(super) struct Tokens {
+    owner: Token,
+    agent: Token,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Tokens {
+    /// The tokens of this home. Those that are not there are made.
+    ///
+    /// # Errors
+    /// What is wrong with the file, and what to do: a token that others can read is none.
+    pub(super) fn of(home: &Path) -> io::Result<Self> {
+        Ok(Self { owner: Token::of(home, Scope::Owner)?, agent: Token::of(home, Scope::Agent)? })
+    }
+
+    /// What this opens, if it is one of the two.
+    pub(super) fn scope(&self, said: &[u8]) -> Option<Scope> {
+        // Both are always looked at.
+        match (self.owner.is(said), self.agent.is(said)) {
+            (true, _) => Some(Scope::Owner),
+            (_, true) => Some(Scope::Agent),
+            _ => None,
+        }
+    }
+}
+
+impl Token {
+    fn of(home: &Path, scope: Scope) -> io::Result<Self> {
+        let path = scope.file(home);
+        let read =
+            || Self::read(&path).map_err(|error| Error::new(error.kind(), format!("{}: {error}", path.display())));
+        match Self::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            _ => return read(),
+        }
+        let mut random = [0; BYTES];
+        getrandom::fill(&mut random).map_err(Error::other)?;
+        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        match write_private(home, scope.name(), digits.as_bytes()) {
+            // Another process was faster: its token is the one.
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+            _ => read(),
+        }
+    }
+
+    fn read(path: &Path) -> io::Result<Self> {
+        let wrong = |what: &str| Error::new(ErrorKind::InvalidData, format!("{what}; remove it, and another is made"));
+        let mut file = File::open(path)?;
+        let about = file.metadata()?;
+        if !about.is_file() || about.mode() & 0o077 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
+            return Err(wrong("others than its owner may have read or written this token"));
+        }
+        let mut digits = [0; 2 * BYTES];
+        let whole = file.read_exact(&mut digits).is_ok() && about.len() == digits.len() as u64;
+        if !whole || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(wrong("this is no token of 64 hex digits"));
+        }
+        Ok(Self(digits))
+    }
+
+    /// Whether it is this one, in a time that does not tell how much of it is right.
+    fn is(&self, said: &[u8]) -> bool {
+        if said.len() != self.0.len() {
+            return false;
+        }
+        black_box(self.0.iter().zip(said).fold(0, |differs, (one, other)| black_box(differs | (one ^ other)))) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    struct Home(PathBuf);
+
+    impl Home {
+        fn new(name: &str) -> Self {
+            let home = std::env::temp_dir().join(format!("conductor-token-{name}-{}", std::process::id()));
+            fs::create_dir_all(&home).unwrap();
+            Self(home)
+        }
+    }
+
+    impl Drop for Home {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn each_token_opens_what_is_its_own_and_stays() {
+        let home = Home::new("scopes");
+        let tokens = Tokens::of(&home.0).unwrap();
+        let [owner, agent] = [Scope::Owner, Scope::Agent].map(|scope| fs::read(scope.file(&home.0)).unwrap());
+        assert_ne!(owner, agent);
+        for tokens in [tokens, Tokens::of(&home.0).unwrap()] {
+            assert_eq!(tokens.scope(&owner), Some(Scope::Owner));
+            assert_eq!(tokens.scope(&agent), Some(Scope::Agent));
+            let mut near = owner.clone();
+            near[63] ^= 1;
+            for wrong in [&b""[..], &owner[..63], &near, &[&owner[..], b"0"].concat(), &[b'0'; 64]] {
+                assert_eq!(tokens.scope(wrong), None);
+            }
+        }
+        let mode = fs::metadata(Scope::Owner.file(&home.0)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_token_that_others_could_read_or_that_is_none_is_not_taken() {
+        let home = Home::new("wrong");
+        Tokens::of(&home.0).unwrap();
+        let file = Scope::Agent.file(&home.0);
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        let error = Tokens::of(&home.0).unwrap_err().to_string();
+        assert!(error.contains("mcp.token") && error.contains("others"), "{error}");
+        for content in ["", "abc", &"g".repeat(64), &"0".repeat(65)] {
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, content).unwrap();
+            fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+            let error = Tokens::of(&home.0).unwrap_err().to_string();
+            assert!(error.contains("64 hex digits"), "{content:?}: {error}");
+        }
+    }
+}
