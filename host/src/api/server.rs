@@ -8,12 +8,13 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use axum::Extension;
+use chrono::{DateTime, Local};
 use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 
 use super::scope::Scope;
 use super::tcp::Door;
-use super::{mcp, mcp_socket, socket};
+use super::{client, mcp, mcp_socket, socket};
 use crate::host::Host;
 
 /// A running server. Dropping it closes the socket.
@@ -29,10 +30,16 @@ pub struct Server {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Another host has this home.
-    #[error("a host is running in {} already; stop it first, or give this one another home (--home)", home.display())]
+    #[error(
+        "a host is running in {} already{}; stop it first, or give this one another home (--home)",
+        home.display(),
+        who.as_ref().map(|who| format!(": {who}")).unwrap_or_default()
+    )]
     Running {
         /// The home.
         home: PathBuf,
+        /// Which process, since when, with which configuration; none where it does not say.
+        who: Option<String>,
     },
     /// The socket can't be made.
     #[error("{}: {source}", socket.display())]
@@ -50,9 +57,18 @@ pub enum ServeError {
 /// [`ServeError::Running`].
 pub fn claim(home: &path::Path) -> Result<(), ServeError> {
     match UnixStream::connect(socket(home)) {
-        Ok(_) => Err(ServeError::Running { home: home.to_owned() }),
+        Ok(_) => Err(ServeError::Running { home: home.to_owned(), who: who(home) }),
         Err(_) => Ok(()),
     }
+}
+
+/// Who runs in this home, as they say themselves.
+fn who(home: &path::Path) -> Option<String> {
+    // On a thread of its own: whoever embeds a host may be in a runtime already.
+    let status = std::thread::scope(|scope| scope.spawn(|| client::status(home)).join()).ok()?.ok()?;
+    let started = DateTime::from_timestamp_millis(status["started"].as_i64()?)?.with_timezone(&Local);
+    let (pid, config) = (status["pid"].as_u64()?, status["config"].as_str()?);
+    Some(format!("process {pid}, since {}, with {config}", started.format("%Y-%m-%d %H:%M:%S")))
 }
 
 /// Whether the last host in `home` ended without putting its socket away, as one does that is killed. To be

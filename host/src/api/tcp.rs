@@ -22,7 +22,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::refusal::{Code, Refused};
-use super::scope;
 use super::token::{Scope, Tokens};
 use crate::feature::sandbox::rate::Rate;
 use crate::host::Host;
@@ -165,12 +164,13 @@ impl Guard {
         };
         // Neither stands for the other: whoever writes settings for an agent can't hand it the owner's by mistake.
         match (scope, request.uri().path() == MCP) {
-            (Scope::Owner, false) | (Scope::Agent, true) => Ok(scope),
+            (Scope::Owner | Scope::Control | Scope::Read, false) | (Scope::Agent, true) => Ok(scope),
             (Scope::Agent, false) => {
                 Err((StatusCode::FORBIDDEN, format!("the token of agents (mcp.token) opens {MCP} only")))
             }
-            (Scope::Owner, true) => {
-                Err((StatusCode::FORBIDDEN, format!("{MCP} is for the token of agents (mcp.token), not the owner's")))
+            (_, true) => {
+                let why = format!("{MCP} is for the token of agents (mcp.token), not for one of the API");
+                Err((StatusCode::FORBIDDEN, why))
             }
         }
     }
@@ -186,9 +186,8 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     match guard.check(&request) {
         Ok(scope) => {
-            // Agents come as far as MCP, which asks for no scope.
-            if scope == Scope::Owner {
-                request.extensions_mut().insert(scope::Scope::Owner);
+            if let Some(scope) = scope.of_api() {
+                request.extensions_mut().insert(scope);
             }
             next.run(request).await
         }

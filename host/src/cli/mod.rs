@@ -7,12 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::conductor::make_home;
 use crate::config::{self, Diagnostics, Loaded};
-use crate::ports::PortBackend;
-use crate::ports::artnet::ArtNetBackend;
-use crate::ports::gamepad::GamepadBackend;
-use crate::ports::midi::MidiBackend;
-use crate::ports::osc::OscBackend;
 
 mod audit;
 mod bindings;
@@ -241,28 +237,20 @@ fn features_folder() -> Option<PathBuf> {
     folder
 }
 
-/// Makes the home if it is not there. Without one the host still runs; it only keeps nothing.
-fn make_home(home: &Path) {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    if let Err(error) = builder.create(home) {
-        tracing::warn!("{} can't be made: {error}; nothing will be cached", home.display());
-    }
-}
-
 /// Reads the configuration.
 fn load(path: &Path) -> Result<Loaded, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let hint = if error.kind() == std::io::ErrorKind::NotFound {
-            "\nWrite one (the README shows how, `conductor config schema` says what may be in it), name one with --config, or try `conductor demo`."
-        } else {
-            ""
-        };
-        Failure::Wrong(format!("conductor: {}: {error}{hint}", path.display()))
-    })?;
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     config::parse(&text, &path.display().to_string()).map_err(wrong)
+}
+
+/// A configuration that can't be read.
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let hint = if error.kind() == std::io::ErrorKind::NotFound {
+        "\nWrite one (the README shows how, `conductor config schema` says what may be in it), name one with --config, or try `conductor demo`."
+    } else {
+        ""
+    };
+    Failure::Wrong(format!("conductor: {}: {error}{hint}", path.display()))
 }
 
 fn wrong(diagnostics: Diagnostics) -> Failure {
@@ -287,14 +275,4 @@ fn started(error: crate::host::StartError) -> Failure {
         crate::host::StartError::Config(diagnostics) => wrong(diagnostics),
         other => Failure::Failed(other.into()),
     }
-}
-
-/// Every real way to reach ports.
-fn system_backends() -> Vec<Box<dyn PortBackend>> {
-    vec![
-        Box::new(MidiBackend::new()),
-        Box::new(GamepadBackend::new()),
-        Box::new(OscBackend::new()),
-        Box::new(ArtNetBackend::new()),
-    ]
 }

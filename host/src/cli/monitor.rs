@@ -5,8 +5,9 @@
 
 use std::io::Write as _;
 
-use super::{Done, Places, signals, system_backends};
+use super::{Done, Places, signals};
 use crate::api::view::ObservationView;
+use crate::conductor::system_ports;
 use crate::config;
 use crate::host::Host;
 
@@ -27,7 +28,7 @@ pub(super) fn run(places: &Places, json: bool) -> Done {
     let (ending, end) = crossbeam_channel::unbounded();
     signals::listen(ending, |_| ())?;
     let mut builder = Host::builder().listen_to_all();
-    for backend in system_backends() {
+    for backend in system_ports() {
         builder = builder.backend(backend);
     }
     let host = builder.start(&loaded).map_err(super::started)?;

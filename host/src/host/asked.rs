@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crossbeam_channel::Receiver;
+
 use super::{Host, Reloaded, apply};
 use crate::config::{self, Diagnostics, Severity};
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
@@ -73,6 +75,18 @@ impl Host {
             None => entry,
             Some(error) => entry.refused(error.to_string()),
         });
+    }
+
+    /// Asks the process that this host is in to stop it, for `caller`. Whether it does is its own matter.
+    pub fn ask_to_stop(&self, caller: &Caller) {
+        self.note_asked("stop", caller, "", None::<&String>);
+        // Once is enough.
+        let _ = self.stop_asked.0.try_send(());
+    }
+
+    /// Where somebody who asks for a stop is heard.
+    pub fn stop_asked(&self) -> Receiver<()> {
+        self.stop_asked.1.clone()
     }
 
     /// Every feature.

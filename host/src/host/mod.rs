@@ -297,6 +297,7 @@ impl HostBuilder {
             _observer_thread: observer_thread,
             facts,
             watch,
+            stop_asked: crossbeam_channel::bounded(1),
             state: Mutex::new(State {
                 workshop,
                 registry,
@@ -473,6 +474,8 @@ pub struct Host {
     facts: Arc<FactsHandle>,
     /// Who keeps them fresh, and finds the profile that applies.
     watch: facts::Watch,
+    /// Whether somebody asks for a stop.
+    stop_asked: (Sender<()>, Receiver<()>),
     state: Mutex<State>,
 }
 

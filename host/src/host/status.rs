@@ -1,5 +1,6 @@
 //! How a running host is: everything there is to know about it, as the API and the commands show it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,8 +22,14 @@ pub struct Status {
     pub version: &'static str,
     /// Its process.
     pub pid: u32,
+    /// When it started, in milliseconds since 1970.
+    pub started: u64,
     /// Nanoseconds since it started.
     pub uptime: Nanos,
+    /// What it keeps between starts, and where its sockets are; none where it keeps nothing.
+    pub home: Option<PathBuf>,
+    /// The file of the configuration in force, as messages show it.
+    pub config: String,
     /// The active mode; none where the configuration has no modes.
     pub mode: Option<String>,
     /// The modes there are.
@@ -99,10 +106,11 @@ impl Host {
                 rules.generation(),
             )
         };
-        let (refused, features) = {
+        let (refused, features, config) = {
             let state = self.state();
-            (state.refused.clone(), state.registry.reports())
+            (state.refused.clone(), state.registry.reports(), state.file_name.clone())
         };
+        let uptime = self.clock.now();
         let (failures, last_failure) = self.observed.failures();
         let mode = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
         let outputs = self.workers.outputs.queues().into_iter().map(|queue| OutputStatus {
@@ -128,7 +136,10 @@ impl Host {
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
-            uptime: self.clock.now(),
+            started: self.clock.wall().saturating_sub(uptime / 1_000_000),
+            uptime,
+            home: self.home.clone(),
+            config,
             mode: mode.or_else(|| modes.first().cloned()),
             modes,
             front,

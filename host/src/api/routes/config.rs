@@ -53,12 +53,12 @@ async fn config(State(host): State<Arc<Host>>) -> Json<InForce> {
 }
 
 /// A configuration to look at.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Candidate {
+pub(super) struct Candidate {
     /// Its text, TOML. Default: what the file says now.
     #[serde(default)]
-    text: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 /// What there is to say about a configuration.

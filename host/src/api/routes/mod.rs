@@ -5,6 +5,7 @@ pub(super) mod config;
 pub(super) mod devices;
 pub(super) mod events;
 pub(super) mod features;
+pub(super) mod ipc;
 pub(super) mod modes;
 pub(super) mod plans;
 pub(super) mod status;
@@ -28,6 +29,7 @@ pub(super) fn all() -> Vec<Route> {
         tools::routes(),
         events::routes(),
         audit::routes(),
+        ipc::routes(),
     ]
     .into_iter()
     .flatten()
