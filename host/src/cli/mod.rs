@@ -17,6 +17,7 @@ mod demo;
 mod explain;
 mod feature;
 mod mcp;
+mod mode;
 mod monitor;
 mod package;
 mod plan;
@@ -30,9 +31,13 @@ mod skills;
 mod test;
 mod tool;
 
+/// What the help says of them.
+const EXIT_CODES: &str = "Exit codes:\n  0  it is done\n  1  it failed, or a check did not pass\n  \
+                          2  the command line, or the configuration, is wrong; nothing was done";
+
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
 #[derive(Debug, Parser)]
-#[command(name = "conductor", version, about, disable_help_subcommand = true)]
+#[command(name = "conductor", version, about, disable_help_subcommand = true, after_help = EXIT_CODES)]
 struct Arguments {
     /// The configuration [default: config.toml in the home]
     #[arg(long, global = true, value_name = "FILE")]
@@ -77,6 +82,9 @@ enum Command {
     Feature(feature::FeatureCommand),
     /// Let an agent talk to the running host over standard input and output (MCP)
     Mcp,
+    /// List the modes, and switch
+    #[command(subcommand)]
+    Mode(mode::ModeCommand),
     /// Print the OpenAPI document of the API
     Openapi,
     /// Look at changes that were proposed, and decide about them
@@ -163,6 +171,7 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
         Command::Mcp => mcp::run(&places),
+        Command::Mode(command) => mode::run(&places, command),
         Command::Openapi => openapi(),
         Command::Plan(command) => plan::run(&places, command),
         Command::Undo(agreed) => plan::step(&places, "undo", agreed),
