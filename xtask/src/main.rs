@@ -14,6 +14,7 @@ mod host;
 mod jack;
 mod registry;
 mod repo;
+mod schemathesis;
 mod setup;
 mod soak;
 mod test;
@@ -62,6 +63,8 @@ enum Chore {
     Bench(bench::Args),
     /// Fuzz what reads bytes, rules and gestures, with libFuzzer.
     Fuzz(fuzz::Args),
+    /// Ask the API whatever fits its document, and what doesn't, with schemathesis.
+    Schemathesis(schemathesis::Args),
     /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
     Soak(soak::Args),
 }
@@ -90,6 +93,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::WithJack(args) => jack::run(args),
         Chore::Bench(args) => bench::run(&repo, args),
         Chore::Fuzz(args) => fuzz::run(&repo, args),
+        Chore::Schemathesis(args) => schemathesis::run(&repo, args),
         Chore::Soak(args) => soak::run(&repo, args),
     }
 }

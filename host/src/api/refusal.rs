@@ -1,5 +1,7 @@
 //! What every route answers where it does not do what was asked: one shape, with a word for programs.
 
+use std::fmt::Display;
+
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -8,6 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::MAX_BODY;
 use crate::control::gate::ToolError;
@@ -157,16 +160,28 @@ impl From<tokio::task::JoinError> for Refusal {
     }
 }
 
-/// A body of JSON.
+/// A body of JSON, an object. (A list of the values of its fields is none, although serde would take it for one.)
 #[derive(Debug)]
 pub(super) struct Body<T>(pub(super) T);
+
+/// A `T` from the fields of an object.
+pub(super) fn from_object<T: serde::de::DeserializeOwned>(body: Value) -> Result<T, Refusal> {
+    let wrong = |why: &dyn Display| {
+        let error = format!("the request is not understood: {why}");
+        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest, error)
+    };
+    match body {
+        Value::Object(_) => serde_json::from_value(body).map_err(|error| wrong(&error)),
+        _ => Err(wrong(&"a JSON object is wanted")),
+    }
+}
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
         let Json(body) = Json::from_request(request, state).await?;
-        Ok(Self(body))
+        Ok(Self(from_object(body)?))
     }
 }
 

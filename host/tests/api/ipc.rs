@@ -21,6 +21,9 @@ fn done(stage: &Stage, command: Value) -> Value {
 #[test]
 fn whoever_asks_is_answered() {
     let stage = Stage::new(SHOW);
+    for args in [json!({}), json!(null)] {
+        assert_eq!(done(&stage, json!({ "command": "Ping", "args": args }))["data"]["pong"], true);
+    }
     assert_eq!(done(&stage, json!({ "command": "Ping" }))["data"]["pong"], true);
     assert_eq!(done(&stage, json!({ "command": "Status" }))["data"]["pid"], std::process::id());
     let valid =
@@ -99,6 +102,10 @@ fn plans_are_listed_and_decided_about() {
         json!({ "command": "ApplyPlan" }),
         json!({ "command": "ApplyPlan", "args": { "plan": "x" } }),
         json!({ "args": {} }),
+        json!({ "command": "ApplyPlan", "args": ["0123"] }),
+        json!({ "command": "Ping", "args": { "loud": true } }),
+        json!({ "command": "Ping", "loud": true }),
+        json!(["Ping"]),
     ] {
         assert_eq!(asked(&stage, wrong.clone()).0, 422, "{wrong}");
     }

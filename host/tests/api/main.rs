@@ -98,6 +98,8 @@ fn what_is_refused_says_why_in_one_shape() {
     assert_eq!(code(&post(home, "/v1/undo", &json!({}))), (409, "conflict"));
     assert_eq!(code(&refused("POST /v1/mode", JSON, b"{")), (400, "bad_request"));
     assert_eq!(code(&refused("POST /v1/mode", "", b"{}")), (415, "bad_request"));
+    assert_eq!(code(&refused("POST /v1/config/validate", JSON, b"[]")), (422, "bad_request"));
+    assert_eq!(code(&refused("POST /v1/mode", JSON, b"[\"Mix\"]")), (422, "bad_request"));
     assert_eq!(code(&post(home, "/v1/mode", &json!({ "mode": "Mix", "now": true }))), (422, "bad_request"));
     assert_eq!(code(&post(home, "/v1/mode", &json!({ "mode": "Mixx" }))), (404, "not_found"));
     assert_eq!(code(&refused("POST /v1/tools/x", JSON, &vec![b' '; 3 * 1024 * 1024])), (413, "too_long"));

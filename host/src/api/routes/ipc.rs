@@ -8,14 +8,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::config::Candidate;
 use super::tools::called;
 use super::{caller, elsewhere};
-use crate::api::refusal::{Body, Code, Refusal};
+use crate::api::refusal::{Body, Code, Refusal, from_object};
 use crate::api::route::{Route, post};
 use crate::api::scope::Scope;
 use crate::config::Severity;
@@ -45,6 +45,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// A command: its name, and what it takes.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(tag = "command", content = "args", deny_unknown_fields)]
+#[schemars(transform = may_be_left_out)]
 enum Command {
     /// Whether anybody is there.
     Ping,
@@ -103,6 +104,24 @@ enum Command {
         #[serde(default)]
         confirmed: bool,
     },
+}
+
+/// Whoever takes nothing, or takes null, needs no `args`.
+fn may_be_left_out(schema: &mut Schema) {
+    for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        let takes = variant["properties"].get("args").cloned().unwrap_or(Value::Null);
+        let null = json!("null");
+        let is_null =
+            |one: &Value| one["type"] == null || one["type"].as_array().is_some_and(|all| all.contains(&null));
+        let may = is_null(&takes) || takes["anyOf"].as_array().is_some_and(|all| all.iter().any(is_null));
+        if let Some(Value::Array(required)) = variant.get_mut("required").filter(|_| may) {
+            required.retain(|name| name != "args");
+        }
+        if takes.is_null() {
+            // An empty object is nothing, too.
+            variant["properties"]["args"] = json!({ "type": ["object", "null"], "additionalProperties": false });
+        }
+    }
 }
 
 /// What came of a command.
@@ -166,8 +185,18 @@ async fn ipc(
     State(host): State<Arc<Host>>,
     Extension(scope): Extension<Scope>,
     headers: HeaderMap,
-    Body(command): Body<Command>,
+    Body(mut body): Body<Map<String, Value>>,
 ) -> Result<Json<Answer>, Refusal> {
+    // Named, not by their places.
+    if body.get("args").is_some_and(|args| !args.is_object() && !args.is_null()) {
+        let error = "the request is not understood: `args` is a JSON object";
+        return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest, error));
+    }
+    // Those that take nothing may be given nothing.
+    if body.get("args").and_then(Value::as_object).is_some_and(Map::is_empty) {
+        body.remove("args");
+    }
+    let command: Command = from_object(Value::Object(body))?;
     let needed = command.needs();
     if scope < needed {
         let error = format!("this command asks for the scope `{needed}`, and the token has `{scope}`");
