@@ -33,6 +33,7 @@ pub mod feature;
 pub mod front;
 pub mod host;
 mod host_key;
+pub mod news;
 pub mod observer;
 pub mod package;
 pub mod ports;

@@ -12,6 +12,7 @@ mod fuzz;
 mod guest_rust;
 mod host;
 mod jack;
+mod mcp_peers;
 mod registry;
 mod repo;
 mod schemathesis;
@@ -59,6 +60,8 @@ enum Chore {
     Vm(vm::Args),
     /// Run a command beside a private JACK server.
     WithJack(jack::Args),
+    /// Run the official MCP conformance suite, inspector and Python client against the host.
+    McpPeers(mcp_peers::Args),
     /// Run the benchmarks; arguments go to the benchmark program.
     Bench(bench::Args),
     /// Fuzz what reads bytes, rules and gestures, with libFuzzer.
@@ -91,6 +94,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Test(args) => test::run(&repo, args),
         Chore::Vm(args) => vm::run(&repo, args),
         Chore::WithJack(args) => jack::run(args),
+        Chore::McpPeers(args) => mcp_peers::run(&repo, args),
         Chore::Bench(args) => bench::run(&repo, args),
         Chore::Fuzz(args) => fuzz::run(&repo, args),
         Chore::Schemathesis(args) => schemathesis::run(&repo, args),

@@ -14,7 +14,7 @@ use anyhow::Result;
 use crate::{
     guest_rust,
     host::{self, Midi, Profile},
-    jack, process, registry,
+    jack, mcp_peers, process, registry,
     repo::Repo,
     schemathesis, setup, vm,
 };
@@ -69,6 +69,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     }
     if !args.fast {
         api_lane(repo, &mut board, built);
+        agents(repo, &mut board, built);
         jack_lane(repo, &mut board, built);
         if args.no_vm {
             board.skip("virtual machine", "--no-vm");
@@ -183,6 +184,25 @@ fn api_lane(repo: &Repo, board: &mut Board, built: bool) {
         Ok(_) if built => drop(board.step(NAME, repo.xtask("schemathesis"))),
         Ok(_) => board.blocked(NAME, "there is nothing to test"),
         Err(reason) => board.skip(NAME, &format!("{reason:#}")),
+    }
+}
+
+/// Agents of others, where they can be had.
+fn agents(repo: &Repo, board: &mut Board, built: bool) {
+    const NAME: &str = "agents of others, MCP";
+    if !built {
+        return board.blocked(NAME, "there is nothing to test");
+    }
+    match mcp_peers::ensure(repo) {
+        Ok(_) => {
+            let mut peers = repo.xtask("mcp-peers");
+            peers.env("CONDUCTOR_BIN", host::program(repo, Midi::System, Profile::Dev));
+            board.step(NAME, peers);
+        }
+        Err(error) => {
+            let reason = format!("{error:#}").lines().last().unwrap_or_default().to_owned();
+            board.skip(NAME, &format!("the official MCP clients can't be had here: {reason}"));
+        }
     }
 }
 

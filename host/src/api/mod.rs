@@ -13,7 +13,7 @@ pub mod client;
 #[cfg(unix)]
 mod lines;
 #[cfg(unix)]
-mod mcp;
+pub mod mcp;
 pub mod openapi;
 mod refusal;
 mod route;

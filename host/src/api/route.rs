@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::handler::Handler;
 use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -14,6 +17,9 @@ use super::MAX_BODY;
 use super::refusal::{Code, Refusal};
 use super::scope::{Scope, at_least};
 use crate::host::Host;
+
+/// Bytes of a body that a route does not ask for.
+const MAX_UNASKED: usize = 64 * 1024;
 
 /// Writes down a type's schema.
 pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -126,7 +132,24 @@ impl Described {
         };
         let needed = self.scope;
         let guard = axum::middleware::from_fn(move |request, next| at_least(needed, request, next));
-        Route { described: self, handler: on(filter, handler).route_layer(guard) }
+        let mut handler = on(filter, handler);
+        if self.method == Method::Post && self.body.is_none() {
+            handler = handler.route_layer(axum::middleware::from_fn(whole));
+        }
+        Route { described: self, handler: handler.route_layer(guard) }
+    }
+}
+
+/// Reads the body that a route does not ask for: who sends one all the same would else be hung up on in the middle
+/// of it, and miss the answer.
+async fn whole(request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    match axum::body::to_bytes(body, MAX_UNASKED).await {
+        Ok(_) => next.run(Request::from_parts(parts, Body::empty())).await,
+        Err(_) => {
+            let error = format!("this takes no body; at most {MAX_UNASKED} bytes are read of one");
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Code::TooLong, error).into_response()
+        }
     }
 }
 

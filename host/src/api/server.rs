@@ -105,7 +105,7 @@ impl Server {
                 };
                 let http = {
                     let (router, host) =
-                        (router.clone().merge(mcp::http::router(Weak::clone(&host))), Weak::clone(&host));
+                        (router.clone().merge(mcp::http::router(mcp::server(Weak::clone(&host)))), Weak::clone(&host));
                     async move {
                         match door {
                             Some(door) => door.serve(router, host).await,

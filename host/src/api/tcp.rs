@@ -82,9 +82,7 @@ impl Door {
             Ok(listener) => listener,
             Err(error) => return tracing::error!("the API can't listen on TCP: {error}"),
         };
-        let (rate, burst) = TOLD;
-        let refusals = Refusals { host, told: Rate::new(rate, burst), more: 0.into() };
-        let guard = Arc::new(Guard { port, tokens, refusals });
+        let guard = Guard::new(port, tokens, host);
         let router = router.layer(middleware::from_fn_with_state(Arc::clone(&guard), admitted));
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
@@ -114,6 +112,16 @@ impl Door {
     }
 }
 
+/// This router behind the guard of a door at this port, with the tokens of this home: for whoever embeds the host
+/// and has a listener of their own, which has to be on 127.0.0.1.
+///
+/// # Errors
+/// When the tokens can't be made or read.
+pub fn guarded(router: Router, home: &Path, port: u16, host: Weak<Host>) -> io::Result<Router> {
+    let guard = Guard::new(port, Tokens::of(home)?, host);
+    Ok(router.layer(middleware::from_fn_with_state(guard, admitted)))
+}
+
 /// Says that there is no place, without waiting for the client to read it.
 fn turn_away(stream: &TcpStream) {
     const BODY: &str = "{\"error\":\"too many clients are here already; try again later\",\"code\":\"unavailable\"}\n";
@@ -132,6 +140,12 @@ struct Guard {
 type Refusal = (StatusCode, String);
 
 impl Guard {
+    fn new(port: u16, tokens: Tokens, host: Weak<Host>) -> Arc<Self> {
+        let (rate, burst) = TOLD;
+        let refusals = Refusals { host, told: Rate::new(rate, burst), more: 0.into() };
+        Arc::new(Self { port, tokens, refusals })
+    }
+
     fn check(&self, request: &Request) -> Result<Scope, Refusal> {
         let headers = request.headers();
         let port = self.port;

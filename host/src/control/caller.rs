@@ -14,6 +14,8 @@ pub enum Door {
     Api,
     /// MCP: agents.
     Mcp,
+    /// MCP, where the agent's program says that it has asked its user.
+    McpUser,
     /// Whoever has embedded the host.
     Library,
 }
@@ -46,6 +48,17 @@ impl Caller {
         Self { door, name: name.filter(|name| !name.trim().is_empty()) }
     }
 
+    /// The user of this agent, as whose answer something comes.
+    #[must_use]
+    pub fn by_elicitation(self) -> Self {
+        Self { door: Door::McpUser, name: self.name }
+    }
+
+    /// What they call themselves.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// The way in.
     pub fn door(&self) -> Door {
         self.door
@@ -56,12 +69,12 @@ impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.door {
             Door::Api => "api",
-            Door::Mcp => "mcp",
+            Door::Mcp | Door::McpUser => "mcp",
             Door::Library => "library",
         })?;
-        match &self.name {
-            Some(name) => write!(f, ":{name}"),
-            None => Ok(()),
+        if let Some(name) = &self.name {
+            write!(f, ":{name}")?;
         }
+        if self.door == Door::McpUser { f.write_str(" by elicitation") } else { Ok(()) }
     }
 }

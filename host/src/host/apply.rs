@@ -21,6 +21,7 @@ use crate::control::caller::Caller;
 use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::{Plan, PlanError, Revision, state_hash};
+use crate::news::New;
 use crate::observer::{Observation, PlanNews, PlanStep};
 use crate::whole_file::{keep_backup, replace};
 
@@ -211,12 +212,16 @@ impl Host {
     /// Puts on record which plans have expired.
     pub(super) fn tell_expired(&self) {
         match self.services.plans.expired() {
-            Ok(plans) => plans.iter().for_each(|(id, proposer)| {
-                self.tell_plan(PlanStep::Expired, Some(id), proposer, "");
-                self.services
-                    .audit
-                    .note(Entry::new(Kind::Plan, "expire", "host", id).with("proposer", proposer.as_str()));
-            }),
+            Ok(plans) if plans.is_empty() => {}
+            Ok(plans) => {
+                self.services.news.tell(New::Plans);
+                plans.iter().for_each(|(id, proposer)| {
+                    self.tell_plan(PlanStep::Expired, Some(id), proposer, "");
+                    self.services
+                        .audit
+                        .note(Entry::new(Kind::Plan, "expire", "host", id).with("proposer", proposer.as_str()));
+                });
+            }
             Err(error) => tracing::debug!("{error}"),
         }
     }
@@ -233,6 +238,9 @@ impl Host {
         let began = Instant::now();
         let result = work();
         let entry = || Entry::new(Kind::Plan, what, &caller.to_string(), subject).took(began.elapsed());
+        if result.is_ok() {
+            self.services.news.tell(New::Plans);
+        }
         match &result {
             Ok(_) if what == "reject" => self.services.audit.note(entry()),
             Ok(_) => {}

@@ -28,7 +28,7 @@ use self::workshop::Workshop;
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
-use crate::config::{self, Config, Diagnostics, Loaded, Severity};
+use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
@@ -47,6 +47,7 @@ use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
 use crate::feature::sandbox::{CallError, Refusal, Sandbox};
 use crate::front::{self, FrontWatch};
+use crate::news::{Listener, New, News};
 use crate::observer::{self, Observation, Observed, Observer};
 use crate::package::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor, UnknownDevice};
@@ -258,7 +259,12 @@ impl HostBuilder {
             profiles: compiled.profiles,
         };
         let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
-        let events = PortReports { observer: observer.clone(), outputs: workers.outputs.clone(), queue: queue.clone() };
+        let events = PortReports {
+            news: services.news.clone(),
+            observer: observer.clone(),
+            outputs: workers.outputs.clone(),
+            queue: queue.clone(),
+        };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
             rules: Arc::clone(&rules),
@@ -290,6 +296,7 @@ impl HostBuilder {
             models,
             told,
             gate,
+            elicitation: Mutex::new(loaded.config.mcp.elicitation),
             warnings: compiled.warnings,
             home: self.home,
             clock,
@@ -363,6 +370,7 @@ fn change_mode_by(queue: Sender<Input>) -> ChangeMode {
 }
 
 struct PortReports {
+    news: News,
     observer: Observer,
     outputs: Outputs,
     queue: Sender<Input>,
@@ -371,6 +379,7 @@ struct PortReports {
 impl PortEvents for PortReports {
     fn changed(&mut self, text: String) {
         self.observer.put(Observation::Port(text));
+        self.news.tell(New::Ports);
     }
 
     fn trouble(&mut self, text: String) {
@@ -465,6 +474,8 @@ pub struct Host {
     models: Arc<Models>,
     told: Told,
     gate: Gate,
+    /// What may be agreed to over MCP.
+    elicitation: Mutex<Elicitation>,
     warnings: Diagnostics,
     home: Option<PathBuf>,
     clock: Clock,
@@ -593,9 +604,11 @@ impl Host {
         self.told.set(state.registry.clone());
         self.models.set(loaded.config.models.clone(), state.registry.clone());
         self.gate.set(Policy::new(&loaded.config.tools));
+        *self.elicitation.lock().unwrap_or_else(PoisonError::into_inner) = loaded.config.mcp.elicitation;
         state.tell_grants(&loaded.config, &self.services.audit);
         state.registry.begin(&self.observed);
         state.registry.changed(&Change::Config);
+        self.services.news.tell(New::Config);
         Reloaded { generation, rules, warnings: compiled.warnings }
     }
 
@@ -643,6 +656,21 @@ impl Host {
         // A copy: what is installed may change while the tool works.
         let registry = self.state().registry.clone();
         self.gate.call(&registry, caller, name, request, cancelled, progress).await
+    }
+
+    /// Tells everybody who listens that something is different.
+    pub fn tell(&self, new: New) {
+        self.services.news.tell(new);
+    }
+
+    /// What is different from now on.
+    pub fn news(&self) -> Listener {
+        self.services.news.listen()
+    }
+
+    /// What may be agreed to over MCP, as the configuration says.
+    pub fn elicitation(&self) -> Elicitation {
+        *self.elicitation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts on record that somebody asked for a tool in a way that can't be understood.

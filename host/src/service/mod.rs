@@ -15,6 +15,7 @@ use crate::control::audit::Audit;
 use crate::control::plan::desk::{self, Desk};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::limits;
+use crate::news::News;
 
 pub mod added_files;
 pub mod clock;
@@ -55,6 +56,8 @@ pub struct Services {
     pub audit: Audit,
     /// The desk for plans that wait for a person.
     pub plans: Arc<Desk>,
+    /// Who wants to know what is different.
+    pub news: News,
     /// Datagrams that one feature may send per second; [`limits::DATAGRAM_RATE`], except where calls are
     /// measured rather than limited.
     pub datagram_rate: f64,
@@ -79,6 +82,7 @@ impl Services {
             clock,
             audit: Audit::none(),
             plans: Arc::new(forgetful(clock)),
+            news: News::default(),
             datagram_rate: limits::DATAGRAM_RATE,
             http: http::HttpClient::new(Arc::new(http::SystemNetwork::new()), Arc::new(http::EnvironmentSecrets)),
             stores: None,

@@ -11,6 +11,7 @@ use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::planning;
 use crate::feature::sandbox::limits::{self, plain};
 use crate::feature::sandbox::state::InstanceState;
+use crate::news::New;
 
 /// The guest's handle to propose.
 #[derive(Debug)]
@@ -44,6 +45,7 @@ impl InstanceState {
             Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),
             Err(error) => entry("").refused(error),
         });
+        self.facts.services.news.tell(New::Plans);
         proposed.inspect(|plan| view.plan_waits(plan)).map(|plan| plan.id).map_err(|error| {
             let text = plain(error.to_string(), limits::MAX_TEXT);
             match error {

@@ -7,6 +7,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::Server;
+use super::call::Questions;
 use crate::api::lines::Lines;
 use crate::control::caller::Caller;
 use crate::host::Host;
@@ -17,6 +18,7 @@ const MAX_CLIENTS: usize = 64;
 /// Serves clients until the future is dropped.
 pub(in crate::api) async fn serve(listener: UnixListener, host: Weak<Host>) {
     let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let questions = Arc::<Questions>::default();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -31,9 +33,9 @@ pub(in crate::api) async fn serve(listener: UnixListener, host: Weak<Host>) {
             turn_away(&stream);
             continue;
         };
-        let host = Weak::clone(&host);
+        let (host, questions) = (Weak::clone(&host), Arc::clone(&questions));
         tokio::spawn(async move {
-            client(stream, host).await;
+            client(stream, host, questions).await;
             drop(place);
         });
     }
@@ -47,7 +49,7 @@ fn turn_away(stream: &UnixStream) {
     let _ = stream.try_write(format!("{error}\n").as_bytes());
 }
 
-async fn client(stream: UnixStream, host: Weak<Host>) {
+async fn client(stream: UnixStream, host: Weak<Host>, questions: Arc<Questions>) {
     let (said, answers) = stream.into_split();
     let refused = {
         let host = Weak::clone(&host);
@@ -60,7 +62,7 @@ async fn client(stream: UnixStream, host: Weak<Host>) {
             });
         }
     };
-    let served = match Server::new(host, None).serve((Lines::new(said, refused), answers)).await {
+    let served = match Server::new(host, questions, None).serve((Lines::new(said, refused), answers)).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };

@@ -1,0 +1,204 @@
+//! Questions to the user of an agent (elicitation): what is asked, and what counts as which answer.
+//!
+//! The host asks, in words of its own, and what it shows is what it would do: the plan as it lies on its desk, the
+//! arguments as the tool would get them. What can't be shown whole is not asked. Whether anything is asked at all is
+//! for the configuration to say, since the program that the agent runs in could answer in its user's place.
+
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
+use serde_json::{Map, Value, json};
+
+use crate::control::plan::risk::Level;
+use crate::feature::sandbox::limits::plain;
+use crate::host::PlanView;
+
+/// Bytes of a question: what a person may be expected to read in a window.
+const MAX_QUESTION: usize = 8 * 1024;
+/// Digits of a plan's id that stand for having looked.
+const DIGITS: usize = 6;
+
+/// Something to be decided, as one question or two.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Matter {
+    pub(super) about: About,
+    questions: Vec<Question>,
+}
+
+/// What is decided.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum About {
+    /// Whether this plan is applied.
+    Plan(String),
+    /// Whether the call is made.
+    Call,
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Question {
+    message: String,
+    field: &'static str,
+    wants: Wants,
+}
+
+/// What is to be answered.
+#[derive(Debug, Clone, PartialEq)]
+enum Wants {
+    /// One of two words: yes, or no.
+    Choice([&'static str; 2]),
+    /// This very text, written anew.
+    Text(String),
+}
+
+/// What a person has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Yes,
+    No,
+    /// Neither: the question was declined, closed, or answered with something else.
+    Open,
+}
+
+impl Matter {
+    /// Whether a plan is applied. None where it is too long to be shown.
+    pub(super) fn plan(view: &PlanView, agent: &str) -> Option<Self> {
+        let PlanView { plan, rehearsal } = view;
+        let notes: String = plan.risk.notes.iter().map(|note| format!("! {note}\n")).collect();
+        let tried = match (rehearsal.events, rehearsal.different) {
+            (0, _) => "No event has come yet that it could be tried on.".to_owned(),
+            (events, 0) => format!("The last {events} events would have done the same."),
+            (events, different) => format!("{different} of the last {events} events would have done something else."),
+        };
+        let message = format!(
+            "Apply this change of Conductor's configuration?\n\n{}\nProposed by {} for the agent {agent}.\n{notes}\n{}\n{tried}",
+            plan.description, plan.proposer, plan.diff
+        );
+        let mut questions = vec![Question { message, field: "decision", wants: Wants::Choice(["apply", "reject"]) }];
+        if plan.risk.level == Level::Privileged {
+            let digits = plan.id.get(..DIGITS)?.to_owned();
+            let message = format!(
+                "This plan reaches beyond the show:\n{notes}\nTo apply it, write the first {DIGITS} digits of its id, {digits}."
+            );
+            questions.push(Question { message, field: "plan", wants: Wants::Text(digits) });
+        }
+        Self { about: About::Plan(plan.id.clone()), questions }.bounded()
+    }
+
+    /// Whether a tool that sends to devices, or reaches as far, is called. None where its arguments are too long to
+    /// be shown.
+    pub(super) fn call(tool: &str, args: &Map<String, Value>, agent: &str) -> Option<Self> {
+        let shown = serde_json::to_string_pretty(args).ok()?;
+        let named = ["device", "target", "binding", "port", "alias", "feature", "profile", "name"];
+        let named = named.iter().find_map(|key| args.get(*key)?.as_str().filter(|name| !name.trim().is_empty()));
+        let (what, word) = match named {
+            Some(name) => (format!("to {name:?}"), name.to_owned()),
+            // The name of the tool is what there is to repeat.
+            None => ("to devices, or as far".to_owned(), tool.to_owned()),
+        };
+        let message = format!(
+            "The agent {agent} wants {tool} to be called, which reaches {what}. It can't be taken back.\n\nWhat is \
+             sent:\n{shown}"
+        );
+        let again = format!("Once more: {tool} will be called, with\n{shown}\n\nTo agree, write {word:?} again.");
+        let questions = vec![
+            Question { message, field: "decision", wants: Wants::Choice(["send", "don't send"]) },
+            Question { message: again, field: "again", wants: Wants::Text(word) },
+        ];
+        Self { about: About::Call, questions }.bounded()
+    }
+
+    fn bounded(self) -> Option<Self> {
+        self.questions.iter().all(|question| question.message.len() <= MAX_QUESTION).then_some(self)
+    }
+
+    /// The question after so many that were answered with yes.
+    pub(super) fn question(&self, answered: usize) -> Option<&Question> {
+        self.questions.get(answered)
+    }
+}
+
+impl Question {
+    /// As the protocol asks it.
+    pub(super) fn params(&self) -> Option<ElicitRequestParams> {
+        let field = match &self.wants {
+            Wants::Choice(words) => json!({ "type": "string", "enum": words }),
+            Wants::Text(text) => json!({ "type": "string", "minLength": 1, "maxLength": text.chars().count().max(64) }),
+        };
+        let schema = json!({ "type": "object", "properties": { self.field: field }, "required": [self.field] });
+        let Value::Object(schema) = schema else { return None };
+        Some(ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            // Text of others is in it, which must not look like the host's own lines on a terminal.
+            message: self
+                .message
+                .split('\n')
+                .map(|line| plain(line.to_owned(), MAX_QUESTION))
+                .collect::<Vec<_>>()
+                .join("\n"),
+            requested_schema: ElicitationSchema::from_json_schema(schema).ok()?,
+        })
+    }
+
+    /// What an answer means.
+    pub(super) fn means(&self, said: &ElicitResult) -> Answer {
+        let content = said.content.as_ref().filter(|_| said.action == ElicitationAction::Accept);
+        let Some(word) = content.and_then(|content| content[self.field].as_str()) else { return Answer::Open };
+        match &self.wants {
+            Wants::Choice([yes, _]) if word == *yes => Answer::Yes,
+            Wants::Choice([_, no]) if word == *no => Answer::No,
+            Wants::Text(text) if word == text => Answer::Yes,
+            _ => Answer::Open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    fn said(action: ElicitationAction, content: Value) -> ElicitResult {
+        ElicitResult::new(action).with_content(content)
+    }
+
+    // PLN-3: two distinct confirmations, which show the bytes and name the device.
+    #[test]
+    fn what_is_sent_to_devices_is_asked_twice_and_differently() {
+        let bytes = json!({ "device": "pads", "message": [240, 126, 247] });
+        let matter = Matter::call("conductor_send_sysex", &args(bytes), "x").unwrap();
+        let questions = [matter.question(0).unwrap(), matter.question(1).unwrap()];
+        assert!(matter.question(2).is_none());
+        for question in questions {
+            assert!(question.message.contains("240") && question.message.contains("pads"), "{}", question.message);
+            assert!(question.params().is_some());
+        }
+        assert!(questions[0].message != questions[1].message && questions[0].field != questions[1].field);
+        let accept = |content| said(ElicitationAction::Accept, content);
+        assert_eq!(questions[0].means(&accept(json!({ "decision": "send" }))), Answer::Yes);
+        assert_eq!(questions[0].means(&accept(json!({ "decision": "don't send" }))), Answer::No);
+        assert_eq!(questions[1].means(&accept(json!({ "again": "pads" }))), Answer::Yes);
+        for (question, content) in [
+            (0, json!({ "decision": true })),
+            (0, json!({ "decision": "apply" })),
+            (0, json!({})),
+            (0, json!("send")),
+            (1, json!({ "decision": "send" })),
+            (1, json!({ "again": "pad" })),
+            (1, json!({ "again": "PADS" })),
+        ] {
+            assert_eq!(questions[question].means(&accept(content.clone())), Answer::Open, "{content}");
+        }
+        for action in [ElicitationAction::Decline, ElicitationAction::Cancel] {
+            assert_eq!(questions[0].means(&said(action, json!({ "decision": "send" }))), Answer::Open);
+        }
+        assert_eq!(questions[0].means(&ElicitResult::new(ElicitationAction::Accept)), Answer::Open);
+    }
+
+    #[test]
+    fn what_cannot_be_shown_whole_is_not_asked() {
+        let bytes = json!({ "device": "pads", "message": vec![1; 10_000] });
+        assert_eq!(Matter::call("conductor_send_sysex", &args(bytes), "x"), None);
+    }
+}

@@ -1,0 +1,367 @@
+//! Calls of tools, and what their user is asked on the way.
+//!
+//! ```text
+//! call ─▶ gate ─▶ a result ─▶ with a plan? ─▶ the user is asked ─▶ applied, rejected, or it waits on
+//!           └─▶ needs a person ─▶ the user is asked, twice ─▶ gate, confirmed
+//! ```
+//!
+//! Clients before 2026-07-28 are asked while the call waits. Those since get the question as the call's answer, and
+//! send the call again with what their user said. What it was about is kept here meanwhile, under a number that
+//! nobody can guess and that serves once: what comes back from a client decides nothing but yes or no.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
+    InputRequests, InputRequiredResult, ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use super::ask::{About, Answer, Matter};
+use crate::config::Elicitation;
+use crate::control::caller::Caller;
+use crate::control::gate::{ToolError, ToolRequest, ToolResult};
+use crate::control::plan::risk::Level;
+use crate::digest::hex;
+use crate::feature::descriptor::Tier;
+use crate::host::Host;
+
+/// How long a question waits for an answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(300);
+/// Questions that wait at once, each in the window of some agent.
+const MAX_QUESTIONS: usize = 32;
+
+/// Questions that wait for an answer.
+#[derive(Debug)]
+pub(super) struct Questions {
+    /// For those who are asked while their call waits.
+    places: Semaphore,
+    /// Of those who send their call again, by the number that they got.
+    kept: Mutex<HashMap<String, Kept>>,
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self { places: Semaphore::new(MAX_QUESTIONS), kept: Mutex::default() }
+    }
+}
+
+/// A call whose user was asked.
+#[derive(Debug)]
+struct Kept {
+    caller: Caller,
+    tool: String,
+    args: Map<String, Value>,
+    matter: Matter,
+    /// Questions that were answered with yes.
+    answered: usize,
+    /// The tool's answer, where it has given one.
+    result: Option<CallToolResult>,
+    until: Instant,
+}
+
+impl Questions {
+    /// Keeps a call, under a number; none where too many are kept.
+    fn keep(&self, kept: Kept) -> Option<String> {
+        let mut number = [0; 16];
+        getrandom::fill(&mut number).ok()?;
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        all.retain(|_, kept| kept.until > now);
+        let number = hex(&number);
+        (all.len() < MAX_QUESTIONS).then(|| {
+            all.insert(number.clone(), kept);
+            number
+        })
+    }
+
+    /// The call of this number, once.
+    fn take(&self, number: &str) -> Option<Kept> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(number);
+        kept.filter(|kept| kept.until > Instant::now())
+    }
+}
+
+/// A call under way.
+pub(super) struct Call<'c> {
+    pub(super) host: &'c Arc<Host>,
+    pub(super) questions: &'c Questions,
+    pub(super) context: &'c RequestContext<RoleServer>,
+    tool: String,
+    args: Map<String, Value>,
+    caller: Caller,
+    /// The agent, as its user is told.
+    agent: String,
+}
+
+/// How a client can be asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// While its call waits.
+    Meanwhile,
+    /// By the answer of its call.
+    ByAnswer,
+}
+
+impl<'c> Call<'c> {
+    pub(super) fn new(
+        host: &'c Arc<Host>,
+        questions: &'c Questions,
+        context: &'c RequestContext<RoleServer>,
+        tool: &str,
+        args: Map<String, Value>,
+    ) -> Self {
+        let client = context.client_info();
+        let caller = Caller::mcp(client.as_ref().map(|client| client.name.as_str()));
+        let agent = format!("{:?}", caller.name().unwrap_or("without a name"));
+        Self { host, questions, context, tool: tool.to_owned(), args, caller, agent }
+    }
+
+    /// Does what a request wants: makes the call, or goes on with one whose user was asked.
+    pub(super) async fn answer(self, request: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
+        if let Some(number) = &request.request_state {
+            return self.resume(number, request.input_responses.unwrap_or_default()).await;
+        }
+        match self.through_the_gate(&self.caller, false).await {
+            Ok(answer) => self.proposed(answer).await,
+            Err(error @ ToolError::NeedsConfirmation(_)) => {
+                let matter = Matter::call(&self.tool, &self.args, &self.agent);
+                match matter.filter(|_| self.host.elicitation() == Elicitation::All) {
+                    Some(matter) => self.ask(matter, None).await,
+                    None => Ok(self.unconfirmed(&error.to_string()).into()),
+                }
+            }
+            Err(error) => refused(error),
+        }
+    }
+
+    async fn through_the_gate(&self, caller: &Caller, confirmed: bool) -> Result<ToolResult, ToolError> {
+        let asked = ToolRequest { args: self.args.clone(), confirmed };
+        let (progress, mut steps) = tokio::sync::mpsc::unbounded_channel();
+        let on_progress = move |done: f32, message: String| {
+            let _ = progress.send((done, message));
+        };
+        let token = self.context.meta.get_progress_token();
+        let call = self.host.call_tool(caller, &self.tool, asked, self.context.ct.clone(), Arc::new(on_progress));
+        let tell = async {
+            while let Some((done, message)) = steps.recv().await {
+                if let Some(token) = &token {
+                    let step = ProgressNotificationParam::new(token.clone(), f64::from(done)).with_total(1.0);
+                    // A client that is gone takes its call with it.
+                    let _ = self.context.peer.notify_progress(step.with_message(message)).await;
+                }
+            }
+        };
+        // The call owns the sender, so the steps end with it.
+        let (answer, ()) = tokio::join!(call, tell);
+        answer
+    }
+
+    /// What a tool has answered; a plan in it is what its user is asked about.
+    async fn proposed(self, answer: ToolResult) -> Result<CallToolResponse, ErrorData> {
+        let plan = answer.result["plan"].as_str().map(str::to_owned);
+        let mut result = said(answer);
+        let Some(plan) = plan else { return Ok(result.into()) };
+        let Some(matter) = self.plan(&plan).await else { return Ok(result.into()) };
+        match matter {
+            Ok(matter) => self.ask(matter, Some(result)).await,
+            Err(why) => {
+                result.content.push(ContentBlock::text(waits(&plan, why)));
+                Ok(result.into())
+            }
+        }
+    }
+
+    /// The question about a plan, or why its user is not asked. None where it is no plan of this tool's, which a
+    /// tool may say what it likes about.
+    async fn plan(&self, id: &str) -> Option<Result<Matter, &'static str>> {
+        let tool = self.host.tools().into_iter().find(|view| view.tool.name == self.tool)?;
+        if matches!(tool.tool.tier, Tier::ReadOnly | Tier::Stateful) {
+            return None;
+        }
+        let (host, id) = (Arc::clone(self.host), id.to_owned());
+        let view = tokio::task::spawn_blocking(move || host.plan(&id)).await.ok()?.ok()?;
+        if view.plan.proposer != tool.feature {
+            return None;
+        }
+        let allowed = match view.plan.risk.level {
+            Level::Privileged => Elicitation::All,
+            _ => Elicitation::Plans,
+        };
+        if self.host.elicitation() < allowed {
+            return Some(Err(""));
+        }
+        Some(Matter::plan(&view, &self.agent).ok_or("It is too long to be shown here. "))
+    }
+
+    fn way(&self) -> Option<Way> {
+        let form = self.context.client_capabilities()?.elicitation?;
+        // Without either, a client of an older revision means forms.
+        if form.form.is_none() && form.url.is_some() {
+            return None;
+        }
+        let modern = self.context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        Some(if modern { Way::ByAnswer } else { Way::Meanwhile })
+    }
+
+    async fn ask(self, matter: Matter, result: Option<CallToolResult>) -> Result<CallToolResponse, ErrorData> {
+        match self.way() {
+            Some(Way::Meanwhile) => {
+                let answer = self.ask_meanwhile(&matter).await;
+                self.decided(&matter, answer, result).await
+            }
+            Some(Way::ByAnswer) => self.ask_by_answer(matter, 0, result).await,
+            None => self.decided(&matter, Answer::Open, result).await,
+        }
+    }
+
+    async fn ask_meanwhile(&self, matter: &Matter) -> Answer {
+        let Ok(_place) = self.questions.places.try_acquire() else { return Answer::Open };
+        let mut answered = 0;
+        while let Some(question) = matter.question(answered) {
+            let Some(params) = question.params() else { return Answer::Open };
+            let asked = self.context.peer.create_elicitation_with_timeout(params, Some(ANSWER_WITHIN));
+            let said = tokio::select! {
+                said = asked => said,
+                () = self.context.ct.cancelled() => return Answer::Open,
+            };
+            match said.map(|said| question.means(&said)) {
+                Ok(Answer::Yes) => answered += 1,
+                Ok(other) => return other,
+                Err(error) => {
+                    tracing::debug!("an agent's user gave no answer: {error}");
+                    return Answer::Open;
+                }
+            }
+        }
+        Answer::Yes
+    }
+
+    async fn ask_by_answer(
+        self,
+        matter: Matter,
+        answered: usize,
+        result: Option<CallToolResult>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(question) = matter.question(answered).and_then(|question| question.params()) else {
+            return self.decided(&matter, Answer::Yes, result).await;
+        };
+        let kept = Kept {
+            caller: self.caller.clone(),
+            tool: self.tool.clone(),
+            args: self.args.clone(),
+            matter: matter.clone(),
+            answered,
+            result: result.clone(),
+            until: Instant::now() + ANSWER_WITHIN,
+        };
+        let Some(number) = self.questions.keep(kept) else {
+            return self.decided(&matter, Answer::Open, result).await;
+        };
+        let question = InputRequest::Elicitation(ElicitRequest::new(question));
+        let questions = InputRequests::from([(key(answered), question)]);
+        Ok(InputRequiredResult::new(Some(questions), Some(number)).into())
+    }
+
+    /// Goes on with a call whose user was asked.
+    async fn resume(
+        self,
+        number: &str,
+        mut said: std::collections::BTreeMap<String, Value>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let kept = self.questions.take(number);
+        let own = kept.filter(|kept| kept.caller == self.caller && kept.tool == self.tool && kept.args == self.args);
+        let Some(Kept { matter, answered, result, .. }) = own else {
+            let why = "no question waits under this requestState: it was answered, has expired, or is another call's";
+            self.host.refuse_call(&self.caller, &self.tool, why).await;
+            return Err(ErrorData::invalid_params(why, None));
+        };
+        let Some(question) = matter.question(answered) else {
+            return self.decided(&matter, Answer::Open, result).await;
+        };
+        let Some(said) = said.remove(&key(answered)) else {
+            return self.ask_by_answer(matter, answered, result).await;
+        };
+        let said: ElicitResult = serde_json::from_value(said)
+            .map_err(|error| ErrorData::invalid_params(format!("this is no answer to a form: {error}"), None))?;
+        match question.means(&said) {
+            Answer::Yes => self.ask_by_answer(matter, answered + 1, result).await,
+            other => self.decided(&matter, other, result).await,
+        }
+    }
+
+    /// Does what the user has decided.
+    async fn decided(
+        self,
+        matter: &Matter,
+        answer: Answer,
+        result: Option<CallToolResult>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let user = self.caller.clone().by_elicitation();
+        let plan = match &matter.about {
+            About::Call if answer == Answer::Yes => {
+                return match self.through_the_gate(&user, true).await {
+                    Ok(answer) => Box::pin(self.proposed(answer)).await,
+                    Err(error) => refused(error),
+                };
+            }
+            About::Call => return Ok(self.unconfirmed("the user did not agree to it").into()),
+            About::Plan(plan) => plan.clone(),
+        };
+        let mut result = result.unwrap_or_default();
+        let (host, id) = (Arc::clone(self.host), plan.clone());
+        let done = tokio::task::spawn_blocking(move || match answer {
+            Answer::Yes => match host.apply_plan(&user, &id) {
+                Ok(applied) => Ok(format!("The user applied the plan; {} rules are in force.", applied.rules)),
+                Err(error) => Err(format!("The user wanted the plan to be applied, but it was not: {error}")),
+            },
+            Answer::No => match host.reject_plan(&user, &id) {
+                Ok(()) => Ok("The user rejected the plan. Nothing has changed.".to_owned()),
+                Err(error) => Err(error.to_string()),
+            },
+            Answer::Open => Ok(waits(&id, "")),
+        });
+        let told = done.await.unwrap_or_else(|_| Err("the host is stopping".into()));
+        result.is_error = Some(told.is_err());
+        result.content.push(ContentBlock::text(told.unwrap_or_else(|error| error)));
+        Ok(result.into())
+    }
+
+    fn unconfirmed(&self, why: &str) -> CallToolResult {
+        let how = format!("{why}; a person can call it with `conductor tool call {} --confirm`", self.tool);
+        CallToolResult::error(vec![ContentBlock::text(how)])
+    }
+}
+
+/// The name of a question in an answer. Each has its own: an answer to one is none to another.
+fn key(answered: usize) -> String {
+    format!("question_{}", answered + 1)
+}
+
+fn waits(plan: &str, why: &str) -> String {
+    format!(
+        "{why}Nothing has changed yet: the plan waits for a person, who looks at it with `conductor plan show {plan}` \
+         and decides with `conductor plan apply {plan}`."
+    )
+}
+
+fn refused(error: ToolError) -> Result<CallToolResponse, ErrorData> {
+    match error {
+        ToolError::Unknown { .. } => Err(ErrorData::invalid_params(error.to_string(), None)),
+        _ => Ok(CallToolResult::error(vec![ContentBlock::text(error.to_string())]).into()),
+    }
+}
+
+fn said(answer: ToolResult) -> CallToolResult {
+    let mut result = match answer.result {
+        Value::Object(object) => CallToolResult::structured(Value::Object(object)),
+        other => CallToolResult::success(vec![ContentBlock::text(other.to_string())]),
+    };
+    result.content.extend(answer.remarks.into_iter().map(ContentBlock::text));
+    result
+}

@@ -1,0 +1,136 @@
+//! Telling agents that tools, resources or prompts are different now.
+//!
+//! Clients before 2026-07-28 are told of lists from when they have said hello, and of resources that they subscribe
+//! to; those since say in one request what they want to be told of.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use rmcp::model::{
+    PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter, ToolListChangedNotification,
+};
+use rmcp::service::SubscriptionContext;
+use rmcp::{Peer, RoleServer};
+
+use super::resources;
+use crate::host::Host;
+use crate::news::New;
+
+/// Resources that one client may subscribe to.
+pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
+/// Bytes of the address of one.
+const MAX_URI: usize = 256;
+
+/// The resources that a client subscribes to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Subscribed(Arc<Mutex<HashSet<String>>>);
+
+impl Subscribed {
+    /// Adds one; false where there are too many.
+    pub(super) fn add(&self, uri: String) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (all.contains(&uri) || all.len() < MAX_SUBSCRIPTIONS) && uri.len() <= MAX_URI && {
+            all.insert(uri);
+            true
+        }
+    }
+
+    pub(super) fn remove(&self, uri: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+/// What a client of 2026-07-28 is told of, of what it wants.
+pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = wanted.clone();
+    if let Some(uris) = &mut accepted.resource_subscriptions {
+        uris.retain(|uri| uri.len() <= MAX_URI);
+        uris.truncate(MAX_SUBSCRIPTIONS);
+    }
+    accepted
+}
+
+/// Makes notifications of news.
+struct Teller {
+    host: Weak<Host>,
+    /// The tools that were told of last.
+    tools: u64,
+}
+
+impl Teller {
+    fn new(host: Weak<Host>) -> Self {
+        let mut teller = Self { host, tools: 0 };
+        teller.tools = teller.current_tools();
+        teller
+    }
+
+    fn current_tools(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for view in self.host.upgrade().map(|host| host.tools()).unwrap_or_default() {
+            (view.tool.name, view.tool.summary, view.tool.input.to_string()).hash(&mut hasher);
+            view.tool.output.map(|output| output.to_string()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// What a client is to be told, which is subscribed to these resources.
+    fn told(&mut self, new: New, subscribed: &[String]) -> Vec<ServerNotification> {
+        let mut told = Vec::new();
+        if matches!(new, New::Config | New::Everything) {
+            let tools = self.current_tools();
+            if tools != self.tools {
+                self.tools = tools;
+                told.push(ToolListChangedNotification::default().into());
+            }
+        }
+        if matches!(new, New::Prompts | New::Everything) {
+            told.push(PromptListChangedNotification::default().into());
+        }
+        if matches!(new, New::Plans | New::Config | New::Everything) {
+            told.push(ResourceListChangedNotification::default().into());
+        }
+        for uri in subscribed.iter().filter(|uri| resources::is_touched(uri, new)) {
+            told.push(ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri)).into());
+        }
+        told
+    }
+}
+
+/// Tells a client that has said hello, until it is gone or the host stops.
+pub(super) fn keep_telling(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed: Subscribed) {
+    let Some(mut news) = host.upgrade().map(|host| host.news()) else { return };
+    let mut teller = Teller::new(Weak::clone(host));
+    tokio::spawn(async move {
+        while let Some(new) = news.next().await {
+            for notification in teller.told(new, &subscribed.all()) {
+                if peer.send_notification(notification).await.is_err() && peer.is_transport_closed() {
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// Tells a client what it has asked to be told, until it leaves or the host stops.
+pub(super) async fn tell(host: &Weak<Host>, subscription: SubscriptionContext) {
+    let Some(mut news) = host.upgrade().map(|host| host.news()) else { return };
+    let mut teller = Teller::new(Weak::clone(host));
+    let uris = subscription.accepted().resource_subscriptions.clone().unwrap_or_default();
+    loop {
+        let new = tokio::select! {
+            new = news.next() => new,
+            () = subscription.cancelled() => return,
+        };
+        let Some(new) = new else { return };
+        for notification in teller.told(new, &uris) {
+            // What it did not ask for is left out there.
+            let _ = subscription.sink().send(notification).await;
+        }
+    }
+}

