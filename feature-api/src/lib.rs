@@ -227,9 +227,9 @@ pub use bindings::conductor::feature::invocations::Invocation;
 pub use bindings::conductor::feature::planning::Planner;
 pub use bindings::conductor::feature::types::{Error, Event};
 pub use bindings::conductor::feature::{
-    action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, files, hardware, hook_registrar,
-    host_state, http, midi_out, models, notifications, planning, provider_registrar, random, runs, runtime_controls,
-    skill_registrar, store, task_registrar, tool_registrar, udp,
+    action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, files, git, hardware,
+    hook_registrar, host_state, http, midi_out, models, notifications, planning, provider_registrar, random, runs,
+    runtime_controls, skill_registrar, store, task_registrar, tool_registrar, udp,
 };
 pub use bindings::exports::conductor::feature::lifecycle::Guest as Lifecycle;
 pub use parts::actions::exports::conductor::feature::actions::Guest as Actions;

@@ -50,7 +50,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Severity, nearest};
 pub use key::{Key, NamedKey};
 pub use model::{
     AdvancedSettings, CallsPerMinute, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model,
-    Profile, SecretGrant, Tools,
+    Profile, RepositoryGrant, SecretGrant, Tools,
 };
 pub use number::{
     Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,

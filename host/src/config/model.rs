@@ -309,6 +309,9 @@ pub struct Grants {
     /// Folders. Default: none.
     pub files: Vec<FolderGrant>,
 
+    /// Git repositories, to read what was committed there. Default: none.
+    pub git: Vec<RepositoryGrant>,
+
     /// Bytes of its own store. Default: 0, for none.
     #[schemars(range(max = 1_073_741_824))]
     pub store: u64,
@@ -372,6 +375,17 @@ pub struct FolderGrant {
     /// Whether the feature may make, replace and remove files there. Default: false.
     #[serde(default)]
     pub write: bool,
+}
+
+/// A git repository that a feature may read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RepositoryGrant {
+    /// Which of the feature's requests it answers.
+    pub purpose: String,
+
+    /// The folder that holds the repository, `.git` and all.
+    pub path: String,
 }
 
 fn yes() -> bool {

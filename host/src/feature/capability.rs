@@ -57,6 +57,14 @@ pub enum Capability {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<PathBuf>,
     },
+    /// What was committed to a git repository, which the grant names.
+    GitSnapshot {
+        /// A short name for what the feature does with it. Unique in a descriptor.
+        purpose: String,
+        /// Which folder. Only in a grant: a descriptor can't name one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<PathBuf>,
+    },
     /// MIDI to the outputs of bindings.
     MidiOut {
         /// Aliases; `*` for every one.
@@ -99,6 +107,7 @@ impl Capability {
             Self::Secret { .. } => "secret",
             Self::Store { .. } => "store",
             Self::Files { .. } => "files",
+            Self::GitSnapshot { .. } => "git-snapshot",
             Self::MidiOut { .. } => "midi-out",
             Self::ObserveEvents { .. } => "observe-events",
             Self::ConfigRead {} => "config-read",
@@ -114,7 +123,9 @@ impl Capability {
     /// What tells it from others of its kind in one descriptor, where there may be several.
     pub fn purpose(&self) -> Option<&str> {
         match self {
-            Self::Network { purpose, .. } | Self::Files { purpose, .. } => Some(purpose),
+            Self::Network { purpose, .. } | Self::Files { purpose, .. } | Self::GitSnapshot { purpose, .. } => {
+                Some(purpose)
+            }
             Self::Secret { id, .. } => Some(id),
             _ => None,
         }
@@ -137,7 +148,9 @@ impl Capability {
                 udp.iter().map(ToString::to_string).chain(http).collect()
             }
             Self::Secret { hosts, .. } => hosts.iter().map(ToString::to_string).collect(),
-            Self::Files { path, .. } => path.iter().map(|path| path.display().to_string()).collect(),
+            Self::Files { path, .. } | Self::GitSnapshot { path, .. } => {
+                path.iter().map(|path| path.display().to_string()).collect()
+            }
             Self::MidiOut { bindings, sysex } => {
                 bindings.iter().cloned().chain(sysex.then(|| SYSEX.to_owned())).collect()
             }
@@ -156,7 +169,7 @@ impl Capability {
                 *udp = words.iter().filter_map(|word| word.parse().ok()).collect();
             }
             Self::Secret { hosts, .. } => *hosts = words.iter().filter_map(|word| word.parse().ok()).collect(),
-            Self::Files { path, .. } => *path = words.first().map(PathBuf::from),
+            Self::Files { path, .. } | Self::GitSnapshot { path, .. } => *path = words.first().map(PathBuf::from),
             Self::MidiOut { bindings, sysex } => {
                 *sysex = words.iter().any(|word| word == SYSEX);
                 *bindings = words.iter().filter(|word| *word != SYSEX).cloned().collect();
@@ -176,9 +189,13 @@ impl Capability {
                 None => word.parse().is_ok_and(|narrow| udp.iter().any(|pattern| pattern.includes(&narrow))),
             },
             Self::Secret { hosts, .. } => word.parse().is_ok_and(|host| includes(hosts, &host)),
-            Self::Files { path: Some(path), .. } => path == std::path::Path::new(word),
+            Self::Files { path: Some(path), .. } | Self::GitSnapshot { path: Some(path), .. } => {
+                path == std::path::Path::new(word)
+            }
             // The descriptor asks for some folder; which one is the person's to say.
-            Self::Files { path: None, .. } => std::path::Path::new(word).is_absolute(),
+            Self::Files { path: None, .. } | Self::GitSnapshot { path: None, .. } => {
+                std::path::Path::new(word).is_absolute()
+            }
             Self::MidiOut { sysex, .. } if word == SYSEX => *sysex,
             Self::MidiOut { bindings, .. } | Self::ObserveEvents { bindings } => names(bindings, word),
             Self::UseModel { models, .. } => names(models, word),
@@ -189,7 +206,7 @@ impl Capability {
     /// Whether a person has to say which thing is meant: it can't be granted as it is asked for.
     pub fn must_be_named(&self) -> bool {
         match self {
-            Self::Files { path, .. } => path.is_none(),
+            Self::Files { path, .. } | Self::GitSnapshot { path, .. } => path.is_none(),
             Self::Network { http: hosts, .. } | Self::Secret { hosts, .. } => hosts.iter().any(HostPattern::is_any),
             _ => false,
         }
@@ -227,7 +244,8 @@ impl Capability {
             return Ok(self.with_scope(&[word.to_owned()]));
         }
         let scope = self.scope();
-        Err(if self.must_be_named() && !matches!(self, Self::Files { .. }) {
+        let names_folder = matches!(self, Self::Files { .. } | Self::GitSnapshot { .. });
+        Err(if self.must_be_named() && !names_folder {
             format!("{} is granted with a host, not {word:?}", self.key())
         } else if self.must_be_named() {
             format!("{} is granted with the whole path of a folder, not {word:?}", self.key())
@@ -258,6 +276,9 @@ impl Capability {
             (Self::Files { purpose, write: asked, path: None }, Self::Files { write, path: path @ Some(_), .. }) => {
                 let (purpose, write) = (purpose.clone(), *asked && *write);
                 return Some(Self::Files { purpose, write, path: path.clone() });
+            }
+            (Self::GitSnapshot { path: None, .. }, granted @ Self::GitSnapshot { path: Some(_), .. }) => {
+                return Some((**granted).clone());
             }
             _ => {}
         }
@@ -309,7 +330,9 @@ impl Capability {
                 Self::UseModel { models: held, tokens: *tokens.max(other) }
             }
             // One folder for a purpose: the one that was named last.
-            (Self::Files { .. }, Self::Files { .. }) => more.clone(),
+            (Self::Files { .. }, Self::Files { .. }) | (Self::GitSnapshot { .. }, Self::GitSnapshot { .. }) => {
+                more.clone()
+            }
             _ => {
                 let mut words = self.scope();
                 words.extend(more.scope().into_iter().filter(|word| !self.covers(word)));

@@ -36,6 +36,7 @@ const IMPORTS: &[(&str, &[Needs])] = &[
     ("http", &[Needs::Capability(&["network"])]),
     ("store", &[Needs::Capability(&["store"])]),
     ("files", &[Needs::Capability(&["files"])]),
+    ("git", &[Needs::Capability(&["git-snapshot"])]),
     ("midi-out", &[Needs::Capability(&["midi-out"])]),
     ("models", &[Needs::Capability(&["use-model"])]),
     (

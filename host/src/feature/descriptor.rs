@@ -380,7 +380,9 @@ impl Descriptor {
         let mut seen = Vec::new();
         for request in &self.capabilities {
             let key = request.key();
-            if let Capability::Files { path: Some(_), .. } = request.capability {
+            if let Capability::Files { path: Some(_), .. } | Capability::GitSnapshot { path: Some(_), .. } =
+                request.capability
+            {
                 return Err(format!("{key} names a folder; which one is for the person who grants it"));
             }
             if seen.contains(&key) {

@@ -21,6 +21,15 @@ pub struct FolderGrant {
     pub write: bool,
 }
 
+/// A git repository that was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RepositoryGrant {
+    /// For which of the descriptor's requests.
+    pub purpose: String,
+    /// The repository's folder.
+    pub path: PathBuf,
+}
+
 /// What a person (or the policy for bundled features) gave to one feature.
 ///
 /// What holds is what is both in here and in the descriptor.
@@ -35,6 +44,8 @@ pub struct Grants {
     pub secrets: Vec<SecretGrant>,
     /// Folders.
     pub files: Vec<FolderGrant>,
+    /// Git repositories.
+    pub git: Vec<RepositoryGrant>,
     /// Bytes of its store; 0 for none.
     pub store: u64,
     /// Aliases of bindings to whose outputs it may send; `*` for every one.
@@ -100,7 +111,10 @@ impl Grants {
                     let (purpose, path) = (purpose.clone(), path.clone());
                     grants.files.push(FolderGrant { purpose, path, write: *write });
                 }
-                Capability::Files { path: None, .. } => {}
+                Capability::GitSnapshot { purpose, path: Some(path) } => {
+                    grants.git.push(RepositoryGrant { purpose: purpose.clone(), path: path.clone() });
+                }
+                Capability::Files { path: None, .. } | Capability::GitSnapshot { path: None, .. } => {}
                 Capability::MidiOut { bindings, sysex } => {
                     join(&mut grants.midi_out, bindings);
                     grants.sysex |= sysex;
@@ -127,6 +141,7 @@ impl Grants {
         join(&mut self.http, &more.http);
         join(&mut self.secrets, &more.secrets);
         join(&mut self.files, &more.files);
+        join(&mut self.git, &more.git);
         join(&mut self.midi_out, &more.midi_out);
         join(&mut self.observe_events, &more.observe_events);
         join(&mut self.models, &more.models);
@@ -158,6 +173,7 @@ impl Grants {
         };
         self.secrets.retain(|secret| names("secret", &secret.id));
         self.files.retain(|folder| names("files", &folder.purpose));
+        self.git.retain(|repository| names("git-snapshot", &repository.purpose));
         if !asks("store") {
             self.store = 0;
         }
@@ -190,6 +206,7 @@ impl Grants {
             Capability::Secret { id, .. } => self.secrets.iter().any(|secret| secret.id == *id),
             Capability::Store { .. } => self.store > 0,
             Capability::Files { purpose, .. } => self.files.iter().any(|folder| folder.purpose == *purpose),
+            Capability::GitSnapshot { purpose, .. } => self.git.iter().any(|repository| repository.purpose == *purpose),
             Capability::MidiOut { .. } => !self.midi_out.is_empty(),
             Capability::ObserveEvents { .. } => !self.observe_events.is_empty(),
             Capability::ConfigRead {} => self.config_read,
@@ -211,6 +228,9 @@ impl Grants {
             Capability::Store { quota } => format!("store = {quota}"),
             Capability::Files { purpose, write, .. } => {
                 format!("files = [{{ purpose = \"{purpose}\", path = \"/folder\", write = {write} }}]")
+            }
+            Capability::GitSnapshot { purpose, .. } => {
+                format!("git = [{{ purpose = \"{purpose}\", path = \"/folder\" }}]")
             }
             Capability::MidiOut { bindings, .. } => format!("midi_out = {bindings:?}"),
             Capability::ObserveEvents { bindings } => format!("observe_events = {bindings:?}"),

@@ -11,7 +11,7 @@ use crate::config::{self, Config, Diagnostic, Diagnostics, Loaded};
 use crate::control::limit;
 use crate::dispatch::workers::Workers;
 use crate::feature::Grants;
-use crate::feature::grants::FolderGrant;
+use crate::feature::grants::{FolderGrant, RepositoryGrant};
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::feature::sandbox::Sandbox;
 use crate::observer::{self, Observer};
@@ -174,11 +174,16 @@ fn grants(configured: &config::Grants) -> Grants {
         path: folder.path.clone().into(),
         write: folder.write,
     };
+    let repository = |repository: &config::RepositoryGrant| RepositoryGrant {
+        purpose: repository.purpose.clone(),
+        path: repository.path.clone().into(),
+    };
     Grants {
         udp: udp.collect(),
         http: hosts(&configured.http),
         secrets: configured.secrets.iter().map(secret).collect(),
         files: configured.files.iter().map(folder).collect(),
+        git: configured.git.iter().map(repository).collect(),
         store: configured.store,
         midi_out: configured.midi_out.clone(),
         sysex: configured.sysex,

@@ -238,7 +238,7 @@ impl GrantedFolder {
 }
 
 /// The folder and the name of a path that may be used, or what is wrong with it.
-fn check(path: &str) -> Result<(&str, &str), Refusal> {
+pub(super) fn check(path: &str) -> Result<(&str, &str), Refusal> {
     let refuse = |what: String| {
         Err(Refusal::Invalid(format!(
             "{}: {what}; a path is relative to the granted folder, with / between names, such as shows/first.toml",

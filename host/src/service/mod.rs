@@ -3,7 +3,7 @@
 //! Most files implement interfaces of the contract for [`InstanceState`]: the resource behind the
 //! guest's handle holds its scope, and whether the grant still holds is looked at on every call.
 //! Others know nothing of the sandbox: [`notification_log`], where notifications end, and what works
-//! on the disk for [`files`] and [`store`], or over the network for [`http`].
+//! on the disk for [`files`], [`git`] and [`store`], or over the network for [`http`].
 //!
 //! [`InstanceState`]: crate::feature::sandbox::state::InstanceState
 
@@ -22,6 +22,7 @@ pub mod clock;
 pub mod devices;
 pub mod file_folder;
 pub mod files;
+pub mod git;
 pub mod host_state;
 pub mod http;
 pub mod http_client;
@@ -33,6 +34,7 @@ pub mod models;
 pub mod notification_log;
 pub mod planning;
 pub mod refusal;
+pub mod repository;
 pub mod runs;
 pub mod secret_store;
 pub mod sinks;

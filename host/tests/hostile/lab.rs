@@ -14,7 +14,7 @@ use conductor_host::chat::Models;
 use conductor_host::dispatch::Envelope;
 use conductor_host::feature::actor::Actor;
 use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::grants::FolderGrant;
+use conductor_host::feature::grants::{FolderGrant, RepositoryGrant};
 use conductor_host::feature::registry::{FeatureSource, Registry};
 use conductor_host::feature::sandbox::{CallError, PreparedFeature, Sandbox};
 use conductor_host::feature::{Grants, Package};
@@ -260,6 +260,7 @@ impl Lab {
             http: hosts.iter().map(|host| host.parse().unwrap()).collect(),
             secrets: vec![SecretGrant { id: "key".into(), hosts: vec!["granted.example".parse().unwrap()] }],
             files: vec![folder("look", &self.look), folder("work", &self.work)],
+            git: vec![RepositoryGrant { purpose: "look".into(), path: self.look.path().to_owned() }],
             store: 65_536,
             models: vec!["*".into()],
             model_tokens: 20_000,

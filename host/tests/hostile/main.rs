@@ -8,6 +8,7 @@
 mod endless;
 mod files;
 mod floods;
+mod git;
 mod hooks;
 mod host;
 mod http;

@@ -107,6 +107,12 @@ const OSC: &[Need] = &[Need {
     packages: &["liblo-tools"],
 }];
 
+const GIT: &[Need] = &[Need {
+    probe: Probe::Program("git"),
+    why: "makes the repositories that the tests have features read",
+    packages: &["git"],
+}];
+
 const SCREEN: &[Need] = &[
     Need {
         probe: Probe::Program("Xvfb"),
@@ -137,8 +143,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
         Purpose::Build | Purpose::Demo | Purpose::Bench => satisfy(&[BUILD]),
-        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, SCREEN, JACK]),
-        Purpose::Test => satisfy(&[BUILD, OSC, SCREEN, JACK]).and_then(|()| vm::ensure()),
+        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, GIT, SCREEN, JACK]),
+        Purpose::Test => satisfy(&[BUILD, OSC, GIT, SCREEN, JACK]).and_then(|()| vm::ensure()),
         Purpose::Vm => vm::ensure(),
     }
 }

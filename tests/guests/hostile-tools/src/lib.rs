@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use conductor_feature::diagnostics::{Severity, Sink as Diagnostics};
 use conductor_feature::files::Folder;
+use conductor_feature::git::{Repository, Snapshot};
 use conductor_feature::hardware::Access;
 use conductor_feature::http::{Client, Request, Secret};
 use conductor_feature::planning::Change;
@@ -69,6 +70,8 @@ struct State {
     look: Option<Folder>,
     work: Option<Folder>,
     other: Option<Error>,
+    repository: Option<Repository>,
+    commits: Vec<Snapshot>,
     hoard: Vec<Diagnostics>,
     memory: Vec<Vec<u8>>,
 }
@@ -144,6 +147,7 @@ impl Lifecycle for Hostile {
             look: Folder::open(ctx, "look").ok(),
             work: Folder::open(ctx, "work").ok(),
             other: Folder::open(ctx, "another purpose").err(),
+            repository: Repository::open(ctx, "look").ok(),
             ..State::default()
         });
         Ok(())
@@ -266,6 +270,21 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
         "read" => {
             let folder = state.look.as_ref().ok_or_else(|| missing("folder"))?;
             folder.read(text(args, "path")).map(|bytes| json!(String::from_utf8_lossy(&bytes)).to_string())
+        }
+        "read-commit" => {
+            let repository = state.repository.as_ref().ok_or_else(|| missing("repository"))?;
+            let snapshot = repository.at(text(args, "revision"))?;
+            snapshot.read(text(args, "path")).map(|bytes| json!(String::from_utf8_lossy(&bytes)).to_string())
+        }
+        "hoard-commits" => {
+            let repository = state.repository.as_ref().ok_or_else(|| missing("repository"))?;
+            state.commits = (0..2000).map(|_| repository.at("HEAD")).collect::<Result<_, _>>()?;
+            done
+        }
+        "names-in-commit" => {
+            let repository = state.repository.as_ref().ok_or_else(|| missing("repository"))?;
+            let names = repository.at(text(args, "revision"))?.names(text(args, "path"))?;
+            Ok(json!(names.into_iter().map(|entry| entry.name).collect::<Vec<_>>()).to_string())
         }
         "names" => {
             let folder = state.look.as_ref().ok_or_else(|| missing("folder"))?;
