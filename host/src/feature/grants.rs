@@ -22,7 +22,7 @@ pub struct FolderGrant {
 }
 
 /// A git repository that was granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepositoryGrant {
     /// For which of the descriptor's requests.
     pub purpose: String,
