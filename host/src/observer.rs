@@ -5,7 +5,6 @@
 //! should know of, passes everything on to subscribers (the demo, learn), and numbers it for those who
 //! watch from outside ([`history`]).
 
-use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -209,7 +208,7 @@ pub fn start(
     let (shared, missed) = (observed.clone(), Arc::<AtomicU64>::default());
     let left_out = Arc::clone(&missed);
     let thread = std::thread::Builder::new().name("observer".into()).spawn(move || {
-        let (mut open_sinks, mut told) = (Some(sinks), 0);
+        let (mut open_sinks, mut told, mut batch) = (Some(sinks), 0, Vec::new());
         loop {
             let first = match &open_sinks {
                 Some(sinks) => crossbeam_channel::select! {
@@ -223,15 +222,18 @@ pub fn start(
             };
             let Some(first) = first else { return };
             std::thread::sleep(BATCH);
-            let mut inner = shared.inner();
+            batch.push(first);
+            batch.extend(receiver.try_iter().take(QUEUE));
+            {
+                let mut inner = shared.inner();
+                batch.iter().for_each(|observation| inner.take(observation));
+            }
+            // Afterwards: a notification may wait for the disk, and those who watch don't wait for that.
             shared.history.put(|ring| {
                 let missed = left_out.load(Ordering::Relaxed);
                 ring.lose(missed - told);
                 told = missed;
-                for observation in iter::once(first).chain(receiver.try_iter()) {
-                    inner.take(&observation);
-                    ring.keep(observation);
-                }
+                batch.drain(..).for_each(|observation| ring.keep(observation));
             });
         }
     })?;
