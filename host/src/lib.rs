@@ -3,7 +3,8 @@
 //! Events run one way: a port's thread puts them into the engine's queue ([`ports`]), the engine
 //! thread matches them and hands envelopes over ([`event_loop`]), workers do what rules say
 //! ([`dispatch`]). Nothing on that way waits, locks, allocates or parses. Everything else
-//! ([`config`], [`rules`], [`feature`], [`package`], [`host`], [`api`], [`cli`]) happens beside it.
+//! ([`config`], [`rules`], [`feature`], [`package`], [`host`], [`api`], [`cli`]) happens beside it. To embed all of
+//! it in a process of your own, begin with [`conductor`].
 //!
 //! | to add | go to |
 //! |---|---|
@@ -21,6 +22,7 @@ pub mod api;
 pub mod chat;
 pub mod cli;
 pub mod clock;
+pub mod conductor;
 pub mod config;
 pub mod control;
 mod digest;

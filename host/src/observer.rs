@@ -2,7 +2,8 @@
 //!
 //! The engine thread, workers and ports put observations into one bounded queue and go on. The
 //! observer's thread takes them out in batches, keeps the flight recorder, logs what a person
-//! should know of, and passes everything on to subscribers (monitors, the demo, learn).
+//! should know of, passes everything on to subscribers (the demo, learn), and numbers it for those who
+//! watch from outside ([`history`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,12 @@ use std::time::Duration;
 
 use conductor_engine::{Cause, FlightRecorder, Record};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+pub mod history;
+
+use self::history::History;
 use crate::dispatch::Failure;
 use crate::service::notification_log::NotificationLog;
 use crate::service::sinks::{Severity, SinkKind, SinkMessage};
@@ -40,10 +46,43 @@ pub enum Observation {
     PortTrouble(String),
     /// A feature says something.
     Sink(SinkMessage),
+    /// Something became of a plan.
+    Plan(PlanNews),
     /// A new rule set is in use; in words.
     Reload(String),
     /// A new configuration was refused, or an upgrade taken back; in words.
     Refused(String),
+}
+
+/// What became of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanNews {
+    /// What.
+    pub step: PlanStep,
+    /// The plan; none where a revision was undone or redone.
+    pub plan: Option<String>,
+    /// Who proposed it, or who decided.
+    pub who: String,
+    /// What it does, in its proposer's words; empty where that is not known any more.
+    pub description: String,
+}
+
+/// What becomes of plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStep {
+    /// It waits for a person.
+    Proposed,
+    /// A person had it applied.
+    Applied,
+    /// It was taken off the list.
+    Rejected,
+    /// Nobody decided in time.
+    Expired,
+    /// It was taken back.
+    Undone,
+    /// It was applied again.
+    Redone,
 }
 
 /// The way in. Clones share it.
@@ -71,6 +110,7 @@ impl Observer {
 #[derive(Debug, Clone)]
 pub struct Observed {
     inner: Arc<Mutex<Inner>>,
+    history: History,
 }
 
 #[derive(Debug)]
@@ -91,6 +131,11 @@ struct Inner {
 impl Observed {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last observations, and those that come.
+    pub fn history(&self) -> &History {
+        &self.history
     }
 
     /// Everything from now on, until the receiver is dropped. A subscriber that falls too far
@@ -159,10 +204,11 @@ pub fn start(
         said: 0,
         subscribers: Vec::new(),
     };
-    let observed = Observed { inner: Arc::new(Mutex::new(inner)) };
-    let shared = observed.clone();
+    let observed = Observed { inner: Arc::new(Mutex::new(inner)), history: History::default() };
+    let (shared, missed) = (observed.clone(), Arc::<AtomicU64>::default());
+    let left_out = Arc::clone(&missed);
     let thread = std::thread::Builder::new().name("observer".into()).spawn(move || {
-        let mut open_sinks = Some(sinks);
+        let (mut open_sinks, mut told, mut batch) = (Some(sinks), 0, Vec::new());
         loop {
             let first = match &open_sinks {
                 Some(sinks) => crossbeam_channel::select! {
@@ -176,17 +222,27 @@ pub fn start(
             };
             let Some(first) = first else { return };
             std::thread::sleep(BATCH);
-            let mut inner = shared.inner();
-            inner.take(first);
-            receiver.try_iter().for_each(|observation| inner.take(observation));
+            batch.push(first);
+            batch.extend(receiver.try_iter().take(QUEUE));
+            {
+                let mut inner = shared.inner();
+                batch.iter().for_each(|observation| inner.take(observation));
+            }
+            // Afterwards: a notification may wait for the disk, and those who watch don't wait for that.
+            shared.history.put(|ring| {
+                let missed = left_out.load(Ordering::Relaxed);
+                ring.lose(missed - told);
+                told = missed;
+                batch.drain(..).for_each(|observation| ring.keep(observation));
+            });
         }
     })?;
-    Ok((Observer { sender, missed: Arc::default() }, observed, thread))
+    Ok((Observer { sender, missed }, observed, thread))
 }
 
 impl Inner {
-    fn take(&mut self, observation: Observation) {
-        match &observation {
+    fn take(&mut self, observation: &Observation) {
+        match observation {
             Observation::Event(record) => {
                 self.events += u64::from(record.cause == Cause::Input);
                 self.recorder.push(record.clone());
@@ -203,6 +259,8 @@ impl Inner {
                 tracing::info!("mode: {mode}");
                 self.mode = Some(Arc::clone(mode));
             }
+            // The audit has it.
+            Observation::Plan(_) => {}
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
             Observation::PortTrouble(text) => tracing::warn!("{text}"),
             Observation::Refused(text) => tracing::error!("{text}"),

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use conductor_engine::AppName;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::{Config, Diagnostic, Diagnostics};
@@ -99,7 +100,7 @@ impl Turned {
 }
 
 /// A profile, as the API and the commands show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProfileView {
     /// What people call it.
     pub name: String,

@@ -15,6 +15,7 @@ mod jack;
 mod mcp_peers;
 mod registry;
 mod repo;
+mod schemathesis;
 mod setup;
 mod soak;
 mod test;
@@ -49,7 +50,7 @@ enum Chore {
     Examples(examples::Args),
     /// Build the host and print the program's path.
     Host(host::Args),
-    /// Write docs/contract.md from the comments in wit/, and docs/mappings.md from the configuration's schema.
+    /// Write docs/contract.md, docs/mappings.md and docs/openapi.json from what they are about.
     Docs(docs::Args),
     /// Build everything and run the demonstration.
     Demo(demo::Args),
@@ -65,6 +66,8 @@ enum Chore {
     Bench(bench::Args),
     /// Fuzz what reads bytes, rules and gestures, with libFuzzer.
     Fuzz(fuzz::Args),
+    /// Ask the API whatever fits its document, and what doesn't, with schemathesis.
+    Schemathesis(schemathesis::Args),
     /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
     Soak(soak::Args),
 }
@@ -94,6 +97,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::McpPeers(args) => mcp_peers::run(&repo, args),
         Chore::Bench(args) => bench::run(&repo, args),
         Chore::Fuzz(args) => fuzz::run(&repo, args),
+        Chore::Schemathesis(args) => schemathesis::run(&repo, args),
         Chore::Soak(args) => soak::run(&repo, args),
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     host::{self, Midi, Profile},
     jack, mcp_peers, process, registry,
     repo::Repo,
-    setup, vm,
+    schemathesis, setup, vm,
 };
 use board::Board;
 
@@ -68,6 +68,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
         board.blocked("end to end", "there is nothing to test");
     }
     if !args.fast {
+        api_lane(repo, &mut board, built);
         agents(repo, &mut board, built);
         jack_lane(repo, &mut board, built);
         if args.no_vm {
@@ -174,6 +175,16 @@ fn end_to_end(repo: &Repo, midi: Midi) -> Command {
         test.env("CONDUCTOR_REGISTRY", registry);
     }
     test
+}
+
+/// The API against its own document.
+fn api_lane(repo: &Repo, board: &mut Board, built: bool) {
+    const NAME: &str = "API against its document";
+    match schemathesis::program(repo) {
+        Ok(_) if built => drop(board.step(NAME, repo.xtask("schemathesis"))),
+        Ok(_) => board.blocked(NAME, "there is nothing to test"),
+        Err(reason) => board.skip(NAME, &format!("{reason:#}")),
+    }
 }
 
 /// Agents of others, where they can be had.

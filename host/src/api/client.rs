@@ -1,6 +1,7 @@
 //! The client: asks the host that runs in a home.
 
 use std::path::Path;
+use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
@@ -11,6 +12,9 @@ use serde_json::Value;
 
 use super::socket;
 use super::view::ObservationView;
+
+/// How long a host may take to say how it is: whoever asks may only want to know whether it is there.
+const WITHIN: Duration = Duration::from_secs(10);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +39,9 @@ fn failed(error: impl std::fmt::Display) -> AskError {
 /// # Errors
 /// See [`AskError`].
 pub fn status(home: &Path) -> Result<Value, AskError> {
-    json(home, "/v1/status")
+    let asked = async { answer(send(home, Request::get("/v1/status"), Full::new(Bytes::new())).await?).await };
+    let late = |_| failed(format!("nothing came within {} s", WITHIN.as_secs()));
+    block_on(async { tokio::time::timeout(WITHIN, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed))) })
 }
 
 /// What the host that runs in `home` answers at `path`, as JSON.
@@ -93,7 +99,8 @@ pub fn events(home: &Path, mut each: impl FnMut(ObservationView) -> bool) -> Res
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T, AskError>>) -> Result<T, AskError> {
-    tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
+    runtime.block_on(work)
 }
 
 async fn get(home: &Path, path: &str) -> Result<Response<Incoming>, AskError> {

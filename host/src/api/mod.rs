@@ -3,19 +3,8 @@
 //! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP. Where a
 //! person wants it, both over TCP too, on this computer only, for whoever has a token (see `tcp`).
 //!
-//! | path | gives |
-//! |---|---|
-//! | `GET /v1/status` | a [`crate::host::status::Status`] |
-//! | `GET /v1/config` | the configuration in force: `file`, `text`, `state` (its hash), and `refused` |
-//! | `POST /v1/mute` | `muted`, for `device` and `muted`: stops hearing a device until the host ends, or hears it again |
-//! | `GET /v1/tools` | every [`crate::control::gate::ToolView`] |
-//! | `POST /v1/tools/NAME` | a [`crate::control::gate::ToolResult`], for a [`crate::control::gate::ToolRequest`] |
-//! | `POST /v1/features/NAME/lift` | ends the feature's quarantine; `lifted`: whether it was in one |
-//! | `GET /v1/plans` | every [`crate::control::plan::Plan`] that waits |
-//! | `GET /v1/plans/ID` | a [`crate::host::PlanView`] |
-//! | `POST /v1/plans/ID/apply`, `/v1/undo`, `/v1/redo` | a [`crate::host::Applied`] |
-//! | `POST /v1/plans/ID/reject` | nothing |
-//! | `GET /v1/events` | one [`view::ObservationView`] a line, from now on, until the client leaves |
+//! Every route is in [`routes`], described beside what it does; the description is at `GET /v1/openapi.json`. What a
+//! route does not do it says in one shape, [`Refused`]. Who may ask for what is a [`Scope`](scope::Scope).
 
 use std::path::{Path, PathBuf};
 
@@ -25,13 +14,31 @@ pub mod client;
 mod lines;
 #[cfg(unix)]
 pub mod mcp;
+pub mod openapi;
+mod refusal;
+mod route;
+mod routes;
+mod scope;
 #[cfg(unix)]
 pub mod server;
+mod socket;
+mod stream;
 #[cfg(unix)]
 pub mod tcp;
 #[cfg(unix)]
 pub mod token;
 pub mod view;
+
+pub use refusal::{Code, Refused};
+pub use stream::Told;
+
+/// Bytes of a request's body: the most that a tool takes, however much of it JSON has to escape.
+const MAX_BODY: usize = 2 * 1024 * 1024;
+
+/// The one router of every door. The door says by a [`Scope`](scope::Scope) in the request how much may be done.
+fn router() -> axum::Router<std::sync::Arc<crate::host::Host>> {
+    route::router(routes::all())
+}
 
 /// Where agents connect, in this home: MCP, one message a line.
 pub fn mcp_socket(home: &Path) -> PathBuf {

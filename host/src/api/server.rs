@@ -1,6 +1,5 @@
 //! The server: one router on the Unix socket, on a thread of its own.
 
-use std::convert::Infallible;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
@@ -8,32 +7,15 @@ use std::path::{self, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use axum::body::Body;
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
-use crossbeam_channel::RecvTimeoutError;
+use axum::Extension;
+use chrono::{DateTime, Local};
 use tokio::net::UnixListener;
-use tokio::sync::{mpsc, oneshot};
-use tokio_stream::wrappers::ReceiverStream;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::oneshot;
 
+use super::scope::Scope;
 use super::tcp::Door;
-use super::view::ObservationView;
-use super::{mcp, mcp_socket, socket};
-use crate::control::caller::Caller;
-use crate::control::gate::{ToolError, ToolRequest};
-use crate::control::plan::{PlanError, state_hash};
+use super::{client, mcp, mcp_socket, socket};
 use crate::host::Host;
-
-/// How often an event stream looks whether its client is still there.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(250);
-
-/// Bytes of a request's body: the most that a tool takes, however much of it JSON has to escape.
-pub(super) const MAX_BODY: usize = 2 * 1024 * 1024;
 
 /// A running server. Dropping it closes the socket.
 #[derive(Debug)]
@@ -48,10 +30,16 @@ pub struct Server {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Another host has this home.
-    #[error("a host is running in {} already; stop it first, or give this one another home (--home)", home.display())]
+    #[error(
+        "a host is running in {} already{}; stop it first, or give this one another home (--home)",
+        home.display(),
+        who.as_ref().map(|who| format!(": {who}")).unwrap_or_default()
+    )]
     Running {
         /// The home.
         home: PathBuf,
+        /// Which process, since when, with which configuration; none where it does not say.
+        who: Option<String>,
     },
     /// The socket can't be made.
     #[error("{}: {source}", socket.display())]
@@ -69,9 +57,18 @@ pub enum ServeError {
 /// [`ServeError::Running`].
 pub fn claim(home: &path::Path) -> Result<(), ServeError> {
     match UnixStream::connect(socket(home)) {
-        Ok(_) => Err(ServeError::Running { home: home.to_owned() }),
+        Ok(_) => Err(ServeError::Running { home: home.to_owned(), who: who(home) }),
         Err(_) => Ok(()),
     }
+}
+
+/// Who runs in this home, as they say themselves.
+fn who(home: &path::Path) -> Option<String> {
+    // On a thread of its own: whoever embeds a host may be in a runtime already.
+    let status = std::thread::scope(|scope| scope.spawn(|| client::status(home)).join()).ok()?.ok()?;
+    let started = DateTime::from_timestamp_millis(status["started"].as_i64()?)?.with_timezone(&Local);
+    let (pid, config) = (status["pid"].as_u64()?, status["config"].as_str()?);
+    Some(format!("process {pid}, since {}, with {config}", started.format("%Y-%m-%d %H:%M:%S")))
 }
 
 /// Whether the last host in `home` ended without putting its socket away, as one does that is killed. To be
@@ -97,23 +94,7 @@ impl Server {
         let address = door.as_ref().map(|door| door.file().to_owned());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(error)?;
         let (stop, stopped) = oneshot::channel();
-        let router = Router::new()
-            .route("/v1/status", get(status))
-            .route("/v1/config", get(config))
-            .route("/v1/events", get(events))
-            .route("/v1/mute", post(mute))
-            .route("/v1/features/{name}/lift", post(lift))
-            .route("/v1/plans", get(plans))
-            .route("/v1/plans/{id}", get(plan))
-            .route("/v1/plans/{id}/apply", post(apply_plan))
-            .route("/v1/plans/{id}/reject", post(reject_plan))
-            .route("/v1/undo", post(undo))
-            .route("/v1/redo", post(redo))
-            .route("/v1/skills", get(skills))
-            .route("/v1/tools", get(tools))
-            .route("/v1/tools/{name}", post(call_tool))
-            .layer(DefaultBodyLimit::max(MAX_BODY))
-            .with_state(Arc::clone(&host));
+        let router = super::router().with_state(Arc::clone(&host));
         let host = Arc::downgrade(&host);
         let thread = std::thread::Builder::new().name("api".into()).spawn(move || {
             runtime.block_on(async move {
@@ -133,7 +114,7 @@ impl Server {
                     }
                 };
                 tokio::select! {
-                    served = axum::serve(listener, router).into_future() => {
+                    served = axum::serve(listener, router.layer(Extension(Scope::Owner))).into_future() => {
                         if let Err(error) = served {
                             tracing::error!("the API ended: {error}");
                         }
@@ -177,190 +158,4 @@ fn listen(path: &path::Path) -> Result<std::os::unix::net::UnixListener, ServeEr
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(error)?;
     listener.set_nonblocking(true).map_err(error)?;
     Ok(listener)
-}
-
-async fn status(State(host): State<Arc<Host>>) -> impl IntoResponse {
-    Json(host.status())
-}
-
-/// Which device, and whether it is to be muted.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Mute {
-    device: String,
-    muted: bool,
-}
-
-/// Answers when it is done: ports may have to be looked at, which takes a moment.
-async fn mute(State(host): State<Arc<Host>>, Json(Mute { device, muted }): Json<Mute>) -> Response {
-    match tokio::task::spawn_blocking(move || host.mute(&device, muted)).await {
-        Ok(Ok(())) => Json(serde_json::json!({ "muted": muted })).into_response(),
-        Ok(Err(unknown)) => {
-            (StatusCode::NOT_FOUND, Json(serde_json::json!({ "error": unknown.to_string() }))).into_response()
-        }
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
-}
-
-async fn lift(State(host): State<Arc<Host>>, headers: HeaderMap, Path(name): Path<String>) -> Response {
-    match host.lift_quarantine(&caller(&headers), &name) {
-        Some(lifted) => Json(serde_json::json!({ "lifted": lifted })).into_response(),
-        None => {
-            let error = format!("no feature {name:?} runs");
-            (StatusCode::NOT_FOUND, Json(serde_json::json!({ "error": error }))).into_response()
-        }
-    }
-}
-
-async fn plans(State(host): State<Arc<Host>>) -> Response {
-    decided(move || host.plans()).await
-}
-
-async fn plan(State(host): State<Arc<Host>>, Path(id): Path<String>) -> Response {
-    decided(move || host.plan(&id)).await
-}
-
-async fn apply_plan(State(host): State<Arc<Host>>, headers: HeaderMap, Path(id): Path<String>) -> Response {
-    decided(move || host.apply_plan(&caller(&headers), &id)).await
-}
-
-async fn reject_plan(State(host): State<Arc<Host>>, headers: HeaderMap, Path(id): Path<String>) -> Response {
-    decided(move || host.reject_plan(&caller(&headers), &id)).await
-}
-
-async fn undo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Response {
-    decided(move || host.undo(&caller(&headers))).await
-}
-
-async fn redo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Response {
-    decided(move || host.redo(&caller(&headers))).await
-}
-
-/// Who asks, by the name in `user-agent`.
-fn caller(headers: &HeaderMap) -> Caller {
-    Caller::api(headers.get(header::USER_AGENT).and_then(|name| name.to_str().ok()))
-}
-
-/// Answers with what came of work on plans, which compiles rules and waits for the disk: elsewhere, so that
-/// other clients need not wait.
-async fn decided<T>(work: impl FnOnce() -> Result<T, PlanError> + Send + 'static) -> Response
-where
-    T: serde::Serialize + Send + 'static,
-{
-    let error = match tokio::task::spawn_blocking(work).await {
-        Ok(Ok(done)) => return Json(done).into_response(),
-        Ok(Err(error)) => error,
-        Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    };
-    let status = match &error {
-        PlanError::NotFound(_) => StatusCode::NOT_FOUND,
-        PlanError::Expired(_) => StatusCode::GONE,
-        PlanError::StaleState { .. } | PlanError::Nothing(_) | PlanError::NoFile => StatusCode::CONFLICT,
-        PlanError::Invalid(_) | PlanError::Edit(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        PlanError::Denied(_) => StatusCode::FORBIDDEN,
-        PlanError::Full(_) => StatusCode::TOO_MANY_REQUESTS,
-        PlanError::Unrecorded(_) => StatusCode::SERVICE_UNAVAILABLE,
-        PlanError::Record(_) | PlanError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    (status, Json(serde_json::json!({ "error": error.to_string() }))).into_response()
-}
-
-/// The configuration in force, and what was said of the last one where that was refused.
-async fn config(State(host): State<Arc<Host>>) -> impl IntoResponse {
-    let (file, text, refused) = host.config_in_force();
-    Json(serde_json::json!({ "file": file, "state": state_hash(&text), "text": text, "refused": refused }))
-}
-
-async fn skills(State(host): State<Arc<Host>>) -> impl IntoResponse {
-    Json(host.skills())
-}
-
-async fn tools(State(host): State<Arc<Host>>) -> impl IntoResponse {
-    Json(host.tools())
-}
-
-/// Answers with the result, or with `error` and a status that says whose fault it was. A client that leaves takes
-/// its call with it.
-async fn call_tool(
-    State(host): State<Arc<Host>>,
-    headers: HeaderMap,
-    Path(name): Path<String>,
-    request: Result<Json<ToolRequest>, JsonRejection>,
-) -> Response {
-    let caller = caller(&headers);
-    let Json(request) = match request {
-        Ok(request) => request,
-        Err(rejection) => {
-            let error = match &rejection {
-                JsonRejection::BytesRejection(_) => {
-                    format!("the request is too long; at most {MAX_BODY} bytes are taken")
-                }
-                _ => format!("the request is not understood: {}", rejection.body_text()),
-            };
-            host.refuse_call(&caller, &name, &error).await;
-            return (rejection.status(), Json(serde_json::json!({ "error": error }))).into_response();
-        }
-    };
-    let cancelled = CancellationToken::new();
-    let _leaving = cancelled.clone().drop_guard();
-    match host.call_tool(&caller, &name, request, cancelled, Arc::new(|_, _| {})).await {
-        Ok(result) => Json(result).into_response(),
-        Err(error) => {
-            let status = match &error {
-                ToolError::Unknown { .. } => StatusCode::NOT_FOUND,
-                ToolError::NotAllowed(_) => StatusCode::FORBIDDEN,
-                ToolError::TooOften { .. } => StatusCode::TOO_MANY_REQUESTS,
-                ToolError::Unrecorded(_) => StatusCode::SERVICE_UNAVAILABLE,
-                ToolError::NeedsConfirmation(_) => StatusCode::PRECONDITION_REQUIRED,
-                ToolError::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
-                ToolError::Denied { .. } => StatusCode::FORBIDDEN,
-                ToolError::Failed { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-            };
-            let answer = Json(serde_json::json!({ "error": error.to_string() }));
-            match &error {
-                // In whole seconds, and not before there is one.
-                ToolError::TooOften { left, .. } => {
-                    (status, [(header::RETRY_AFTER, (left.as_secs() + 1).to_string())], answer).into_response()
-                }
-                _ => (status, answer).into_response(),
-            }
-        }
-    }
-}
-
-async fn events(State(host): State<Arc<Host>>) -> impl IntoResponse {
-    let (sender, lines) = mpsc::channel::<Result<String, Infallible>>(1024);
-    let observations = host.subscribe();
-    // Weak, so that an open stream does not keep a stopping host alive.
-    let host = Arc::downgrade(&host);
-    std::thread::spawn(move || {
-        loop {
-            let observation = match observations.recv_timeout(LOOK) {
-                Ok(observation) => Some(observation),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            let Some(host) = host.upgrade() else { return };
-            let Some(observation) = observation else {
-                if sender.is_closed() {
-                    return;
-                }
-                continue;
-            };
-            let view = host.view(&observation);
-            let Ok(mut line) = serde_json::to_string(&view) else { continue };
-            line.push('\n');
-            if sender.blocking_send(Ok(line)).is_err() {
-                return;
-            }
-        }
-    });
-    ([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(ReceiverStream::new(lines)))
-}
-
-impl Host {
-    /// An observation in words.
-    pub fn view(&self, observation: &crate::observer::Observation) -> ObservationView {
-        self.with_rules(|rules, generation| ObservationView::new(observation, rules, generation))
-    }
 }

@@ -21,6 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use super::refusal::{Code, Refused};
 use super::token::{Scope, Tokens};
 use crate::feature::sandbox::rate::Rate;
 use crate::host::Host;
@@ -123,7 +124,7 @@ pub fn guarded(router: Router, home: &Path, port: u16, host: Weak<Host>) -> io::
 
 /// Says that there is no place, without waiting for the client to read it.
 fn turn_away(stream: &TcpStream) {
-    const BODY: &str = "{\"error\":\"too many clients are here already; try again later\"}\n";
+    const BODY: &str = "{\"error\":\"too many clients are here already; try again later\",\"code\":\"unavailable\"}\n";
     let head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: application/json";
     let _ = stream.try_write(format!("{head}\r\ncontent-length: {}\r\n\r\n{BODY}", BODY.len()).as_bytes());
 }
@@ -177,12 +178,13 @@ impl Guard {
         };
         // Neither stands for the other: whoever writes settings for an agent can't hand it the owner's by mistake.
         match (scope, request.uri().path() == MCP) {
-            (Scope::Owner, false) | (Scope::Agent, true) => Ok(scope),
+            (Scope::Owner | Scope::Control | Scope::Read, false) | (Scope::Agent, true) => Ok(scope),
             (Scope::Agent, false) => {
                 Err((StatusCode::FORBIDDEN, format!("the token of agents (mcp.token) opens {MCP} only")))
             }
-            (Scope::Owner, true) => {
-                Err((StatusCode::FORBIDDEN, format!("{MCP} is for the token of agents (mcp.token), not the owner's")))
+            (_, true) => {
+                let why = format!("{MCP} is for the token of agents (mcp.token), not for one of the API");
+                Err((StatusCode::FORBIDDEN, why))
             }
         }
     }
@@ -198,13 +200,16 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     match guard.check(&request) {
         Ok(scope) => {
-            request.extensions_mut().insert(scope);
+            if let Some(scope) = scope.of_api() {
+                request.extensions_mut().insert(scope);
+            }
             next.run(request).await
         }
         Err((status, why)) => {
             let asked = format!("{} {}", request.method(), request.uri().path());
             guard.refusals.tell(&asked, &why);
-            let mut response = (status, Json(serde_json::json!({ "error": why }))).into_response();
+            let code = if status == StatusCode::UNAUTHORIZED { Code::Unauthorized } else { Code::Forbidden };
+            let mut response = (status, Json(Refused { error: why, code })).into_response();
             if status == StatusCode::UNAUTHORIZED {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
             }

@@ -1,8 +1,9 @@
 //! The tokens of the HTTP door: who has read one out of the home may come in.
 //!
-//! There are two, because an agent is not its user: what the agent's token opens can look, call tools and propose,
-//! and the owner's also applies plans. Both are 256 random bits, made once and kept, so that what was written into
-//! an agent's settings goes on working.
+//! There are several, because an agent is not its user, and a display is neither: what the agent's token opens can
+//! look, call tools and propose, over MCP; only the owner's applies plans; the others are to be lent to shells that
+//! must not. Each is 256 random bits, made once and kept, so that what was written into an agent's settings goes on
+//! working.
 
 use std::fmt;
 use std::fs::File;
@@ -11,6 +12,7 @@ use std::io::{self, Error, ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::scope;
 use crate::host_key::write_private;
 
 /// Bytes of a token before they are written as hex.
@@ -21,11 +23,28 @@ const BYTES: usize = 32;
 pub enum Scope {
     /// The whole API, with applying plans.
     Owner,
+    /// The API without what a person decides: see [`scope::Scope::Control`].
+    Control,
+    /// What the API tells: see [`scope::Scope::Read`].
+    Read,
     /// MCP, and nothing else.
     Agent,
 }
 
 impl Scope {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Owner, Self::Control, Self::Read, Self::Agent];
+
+    /// How much of the API it opens; none of it for agents, who come as far as MCP, which asks for no scope.
+    pub(super) fn of_api(self) -> Option<scope::Scope> {
+        match self {
+            Self::Owner => Some(scope::Scope::Owner),
+            Self::Control => Some(scope::Scope::Control),
+            Self::Read => Some(scope::Scope::Read),
+            Self::Agent => None,
+        }
+    }
+
     /// The file of its token, in a home.
     pub fn file(self, home: &Path) -> PathBuf {
         home.join(self.name())
@@ -34,6 +53,8 @@ impl Scope {
     fn name(self) -> &'static str {
         match self {
             Self::Owner => "api.token",
+            Self::Control => "api-control.token",
+            Self::Read => "api-read.token",
             Self::Agent => "mcp.token",
         }
     }
@@ -42,11 +63,8 @@ impl Scope {
 /// A secret of 64 hex digits.
 struct Token([u8; 2 * BYTES]);
 
-/// Both tokens of a home.
-pub(super) struct Tokens {
-    owner: Token,
-    agent: Token,
-}
+/// The tokens of a home, in the order of [`Scope::ALL`].
+pub(super) struct Tokens([Token; Scope::ALL.len()]);
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,17 +78,15 @@ impl Tokens {
     /// # Errors
     /// What is wrong with the file, and what to do: a token that others can read is none.
     pub(super) fn of(home: &Path) -> io::Result<Self> {
-        Ok(Self { owner: Token::of(home, Scope::Owner)?, agent: Token::of(home, Scope::Agent)? })
+        let [owner, control, read, agent] = Scope::ALL.map(|scope| Token::of(home, scope));
+        Ok(Self([owner?, control?, read?, agent?]))
     }
 
-    /// What this opens, if it is one of the two.
+    /// What this opens, if it is one of them.
     pub(super) fn scope(&self, said: &[u8]) -> Option<Scope> {
-        // Both are always looked at.
-        match (self.owner.is(said), self.agent.is(said)) {
-            (true, _) => Some(Scope::Owner),
-            (_, true) => Some(Scope::Agent),
-            _ => None,
-        }
+        // All of them are always looked at.
+        let found = Scope::ALL.into_iter().zip(&self.0).filter(|(_, token)| token.is(said));
+        found.fold(None, |first, (scope, _)| first.or(Some(scope)))
     }
 }
 
@@ -143,11 +159,13 @@ mod tests {
     fn each_token_opens_what_is_its_own_and_stays() {
         let home = Home::new("scopes");
         let tokens = Tokens::of(&home.0).unwrap();
-        let [owner, agent] = [Scope::Owner, Scope::Agent].map(|scope| fs::read(scope.file(&home.0)).unwrap());
-        assert_ne!(owner, agent);
+        let said = Scope::ALL.map(|scope| fs::read(scope.file(&home.0)).unwrap());
+        let [owner, control, read, agent] = &said;
+        assert!(owner != agent && owner != control && owner != read && control != read && read != agent);
         for tokens in [tokens, Tokens::of(&home.0).unwrap()] {
-            assert_eq!(tokens.scope(&owner), Some(Scope::Owner));
-            assert_eq!(tokens.scope(&agent), Some(Scope::Agent));
+            for (scope, token) in Scope::ALL.into_iter().zip(&said) {
+                assert_eq!(tokens.scope(token), Some(scope));
+            }
             let mut near = owner.clone();
             near[63] ^= 1;
             for wrong in [&b""[..], &owner[..63], &near, &[&owner[..], b"0"].concat(), &[b'0'; 64]] {

@@ -1,14 +1,16 @@
 //! Observations as people and programs see them: words and numbers, no handles.
 
 use conductor_engine::{Nanos, Rule, RuleId, RuleSet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Action;
-use crate::observer::Observation;
+use crate::host::Host;
+use crate::observer::{Observation, PlanNews, PlanStep};
 use crate::service::sinks::SinkKind;
 
 /// One observation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ObservationView {
     /// An event, and what came of it.
@@ -47,11 +49,84 @@ pub enum ObservationView {
         /// What.
         text: String,
     },
-    /// Ports and reloads.
-    Note {
+    /// A port was opened or closed, or can't be had.
+    Port {
         /// What.
         text: String,
+        /// Whether something is wrong.
+        trouble: bool,
     },
+    /// Other rules are in use, or were refused.
+    Reload {
+        /// What.
+        text: String,
+        /// Whether something is wrong; the old rules stay then.
+        trouble: bool,
+    },
+    /// Something became of a plan.
+    Plan {
+        /// What.
+        step: PlanStep,
+        /// Its id; none where a revision was undone or redone.
+        plan: Option<String>,
+        /// Who proposed it, or who decided.
+        who: String,
+        /// What it does, in its proposer's words; empty where that is not known any more.
+        description: String,
+    },
+    /// Something is missing here.
+    Gap {
+        /// How many observations, of any kind; none where that is not known, because the host has been started anew.
+        lost: Option<u64>,
+    },
+}
+
+/// What a stream can be asked for. An alert, a diagnostic and a notification are all messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "they are what they are called")]
+pub enum Kind {
+    Event,
+    Failure,
+    Mode,
+    Port,
+    Reload,
+    Plan,
+    Diagnostic,
+    Alert,
+    Notification,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [(&str, Self); 9] = [
+        ("event", Self::Event),
+        ("failure", Self::Failure),
+        ("mode", Self::Mode),
+        ("port", Self::Port),
+        ("reload", Self::Reload),
+        ("plan", Self::Plan),
+        ("diagnostic", Self::Diagnostic),
+        ("alert", Self::Alert),
+        ("notification", Self::Notification),
+    ];
+
+    /// What an observation is.
+    pub fn of(observation: &Observation) -> Self {
+        match observation {
+            Observation::Event(_) => Self::Event,
+            Observation::Failure(_) => Self::Failure,
+            Observation::Mode(_) => Self::Mode,
+            Observation::Port(_) | Observation::PortTrouble(_) => Self::Port,
+            Observation::Reload(_) | Observation::Refused(_) => Self::Reload,
+            Observation::Plan(_) => Self::Plan,
+            Observation::Sink(message) => match message.kind {
+                SinkKind::Diagnostic(_) => Self::Diagnostic,
+                SinkKind::Alert => Self::Alert,
+                SinkKind::Notification => Self::Notification,
+            },
+        }
+    }
 }
 
 impl ObservationView {
@@ -71,10 +146,13 @@ impl ObservationView {
                 reason: failure.reason.to_string(),
             },
             Observation::Mode(mode) => Self::Mode { mode: mode.to_string() },
-            Observation::Port(text)
-            | Observation::PortTrouble(text)
-            | Observation::Reload(text)
-            | Observation::Refused(text) => Self::Note { text: text.clone() },
+            Observation::Port(text) => Self::Port { text: text.clone(), trouble: false },
+            Observation::PortTrouble(text) => Self::Port { text: text.clone(), trouble: true },
+            Observation::Reload(text) => Self::Reload { text: text.clone(), trouble: false },
+            Observation::Refused(text) => Self::Reload { text: text.clone(), trouble: true },
+            Observation::Plan(PlanNews { step, plan, who, description }) => {
+                Self::Plan { step: *step, plan: plan.clone(), who: who.clone(), description: description.clone() }
+            }
             Observation::Sink(message) => Self::Message {
                 feature: message.feature.to_string(),
                 sink: match message.kind {
@@ -102,5 +180,12 @@ pub fn described(rule: &Rule<Action>) -> String {
     match &rule.name {
         Some(name) => format!("{name} ({})", rule.action.describe()),
         None => rule.action.describe(),
+    }
+}
+
+impl Host {
+    /// An observation in words.
+    pub fn view(&self, observation: &Observation) -> ObservationView {
+        self.with_rules(|rules, generation| ObservationView::new(observation, rules, generation))
     }
 }

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use super::plan::Agreed;
-use super::{Done, Failure, Places, load, plan, warn};
+use super::{Done, Failure, Output, Places, load, plan, unreadable, warn};
+use crate::config::Severity;
 use crate::config::migrate::{MigrateError, migrated};
 use crate::control::plan::diff;
+use crate::host::StartError;
 use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
 
@@ -13,7 +17,7 @@ use crate::{config, host};
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ConfigCommand {
     /// Check the file as `run` would: every mistake, with its place. Opens no port
-    Validate,
+    Validate(Output),
     /// Print the JSON Schema of the file
     Schema,
     /// Bring old forms in the file to today's, after showing what changes; the file as it was is kept beside it
@@ -25,7 +29,8 @@ pub(super) enum ConfigCommand {
 pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
     match command {
         ConfigCommand::Schema => println!("{}", serde_json::to_string_pretty(&config::json_schema())?),
-        ConfigCommand::Validate => {
+        ConfigCommand::Validate(Output { json: true }) => validate(places)?,
+        ConfigCommand::Validate(_) => {
             let loaded = load(&places.config)?;
             let compiled =
                 host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
@@ -95,4 +100,29 @@ fn differences(places: &Places, as_json: bool) -> Done {
 #[cfg(not(unix))]
 fn differences(_: &Places, _: bool) -> Done {
     Err(Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
+}
+
+/// The same, for programs: everything is printed, and the exit code says whether the file would be taken.
+fn validate(places: &Places) -> Done {
+    let text = std::fs::read_to_string(&places.config).map_err(|error| unreadable(&places.config, &error))?;
+    let checked = config::parse(&text, &places.config.display().to_string())
+        .map_err(StartError::Config)
+        .and_then(|loaded| host::check(&loaded, Some(&places.home), places.features.as_deref()));
+    let (found, sizes) = match checked {
+        Ok(compiled) => {
+            let sizes = json!({ "rules": compiled.rules.rules().len(), "modes": compiled.rules.modes().len() });
+            (compiled.warnings, sizes)
+        }
+        Err(StartError::Config(wrong)) => (wrong, json!({})),
+        Err(other) => return Err(super::started(other)),
+    };
+    let errors = found.count(Severity::Error);
+    let mut told = serde_json::to_value(&found)?;
+    told["valid"] = (errors == 0).into();
+    sizes.as_object().into_iter().flatten().for_each(|(name, size)| told[name] = size.clone());
+    println!("{}", serde_json::to_string_pretty(&told)?);
+    match errors {
+        0 => Ok(()),
+        _ => Err(Failure::Wrong(format!("{}: {errors} mistakes", places.config.display()))),
+    }
 }

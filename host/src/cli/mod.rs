@@ -7,12 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::conductor::make_home;
 use crate::config::{self, Diagnostics, Loaded};
-use crate::ports::PortBackend;
-use crate::ports::artnet::ArtNetBackend;
-use crate::ports::gamepad::GamepadBackend;
-use crate::ports::midi::MidiBackend;
-use crate::ports::osc::OscBackend;
 
 mod audit;
 mod bindings;
@@ -23,6 +19,7 @@ mod doctor;
 mod explain;
 mod feature;
 mod mcp;
+mod mode;
 mod monitor;
 mod package;
 mod plan;
@@ -38,9 +35,13 @@ mod status;
 mod test;
 mod tool;
 
+/// What the help says of them.
+const EXIT_CODES: &str = "Exit codes:\n  0  it is done\n  1  it failed, or a check did not pass\n  \
+                          2  the command line, or the configuration, is wrong; nothing was done";
+
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
 #[derive(Debug, Parser)]
-#[command(name = "conductor", version, about, disable_help_subcommand = true)]
+#[command(name = "conductor", version, about, disable_help_subcommand = true, after_help = EXIT_CODES)]
 struct Arguments {
     /// The configuration [default: config.toml in the home]
     #[arg(long, global = true, value_name = "FILE")]
@@ -92,6 +93,11 @@ enum Command {
     Feature(feature::FeatureCommand),
     /// Let an agent talk to the running host over standard input and output (MCP)
     Mcp,
+    /// List the modes, and switch
+    #[command(subcommand)]
+    Mode(mode::ModeCommand),
+    /// Print the OpenAPI document of the API
+    Openapi,
     /// Look at changes that were proposed, and decide about them
     #[command(subcommand)]
     Plan(plan::PlanCommand),
@@ -167,6 +173,9 @@ pub fn main() -> ExitCode {
     if let Command::Completions { shell } = arguments.command {
         return ended(completions::run(shell));
     }
+    if let Command::Openapi = &arguments.command {
+        return ended(openapi());
+    }
     ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run(arguments) => run::run(&places, arguments),
         Command::Status(output) => status::run(&places, output.json),
@@ -186,6 +195,8 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
         Command::Mcp => mcp::run(&places),
+        Command::Mode(command) => mode::run(&places, command),
+        Command::Openapi => openapi(),
         Command::Plan(command) => plan::run(&places, command),
         Command::Undo(agreed) => plan::step(&places, "undo", agreed),
         Command::Redo(agreed) => plan::step(&places, "redo", agreed),
@@ -193,6 +204,11 @@ pub fn main() -> ExitCode {
         Command::Skills(command) => skills::run(&places, command),
         Command::Tool(command) => tool::run(&places, command),
     }))
+}
+
+fn openapi() -> Done {
+    println!("{}", serde_json::to_string_pretty(&crate::api::openapi::document())?);
+    Ok(())
 }
 
 fn ended(done: Done) -> ExitCode {
@@ -254,28 +270,20 @@ fn features_folder() -> Option<PathBuf> {
     folder
 }
 
-/// Makes the home if it is not there. Without one the host still runs; it only keeps nothing.
-fn make_home(home: &Path) {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    if let Err(error) = builder.create(home) {
-        tracing::warn!("{} can't be made: {error}; nothing will be cached", home.display());
-    }
-}
-
 /// Reads the configuration.
 fn load(path: &Path) -> Result<Loaded, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let hint = if error.kind() == std::io::ErrorKind::NotFound {
-            "\nWrite one (the README shows how, `conductor config schema` says what may be in it), name one with --config, or try `conductor demo`."
-        } else {
-            ""
-        };
-        Failure::Wrong(format!("conductor: {}: {error}{hint}", path.display()))
-    })?;
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     config::parse(&text, &path.display().to_string()).map_err(wrong)
+}
+
+/// A configuration that can't be read.
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let hint = if error.kind() == std::io::ErrorKind::NotFound {
+        "\nWrite one (the README shows how, `conductor config schema` says what may be in it), name one with --config, or try `conductor demo`."
+    } else {
+        ""
+    };
+    Failure::Wrong(format!("conductor: {}: {error}{hint}", path.display()))
 }
 
 fn wrong(diagnostics: Diagnostics) -> Failure {
@@ -300,14 +308,4 @@ fn started(error: crate::host::StartError) -> Failure {
         crate::host::StartError::Config(diagnostics) => wrong(diagnostics),
         other => Failure::Failed(other.into()),
     }
-}
-
-/// Every real way to reach ports.
-fn system_backends() -> Vec<Box<dyn PortBackend>> {
-    vec![
-        Box::new(MidiBackend::new()),
-        Box::new(GamepadBackend::new()),
-        Box::new(OscBackend::new()),
-        Box::new(ArtNetBackend::new()),
-    ]
 }

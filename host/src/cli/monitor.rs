@@ -5,8 +5,9 @@
 
 use std::io::Write as _;
 
-use super::{Done, Places, signals, system_backends};
+use super::{Done, Places, signals};
 use crate::api::view::ObservationView;
+use crate::conductor::system_ports;
 use crate::config;
 use crate::host::Host;
 
@@ -27,7 +28,7 @@ pub(super) fn run(places: &Places, json: bool) -> Done {
     let (ending, end) = crossbeam_channel::unbounded();
     signals::listen(ending, |_| ())?;
     let mut builder = Host::builder().listen_to_all();
-    for backend in system_backends() {
+    for backend in system_ports() {
         builder = builder.backend(backend);
     }
     let host = builder.start(&loaded).map_err(super::started)?;
@@ -69,6 +70,13 @@ fn words(view: &ObservationView) -> String {
         }
         ObservationView::Mode { mode } => format!("{:>13}  mode {mode}", ""),
         ObservationView::Message { feature, sink, text } => format!("{:>13}  {feature} ({sink}): {text}", ""),
-        ObservationView::Note { text } => format!("{:>13}  {text}", ""),
+        ObservationView::Port { text, .. } | ObservationView::Reload { text, .. } => format!("{:>13}  {text}", ""),
+        ObservationView::Plan { step, plan, who, description } => {
+            let step = serde_json::to_value(step).unwrap_or_default();
+            let plan = plan.as_deref().map(|plan| format!(" {plan:.12}")).unwrap_or_default();
+            format!("{:>13}  plan{plan} {} ({who}): {description}", "", step.as_str().unwrap_or_default())
+        }
+        ObservationView::Gap { lost: Some(lost) } => format!("{:>13}  ({lost} more, which came too fast)", ""),
+        ObservationView::Gap { lost: None } => format!("{:>13}  (the host was started anew)", ""),
     }
 }

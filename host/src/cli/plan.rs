@@ -31,6 +31,9 @@ pub(super) enum PlanCommand {
     Reject {
         /// The plan's id, or its first digits
         id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -40,6 +43,9 @@ pub(super) struct Agreed {
     /// Don't ask
     #[arg(long)]
     yes: bool,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
@@ -64,13 +70,17 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
                 _ => agrees("Apply it?", agreed)?,
             };
             if agreed_to {
-                applied(&client::post(&places.home, &format!("/v1/plans/{}/apply", text(&plan["id"])), &json!({}))?);
+                let path = format!("/v1/plans/{}/apply", text(&plan["id"]));
+                applied(&client::post(&places.home, &path, &json!({}))?, agreed)?;
             }
             Ok(())
         }
-        PlanCommand::Reject { id } => {
+        PlanCommand::Reject { id, json } => {
             let id = whole_id(places, id)?;
             client::post(&places.home, &format!("/v1/plans/{id}/reject"), &json!({}))?;
+            if *json {
+                println!("{}", json!({ "rejected": id }));
+            }
             Ok(())
         }
     }
@@ -79,7 +89,7 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
 /// `undo` or `redo`.
 pub(super) fn step(places: &Places, what: &str, agreed: &Agreed) -> Done {
     if agrees(&format!("{what} the last change of the configuration?"), agreed)? {
-        applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?);
+        applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?, agreed)?;
     }
     Ok(())
 }
@@ -147,8 +157,13 @@ fn shown(plan: &Value) -> String {
     out
 }
 
-fn applied(answer: &Value) {
-    println!("{}; {} rules are in force", text(&answer["description"]), answer["rules"]);
+fn applied(answer: &Value, agreed: &Agreed) -> Done {
+    if agreed.json {
+        println!("{}", serde_json::to_string_pretty(answer)?);
+    } else {
+        println!("{}; {} rules are in force", text(&answer["description"]), answer["rules"]);
+    }
+    Ok(())
 }
 
 /// A person's yes or no.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Done, Places, load, system_backends};
+use super::{Done, Places, load};
+use crate::conductor::system_ports;
 use crate::ports::supervisor::{self, PortsStatus};
 
 pub(super) fn run(places: &Places, json: bool) -> Done {
@@ -36,7 +37,7 @@ pub(super) fn running(places: &Places) -> Option<Value> {
 /// Lists the ports without opening one.
 pub(super) fn look(places: &Places) -> PortsStatus {
     let plan = load(&places.config).map(|loaded| crate::host::bindings::plan(&loaded.config)).unwrap_or_default();
-    supervisor::look(system_backends(), &plan)
+    supervisor::look(system_ports(), &plan)
 }
 
 fn print(value: &Value, asked: bool) {

@@ -13,6 +13,9 @@ pub(super) enum SkillsCommand {
     Show {
         /// Its name
         name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -27,10 +30,15 @@ pub(super) fn run(places: &Places, command: &SkillsCommand) -> Done {
                 println!("{:<28} {:<28} {}", text(&skill["name"]), text(&skill["feature"]), text(&skill["summary"]));
             }
         }
-        SkillsCommand::Show { name } => {
+        SkillsCommand::Show { name, json } => {
             let found = skills.as_array().into_iter().flatten().find(|skill| skill["name"] == name.as_str());
             let unknown = || Failure::Wrong(format!("conductor: no feature has the skill {name:?}"));
-            println!("{}", text(&found.ok_or_else(unknown)?["text"]));
+            let skill = found.ok_or_else(unknown)?;
+            if *json {
+                println!("{}", serde_json::to_string_pretty(skill)?);
+            } else {
+                println!("{}", text(&skill["text"]));
+            }
         }
     }
     Ok(())

@@ -8,6 +8,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,7 @@ use crate::service::invocation::OnProgress;
 const SHOWN_ARGS: usize = 16 * 1024;
 
 /// What somebody asks for.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolRequest {
     /// The tool's arguments, an object.
@@ -93,7 +94,7 @@ pub enum ToolError {
 }
 
 /// What came of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
     /// The tool's answer.
     pub result: Value,
@@ -103,7 +104,7 @@ pub struct ToolResult {
 }
 
 /// A tool as listings show it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ToolView {
     /// The feature that has it.
     pub feature: String,

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A set of network targets: `host:port`, where either side may be `*`.
 ///
 /// A host is an IP address (IPv6 in brackets) or a name, compared without regard to case and never
 /// resolved for comparison: a grant for a name does not cover the address it resolves to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
 pub struct EndpointPattern {
     /// `None` for any host. Without brackets, lower case.
     host: Option<String>,

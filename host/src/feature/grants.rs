@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::capability::{Capability, CapabilityRequest, join};
@@ -9,7 +10,7 @@ use super::endpoint::EndpointPattern;
 use crate::service::http::scope::{HostPattern, SecretGrant};
 
 /// A folder that was granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FolderGrant {
     /// For which of the descriptor's requests.
     pub purpose: String,
@@ -21,7 +22,7 @@ pub struct FolderGrant {
 }
 
 /// A git repository that was granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepositoryGrant {
     /// For which of the descriptor's requests.
     pub purpose: String,
@@ -32,7 +33,7 @@ pub struct RepositoryGrant {
 /// What a person (or the policy for bundled features) gave to one feature.
 ///
 /// What holds is what is both in here and in the descriptor.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Grants {
     /// UDP targets, for every purpose that the descriptor requests.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use conductor_engine::RuleSetHandle;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Host, Made, State};
@@ -21,11 +22,11 @@ use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::{Plan, PlanError, Revision, state_hash};
 use crate::news::New;
-use crate::observer::Observation;
+use crate::observer::{Observation, PlanNews, PlanStep};
 use crate::whole_file::{keep_backup, replace};
 
 /// A plan, with what it would have done.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PlanView {
     /// The plan.
     #[serde(flatten)]
@@ -35,7 +36,7 @@ pub struct PlanView {
 }
 
 /// What was applied, undone or redone.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Applied {
     /// What it does, in its proposer's words.
     pub description: String,
@@ -92,6 +93,7 @@ impl Host {
         let step = Step::Apply { plan: plan.id, description: description.clone(), before, after: after.clone() };
         let rules = self.write(&mut state, caller, &file, &after, &step)?;
         self.observer.put(Observation::Reload(format!("applied the plan: {description}")));
+        self.tell_plan(PlanStep::Applied, Some(id), &caller.to_string(), &description);
         Ok(Applied { description, rules })
     }
 
@@ -100,7 +102,16 @@ impl Host {
     /// # Errors
     /// [`PlanError::NotFound`].
     pub fn reject_plan(&self, caller: &Caller, id: &str) -> Result<(), PlanError> {
-        self.on_record(caller, "reject", id, || self.services.plans.reject(id))
+        let description = self.services.plans.plan(id).map(|plan| plan.description).unwrap_or_default();
+        self.on_record(caller, "reject", id, || self.services.plans.reject(id))?;
+        self.tell_plan(PlanStep::Rejected, Some(id), &caller.to_string(), &description);
+        Ok(())
+    }
+
+    /// Tells whoever watches what became of a plan.
+    fn tell_plan(&self, step: PlanStep, plan: Option<&str>, who: &str, description: &str) {
+        let (plan, who, description) = (plan.map(str::to_owned), who.to_owned(), description.to_owned());
+        self.observer.put(Observation::Plan(PlanNews { step, plan, who, description }));
     }
 
     /// Takes the last applied plan back.
@@ -146,6 +157,8 @@ impl Host {
         stale(&state_hash(from), &read(&file)?)?;
         let rules = self.write(state, caller, &file, to, step)?;
         self.observer.put(Observation::Reload(format!("{did}: {description}")));
+        let became = if matches!(step, Step::Undo { .. }) { PlanStep::Undone } else { PlanStep::Redone };
+        self.tell_plan(became, None, &caller.to_string(), description);
         Ok(Applied { description: description.to_owned(), rules })
     }
 
@@ -204,6 +217,7 @@ impl Host {
             Ok(plans) => {
                 self.services.news.tell(New::Plans);
                 plans.iter().for_each(|(id, proposer)| {
+                    self.tell_plan(PlanStep::Expired, Some(id), proposer, "");
                     self.services
                         .audit
                         .note(Entry::new(Kind::Plan, "expire", "host", id).with("proposer", proposer.as_str()));
@@ -251,7 +265,7 @@ fn entry(step: &Step, who: &str) -> Entry {
     }
 }
 
-fn config_file(state: &State) -> Result<PathBuf, PlanError> {
+pub(super) fn config_file(state: &State) -> Result<PathBuf, PlanError> {
     let file = state.config_file.clone().ok_or(PlanError::NoFile)?;
     // What a link names is replaced, not the link.
     Ok(fs::canonicalize(&file).unwrap_or(file))

@@ -1,6 +1,7 @@
 //! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
 
 mod apply;
+mod asked;
 pub(crate) mod bindings;
 mod changes;
 mod rollback;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::{Applied, PlanView};
+pub use self::asked::{ReloadError, UnknownMode};
 use self::changes::Told;
 use self::view::View;
 use self::workshop::Workshop;
@@ -267,6 +269,7 @@ impl HostBuilder {
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
         let view = Arc::new(View {
             rules: Arc::clone(&rules),
+            observer: observer.clone(),
             observed: observed.clone(),
             ports: supervisor.reader(),
             mutes: supervisor.mutes(),
@@ -307,6 +310,7 @@ impl HostBuilder {
             _observer_thread: observer_thread,
             facts,
             watch,
+            stop_asked: crossbeam_channel::bounded(1),
             state: Mutex::new(State {
                 reader: Reader::default(),
                 workshop,
@@ -490,6 +494,8 @@ pub struct Host {
     facts: Arc<FactsHandle>,
     /// Who keeps them fresh, and finds the profile that applies.
     watch: facts::Watch,
+    /// Whether somebody asks for a stop.
+    stop_asked: (Sender<()>, Receiver<()>),
     state: Mutex<State>,
 }
 

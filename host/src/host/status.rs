@@ -1,9 +1,11 @@
 //! How a running host is: everything there is to know about it, as the API and the commands show it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use conductor_engine::Nanos;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Host;
@@ -14,14 +16,20 @@ use crate::ports::supervisor::PortsStatus;
 use crate::profile::{Profile, ProfileView};
 
 /// Everything there is to know about a running host.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Status {
     /// The version of the host.
     pub version: &'static str,
     /// Its process.
     pub pid: u32,
+    /// When it started, in milliseconds since 1970.
+    pub started: u64,
     /// Nanoseconds since it started.
     pub uptime: Nanos,
+    /// What it keeps between starts, and where its sockets are; none where it keeps nothing.
+    pub home: Option<PathBuf>,
+    /// The file of the configuration in force, as messages show it.
+    pub config: String,
     /// The active mode; none where the configuration has no modes.
     pub mode: Option<String>,
     /// The modes there are.
@@ -62,7 +70,7 @@ pub struct Status {
 }
 
 /// What there is to know about a MIDI output that rules send to.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OutputStatus {
     /// What rules call it.
     pub target: String,
@@ -75,7 +83,7 @@ pub struct OutputStatus {
 }
 
 /// What there is to know about a worker that is no MIDI output.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WorkerStatus {
     /// What it is called: `desktop`, `processes`, `scripts`.
     pub name: String,
@@ -98,10 +106,11 @@ impl Host {
                 rules.generation(),
             )
         };
-        let (refused, features) = {
+        let (refused, features, config) = {
             let state = self.state();
-            (state.refused.clone(), state.registry.reports())
+            (state.refused.clone(), state.registry.reports(), state.file_name.clone())
         };
+        let uptime = self.clock.now();
         let (failures, last_failure) = self.observed.failures();
         let mode = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
         let outputs = self.workers.outputs.queues().into_iter().map(|queue| OutputStatus {
@@ -127,7 +136,10 @@ impl Host {
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
-            uptime: self.clock.now(),
+            started: self.clock.wall().saturating_sub(uptime / 1_000_000),
+            uptime,
+            home: self.home.clone(),
+            config,
             mode: mode.or_else(|| modes.first().cloned()),
             modes,
             front,

@@ -15,12 +15,13 @@ use crate::api::view;
 use crate::clock::Clock;
 use crate::config::edit::{self, Change};
 use crate::config::{self, Diagnostic, Loaded, Severity, Source};
+use crate::control::plan::Plan;
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Envelope};
 use crate::event_loop::Input;
 use crate::feature::registry::{FeatureReport, Registry};
-use crate::observer::{Observation, Observed};
+use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
 use crate::ports::SysExIdentity;
 use crate::ports::supervisor::{Mutes, PortsReader, PortsStatus};
 use crate::rules;
@@ -33,6 +34,7 @@ const IDENTITY_WITHIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) rules: Arc<RuleSetHandle<Action>>,
+    pub(super) observer: Observer,
     pub(super) observed: Observed,
     pub(super) ports: PortsReader,
     pub(super) mutes: Mutes,
@@ -247,6 +249,12 @@ impl HostView for View {
             engine.event(self.clock.now(), event, &mut hands);
         }
         if hands.failed.is_empty() { Ok(done) } else { Err(hands.failed.join("; ")) }
+    }
+
+    fn plan_waits(&self, plan: &Plan) {
+        let (who, description) = (plan.proposer.clone(), plan.description.clone());
+        let news = PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who, description };
+        self.observer.put(Observation::Plan(news));
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub mod artnet;
@@ -40,7 +41,7 @@ pub use matcher::Matcher;
 pub use sink::EventSink;
 
 /// What a port speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// MIDI 1.0.
@@ -54,7 +55,7 @@ pub enum Protocol {
 }
 
 /// Which way events go, seen from the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// From the controller to the host.
@@ -84,7 +85,7 @@ impl fmt::Display for Direction {
 }
 
 /// A port that a backend offers.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct PortInfo {
     /// What people call it; not unique (twins share it).
     pub name: String,
@@ -109,7 +110,7 @@ impl PortInfo {
 }
 
 /// What is known of a port beyond its name. What the system does not tell is none.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct PortMetadata {
     /// The number that CoreMIDI gave the port, which it keeps for good.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +125,7 @@ pub struct PortMetadata {
 
 /// A device's answer to a SysEx identity request (MIDI 1.0 Detailed Specification, "General
 /// Information").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct SysExIdentity {
     /// The maker's id: three bytes where the first is 0, else one byte and two zeros.
     pub manufacturer: [u8; 3],
@@ -167,7 +168,7 @@ impl fmt::Display for SysExIdentity {
 }
 
 /// What is known of a USB device.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct UsbDevice {
     /// `idVendor`.
     pub vendor_id: u16,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::supervisor::PortPlan;
 use super::{Direction, Matcher, PortInfo, Protocol};
 
 /// What became of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PortState {
     /// Open.
@@ -30,7 +31,7 @@ pub enum PortState {
 }
 
 /// A port of any protocol, as listings show it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DiscoveredPort {
     /// The port.
     #[serde(flatten)]
@@ -63,7 +64,7 @@ pub struct DiscoveredPort {
 }
 
 /// How much of a binding is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     /// Every port that it asks for.
@@ -77,7 +78,7 @@ pub enum Health {
 }
 
 /// A binding, as listings show it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct BindingStatus {
     /// Its name.
     pub alias: String,
@@ -96,7 +97,7 @@ pub struct BindingStatus {
 }
 
 /// One direction of a binding, as listings show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SideStatus {
     /// `bound`, `unbound` or `ambiguous`.
     pub state: &'static str,
@@ -109,7 +110,7 @@ pub struct SideStatus {
 }
 
 /// All ports, all bindings, and the backends that can't be reached.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct PortsStatus {
     /// Every port of every backend.
     pub ports: Vec<DiscoveredPort>,

@@ -214,8 +214,11 @@ fn object<'r>(repository: &'r gix::Repository, id: ObjectId, most: u64, of: &str
     repository.find_object(id).map_err(|_| damaged(of))
 }
 
-/// The entries of a folder: name, kind, object.
-fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<(&'a [u8], Kind, ObjectId)>, Refusal> {
+/// An entry of a folder: name, kind, object.
+type Named<'a> = (&'a [u8], Kind, ObjectId);
+
+/// The entries of a folder.
+fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<Named<'a>>, Refusal> {
     if folder.kind != ObjectKind::Tree {
         return Err(damaged(path));
     }

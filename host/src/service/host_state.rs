@@ -73,6 +73,8 @@ pub trait HostView: Debug + Send + Sync {
     /// # Errors
     /// What is wrong with it, or who could not do it.
     fn perform(&self, action: serde_json::Value) -> Result<String, String>;
+    /// Tells whoever watches that a plan waits.
+    fn plan_waits(&self, _plan: &Plan) {}
 }
 
 /// How a host is, as features see it.

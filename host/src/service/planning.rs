@@ -50,7 +50,7 @@ impl InstanceState {
             Err(error) => entry("").refused(error),
         });
         self.facts.services.news.tell(New::Plans);
-        proposed.map(|plan| plan.id).map_err(|error| {
+        proposed.inspect(|plan| view.plan_waits(plan)).map(|plan| plan.id).map_err(|error| {
             let text = plain(error.to_string(), limits::MAX_TEXT);
             match error {
                 PlanError::Denied(_) => Error::Denied(text),

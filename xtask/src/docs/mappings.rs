@@ -74,11 +74,15 @@ type Proofs = BTreeMap<String, Proof>;
 
 /// The whole page.
 pub fn page(repo: &Repo) -> Result<String> {
-    let program = host::build(repo, Midi::System, Profile::Dev)?;
-    let text = process::read(Command::new(program).args(["config", "schema"]))?;
+    let text = printed(repo, &["config", "schema"])?;
     let schema = serde_json::from_str(&text).context("what `conductor config schema` prints is no JSON")?;
     let page = Page { schema, proofs: proofs(repo)? };
     page.write()
+}
+
+/// What the host's program prints for these arguments.
+pub fn printed(repo: &Repo, arguments: &[&str]) -> Result<String> {
+    process::read(Command::new(host::build(repo, Midi::System, Profile::Dev)?).args(arguments))
 }
 
 /// What the sections of the tests' files prove.

@@ -1,5 +1,6 @@
 //! The pages in docs/ that are written from what is true already: `contract.md` from the comments in wit/,
-//! `mappings.md` from the configuration's own schema and the tests of its parts.
+//! `mappings.md` from the configuration's own schema and the tests of its parts, `openapi.json` from the API's
+//! routes.
 
 mod contract;
 mod mappings;
@@ -10,7 +11,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::repo::Repo;
 
-/// Write docs/contract.md from the comments in wit/, and docs/mappings.md from the schema of the configuration.
+/// Write docs/contract.md from the comments in wit/, docs/mappings.md from the schema of the configuration, and
+/// docs/openapi.json from the routes of the API.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only check that they are up to date.
@@ -23,6 +25,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     for (name, source, text) in [
         ("contract.md", "wit/ says", contract::page(repo)?),
         ("mappings.md", "`conductor config schema` and host/tests/parts say", mappings::page(repo)?),
+        ("openapi.json", "`conductor openapi` prints", mappings::printed(repo, &["openapi"])?),
     ] {
         let path = repo.root().join("docs").join(name);
         if fs::read_to_string(&path).is_ok_and(|there| there == text) {

@@ -11,7 +11,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::api::server::MAX_BODY;
+use crate::api::MAX_BODY;
 use crate::api::tcp::MCP;
 
 /// Sessions and requests without one, at once.

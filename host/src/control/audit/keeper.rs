@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ enum Order {
 }
 
 /// How the audit of a running host is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AuditStatus {
     /// Rows that this host has written.
     pub written: u64,

@@ -16,6 +16,7 @@ pub mod desk;
 pub mod rehearsal;
 pub mod risk;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::AuditError;
@@ -37,7 +38,7 @@ pub struct Proposal {
 }
 
 /// A plan, as a person sees it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// 32 hex digits.
     pub id: String,

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use conductor_engine::{Cause, DeviceEvent, Engine, FactsHandle, Firing, Record, Rule, RuleSetHandle, Sink};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many differences are told one by one.
 const SHOWN: usize = 20;
 
 /// What would have been different.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rehearsal {
     /// The events that were played again.
     pub events: usize,
@@ -21,7 +22,7 @@ pub struct Rehearsal {
 }
 
 /// An event that would have done something else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// When it came, in nanoseconds since the host started.
     pub at: u64,

@@ -1,5 +1,6 @@
 //! What a person should know before a plan is applied: what it can reach beyond the show.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::PlanError;
 use crate::config::edit::Change;
 
 /// How far a plan reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Which control does what.
@@ -19,7 +20,7 @@ pub enum Level {
 }
 
 /// How far a plan reaches, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Risk {
     /// The farthest that it reaches.
     pub level: Level,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::installed::{Actions, Installed};
@@ -158,7 +159,7 @@ pub struct Tool {
 }
 
 /// A skill that a feature contributes. It is guidance, and untrusted.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Skill {
     /// Its name.
     pub name: String,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Entry;
@@ -11,7 +12,7 @@ use crate::feature::Grants;
 use crate::feature::task::{Task, TaskReport};
 
 /// What listings show of a feature.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FeatureReport {
     /// What configuration calls it.
     pub name: String,
@@ -58,7 +59,7 @@ pub struct FeatureReport {
 }
 
 /// What listings show of an installed package.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PackageReport {
     /// Source-qualified.
     pub id: String,

@@ -1,5 +1,6 @@
 //! What an instance registered in its `install`, held against what the descriptor declares.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::limits::{self, plain};
@@ -16,7 +17,7 @@ pub struct RegisteredAction {
 }
 
 /// A tool that an instance has registered.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RegisteredTool {
     /// Its name.
     pub name: String,

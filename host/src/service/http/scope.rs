@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::feature::endpoint::{checked_host, split};
@@ -19,7 +20,7 @@ pub struct HttpScope {
 }
 
 /// A secret, and where it may be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretGrant {
     /// Its id, such as `openai-key`.
@@ -35,7 +36,8 @@ pub struct SecretGrant {
 ///
 /// A host is an IP address (IPv6 in brackets) or a name, compared without regard to case and never
 /// resolved for comparison. Names beyond ASCII are written as they are resolved: `xn--...`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
 pub struct HostPattern {
     /// Without brackets, lower case.
     host: String,

@@ -1,0 +1,216 @@
+//! What every route answers where it does not do what was asked: one shape, with a word for programs.
+
+use std::fmt::Display;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::MAX_BODY;
+use crate::control::gate::ToolError;
+use crate::control::plan::PlanError;
+
+/// Why it was not done, as a word that stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The request is not understood: its path, its query, its body. 400, 405, 415, 422.
+    BadRequest,
+    /// The request is longer than is taken. 413.
+    TooLong,
+    /// There is no such thing. 404.
+    NotFound,
+    /// There is no token, or it is not one of this host. 401.
+    Unauthorized,
+    /// Whoever asks may not do this. 403.
+    Forbidden,
+    /// The configuration, or a feature's hook, does not allow it. 403.
+    Denied,
+    /// A person has to agree first. 428.
+    NeedsConfirmation,
+    /// It was asked too often, or there is no room for more; `retry-after` says when to ask again, where that is
+    /// known. 429.
+    TooMany,
+    /// The plan has expired. 410.
+    Expired,
+    /// The configuration is not the one that it was meant for. 409.
+    Stale,
+    /// There is nothing to do it with: nothing to undo, no file, no such feature. 409.
+    Conflict,
+    /// The configuration is wrong, or would be. 422.
+    Invalid,
+    /// It was tried, and the feature did not do it. 422.
+    Failed,
+    /// It has to be on record first, and can't be; or the host is stopping. 503.
+    Unavailable,
+    /// The host's own records or files can't be read or written. 500.
+    Internal,
+}
+
+/// Why it was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refused {
+    /// What is wrong, where, and what to do, for people.
+    pub error: String,
+    /// The same for programs.
+    pub code: Code,
+}
+
+/// A refusal, on its way out.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    refused: Refused,
+    /// Whole seconds.
+    retry_after: Option<u64>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, code: Code, error: impl ToString) -> Self {
+        Self { status, refused: Refused { error: error.to_string(), code }, retry_after: None }
+    }
+
+    pub(super) fn not_found(error: impl ToString) -> Self {
+        Self::new(StatusCode::NOT_FOUND, Code::NotFound, error)
+    }
+
+    pub(super) fn bad_request(error: impl ToString) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, Code::BadRequest, error)
+    }
+
+    pub(super) fn internal(error: impl ToString) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, error)
+    }
+
+    /// What is wrong, for people.
+    pub(super) fn text(&self) -> &str {
+        &self.refused.error
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.refused)).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+impl From<PlanError> for Refusal {
+    fn from(error: PlanError) -> Self {
+        let (status, code) = match &error {
+            PlanError::NotFound(_) => (StatusCode::NOT_FOUND, Code::NotFound),
+            PlanError::Expired(_) => (StatusCode::GONE, Code::Expired),
+            PlanError::StaleState { .. } => (StatusCode::CONFLICT, Code::Stale),
+            PlanError::Nothing(_) | PlanError::NoFile => (StatusCode::CONFLICT, Code::Conflict),
+            PlanError::Invalid(_) | PlanError::Edit(_) => (StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid),
+            PlanError::Denied(_) => (StatusCode::FORBIDDEN, Code::Denied),
+            PlanError::Full(_) => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
+            PlanError::Unrecorded(_) => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
+            PlanError::Record(_) | PlanError::File { .. } => (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal),
+        };
+        Self::new(status, code, error)
+    }
+}
+
+impl From<ToolError> for Refusal {
+    fn from(error: ToolError) -> Self {
+        let (status, code) = match &error {
+            ToolError::Unknown { .. } => (StatusCode::NOT_FOUND, Code::NotFound),
+            ToolError::NotAllowed(_) | ToolError::Denied { .. } => (StatusCode::FORBIDDEN, Code::Denied),
+            ToolError::TooOften { .. } => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
+            ToolError::Unrecorded(_) => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
+            ToolError::NeedsConfirmation(_) => (StatusCode::PRECONDITION_REQUIRED, Code::NeedsConfirmation),
+            ToolError::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, Code::TooLong),
+            ToolError::Failed { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Code::Failed),
+        };
+        let retry_after = match &error {
+            // In whole seconds, and not before there is one.
+            ToolError::TooOften { left, .. } => Some(left.as_secs() + 1),
+            _ => None,
+        };
+        Self { retry_after, ..Self::new(status, code, error) }
+    }
+}
+
+impl From<JsonRejection> for Refusal {
+    fn from(rejection: JsonRejection) -> Self {
+        let (code, error) = match &rejection {
+            JsonRejection::BytesRejection(_) => {
+                (Code::TooLong, format!("the request is too long; at most {MAX_BODY} bytes are taken"))
+            }
+            _ => (Code::BadRequest, format!("the request is not understood: {}", rejection.body_text())),
+        };
+        Self::new(rejection.status(), code, error)
+    }
+}
+
+/// Work that came to nothing because it was not finished.
+impl From<tokio::task::JoinError> for Refusal {
+    fn from(_: tokio::task::JoinError) -> Self {
+        Self::internal("the host could not finish it")
+    }
+}
+
+/// A body of JSON, an object. (A list of the values of its fields is none, although serde would take it for one.)
+#[derive(Debug)]
+pub(super) struct Body<T>(pub(super) T);
+
+/// A `T` from the fields of an object.
+pub(super) fn from_object<T: serde::de::DeserializeOwned>(body: Value) -> Result<T, Refusal> {
+    let wrong = |why: &dyn Display| {
+        let error = format!("the request is not understood: {why}");
+        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest, error)
+    };
+    match body {
+        Value::Object(_) => serde_json::from_value(body).map_err(|error| wrong(&error)),
+        _ => Err(wrong(&"a JSON object is wanted")),
+    }
+}
+
+impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let Json(body) = Json::from_request(request, state).await?;
+        Ok(Self(from_object(body)?))
+    }
+}
+
+/// What stands behind the `?`.
+#[derive(Debug)]
+pub(super) struct Query<T>(pub(super) T);
+
+impl<S: Send + Sync, T: serde::de::DeserializeOwned + Send> FromRequestParts<S> for Query<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let query = axum::extract::Query::from_request_parts(parts, state).await;
+        let axum::extract::Query(query) =
+            query.map_err(|rejection: QueryRejection| Refusal::bad_request(rejection.body_text()))?;
+        Ok(Self(query))
+    }
+}
+
+/// A name in the path.
+#[derive(Debug)]
+pub(super) struct Named(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let name = axum::extract::Path::from_request_parts(parts, state).await;
+        let axum::extract::Path(name) =
+            name.map_err(|rejection: PathRejection| Refusal::bad_request(rejection.body_text()))?;
+        Ok(Self(name))
+    }
+}

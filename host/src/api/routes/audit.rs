@@ -1,0 +1,94 @@
+//! What is on record.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::elsewhere;
+use crate::api::refusal::{Code, Query, Refusal};
+use crate::api::route::{Route, get};
+use crate::api::scope::Scope;
+use crate::control::audit::{AuditError, Row};
+use crate::host::Host;
+
+/// Rows that are told at once, where it is not said how many.
+const LIMIT: u32 = 100;
+/// Rows that are told at once, at most.
+const MOST: u32 = 1000;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get::<Vec<AuditRow>>("/v1/audit", "listAudit", "What is on record, oldest first")
+            .scope(Scope::Control)
+            .query::<Which>()
+            .by(audit),
+    ]
+}
+
+/// Which rows.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Only those after this number. Default: the last ones.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    after: Option<u64>,
+    /// At most so many, 1 to 1000. Default: 100.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+/// Something that is on record.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AuditRow {
+    /// From 1, without gaps.
+    number: i64,
+    /// Milliseconds since 1970.
+    at: i64,
+    /// `tool`, `plan`, `grant`, `package`, `secret`, `host` or `audit`.
+    kind: String,
+    /// What was done, or should have been.
+    what: String,
+    /// Who wanted it.
+    who: String,
+    /// What it was about: a tool, a plan, a feature, a secret.
+    subject: String,
+    /// `begun`, `done`, `refused` or `failed`.
+    outcome: String,
+    /// Microseconds; none where nothing was waited for.
+    took_us: Option<i64>,
+    /// More, by kind.
+    detail: Value,
+    /// The row's hash in the chain, 64 hex digits.
+    hash: String,
+}
+
+impl From<Row> for AuditRow {
+    fn from(row: Row) -> Self {
+        let detail = serde_json::from_str(&row.detail).unwrap_or_default();
+        let Row { number, at, kind, what, who, subject, outcome, took, hash, .. } = row;
+        Self { number, at, kind, what, who, subject, outcome, took_us: took, detail, hash }
+    }
+}
+
+async fn audit(State(host): State<Arc<Host>>, Query(which): Query<Which>) -> Result<Json<Vec<AuditRow>>, Refusal> {
+    let limit = which.limit.unwrap_or(LIMIT);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Refusal::bad_request(format!("limit is {limit}; 1 to {MOST} rows are told at once")));
+    }
+    let after = which.after.map(|after| i64::try_from(after).unwrap_or(i64::MAX));
+    let rows = elsewhere(move || host.audit_rows(after, limit)).await?;
+    Ok(Json(rows.into_iter().map(AuditRow::from).collect()))
+}
+
+impl From<AuditError> for Refusal {
+    fn from(error: AuditError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, error)
+    }
+}

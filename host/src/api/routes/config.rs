@@ -1,0 +1,110 @@
+//! The configuration: what is in force, what is wrong with another, reading the file anew.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{caller, elsewhere};
+use crate::api::refusal::{Body, Code, Refusal};
+use crate::api::route::{Route, get, post};
+use crate::config::Severity;
+use crate::control::plan::state_hash;
+use crate::host::{Host, ReloadError};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get::<InForce>("/v1/config", "getConfig", "The configuration in force, as its author wrote it").by(config),
+        post::<Verdict>(
+            "/v1/config/validate",
+            "validateConfig",
+            "Say what is wrong with a configuration; nothing changes",
+        )
+        .body::<Candidate>()
+        .scope(crate::api::scope::Scope::Read)
+        .refuses(&[409])
+        .by(validate),
+        post::<Reloaded>("/v1/reload", "reload", "Read the configuration file, and what is installed, anew")
+            .refuses(&[409, 422])
+            .by(reload),
+    ]
+}
+
+/// The configuration in force.
+#[derive(Debug, Serialize, JsonSchema)]
+struct InForce {
+    /// Its file, as messages show it.
+    file: String,
+    /// Its text, TOML.
+    text: String,
+    /// SHA-256 of the text, lower-case hex: what plans are made for.
+    state: String,
+    /// What was said of the last configuration, where it was refused; the one in force is older then.
+    refused: Option<String>,
+}
+
+async fn config(State(host): State<Arc<Host>>) -> Json<InForce> {
+    let (file, text, refused) = host.config_in_force();
+    Json(InForce { file, state: state_hash(&text), text, refused })
+}
+
+/// A configuration to look at.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Candidate {
+    /// Its text, TOML. Default: what the file says now.
+    #[serde(default)]
+    pub(super) text: Option<String>,
+}
+
+/// What there is to say about a configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Verdict {
+    /// Whether it would be taken.
+    valid: bool,
+    /// How many mistakes it has.
+    errors: usize,
+    /// How much in it is doubtful.
+    warnings: usize,
+    /// Each with `severity`, `message`, `line`, `column`, `end_line`, `end_column`, `place`, `allowed`, `nearest` and
+    /// `help`.
+    diagnostics: Value,
+}
+
+async fn validate(State(host): State<Arc<Host>>, Body(candidate): Body<Candidate>) -> Result<Json<Verdict>, Refusal> {
+    let found = elsewhere(move || host.check_config(candidate.text)).await?;
+    let (errors, warnings) = (found.count(Severity::Error), found.count(Severity::Warning));
+    let told = serde_json::to_value(&found).map_err(Refusal::internal)?;
+    Ok(Json(Verdict { valid: errors == 0, errors, warnings, diagnostics: told["diagnostics"].clone() }))
+}
+
+/// What is in force now.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Reloaded {
+    /// How often the rules were replaced.
+    generation: u64,
+    /// Rules in use.
+    rules: usize,
+    /// What is doubtful in the configuration, for people.
+    warnings: String,
+}
+
+async fn reload(State(host): State<Arc<Host>>, headers: HeaderMap) -> Result<Json<Reloaded>, Refusal> {
+    let done = elsewhere(move || host.reload_from_file(&caller(&headers))).await?;
+    let warnings = done.warnings.render(false);
+    Ok(Json(Reloaded { generation: done.generation, rules: done.rules, warnings }))
+}
+
+impl From<ReloadError> for Refusal {
+    fn from(error: ReloadError) -> Self {
+        match &error {
+            ReloadError::NoFile => Self::new(StatusCode::CONFLICT, Code::Conflict, error),
+            ReloadError::File { .. } => Self::internal(error),
+            ReloadError::Wrong(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error),
+        }
+    }
+}

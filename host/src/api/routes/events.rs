@@ -1,0 +1,44 @@
+//! What happens, as it happens: in lines, and as a WebSocket.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+
+use crate::api::refusal::{Query, Refusal};
+use crate::api::route::{Route, get};
+use crate::api::socket;
+use crate::api::stream::{Reader, Told, Which};
+use crate::host::Host;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get::<Told>("/v1/events", "readEvents", "What happens, one JSON object a line, until the client leaves")
+            .query::<Which>()
+            .refuses(&[400, 429])
+            .lines()
+            .by(events),
+        get::<Told>("/v1/stream", "streamEvents", "What happens, as a WebSocket: one JSON object a message")
+            .query::<Which>()
+            .refuses(&[400, 426, 429])
+            .socket()
+            .by(socket::stream),
+    ]
+}
+
+async fn events(State(host): State<Arc<Host>>, Query(which): Query<Which>) -> Result<impl IntoResponse, Refusal> {
+    let reader = Reader::new(&host, which)?;
+    let lines = futures_util::stream::unfold(reader, async |mut reader| {
+        let lines = reader.next().await?;
+        let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
+        for line in &lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        Some((Ok::<_, Infallible>(Bytes::from(text)), reader))
+    });
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(lines)))
+}

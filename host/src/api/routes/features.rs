@@ -1,0 +1,54 @@
+//! Features, and what they tell agents to read.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::caller;
+use crate::api::refusal::{Named, Refusal};
+use crate::api::route::{Route, get, post};
+use crate::api::scope::Scope;
+use crate::feature::registry::{FeatureReport, Skill};
+use crate::host::Host;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get::<Vec<FeatureReport>>(
+            "/v1/features",
+            "listFeatures",
+            "Every feature: grants, counters, what it contributes",
+        )
+        .by(features),
+        post::<Lifted>("/v1/features/{name}/lift", "liftQuarantine", "End a feature's quarantine")
+            .scope(Scope::Owner)
+            .refuses(&[404])
+            .by(lift),
+        get::<Vec<Skill>>("/v1/skills", "listSkills", "What features tell agents to read").by(skills),
+    ]
+}
+
+async fn features(State(host): State<Arc<Host>>) -> Json<Vec<FeatureReport>> {
+    Json(host.features())
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Lifted {
+    /// Whether it was in quarantine.
+    lifted: bool,
+}
+
+async fn lift(State(host): State<Arc<Host>>, headers: HeaderMap, Named(name): Named) -> Result<Json<Lifted>, Refusal> {
+    match host.lift_quarantine(&caller(&headers), &name) {
+        Some(lifted) => Ok(Json(Lifted { lifted })),
+        None => Err(Refusal::not_found(format!("no feature {name:?} runs"))),
+    }
+}
+
+async fn skills(State(host): State<Arc<Host>>) -> Json<Vec<Skill>> {
+    Json(host.skills())
+}

@@ -1,0 +1,52 @@
+//! Every route, by subject. To add one: a handler in the file of its subject, and its description beside it.
+
+pub(super) mod audit;
+pub(super) mod config;
+pub(super) mod devices;
+pub(super) mod events;
+pub(super) mod features;
+pub(super) mod ipc;
+pub(super) mod modes;
+pub(super) mod plans;
+pub(super) mod status;
+pub(super) mod tools;
+
+use axum::http::{HeaderMap, header};
+
+use super::refusal::Refusal;
+use super::route::Route;
+use crate::control::caller::Caller;
+
+/// Every route of the API, in the order of the document.
+pub(super) fn all() -> Vec<Route> {
+    [
+        status::routes(),
+        devices::routes(),
+        modes::routes(),
+        config::routes(),
+        plans::routes(),
+        features::routes(),
+        tools::routes(),
+        events::routes(),
+        audit::routes(),
+        ipc::routes(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Who asks, by the name in `user-agent`.
+fn caller(headers: &HeaderMap) -> Caller {
+    Caller::api(headers.get(header::USER_AGENT).and_then(|name| name.to_str().ok()))
+}
+
+/// Does what compiles rules, looks at ports or waits for the disk: elsewhere, so that other clients need not wait.
+async fn elsewhere<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Refusal>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+    Refusal: From<E>,
+{
+    Ok(tokio::task::spawn_blocking(work).await??)
+}

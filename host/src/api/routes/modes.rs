@@ -1,0 +1,88 @@
+//! Modes, and the profiles that choose them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{caller, elsewhere};
+use crate::api::refusal::{Body, Refusal};
+use crate::api::route::{Route, get, post};
+use crate::host::{Host, UnknownMode};
+use crate::profile::ProfileView;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get::<Modes>("/v1/modes", "listModes", "The modes there are, and the active one").by(modes),
+        post::<Asked>("/v1/mode", "switchMode", "Make another mode active; the event stream says when it is")
+            .body::<Asked>()
+            .refuses(&[404])
+            .by(switch),
+        get::<Profiles>(
+            "/v1/profiles",
+            "listProfiles",
+            "Which mode applies for which application, and what is in front",
+        )
+        .by(profiles),
+    ]
+}
+
+/// The modes of the configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Modes {
+    /// The active one; none where there are no modes.
+    mode: Option<String>,
+    /// All of them, in the configuration's order.
+    modes: Vec<String>,
+}
+
+async fn modes(State(host): State<Arc<Host>>) -> Json<Modes> {
+    let (mode, modes) = host.modes();
+    Json(Modes { mode, modes })
+}
+
+/// The mode that is meant.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    /// Its name.
+    mode: String,
+}
+
+async fn switch(
+    State(host): State<Arc<Host>>,
+    headers: HeaderMap,
+    Body(asked): Body<Asked>,
+) -> Result<Json<Asked>, Refusal> {
+    let mode = asked.mode.clone();
+    elsewhere(move || host.switch_mode(&caller(&headers), &mode)).await?;
+    Ok(Json(asked))
+}
+
+impl From<UnknownMode> for Refusal {
+    fn from(unknown: UnknownMode) -> Self {
+        Self::not_found(unknown)
+    }
+}
+
+/// Profiles, and what they go by.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Profiles {
+    /// In the configuration's order.
+    profiles: Vec<ProfileView>,
+    /// The application in front; none where none is, or where that is not known.
+    front: Option<String>,
+    /// Why it is not known which one is in front.
+    front_unknown: Option<String>,
+    /// The active mode.
+    mode: Option<String>,
+}
+
+async fn profiles(State(host): State<Arc<Host>>) -> Json<Profiles> {
+    let status = host.status();
+    let (profiles, front, front_unknown) = (status.profiles, status.front, status.front_unknown);
+    Json(Profiles { profiles, front, front_unknown, mode: status.mode })
+}

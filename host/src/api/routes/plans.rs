@@ -1,0 +1,63 @@
+//! Plans: what waits, and what a person decides about it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+
+use super::{caller, elsewhere};
+use crate::api::refusal::{Named, Refusal};
+use crate::api::route::{Route, get, post};
+use crate::api::scope::Scope;
+use crate::control::plan::Plan;
+use crate::host::{Applied, Host, PlanView};
+
+pub(super) fn routes() -> Vec<Route> {
+    const DECIDED: &[u16] = &[404, 409, 410, 422, 503];
+    vec![
+        get::<Vec<Plan>>("/v1/plans", "listPlans", "The plans that wait for a person, oldest first").by(plans),
+        get::<PlanView>("/v1/plans/{id}", "getPlan", "A plan, with what would have fired differently")
+            .refuses(&[404, 410, 422])
+            .by(plan),
+        post::<Applied>("/v1/plans/{id}/apply", "applyPlan", "Apply a plan that a person has agreed to")
+            .scope(Scope::Owner)
+            .refuses(DECIDED)
+            .by(apply),
+        post::<()>("/v1/plans/{id}/reject", "rejectPlan", "Take a plan off the list, undone")
+            .refuses(&[404])
+            .by(reject),
+        post::<Applied>("/v1/undo", "undo", "Take the last applied plan back")
+            .scope(Scope::Owner)
+            .refuses(DECIDED)
+            .by(undo),
+        post::<Applied>("/v1/redo", "redo", "Apply again what was undone last")
+            .scope(Scope::Owner)
+            .refuses(DECIDED)
+            .by(redo),
+    ]
+}
+
+async fn plans(State(host): State<Arc<Host>>) -> Result<Json<Vec<Plan>>, Refusal> {
+    Ok(Json(elsewhere(move || host.plans()).await?))
+}
+
+async fn plan(State(host): State<Arc<Host>>, Named(id): Named) -> Result<Json<PlanView>, Refusal> {
+    Ok(Json(elsewhere(move || host.plan(&id)).await?))
+}
+
+async fn apply(State(host): State<Arc<Host>>, headers: HeaderMap, Named(id): Named) -> Result<Json<Applied>, Refusal> {
+    Ok(Json(elsewhere(move || host.apply_plan(&caller(&headers), &id)).await?))
+}
+
+async fn reject(State(host): State<Arc<Host>>, headers: HeaderMap, Named(id): Named) -> Result<Json<()>, Refusal> {
+    Ok(Json(elsewhere(move || host.reject_plan(&caller(&headers), &id)).await?))
+}
+
+async fn undo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Result<Json<Applied>, Refusal> {
+    Ok(Json(elsewhere(move || host.undo(&caller(&headers))).await?))
+}
+
+async fn redo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Result<Json<Applied>, Refusal> {
+    Ok(Json(elsewhere(move || host.redo(&caller(&headers))).await?))
+}

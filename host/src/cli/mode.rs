@@ -1,0 +1,47 @@
+//! `conductor mode`: which mode is active, and another one.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::{Done, Output, Places};
+use crate::api::client;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ModeCommand {
+    /// List the modes of the running host, and say which is active
+    List(Output),
+    /// Make another mode active
+    Switch {
+        /// The mode
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) fn run(places: &Places, command: &ModeCommand) -> Done {
+    match command {
+        ModeCommand::List(output) => {
+            let answer = client::json(&places.home, "/v1/modes")?;
+            if output.json {
+                println!("{}", serde_json::to_string_pretty(&answer)?);
+                return Ok(());
+            }
+            let modes = answer["modes"].as_array().map(Vec::as_slice).unwrap_or_default();
+            if modes.is_empty() {
+                println!("no modes: every mapping is global");
+            }
+            for mode in modes {
+                println!("{} {}", if *mode == answer["mode"] { "*" } else { " " }, mode.as_str().unwrap_or("-"));
+            }
+        }
+        ModeCommand::Switch { name, json } => {
+            let answer = client::post(&places.home, "/v1/mode", &json!({ "mode": name }))?;
+            if *json {
+                println!("{}", serde_json::to_string_pretty(&answer)?);
+            }
+        }
+    }
+    Ok(())
+}

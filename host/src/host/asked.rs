@@ -1,0 +1,154 @@
+//! What the API asks of a host, beside its status: parts of it, other modes, a look at the configuration.
+
+use std::path::PathBuf;
+
+use crossbeam_channel::Receiver;
+
+use super::{Host, Reloaded, apply};
+use crate::config::{self, Diagnostics, Severity};
+use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
+use crate::control::caller::Caller;
+use crate::feature::registry::FeatureReport;
+use crate::ports::supervisor::{PortsStatus, UnknownDevice};
+use crate::service::host_state::HostView as _;
+
+/// There is no such mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownMode(String);
+
+/// Why the configuration file is not in force.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The host was started without one.
+    #[error("this host has no configuration file")]
+    NoFile,
+    /// It can't be read.
+    #[error("{}: {source}; the old rules stay", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is wrong; the old rules stay.
+    #[error("{}", .0.render(false))]
+    Wrong(Diagnostics),
+}
+
+impl Host {
+    /// All ports, all bindings, and the backends that can't be reached.
+    pub fn ports(&self) -> PortsStatus {
+        self.supervisor.status()
+    }
+
+    /// The active mode, where there are any, and all of them in the configuration's order.
+    pub fn modes(&self) -> (Option<String>, Vec<String>) {
+        let modes: Vec<String> = self.rules.load().modes().iter().map(ToString::to_string).collect();
+        let active = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
+        (active.or_else(|| modes.first().cloned()), modes)
+    }
+
+    /// Makes another mode active for `caller`, as soon as the events before are done.
+    ///
+    /// # Errors
+    /// [`UnknownMode`].
+    pub fn switch_mode(&self, caller: &Caller, mode: &str) -> Result<(), UnknownMode> {
+        let switched = self.view.switch_mode(mode).map_err(UnknownMode);
+        self.note_asked("mode", caller, mode, switched.as_ref().err());
+        switched
+    }
+
+    /// As [`Host::mute`], for `caller`.
+    ///
+    /// # Errors
+    /// See [`UnknownDevice`].
+    pub fn mute_for(&self, caller: &Caller, device: &str, muted: bool) -> Result<(), UnknownDevice> {
+        let done = self.mute(device, muted);
+        self.note_asked(if muted { "mute" } else { "unmute" }, caller, device, done.as_ref().err());
+        done
+    }
+
+    fn note_asked(&self, what: &str, caller: &Caller, subject: &str, error: Option<&impl ToString>) {
+        let entry = Entry::new(Kind::Host, what, &caller.to_string(), subject);
+        self.services.audit.note(match error {
+            None => entry,
+            Some(error) => entry.refused(error.to_string()),
+        });
+    }
+
+    /// Asks the process that this host is in to stop it, for `caller`. Whether it does is its own matter.
+    pub fn ask_to_stop(&self, caller: &Caller) {
+        self.note_asked("stop", caller, "", None::<&String>);
+        // Once is enough.
+        let _ = self.stop_asked.0.try_send(());
+    }
+
+    /// Where somebody who asks for a stop is heard.
+    pub fn stop_asked(&self) -> Receiver<()> {
+        self.stop_asked.1.clone()
+    }
+
+    /// Every feature.
+    pub fn features(&self) -> Vec<FeatureReport> {
+        self.state().registry.reports()
+    }
+
+    /// The file of the configuration in force, its text, and what was said of another that was refused since.
+    pub fn config_in_force(&self) -> (String, String, Option<String>) {
+        let state = self.state();
+        (state.file_name.clone(), state.text.clone(), state.refused.clone())
+    }
+
+    /// What there is to say about a configuration: `text`, or what the file says now. Nothing changes.
+    ///
+    /// # Errors
+    /// [`ReloadError::NoFile`], [`ReloadError::File`].
+    pub fn check_config(&self, text: Option<String>) -> Result<Diagnostics, ReloadError> {
+        let text = match text {
+            Some(text) => text,
+            None => self.config_on_disk()?.1,
+        };
+        let state = self.state();
+        let made = config::parse(&text, &state.file_name).and_then(|loaded| state.make(loaded));
+        Ok(made.map_or_else(|wrong| wrong, |made| made.compiled.warnings))
+    }
+
+    /// Puts what is installed now, and what the file says now, in force for `caller`.
+    ///
+    /// # Errors
+    /// See [`ReloadError`]; then the old rules stay, and the status says so.
+    pub fn reload_from_file(&self, caller: &Caller) -> Result<Reloaded, ReloadError> {
+        let (file, text) = self.config_on_disk()?;
+        self.note_asked("reload", caller, &file.display().to_string(), None::<&String>);
+        // Features first: rules that are new may need what is new. Where the old rules can't go with it, that is
+        // said, and the new ones may.
+        if let Err(wrong) = self.reload_features() {
+            tracing::warn!("{} mistakes with what is installed now", wrong.count(Severity::Error));
+        }
+        let name = self.state().file_name.clone();
+        self.reload(&text, &name).map_err(ReloadError::Wrong)
+    }
+
+    fn config_on_disk(&self) -> Result<(PathBuf, String), ReloadError> {
+        let file = apply::config_file(&self.state()).map_err(|_| ReloadError::NoFile)?;
+        match std::fs::read_to_string(&file) {
+            Ok(text) => Ok((file, text)),
+            Err(source) => Err(ReloadError::File { file, source }),
+        }
+    }
+
+    /// What is on record, at most `limit` rows, oldest first: those after a number, or else the last. Nothing where
+    /// the host keeps nothing.
+    ///
+    /// # Errors
+    /// [`AuditError::Unreadable`].
+    pub fn audit_rows(&self, after: Option<i64>, limit: u32) -> Result<Vec<Row>, AuditError> {
+        let Some(home) = &self.home else { return Ok(Vec::new()) };
+        let chain = Chain::at(home);
+        match after {
+            Some(after) => chain.after(after, limit),
+            None => chain.find(None, None, 0, limit),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The history: the last observations by number, so that whoever comes back gets what they missed, or is told how
+//! much that was.
+//!
+//! Everybody reads the same ring at their own pace and nobody has a queue of their own: who is slow falls out of
+//! it, finds a gap in the numbers, and has held up no one. An observation is put into words when the first of them
+//! asks for it, and once.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use conductor_engine::{Event, MidiMessage, OscArg};
+use tokio::sync::watch;
+
+use super::Observation;
+
+/// Observations that are kept.
+pub const KEPT: usize = 4096;
+/// Bytes that they may take up, in words (8 MiB).
+pub const KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// What an observation takes up in words, beside its own text.
+const WORDS: usize = 256;
+
+/// An observation with its number.
+#[derive(Debug)]
+pub struct Moment {
+    /// From 1, one more than the one before; those between two that are kept were lost.
+    pub number: u64,
+    /// What happened.
+    pub observation: Observation,
+    line: OnceLock<Arc<str>>,
+}
+
+impl Moment {
+    /// It in words, by whoever asks first.
+    pub fn line(&self, words: impl FnOnce() -> String) -> Arc<str> {
+        Arc::clone(self.line.get_or_init(|| words().into()))
+    }
+}
+
+/// The last observations. Clones share them.
+#[derive(Debug, Clone)]
+pub struct History {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    ring: Mutex<Ring>,
+    /// The number of the last observation that was lost or kept.
+    last: watch::Sender<u64>,
+}
+
+/// The ring, while somebody puts something in.
+#[derive(Debug, Default)]
+pub struct Ring {
+    moments: VecDeque<Arc<Moment>>,
+    bytes: usize,
+    last: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { inner: Arc::new(Inner { ring: Mutex::default(), last: watch::Sender::new(0) }) }
+    }
+}
+
+impl History {
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.inner.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts observations in, and then tells everybody who waits.
+    pub(super) fn put(&self, work: impl FnOnce(&mut Ring)) {
+        let last = {
+            let mut ring = self.ring();
+            work(&mut ring);
+            ring.last
+        };
+        self.inner.last.send_replace(last);
+    }
+
+    /// The kept observations after this number, oldest first, at most `most`.
+    pub fn after(&self, number: u64, most: usize) -> Vec<Arc<Moment>> {
+        let ring = self.ring();
+        let from = ring.moments.partition_point(|moment| moment.number <= number);
+        ring.moments.iter().skip(from).take(most).map(Arc::clone).collect()
+    }
+
+    /// The number before the oldest observation that is kept.
+    pub fn start(&self) -> u64 {
+        let ring = self.ring();
+        ring.moments.front().map_or(ring.last, |moment| moment.number - 1)
+    }
+
+    /// The number of the last observation, and a way to wait for more.
+    pub fn last(&self) -> watch::Receiver<u64> {
+        self.inner.last.subscribe()
+    }
+
+    /// How many wait for more.
+    pub fn watched(&self) -> usize {
+        self.inner.last.receiver_count()
+    }
+}
+
+impl Ring {
+    /// Leaves out the numbers of observations that nobody has seen.
+    pub(super) fn lose(&mut self, count: u64) {
+        self.last += count;
+    }
+
+    /// Keeps an observation; the oldest give way.
+    pub(super) fn keep(&mut self, observation: Observation) {
+        self.last += 1;
+        self.bytes += weight(&observation);
+        self.moments.push_back(Arc::new(Moment { number: self.last, observation, line: OnceLock::new() }));
+        while self.moments.len() > KEPT || self.bytes > KEPT_BYTES {
+            let Some(oldest) = self.moments.pop_front() else { return };
+            self.bytes -= weight(&oldest.observation);
+        }
+    }
+}
+
+/// How many bytes an observation takes up at most, in words and as it is: a byte of SysEx is three characters, and
+/// a character of text may have to be escaped.
+fn weight(observation: &Observation) -> usize {
+    let own = match observation {
+        Observation::Event(record) => match &record.event {
+            Event::Midi(MidiMessage::SysEx(bytes)) => bytes.len(),
+            Event::Osc(message) => message.address.len() + message.args.iter().map(argument).sum::<usize>(),
+            _ => 0,
+        },
+        Observation::Failure(failure) => failure.worker.len() + failure.reason.to_string().len(),
+        Observation::Mode(mode) => mode.len(),
+        Observation::Plan(news) => news.description.len(),
+        Observation::Sink(message) => message.text.len(),
+        Observation::Port(text)
+        | Observation::PortTrouble(text)
+        | Observation::Reload(text)
+        | Observation::Refused(text) => text.len(),
+    };
+    WORDS + size_of::<Moment>() + own * 6
+}
+
+/// The bytes of an OSC argument, about.
+fn argument(arg: &OscArg) -> usize {
+    match arg {
+        OscArg::String(text) => 4 + text.len(),
+        OscArg::Blob(bytes) => 4 + bytes.len(),
+        OscArg::Array(args) => 4 + args.iter().map(argument).sum::<usize>(),
+        _ => 16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(text: &str) -> Observation {
+        Observation::Port(text.into())
+    }
+
+    fn numbers(moments: &[Arc<Moment>]) -> Vec<u64> {
+        moments.iter().map(|moment| moment.number).collect()
+    }
+
+    #[test]
+    fn whoever_comes_back_gets_what_they_missed_or_finds_a_gap() {
+        let history = History::default();
+        assert_eq!((history.start(), *history.last().borrow()), (0, 0));
+        history.put(|ring| (0..10).for_each(|_| ring.keep(note("x"))));
+        assert_eq!(numbers(&history.after(7, 100)), [8, 9, 10]);
+        assert_eq!(numbers(&history.after(0, 2)), [1, 2]);
+        history.put(|ring| {
+            ring.lose(5);
+            ring.keep(note("y"));
+        });
+        assert_eq!(numbers(&history.after(9, 100)), [10, 16]);
+        assert_eq!(*history.last().borrow(), 16);
+    }
+
+    #[test]
+    fn the_ring_is_bounded_in_number_and_in_bytes() {
+        let history = History::default();
+        history.put(|ring| (0..KEPT + 10).for_each(|_| ring.keep(note("x"))));
+        assert_eq!(history.after(0, usize::MAX).len(), KEPT);
+        assert_eq!(history.start(), 10);
+        let big = "x".repeat(KEPT_BYTES / 64);
+        history.put(|ring| (0..100).for_each(|_| ring.keep(note(&big))));
+        let kept = history.after(0, usize::MAX);
+        assert!((5..=11).contains(&kept.len()), "{}", kept.len());
+        let ring = history.ring();
+        assert_eq!(ring.bytes, kept.iter().map(|moment| weight(&moment.observation)).sum::<usize>());
+        assert!(ring.bytes <= KEPT_BYTES);
+    }
+
+    #[test]
+    fn words_are_found_once() {
+        let history = History::default();
+        history.put(|ring| ring.keep(note("x")));
+        let moment = history.after(0, 1).remove(0);
+        assert_eq!(&*moment.line(|| "first".into()), "first");
+        assert_eq!(&*moment.line(|| "second".into()), "first");
+    }
+}

@@ -1,0 +1,125 @@
+//! schemathesis against the API: whatever fits the document is asked over the TCP door, and what doesn't, too; each
+//! answer has to be one that the document has.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::{
+    host::{self, Midi, Profile},
+    process,
+    repo::Repo,
+};
+
+/// The version that is proven; another may find more.
+const PACKAGE: &str = "schemathesis==4.32.5";
+/// How long the host may take until its door is open: it may have to compile every feature.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What a stream answers never ends.
+const STREAMS: [&str; 2] = ["/v1/events", "/v1/stream"];
+/// Here a command may end the host; so it is asked with a token that may not.
+const COMMANDS: &str = "/v1/ipc";
+
+/// Have schemathesis ask the API all kinds of things.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Cases for each operation.
+    #[arg(long, default_value_t = 50)]
+    cases: u32,
+    /// The same cases again.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The program; installed into the target folder if it is not there.
+///
+/// # Errors
+/// Where there is no Python, or PyPI can't be reached.
+pub fn program(repo: &Repo) -> Result<PathBuf> {
+    let folder = repo.target().join("schemathesis");
+    let (python, program) = (folder.join("bin/python"), folder.join("bin/schemathesis"));
+    if !program.is_file() {
+        process::find("python3").context("python3 is not installed")?;
+        process::read(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE];
+        process::read(Command::new(python).args(install)).context("schemathesis can't be had from PyPI")?;
+    }
+    Ok(program)
+}
+
+/// The chore.
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    let program = program(repo)?;
+    let conductor = host::build(repo, Midi::System, Profile::Dev)?;
+    let home = repo.target().join(format!("schemathesis-home-{}", std::process::id()));
+    fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
+    let played = play(repo, &program, &conductor, &home, &args);
+    // Whatever came of it.
+    let _ = fs::remove_dir_all(&home);
+    played?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn play(repo: &Repo, program: &Path, conductor: &Path, home: &Path, args: &Args) -> Result<()> {
+    fs::write(home.join("config.toml"), "[[modes]]\nname = \"Play\"\n\n[[modes]]\nname = \"Mix\"\n")?;
+    let mut host = Command::new(conductor);
+    host.arg("--home").arg(home).args(["run", "--http", "0"]).env("CONDUCTOR_FEATURES", repo.components());
+    let log = fs::File::create(home.join("log"))?;
+    let mut host = Running(host.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?);
+    let url = host.door(home)?;
+    let document = home.join("openapi.json");
+    fs::write(&document, process::read(Command::new(conductor).arg("openapi"))?)?;
+    let ask = |token: &str, paths: &[&str]| -> Result<()> {
+        let token = fs::read_to_string(home.join(token)).with_context(|| format!("there is no {token}"))?;
+        let mut command = Command::new(program);
+        command.arg("--config-file").arg(repo.root().join("tests/schemathesis.toml")).arg("run").arg(&document);
+        command.args(["--url", &url, "--no-color", "-H", &format!("Authorization: Bearer {token}")]).args(paths);
+        command.args(["-n", &args.cases.to_string(), "--seed", &args.seed.to_string()]);
+        // It writes down what it has learned.
+        process::run(command.current_dir(home))
+    };
+    let [events, stream] = STREAMS;
+    let others = ["--exclude-path", events, "--exclude-path", stream, "--exclude-path", COMMANDS];
+    ask("api.token", &others)?;
+    ask("api-control.token", &["--include-path", COMMANDS])?;
+    if let Some(end) = host.0.try_wait()? {
+        bail!("the host has ended ({end}):\n{}", fs::read_to_string(home.join("log")).unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The host. It ends with this.
+struct Running(Child);
+
+impl Running {
+    /// Where its door is, as soon as it is open.
+    fn door(&mut self, home: &Path) -> Result<String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let told = fs::read_to_string(home.join("api.json")).ok();
+            let told = told.and_then(|told| serde_json::from_str::<Value>(&told).ok());
+            if let Some(url) = told.as_ref().and_then(|told| told["url"].as_str()) {
+                return Ok(url.to_owned());
+            }
+            if self.0.try_wait()?.is_some() || Instant::now() > deadline {
+                bail!("the host did not start:\n{}", fs::read_to_string(home.join("log")).unwrap_or_default());
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
