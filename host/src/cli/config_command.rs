@@ -23,7 +23,7 @@ pub(super) enum ConfigCommand {
     /// Bring old forms in the file to today's, after showing what changes; the file as it was is kept beside it
     Migrate(Agreed),
     /// Show what the file on the disk changes, beside what the running host has in force
-    Diff(super::Output),
+    Diff(Output),
 }
 
 pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {

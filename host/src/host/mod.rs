@@ -752,13 +752,6 @@ impl Host {
         self.view.config()
     }
 
-    /// The file of the configuration in force, as messages show it, its text, and what was said of the last one
-    /// where that was refused.
-    pub fn config_in_force(&self) -> (String, String, Option<String>) {
-        let state = self.state();
-        (state.file_name.clone(), state.text.clone(), state.refused.clone())
-    }
-
     /// Everything that happens from now on.
     pub fn subscribe(&self) -> Receiver<Observation> {
         self.observed.subscribe()
