@@ -232,7 +232,7 @@ impl Feature {
         self.call_as(tool, args, false)
     }
 
-    /// Calls a tool of the tier `hardware-io`, to which a person has agreed.
+    /// Calls a tool of the tier `hardware-io` or `privileged`, to which a person has agreed.
     ///
     /// # Errors
     /// Why there is no result.

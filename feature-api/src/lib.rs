@@ -31,6 +31,8 @@
 pub mod harness;
 #[cfg(feature = "json")]
 pub mod json;
+#[cfg(feature = "json")]
+pub mod mapping;
 mod prepared;
 
 pub use prepared::Prepared;
@@ -131,6 +133,24 @@ pub mod parts {
             },
         });
     }
+    pub mod privileged_tools {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-privileged-tools",
+            pub_export_macro: true,
+            export_macro_name: "export_privileged_tools",
+            default_bindings_module: "conductor_feature::parts::privileged_tools",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/tool-registrar@0.1.0": crate::bindings::conductor::feature::tool_registrar,
+                "conductor:feature/invocations@0.1.0": crate::bindings::conductor::feature::invocations,
+                "conductor:feature/host-state@0.1.0": crate::bindings::conductor::feature::host_state,
+                "conductor:feature/planning@0.1.0": crate::bindings::conductor::feature::planning,
+                "conductor:feature/privileges@0.1.0": crate::bindings::conductor::feature::privileges,
+            },
+        });
+    }
     pub mod tool_hooks {
         wit_bindgen::generate!({
             path: "../wit/v0.1",
@@ -221,15 +241,18 @@ pub mod parts {
     }
 }
 
+pub use bindings::conductor::feature::hardware::Access;
 pub use bindings::conductor::feature::host_state::Reader;
 pub use bindings::conductor::feature::install::Context;
 pub use bindings::conductor::feature::invocations::Invocation;
 pub use bindings::conductor::feature::planning::Planner;
+pub use bindings::conductor::feature::privileges::Authority;
+pub use bindings::conductor::feature::runtime_controls::Controls;
 pub use bindings::conductor::feature::types::{Error, Event};
 pub use bindings::conductor::feature::{
     action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, files, git, hardware,
-    hook_registrar, host_state, http, midi_out, models, notifications, planning, provider_registrar, random, runs,
-    runtime_controls, skill_registrar, store, task_registrar, tool_registrar, udp,
+    hook_registrar, host_state, http, midi_out, models, notifications, planning, privileges, provider_registrar,
+    random, runs, runtime_controls, skill_registrar, store, task_registrar, tool_registrar, udp,
 };
 pub use bindings::exports::conductor::feature::lifecycle::Guest as Lifecycle;
 pub use parts::actions::exports::conductor::feature::actions::Guest as Actions;
@@ -238,6 +261,7 @@ pub use parts::chat_hooks::exports::conductor::feature::chat_hooks::{self as cha
 pub use parts::config_change_tools::exports::conductor::feature::config_change_tools::Guest as ConfigChangeTools;
 pub use parts::event_hooks::exports::conductor::feature::event_hooks::Guest as EventHooks;
 pub use parts::hardware_io_tools::exports::conductor::feature::hardware_io_tools::Guest as HardwareIoTools;
+pub use parts::privileged_tools::exports::conductor::feature::privileged_tools::Guest as PrivilegedTools;
 pub use parts::providers::exports::conductor::feature::providers::{self as provider, Guest as Providers};
 pub use parts::read_only_tools::exports::conductor::feature::read_only_tools::Guest as ReadOnlyTools;
 pub use parts::stateful_tools::exports::conductor::feature::stateful_tools::Guest as StatefulTools;
@@ -284,14 +308,22 @@ pub mod kind {
     pub const RESET: u8 = 18;
     /// OSC message.
     pub const OSC: u8 = 32;
+    /// Gamepad button.
+    pub const GAMEPAD_BUTTON: u8 = 33;
+    /// Gamepad stick.
+    pub const GAMEPAD_STICK: u8 = 34;
+    /// Gamepad trigger.
+    pub const GAMEPAD_TRIGGER: u8 = 35;
+    /// One channel of an Art-Net universe changed.
+    pub const ARTNET: u8 = 36;
 }
 
 /// Makes a component of a type, and carries the descriptor (a path to `feature.toml`, relative to
 /// the calling file) inside it.
 ///
 /// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`,
-/// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `tool_hooks`,
-/// `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`.
+/// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `privileged_tools`,
+/// `tool_hooks`, `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`.
 #[macro_export]
 macro_rules! feature {
     ($type:ident, $descriptor:literal, [$($part:ident),* $(,)?]) => {
@@ -336,6 +368,9 @@ macro_rules! export_part {
     (hardware_io_tools, $type:ident) => {
         $crate::parts::hardware_io_tools::export_hardware_io_tools!($type with_types_in $crate::parts::hardware_io_tools);
     };
+    (privileged_tools, $type:ident) => {
+        $crate::parts::privileged_tools::export_privileged_tools!($type with_types_in $crate::parts::privileged_tools);
+    };
     (tool_hooks, $type:ident) => {
         $crate::parts::tool_hooks::export_tool_hooks!($type with_types_in $crate::parts::tool_hooks);
     };
@@ -374,6 +409,9 @@ macro_rules! check_part {
     };
     (hardware_io_tools, $type:ident) => {
         let _ = <$type as $crate::HardwareIoTools>::call;
+    };
+    (privileged_tools, $type:ident) => {
+        let _ = <$type as $crate::PrivilegedTools>::call;
     };
     (tool_hooks, $type:ident) => {
         let _ = <$type as $crate::ToolHooks>::before_call;

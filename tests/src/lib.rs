@@ -9,6 +9,7 @@
 //! | [`conductor`] | the program under test: commands that end, and a host that runs |
 //! | [`osc`] | OSC peers of our own: a sender, and a listener |
 //! | [`liblo`] | OSC peers of others: `oscsend` and `oscdump` |
+//! | [`ola`] | an Art-Net peer of others: `olad` |
 //! | [`instrument`] | MIDI peers: controllers and synthesizers on virtual ports |
 //! | [`screen`] | an X server, and a window that records keys and buttons |
 //! | [`windows`] | windows on it, and a window manager that says which one is active |
@@ -22,6 +23,8 @@ pub mod home;
 #[cfg(unix)]
 pub mod instrument;
 pub mod liblo;
+#[cfg(target_os = "linux")]
+pub mod ola;
 pub mod osc;
 pub mod process;
 #[cfg(unix)]

@@ -11,6 +11,12 @@ use crate::wait::{self, PATIENCE};
 /// How long a program that is not wanted any more may take to end by itself.
 const FAREWELL: Duration = Duration::from_secs(3);
 
+/// Whether a program is on the search path.
+pub fn there_is(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// A running program. Dropping it ends it, however the test ends.
 #[derive(Debug)]
 pub struct Process {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::process::Process;
+use crate::process::{Process, there_is};
 
 /// A running X server (Xvfb) with one window (xev).
 #[derive(Debug)]
@@ -57,11 +57,6 @@ impl Screen {
         let window = self.window.as_ref().expect("started");
         window.out.find(&format!("{count} strokes"), |lines| Some(strokes(lines)).filter(|found| found.len() >= count))
     }
-}
-
-fn there_is(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// The strokes in what xev prints: a line says what kind of event it is, and one below which key.

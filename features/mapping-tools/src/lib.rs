@@ -1,12 +1,15 @@
-//! Tools for modes and mappings: four that look, six that propose.
+//! Tools for modes and mappings: four that look, one that switches the mode, six that propose, and one
+//! that does an action once.
 //!
 //! What they read is the configuration as its author wrote it, so that places in it are places in the
 //! file; what they propose is checked by the host, which knows what is valid.
 
-use conductor_feature::json::{answer, register};
+use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
+use conductor_feature::mapping::{Action, HOST_ACTIONS, Trigger};
 use conductor_feature::planning::Change;
 use conductor_feature::{
-    ConfigChangeTools, Context, Error, Invocation, Lifecycle, Planner, ReadOnlyTools, Reader, tool_registrar,
+    Authority, ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, PrivilegedTools,
+    ReadOnlyTools, Reader, StatefulTools, tool_registrar,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,15 +31,13 @@ impl Lifecycle for MappingTools {
         register::<Create, Proposed>(&tools, "conductor_create_mapping")?;
         register::<Update, Proposed>(&tools, "conductor_update_mapping")?;
         register::<One, Proposed>(&tools, "conductor_delete_mapping")?;
-        register::<NewMode, Proposed>(&tools, "conductor_create_mode")?;
-        register::<OldMode, Proposed>(&tools, "conductor_delete_mode")?;
-        register::<Batch, Proposed>(&tools, "conductor_batch_changes")
+        register::<ModeName, Proposed>(&tools, "conductor_create_mode")?;
+        register::<ModeName, Proposed>(&tools, "conductor_delete_mode")?;
+        register::<Batch, Proposed>(&tools, "conductor_batch_changes")?;
+        register::<ModeName, Switched>(&tools, "conductor_switch_mode")?;
+        register::<Preview, Previewed>(&tools, "conductor_preview_action")
     }
 }
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Config {
@@ -59,7 +60,7 @@ struct Listed {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct One {
-    /// The mapping's place, as `conductor_list_mappings` gives it: modes/0/mappings/3.
+    /// Such as modes/0/mappings/3.
     place: String,
 }
 
@@ -68,39 +69,42 @@ struct One {
 struct Create {
     /// The mode's name. Default: a global mapping, for every mode.
     mode: Option<String>,
-    /// What to wait for, such as {"type": "Note", "note": 36}.
-    trigger: Map<String, Value>,
-    /// What to do, such as {"type": "ModeChange", "mode": "Mix"}.
-    action: Map<String, Value>,
-    /// What people call it.
+    trigger: Trigger,
+    action: Action,
     description: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Update {
-    /// The mapping's place, as `conductor_list_mappings` gives it: modes/0/mappings/3.
+    /// Such as modes/0/mappings/3.
     place: String,
-    /// What to wait for instead.
-    trigger: Option<Map<String, Value>>,
-    /// What to do instead.
-    action: Option<Map<String, Value>>,
-    /// What to call it instead.
+    trigger: Option<Trigger>,
+    action: Option<Action>,
     description: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NewMode {
-    /// Its name, which no other mode has.
+struct ModeName {
     name: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Switched {
+    mode: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct OldMode {
-    /// Its name.
-    name: String,
+struct Preview {
+    action: Action,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Previewed {
+    done: String,
+    next: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -121,20 +125,33 @@ struct BatchChange {
     value: Option<Value>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-struct Proposed {
-    /// The plan that waits.
-    plan: String,
-    /// What happens next.
-    next: String,
+fn no_tool(name: &str) -> Error {
+    Error::Invalid(format!("there is no tool {name}"))
 }
 
-fn unknown(name: &str) -> Error {
-    Error::Invalid(format!("there is no tool {name}"))
+fn json(value: &impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(value).map_err(|error| Error::Failed(error.to_string()))
 }
 
 fn read(reader: &Reader) -> Result<Show, Error> {
     Show::parse(&reader.config()?).map_err(Error::Failed)
+}
+
+/// Whether the host or a feature has every action that this one is made of. The host takes a mapping with one that
+/// nobody has, since a feature may bring it later; whoever asks here meant one that there is.
+fn has_actions(reader: &Reader, action: &Action) -> Result<(), Error> {
+    let features = reader.features()?;
+    let own = |feature: &conductor_feature::host_state::Feature| {
+        let name = feature.name.clone();
+        feature.actions.iter().flat_map(move |action| [action.clone(), format!("{name}:{action}")]).collect::<Vec<_>>()
+    };
+    let of_features: Vec<String> = features.iter().flat_map(own).collect();
+    let known = || HOST_ACTIONS.into_iter().chain(of_features.iter().map(String::as_str));
+    // The host takes older spellings, too.
+    let plain = |kind: &str| kind.replace('_', "").to_lowercase();
+    let kinds = action.kinds();
+    let missing = kinds.iter().find(|kind| !known().any(|known| plain(known) == plain(kind)));
+    missing.map_or(Ok(()), |kind| Err(unknown("action", kind, known())))
 }
 
 impl ReadOnlyTools for MappingTools {
@@ -149,69 +166,104 @@ impl ReadOnlyTools for MappingTools {
             "conductor_get_mapping" => {
                 answer(&args, |One { place }| read(reader)?.mapping(&place).map_err(Error::Invalid))
             }
-            _ => Err(unknown(&name)),
+            _ => Err(no_tool(&name)),
         }
     }
 }
 
 impl ConfigChangeTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader, planner: &Planner) -> Result<String, Error> {
-        let propose = |description: String, changes: Vec<Change>| -> Result<Proposed, Error> {
-            let plan = planner.propose(&description, &changes)?;
-            Ok(Proposed { next: format!("a person decides: conductor plan apply {plan}"), plan })
-        };
+        let propose = |description: String, changes: Vec<Change>| Proposed::by(planner, &description, &changes);
         match name.as_str() {
             "conductor_create_mapping" => answer(&args, |Create { mode, trigger, action, description }| {
                 let place = read(reader)?.next_place(mode.as_deref()).map_err(Error::Invalid)?;
                 let what = description.clone().unwrap_or_else(|| kinds(&trigger, &action));
+                has_actions(reader, &action)?;
                 let mut mapping = Map::new();
                 mapping.extend(description.map(|text| ("description".to_owned(), text.into())));
-                mapping.insert("trigger".into(), trigger.into());
-                mapping.insert("action".into(), action.into());
+                mapping.insert("trigger".into(), json(&trigger)?);
+                mapping.insert("action".into(), json(&action)?);
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
-                propose(format!("Add a mapping to {scope}: {what}."), vec![set(place, &mapping.into())])
+                propose(format!("Add a mapping to {scope}: {what}."), vec![set(place, mapping)])
             }),
             "conductor_update_mapping" => answer(&args, |Update { place, trigger, action, description }| {
                 let found = read(reader)?.mapping(&place).map_err(Error::Invalid)?;
+                action.as_ref().map_or(Ok(()), |action| has_actions(reader, action))?;
                 let fields = [
-                    ("trigger", trigger.map(Value::from)),
-                    ("action", action.map(Value::from)),
+                    ("trigger", trigger.as_ref().map(json).transpose()?),
+                    ("action", action.as_ref().map(json).transpose()?),
                     ("description", description.map(Value::from)),
                 ];
                 let given = fields.into_iter().filter_map(|(field, value)| Some((field, value?)));
-                let changes: Vec<_> = given.map(|(field, value)| set(format!("{place}/{field}"), &value)).collect();
+                let changes: Vec<_> = given.map(|(field, value)| set(format!("{place}/{field}"), value)).collect();
                 propose(format!("Change the mapping {}.", found.name()), changes)
             }),
             "conductor_delete_mapping" => answer(&args, |One { place }| {
                 let found = read(reader)?.mapping(&place).map_err(Error::Invalid)?;
-                propose(format!("Remove the mapping {}.", found.name()), vec![Change { path: place, value: None }])
+                propose(format!("Remove the mapping {}.", found.name()), vec![remove(place)])
             }),
-            "conductor_create_mode" => answer(&args, |NewMode { name }| {
+            "conductor_create_mode" => answer(&args, |ModeName { name }| {
                 let place = format!("modes/{}", read(reader)?.modes.len());
                 let mode = serde_json::json!({ "name": name });
-                propose(format!("Add the mode {name}."), vec![set(place, &mode)])
+                propose(format!("Add the mode {name}."), vec![set(place, mode)])
             }),
-            "conductor_delete_mode" => answer(&args, |OldMode { name }| {
+            "conductor_delete_mode" => answer(&args, |ModeName { name }| {
                 let place = read(reader)?.place_of_mode(&name).map_err(Error::Invalid)?;
-                propose(format!("Remove the mode {name}."), vec![Change { path: place, value: None }])
+                propose(format!("Remove the mode {name}."), vec![remove(place)])
             }),
             "conductor_batch_changes" => answer(&args, |Batch { description, changes }| {
                 let change = |BatchChange { path, value }| Change { path, value: value.map(|value| value.to_string()) };
                 propose(description, changes.into_iter().map(change).collect())
             }),
-            _ => Err(unknown(&name)),
+            _ => Err(no_tool(&name)),
         }
     }
 }
 
-fn set(path: String, value: &Value) -> Change {
-    Change { path, value: Some(value.to_string()) }
+impl StatefulTools for MappingTools {
+    fn call(name: String, args: String, _: &Invocation, reader: &Reader, change: &Controls) -> Result<String, Error> {
+        match name.as_str() {
+            "conductor_switch_mode" => answer(&args, |ModeName { name: mode }| {
+                let modes = reader.status()?.modes;
+                if !modes.contains(&mode) {
+                    return Err(unknown("mode", &mode, modes.iter().map(String::as_str)));
+                }
+                change.switch_mode(&mode)?;
+                Ok(Switched { mode })
+            }),
+            _ => Err(no_tool(&name)),
+        }
+    }
+}
+
+impl PrivilegedTools for MappingTools {
+    fn call(
+        name: String,
+        args: String,
+        _: &Invocation,
+        reader: &Reader,
+        _: &Planner,
+        rights: &Authority,
+    ) -> Result<String, Error> {
+        match name.as_str() {
+            "conductor_preview_action" => answer(&args, |Preview { action }| {
+                has_actions(reader, &action)?;
+                let done = rights.perform(&json(&action)?.to_string())?;
+                let next = "conductor_get_status tells whether it failed later".to_owned();
+                Ok(Previewed { done, next })
+            }),
+            _ => Err(no_tool(&name)),
+        }
+    }
 }
 
 /// A mapping without a name, in a few words.
-fn kinds(trigger: &Map<String, Value>, action: &Map<String, Value>) -> String {
-    let kind = |of: &Map<String, Value>| of.get("type").and_then(Value::as_str).unwrap_or("?").to_owned();
-    format!("{} on {}", kind(action), kind(trigger))
+fn kinds(trigger: &Trigger, action: &Action) -> String {
+    format!("{} on {:?}", action.kind, trigger.kind)
 }
 
-conductor_feature::feature!(MappingTools, "../feature.toml", [read_only_tools, config_change_tools]);
+conductor_feature::feature!(
+    MappingTools,
+    "../feature.toml",
+    [read_only_tools, stateful_tools, config_change_tools, privileged_tools]
+);

@@ -1,10 +1,16 @@
-//! `conductor config`: check it, or print its schema.
+//! `conductor config`: check it, bring it to today's form, compare it, or print its schema.
+
+use std::path::Path;
 
 use serde_json::json;
 
-use super::{Done, Failure, Output, Places, load, unreadable, warn};
+use super::plan::Agreed;
+use super::{Done, Failure, Output, Places, load, plan, unreadable, warn};
 use crate::config::Severity;
+use crate::config::migrate::{MigrateError, migrated};
+use crate::control::plan::diff;
 use crate::host::StartError;
+use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
 
 /// What to do with the configuration.
@@ -14,6 +20,10 @@ pub(super) enum ConfigCommand {
     Validate(Output),
     /// Print the JSON Schema of the file
     Schema,
+    /// Bring old forms in the file to today's, after showing what changes; the file as it was is kept beside it
+    Migrate(Agreed),
+    /// Show what the file on the disk changes, beside what the running host has in force
+    Diff(Output),
 }
 
 pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
@@ -28,6 +38,8 @@ pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
             let Ok(rules) = u32::try_from(compiled.rules.rules().len()) else { return Ok(()) };
             println!("{}: fine; {rules} rules, {} modes", places.config.display(), compiled.rules.modes().len());
         }
+        ConfigCommand::Migrate(agreed) => migrate(places, agreed)?,
+        ConfigCommand::Diff(output) => differences(places, output.json)?,
     }
     Ok(())
 }
@@ -55,4 +67,62 @@ fn validate(places: &Places) -> Done {
         0 => Ok(()),
         _ => Err(Failure::Wrong(format!("{}: {errors} mistakes", places.config.display()))),
     }
+}
+
+fn migrate(places: &Places, agreed: &Agreed) -> Done {
+    let loaded = load(&places.config)?;
+    let (before, name) = (loaded.source.text(), loaded.source.file());
+    let after = migrated(before, name).map_err(|error| match error {
+        MigrateError::Wrong(diagnostics) => super::wrong(*diagnostics),
+        other => Failure::Failed(other.into()),
+    })?;
+    if after == before {
+        println!("{name} has no old form in it");
+        return Ok(());
+    }
+    eprint!("{}", diff(name, before, &after));
+    if !plan::agrees("Write this?", agreed)? {
+        return Ok(());
+    }
+    // What a link names is replaced, not the link.
+    let file = places.config.canonicalize()?;
+    if std::fs::read_to_string(&file)? != before {
+        return Err(Failure::Failed(anyhow::anyhow!("{name} has changed meanwhile; nothing is written")));
+    }
+    let backup = keep_backup(&file)?;
+    replace(&file, after.as_bytes())?;
+    println!("{name} is in today's form (the file as it was: {})", backup.display());
+    Ok(())
+}
+
+#[cfg(unix)]
+fn differences(places: &Places, as_json: bool) -> Done {
+    let in_force = crate::api::client::json(&places.home, "/v1/config")?;
+    let text = |key: &str| in_force[key].as_str().unwrap_or_default();
+    let (file, before) = (text("file"), text("text"));
+    // The host may have been started elsewhere.
+    let path = if Path::new(file).is_absolute() { Path::new(file) } else { &places.config };
+    let after = std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    let changes = diff(file, before, &after);
+    if as_json {
+        let answer = serde_json::json!({
+            "file": file, "same": changes.is_empty(), "diff": changes, "refused": in_force["refused"],
+        });
+        println!("{}", serde_json::to_string_pretty(&answer)?);
+        return Ok(());
+    }
+    if changes.is_empty() {
+        println!("{file} is in force as it is");
+        return Ok(());
+    }
+    print!("{changes}");
+    if let Some(refused) = in_force["refused"].as_str() {
+        eprintln!("{refused}; `conductor config validate` says why");
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn differences(_: &Places, _: bool) -> Done {
+    Err(Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
 }

@@ -12,8 +12,10 @@ use crate::config::{self, Diagnostics, Loaded};
 
 mod audit;
 mod bindings;
+mod completions;
 mod config_command;
 mod demo;
+mod doctor;
 mod explain;
 mod feature;
 mod mcp;
@@ -25,9 +27,11 @@ mod ports;
 mod profile;
 mod run;
 mod secret;
+mod service;
 mod signals;
 mod simulate;
 mod skills;
+mod status;
 mod test;
 mod tool;
 
@@ -53,8 +57,15 @@ struct Arguments {
 enum Command {
     /// Open the ports and do what the configuration says, until Ctrl-C or SIGTERM
     Run(run::RunArguments),
+    /// Show in a few lines how the running host is
+    Status(Output),
+    /// Have the system start a host when you log in, and again when it fails
+    #[command(subcommand)]
+    Service(service::ServiceCommand),
     /// See controllers, rules and a sandboxed feature at work, without any hardware
     Demo(demo::DemoArguments),
+    /// Find what is wrong on this machine, and how to mend it; exit code 1 where something is in trouble
+    Doctor(Output),
     /// See what was asked of the hosts of this home, and check that the record is as it was written
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -74,7 +85,7 @@ enum Command {
     Explain(explain::ExplainArguments),
     /// Check tests of mappings: scripts that say which rules should fire
     Test(test::TestArguments),
-    /// Check the configuration, or print its schema
+    /// Check the configuration, bring it to today's form, compare it, or print its schema
     #[command(subcommand)]
     Config(config_command::ConfigCommand),
     /// Install features, say what they may use, list them, or look into a package
@@ -103,6 +114,11 @@ enum Command {
     /// List and call the tools that features contribute
     #[command(subcommand)]
     Tool(tool::ToolCommand),
+    /// Print what has a shell complete this program's commands
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -157,9 +173,17 @@ pub fn main() -> ExitCode {
     if let Command::Openapi = &arguments.command {
         return ended(openapi());
     }
+    if let Command::Completions { shell } = arguments.command {
+        return ended(completions::run(shell));
+    }
     ended(places(&arguments).and_then(|places| match &arguments.command {
         Command::Run(arguments) => run::run(&places, arguments),
+        Command::Status(output) => status::run(&places, output.json),
+        Command::Service(command) => service::run(&places, command),
+        // Said already: it needs no home.
+        Command::Completions { .. } => Ok(()),
         Command::Demo(demo) => demo::run(&places, demo),
+        Command::Doctor(output) => doctor::run(&places, output.json),
         Command::Audit(command) => audit::run(&places, command),
         Command::Profile(command) => profile::run(&places, command),
         Command::Ports(output) => ports::run(&places, output.json),

@@ -65,7 +65,11 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
             if !agreed.yes {
                 eprint!("{}", shown(&plan));
             }
-            if agrees("Apply it?", agreed)? {
+            let agreed_to = match text(&plan["risk"]["level"]) {
+                "privileged" => repeats(text(&plan["id"]), agreed)?,
+                _ => agrees("Apply it?", agreed)?,
+            };
+            if agreed_to {
                 let path = format!("/v1/plans/{}/apply", text(&plan["id"]));
                 applied(&client::post(&places.home, &path, &json!({}))?, agreed)?;
             }
@@ -163,7 +167,7 @@ fn applied(answer: &Value, agreed: &Agreed) -> Done {
 }
 
 /// A person's yes or no.
-fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
+pub(super) fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
     if agreed.yes {
         return Ok(true);
     }
@@ -175,6 +179,26 @@ fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Digits of its id that a person types to apply a privileged plan.
+const REPEATED: usize = 6;
+
+/// A person's yes to what reaches farthest: more than a key that is hit by habit.
+fn repeats(id: &str, agreed: &Agreed) -> Result<bool, Failure> {
+    if agreed.yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
+    }
+    let first = id.get(..REPEATED).unwrap_or(id);
+    eprint!("This plan is privileged. To apply it, type the first {REPEATED} digits of its id ({first}): ");
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    let answer = answer.trim();
+    Ok(answer.len() >= REPEATED && id.starts_with(answer))
 }
 
 fn text(value: &Value) -> &str {

@@ -13,7 +13,6 @@ use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, nearest};
 use super::names::Names;
-use super::place::Source;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};
 use super::text::hex_len;
@@ -29,24 +28,20 @@ pub(super) enum Trust {
     Until(usize),
 }
 
-/// Finds every mistake in a tree of today's form. Other spellings of a `type` are replaced with the one
-/// that serde knows.
+/// Finds every mistake in a tree of today's form, and the names in it, which are left to be held against each other.
+/// Other spellings of a `type` are replaced with the one that serde knows.
 pub(super) fn check(
     tree: &mut Spanned<DeTable<'_>>,
-    source: &Source,
     trust: Trust,
     report: &mut dyn FnMut(Diagnostic),
-) {
+) -> Names<'static> {
     let shapes = &*SHAPES;
     let mut checker = Checker { shapes, names: Names::default(), trust, report };
     if let Some(root) = &shapes.root().table {
         let place = tree.span();
         checker.table(place, tree.get_mut(), root);
     }
-    let Checker { names, report, .. } = checker;
-    if trust == Trust::Whole {
-        names.check(source, &mut |diagnostic| report(diagnostic));
-    }
+    checker.names
 }
 
 struct Checker<'s, 'r> {
@@ -199,8 +194,8 @@ impl<'s> Checker<'s, '_> {
         }
         match &text.role {
             Some(Role::Names(kind)) => self.names.give(kind, string, place),
-            Some(Role::RefersTo(kind)) => self.names.refer(kind, string, place, true),
-            Some(Role::Mentions(kind)) => self.names.refer(kind, string, place, false),
+            Some(Role::RefersTo(kind)) => self.names.refer(kind, string.into(), place, true),
+            Some(Role::Mentions(kind)) => self.names.refer(kind, string.into(), place, false),
             None => {}
         }
     }

@@ -18,12 +18,14 @@ mod desktop_action;
 mod diagnostic;
 pub mod edit;
 mod key;
+pub mod migrate;
 mod model;
 mod names;
 mod number;
 pub mod pin;
 mod place;
 mod process_action;
+pub mod reader;
 mod schema;
 mod shape;
 #[cfg(test)]
@@ -33,6 +35,7 @@ mod trigger;
 mod upgrade;
 
 use serde::Deserialize;
+use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 pub use action::{
@@ -63,6 +66,7 @@ pub use text::{HexBytes, HttpHost, IpNetwork, SysExMessage, SysExPrefix, TimeOfD
 pub use trigger::{Direction, Edge, EncoderMode, Readings, Trigger, TriggerEvent, Turn};
 
 use check::{Trust, check};
+use names::Names;
 use upgrade::upgrade;
 
 /// A configuration without mistakes, and where it comes from.
@@ -83,22 +87,10 @@ pub struct Loaded {
 /// and of the other mistakes those before the first of them: what comes after could only be guessed.
 pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
     let source = Source::new(file_name, text);
-    let (mut tree, syntax_errors) = DeTable::parse_recoverable(text);
-    let mut found: Vec<_> = syntax_errors.iter().map(|error| syntax_error(error, text)).collect();
-    // The parser may meet one mistake on several ways.
-    found.sort_by_key(|diagnostic| diagnostic.place.start);
-    found.dedup();
-    let trust = match found.first() {
-        None => Trust::Whole,
-        Some(first) => {
-            let (line, _) = source.line_col(first.place.start);
-            Trust::Until(source.line(line).0)
-        }
-    };
-
-    upgrade(&mut tree, &mut |diagnostic| found.push(diagnostic));
-    check(&mut tree, &source, trust, &mut |diagnostic| found.push(diagnostic));
-
+    let Examined { tree, mut found, names } = examine(text);
+    if let Some(names) = names {
+        names.check(&source, &mut |diagnostic| found.push(diagnostic));
+    }
     let mut diagnostics = Diagnostics::new(source.clone());
     diagnostics.extend(found);
     let warnings = diagnostics.into_result()?;
@@ -112,6 +104,35 @@ pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
             Err(diagnostics)
         }
     }
+}
+
+/// A text as far as it can be looked at by itself.
+struct Examined<'t> {
+    /// In today's form.
+    tree: Spanned<DeTable<'t>>,
+    /// What is wrong with it, but for names.
+    found: Vec<Diagnostic>,
+    /// The names in it, to be held against each other; none where the text is not TOML.
+    names: Option<Names<'static>>,
+}
+
+fn examine(text: &str) -> Examined<'_> {
+    let (mut tree, syntax_errors) = DeTable::parse_recoverable(text);
+    let mut found: Vec<_> = syntax_errors.iter().map(|error| syntax_error(error, text)).collect();
+    // The parser may meet one mistake on several ways.
+    found.sort_by_key(|diagnostic| diagnostic.place.start);
+    found.dedup();
+    let trust = match found.first() {
+        None => Trust::Whole,
+        // From the beginning of its line on.
+        Some(first) => {
+            let before = &text[..text.floor_char_boundary(first.place.start)];
+            Trust::Until(before.rfind('\n').map_or(0, |end| end + 1))
+        }
+    };
+    upgrade(&mut tree, &mut |diagnostic| found.push(diagnostic));
+    let names = check(&mut tree, trust, &mut |diagnostic| found.push(diagnostic));
+    Examined { tree, found, names: (trust == Trust::Whole).then_some(names) }
 }
 
 fn syntax_error(error: &toml::de::Error, text: &str) -> Diagnostic {

@@ -96,11 +96,15 @@ pub struct CallsPerMinute {
     /// Tools that send to devices; 1 to 10000000 calls. Default: 600.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub hardware_io: u32,
+
+    /// Tools that a person confirms whatever they do; 1 to 10000000 calls. Default: 60.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub privileged: u32,
 }
 
 impl Default for CallsPerMinute {
     fn default() -> Self {
-        Self { read_only: 6000, stateful: 1200, config_change: 600, hardware_io: 600 }
+        Self { read_only: 6000, stateful: 1200, config_change: 600, hardware_io: 600, privileged: 60 }
     }
 }
 

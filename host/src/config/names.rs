@@ -3,6 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, nearest};
 use super::place::Source;
@@ -23,11 +24,13 @@ struct Kind {
     uses: Vec<Use>,
 }
 
-struct Use {
-    name: String,
-    place: Range<usize>,
+/// A name that something refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Use {
+    pub(super) name: Arc<str>,
+    pub(super) place: Range<usize>,
     /// Whether it is a mistake if nothing has the name.
-    must_exist: bool,
+    pub(super) must_exist: bool,
 }
 
 impl<'k> Names<'k> {
@@ -38,9 +41,18 @@ impl<'k> Names<'k> {
     }
 
     /// A thing of this kind is referred to by name.
-    pub(super) fn refer(&mut self, kind: &'k str, name: &str, place: Range<usize>, must_exist: bool) {
-        let name = name.to_owned();
+    pub(super) fn refer(&mut self, kind: &'k str, name: Arc<str>, place: Range<usize>, must_exist: bool) {
         self.kinds.entry(kind).or_default().uses.push(Use { name, place, must_exist });
+    }
+
+    /// Whether anything from this byte on has a name.
+    pub(super) fn gives_after(&self, byte: usize) -> bool {
+        self.kinds.values().flat_map(|kind| &kind.given).any(|(_, place)| place.start >= byte)
+    }
+
+    /// Everything that is referred to by name: what kind of thing, and how.
+    pub(super) fn uses(self) -> impl Iterator<Item = (&'k str, Use)> {
+        self.kinds.into_iter().flat_map(|(kind, names)| names.uses.into_iter().map(move |its| (kind, its)))
     }
 
     /// Reports names that two things have, and names that nothing has.
@@ -69,7 +81,7 @@ impl Kind {
         let listed = LazyCell::new(|| self.listed(kind));
         let mut meant: HashMap<&str, Option<String>> = HashMap::new();
         for Use { name, place, must_exist } in &self.uses {
-            if owners.contains_key(name.as_str()) {
+            if owners.contains_key(&**name) {
                 continue;
             }
             let meant = meant.entry(name).or_insert_with(|| nearest(name, self.names()));

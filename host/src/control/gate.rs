@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::audit::{Audit, AuditError, Entry, Kind, Outcome};
 use super::caller::Caller;
+use super::fits::fits;
 use super::limit::{Asked, Policy, Used};
 use crate::feature::descriptor::{HookPoint, Tier};
 use crate::feature::registry::{Registry, Tool};
@@ -68,8 +69,8 @@ pub enum ToolError {
     /// It has to be on record before it is done, and can't be.
     #[error(transparent)]
     Unrecorded(#[from] AuditError),
-    /// It sends to devices, and no person agreed.
-    #[error("{0} sends to devices: a person has to agree to each call")]
+    /// It sends to devices, or reaches as far, and no person agreed.
+    #[error("{0} sends to devices or reaches as far: a person has to agree to each call")]
     NeedsConfirmation(String),
     /// The arguments are too long.
     #[error("the arguments have {0} bytes; at most {most} are taken", most = limits::MAX_RESULT)]
@@ -220,7 +221,7 @@ impl Gate {
             return Err(ToolError::TooLong(text.len()));
         }
         record.with("args", self.audit.redacted(args));
-        if tool.registered.tier == Tier::HardwareIo {
+        if tool.registered.tier.is_confirmed() {
             if !request.confirmed {
                 return Err(ToolError::NeedsConfirmation(name.to_owned()));
             }
@@ -334,6 +335,11 @@ async fn answer(
         return Err(CallError::Refused(Refusal::Exhausted("the feature is busy".into())));
     };
     let text = answer?;
-    serde_json::from_str(&text)
-        .map_err(|error| CallError::Refused(Refusal::Failed(format!("its result is not JSON: {error}"))))
+    let wrong = |what: String| CallError::Refused(Refusal::Failed(plain(what, limits::MAX_TEXT)));
+    let result = serde_json::from_str(&text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;
+    if let Some(schema) = &tool.registered.output {
+        // Whoever called was told to rely on it.
+        fits(&result, schema).map_err(|why| wrong(format!("its result is not what its output schema says: {why}")))?;
+    }
+    Ok(result)
 }

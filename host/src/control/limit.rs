@@ -47,6 +47,7 @@ impl Policy {
             Tier::Stateful => per_minute.stateful,
             Tier::ConfigChange => per_minute.config_change,
             Tier::HardwareIo => per_minute.hardware_io,
+            Tier::Privileged => per_minute.privileged,
         }
     }
 

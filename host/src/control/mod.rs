@@ -8,6 +8,7 @@
 
 pub mod audit;
 pub mod caller;
+mod fits;
 pub mod gate;
 pub mod limit;
 pub mod plan;

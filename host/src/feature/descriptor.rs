@@ -112,11 +112,13 @@ pub enum Tier {
     ConfigChange,
     /// Sends to devices.
     HardwareIo,
+    /// Does what a person confirms each time, and proposes what a person confirms twice.
+    Privileged,
 }
 
 impl Tier {
     /// Every tier.
-    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Stateful, Self::ConfigChange, Self::HardwareIo];
+    pub const ALL: [Self; 5] = [Self::ReadOnly, Self::Stateful, Self::ConfigChange, Self::HardwareIo, Self::Privileged];
 
     /// As descriptors write it.
     pub const fn as_str(self) -> &'static str {
@@ -125,7 +127,13 @@ impl Tier {
             Self::Stateful => "stateful",
             Self::ConfigChange => "config-change",
             Self::HardwareIo => "hardware-io",
+            Self::Privileged => "privileged",
         }
+    }
+
+    /// Whether a person has to agree to every single call.
+    pub const fn is_confirmed(self) -> bool {
+        matches!(self, Self::HardwareIo | Self::Privileged)
     }
 
     /// The interface of the contract that exports its tools.
@@ -135,6 +143,7 @@ impl Tier {
             Self::Stateful => "stateful-tools",
             Self::ConfigChange => "config-change-tools",
             Self::HardwareIo => "hardware-io-tools",
+            Self::Privileged => "privileged-tools",
         }
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{Host, Made, State};
 use crate::api::view;
-use crate::config::{self, edit};
+use crate::config::edit;
 use crate::control::audit::{Entry, Kind, Outcome};
 use crate::control::caller::Caller;
 use crate::control::plan::desk::Step;
@@ -61,8 +61,9 @@ impl Host {
     /// because it does not fit what is in force now.
     pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.services.plans.plan(id)?;
-        let state = self.state();
-        let made = make(&state, &edit::edited(&state.text, &plan.changes)?)?;
+        let mut state = self.state();
+        let text = edit::edited(&state.text, &plan.changes)?;
+        let made = make(&mut state, &text)?;
         let rules = self.rules.load();
         // Modes and rules are numbers that mean something in their own set only.
         let mut records = self.observed.records();
@@ -279,7 +280,7 @@ fn stale(expected: &str, text: &str) -> Result<(), PlanError> {
     if current == expected { Ok(()) } else { Err(PlanError::StaleState { plan: expected.to_owned(), current }) }
 }
 
-fn make(state: &State, text: &str) -> Result<Made, PlanError> {
-    let made = config::parse(text, &state.file_name).and_then(|loaded| state.make(loaded));
+fn make(state: &mut State, text: &str) -> Result<Made, PlanError> {
+    let made = state.reader.parse(text, &state.file_name).and_then(|loaded| state.make(loaded));
     made.map_err(|wrong| PlanError::Invalid(wrong.render(false)))
 }

@@ -28,6 +28,7 @@ use self::workshop::Workshop;
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
+use crate::config::reader::Reader;
 use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
@@ -271,8 +272,13 @@ impl HostBuilder {
             observer: observer.clone(),
             observed: observed.clone(),
             ports: supervisor.reader(),
-            outputs: workers.outputs.clone(),
+            mutes: supervisor.mutes(),
+            workers: workers.clone(),
+            facts: Arc::clone(&facts),
+            clock,
             queue: queue.clone(),
+            registry: RwLock::new(registry.clone()),
+            refused: RwLock::default(),
             config: RwLock::new((loaded.source.text().to_owned(), loaded.source.file().to_owned())),
         });
         let models = Arc::new(Models::default());
@@ -306,6 +312,7 @@ impl HostBuilder {
             watch,
             stop_asked: crossbeam_channel::bounded(1),
             state: Mutex::new(State {
+                reader: Reader::default(),
                 workshop,
                 registry,
                 text: loaded.source.text().to_owned(),
@@ -404,6 +411,8 @@ impl PortEvents for PortReports {
 struct State {
     workshop: Workshop,
     registry: Registry,
+    /// What reads it again.
+    reader: Reader,
     /// The configuration in force.
     text: String,
     /// Its file, as messages show it.
@@ -534,7 +543,7 @@ impl Host {
     /// What is wrong with it; then everything stays as it was, and the status says so.
     pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let made = config::parse(text, file_name).and_then(|loaded| state.make(loaded));
+        let made = state.reader.parse(text, file_name).and_then(|loaded| state.make(loaded));
         let result = made.map(|made| self.swap_in(&mut state, made));
         let entry = Entry::new(Kind::Host, "reload", "configuration", file_name).with("state", state_hash(text));
         self.services.audit.note(match &result {
@@ -549,6 +558,7 @@ impl Host {
                 let errors = diagnostics.count(Severity::Error);
                 let text = format!("{file_name} was refused; the old rules stay ({errors} mistakes)");
                 state.refused = Some(text.clone());
+                self.view.set_refused(Some(text.clone()));
                 self.observer.put(Observation::Refused(text));
             }
         }
@@ -563,12 +573,14 @@ impl Host {
     /// them fails.
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let loaded = config::parse(&state.text, &state.file_name)?;
+        let State { reader, text, file_name, .. } = &mut *state;
+        let loaded = reader.parse(text, file_name)?;
         let sources = state.workshop.feature_sources(&loaded);
         let refused = state.refused.take();
         let made = state.make(loaded);
         let result = made.map(|made| self.swap_in(&mut state, made));
         // That a configuration was refused is none the less so for other features.
+        self.view.set_refused(refused.clone());
         state.refused = refused;
         match &result {
             Ok(reloaded) => {
@@ -597,6 +609,8 @@ impl Host {
         let previous = std::mem::replace(&mut state.registry, registry);
         previous.give_way(&state.registry);
         state.refused = None;
+        self.view.set_refused(None);
+        self.view.set_registry(state.registry.clone());
         loaded.source.text().clone_into(&mut state.text);
         loaded.source.file().clone_into(&mut state.file_name);
         self.supervisor.apply(plan);
@@ -738,6 +752,13 @@ impl Host {
         self.view.config()
     }
 
+    /// The file of the configuration in force, as messages show it, its text, and what was said of the last one
+    /// where that was refused.
+    pub fn config_in_force(&self) -> (String, String, Option<String>) {
+        let state = self.state();
+        (state.file_name.clone(), state.text.clone(), state.refused.clone())
+    }
+
     /// Everything that happens from now on.
     pub fn subscribe(&self) -> Receiver<Observation> {
         self.observed.subscribe()
@@ -766,8 +787,9 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, services, .. } = self;
+        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, services, view, .. } = self;
         told.set(Registry::default());
+        view.set_registry(Registry::default());
         models.set(BTreeMap::new(), Registry::default());
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.

@@ -1,19 +1,34 @@
 //! The host as services for features see it.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, Event, MidiMessage, MidiParser, Nanos, RuleSetHandle};
+use conductor_engine::{
+    DeviceEvent, DeviceId, Engine, Event, FactsHandle, Firing, MidiMessage, MidiParser, Nanos, RuleSetHandle, Sink,
+    Timeline,
+};
 use crossbeam_channel::Sender;
+use serde_json::{Value, json};
 
-use crate::config::{self, Source};
+use super::bindings;
+use crate::api::view;
+use crate::clock::Clock;
+use crate::config::edit::{self, Change};
+use crate::config::{self, Diagnostic, Loaded, Severity, Source};
 use crate::control::plan::Plan;
-use crate::dispatch::Action;
 use crate::dispatch::midi_out::MidiJob;
-use crate::dispatch::outputs::Outputs;
+use crate::dispatch::workers::Workers;
+use crate::dispatch::{Action, Envelope};
 use crate::event_loop::Input;
+use crate::feature::registry::{FeatureReport, Registry};
 use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
-use crate::ports::supervisor::{PortState, PortsReader};
-use crate::service::host_state::{HostView, MidiRefusal, PortView};
+use crate::ports::SysExIdentity;
+use crate::ports::supervisor::{Mutes, PortsReader, PortsStatus};
+use crate::rules;
+use crate::service::host_state::{Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView};
+
+/// How long a device has to say who it is.
+const IDENTITY_WITHIN: Duration = Duration::from_secs(1);
 
 /// Everything that features may see of a running host, and the few ways in that they may be given.
 #[derive(Debug)]
@@ -22,13 +37,53 @@ pub(super) struct View {
     pub(super) observer: Observer,
     pub(super) observed: Observed,
     pub(super) ports: PortsReader,
-    pub(super) outputs: Outputs,
+    pub(super) mutes: Mutes,
+    pub(super) workers: Workers,
+    pub(super) facts: Arc<FactsHandle>,
+    pub(super) clock: Clock,
     pub(super) queue: Sender<Input>,
+    /// The features in use; none any more when the host stops.
+    pub(super) registry: RwLock<Registry>,
+    /// Why the last configuration was refused, where it was.
+    pub(super) refused: RwLock<Option<String>>,
     /// The configuration in force: its text, and its file as messages show it.
     pub(super) config: RwLock<(String, String)>,
 }
 
 impl View {
+    /// Other features are in use.
+    pub(super) fn set_registry(&self, registry: Registry) {
+        *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+    }
+
+    /// The last configuration was refused, or is in force.
+    pub(super) fn set_refused(&self, refused: Option<String>) {
+        *self.refused.write().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+
+    /// A copy: what is installed may change while somebody works with it.
+    fn registry(&self) -> Registry {
+        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The configuration in force with this one global mapping, and no other anywhere.
+    fn with_only(&self, mapping: Value) -> Result<Loaded, String> {
+        let text = self.config();
+        let table: toml::Table = toml::from_str(&text).map_err(|error| error.to_string())?;
+        let modes = table.get("modes").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
+        let has_mappings = modes.iter().enumerate().filter(|(_, mode)| mode.get("mappings").is_some());
+        let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect();
+        let mut changes: Vec<Change> = has_mappings
+            .map(|(index, _)| Change { path: path(&["modes", &index.to_string(), "mappings"]), value: None })
+            .collect();
+        if table.contains_key("global_mappings") {
+            changes.push(Change { path: path(&["global_mappings"]), value: None });
+        }
+        changes.push(Change { path: path(&["global_mappings", "0"]), value: Some(mapping) });
+        let text = edit::edited(&text, &changes).map_err(|error| error.to_string())?;
+        config::parse(&text, "preview").map_err(|wrong| in_words(wrong.iter()))
+    }
+
     /// Another configuration is in force.
     pub(super) fn set_config(&self, source: &Source) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) =
@@ -51,31 +106,88 @@ impl HostView for View {
     }
 
     fn check_config(&self, text: &str) -> Result<(), String> {
-        config::parse(text, &self.config_file()).map(drop).map_err(|wrong| wrong.render(false))
+        let checked = config::parse(text, &self.config_file()).and_then(|loaded| bindings::check(&loaded));
+        checked.map_err(|wrong| wrong.render(false))
     }
 
-    fn ports(&self) -> Vec<PortView> {
-        let port = |port: crate::ports::supervisor::DiscoveredPort| PortView {
-            name: port.port.name,
-            protocol: port.port.protocol.to_string(),
-            direction: port.port.direction.to_string(),
-            state: match port.state {
-                PortState::Open => "open".to_owned(),
-                PortState::Idle => "closed".to_owned(),
-                PortState::Ambiguous(binding) => format!("closed: another port could as well be {binding}"),
-                PortState::Ignored => "closed: left alone by ignore_ports".to_owned(),
-                PortState::OverLimit => "closed: there are too many".to_owned(),
-                PortState::Failed(reason) => reason,
+    fn findings(&self, text: &str) -> Vec<Finding> {
+        let file = self.config_file();
+        let found = match config::parse(text, &file) {
+            Ok(loaded) => match bindings::check(&loaded) {
+                Ok(()) => loaded.warnings,
+                Err(wrong) => wrong,
             },
-            binding: port.binding,
+            Err(wrong) => wrong,
         };
-        self.ports.status().ports.into_iter().map(port).collect()
+        found.iter().map(|one| finding(found.source(), one)).collect()
+    }
+
+    fn ports(&self) -> PortsStatus {
+        self.ports.status()
+    }
+
+    fn status(&self) -> StatusView {
+        let rules = self.rules.load();
+        let modes: Vec<String> = rules.modes().iter().map(ToString::to_string).collect();
+        let (failures, last_failure) = self.observed.failures();
+        StatusView {
+            uptime: self.clock.now(),
+            mode: (!modes.is_empty()).then(|| self.mode()),
+            modes,
+            rules: rules.rules().len(),
+            refused: self.refused.read().unwrap_or_else(PoisonError::into_inner).clone(),
+            events: self.observed.recorded(),
+            failures,
+            last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
+        }
+    }
+
+    fn features(&self) -> Vec<FeatureReport> {
+        self.registry().reports()
+    }
+
+    fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<ExplanationView>, String> {
+        let asked = Timeline::parse(&format!("0s device {event}"));
+        let asked = asked.map_err(|errors| {
+            let errors: Vec<_> = errors.iter().map(|error| error.message.to_string()).collect();
+            format!("{event:?}: {}", errors.join("; "))
+        })?;
+        let [asked] = &asked.entries[..] else {
+            return Err("say one event, such as `note-on 36 100`".to_owned());
+        };
+        let mut engine = Engine::new(Arc::clone(&self.rules), Arc::clone(&self.facts));
+        let current = self.mode();
+        match mode {
+            Some(mode) => engine.set_mode(mode, &mut Deaf).map_err(|error| error.to_string())?,
+            // Without modes there is none to set.
+            None => engine.set_mode(&current, &mut Deaf).unwrap_or_default(),
+        }
+        let rules = self.rules.load();
+        let explained = engine.explain(self.clock.now(), &DeviceId::new(device), &asked.event);
+        let one = |one: &conductor_engine::Explanation| ExplanationView {
+            rule: view::rule(one.rule, &rules, true),
+            awake: one.verdict.is_awake(),
+            why: one.to_string(),
+        };
+        Ok(explained.iter().map(one).collect())
     }
 
     fn events(&self, limit: usize) -> Vec<(Nanos, DeviceId, Event)> {
         let records = self.observed.records();
         let last = records.len().saturating_sub(limit);
         records.into_iter().skip(last).map(|record| (record.at, record.device, record.event)).collect()
+    }
+
+    fn captured(&self, limit: usize) -> Vec<Captured> {
+        let records = self.observed.records();
+        let last = records.len().saturating_sub(limit);
+        let rules = self.rules.load();
+        let captured = records.into_iter().skip(last).map(|record| {
+            let known = record.generation == rules.generation();
+            let fired = record.fired.ids().iter().map(|id| view::rule(*id, &rules, known)).collect();
+            Captured { at: record.at, device: record.device, event: record.event, fired }
+        });
+        captured.collect()
     }
 
     fn switch_mode(&self, mode: &str) -> Result<(), String> {
@@ -87,9 +199,16 @@ impl HostView for View {
         self.queue.send(Input::SetMode(mode.into())).map_err(|_| "the host is stopping".to_owned())
     }
 
+    fn mute(&self, device: &str, muted: bool) -> Result<(), String> {
+        self.mutes.mute(device, muted).map_err(|error| {
+            let nearest = config::nearest(device, error.known.iter().map(String::as_str));
+            nearest.map_or_else(|| error.to_string(), |near| format!("{error}; did you mean {near:?}?"))
+        })
+    }
+
     fn send_midi(&self, target: &str, message: &[u8]) -> Result<(), MidiRefusal> {
         let message = whole(message)?;
-        let queue = self.outputs.queues().into_iter().find(|queue| **queue.name() == *target);
+        let queue = self.workers.outputs.queues().into_iter().find(|queue| **queue.name() == *target);
         let unavailable = |reason: String| MidiRefusal::Unavailable(format!("the output {target:?}: {reason}"));
         let queue = queue.ok_or_else(|| unavailable("no rule and no grant names it, so it is not open".into()))?;
         queue.try_put(MidiJob::Message(message)).map_err(|reason| unavailable(reason.to_string()))
@@ -100,6 +219,111 @@ impl HostView for View {
         let news = PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who, description };
         self.observer.put(Observation::Plan(news));
     }
+
+    fn probe(&self, target: &str) -> Result<Option<SysExIdentity>, MidiRefusal> {
+        // Before the question, so that no answer is missed.
+        let heard = self.observed.subscribe();
+        self.send_midi(target, &SysExIdentity::REQUEST)?;
+        let deadline = Instant::now() + IDENTITY_WITHIN;
+        while let Ok(observation) = heard.recv_deadline(deadline) {
+            if let Observation::Event(record) = &observation
+                && record.device.as_str() == target
+                && let Event::Midi(MidiMessage::SysEx(bytes)) = &record.event
+                && let Some(identity) = SysExIdentity::of_reply(bytes)
+            {
+                return Ok(Some(identity));
+            }
+        }
+        Ok(None)
+    }
+
+    fn perform(&self, action: Value) -> Result<String, String> {
+        let mapping = json!({ "trigger": { "type": "Note", "note": 60 }, "action": action });
+        let loaded = self.with_only(mapping)?;
+        let compiled =
+            rules::compile(&loaded, &self.registry(), &self.workers).map_err(|wrong| in_words(wrong.iter()))?;
+        let done = compiled.rules.rules().first().map(view::described).unwrap_or_default();
+        let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.facts));
+        // The mode is for actions that ask for it; where it is gone, the first one is in force.
+        let _ = engine.set_mode(&self.mode(), &mut Deaf);
+        let mut hands = Hands { queue: &self.queue, failed: Vec::new() };
+        for event in [
+            MidiMessage::NoteOn { channel: 0, note: 60, velocity: 127 },
+            MidiMessage::NoteOff { channel: 0, note: 60, velocity: 0 },
+        ] {
+            let event = DeviceEvent { device: DeviceId::new("preview"), event: event.into() };
+            engine.event(self.clock.now(), event, &mut hands);
+        }
+        if hands.failed.is_empty() { Ok(done) } else { Err(hands.failed.join("; ")) }
+    }
+}
+
+/// Hands over what fires, for once.
+struct Hands<'a> {
+    queue: &'a Sender<Input>,
+    failed: Vec<String>,
+}
+
+impl Sink<Action> for Hands<'_> {
+    fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
+        let envelope = || Envelope {
+            at: firing.at,
+            device: firing.device.clone(),
+            event: firing.event.clone(),
+            position: firing.position,
+            answers: firing.answers,
+            rule: firing.rule.id,
+            // No set of rules in use has this number, so that nobody takes the rule for another.
+            generation: u64::MAX,
+            mode: None,
+        };
+        if let Err((worker, reason)) = firing.rule.action.hand_over(envelope) {
+            self.failed.push(format!("{worker}: {reason}"));
+        }
+        let mode = Action::next_mode(&firing);
+        if let Some(mode) = &mode
+            && self.queue.send(Input::SetMode(Arc::clone(mode))).is_err()
+        {
+            self.failed.push("the host is stopping".to_owned());
+        }
+        mode
+    }
+}
+
+/// Hears nothing: for engines that are only asked.
+struct Deaf;
+
+impl Sink<Action> for Deaf {
+    fn fire(&mut self, _: Firing<'_, Action>) -> Option<Arc<str>> {
+        None
+    }
+}
+
+fn finding(source: &Source, one: &Diagnostic) -> Finding {
+    let (line, column) = source.line_col(one.place.start);
+    let allowed = one.allowed.as_ref().map(|allowed| format!("allowed: {allowed}"));
+    let nearest = one.nearest.as_ref().map(|nearest| format!("did you mean {nearest:?}?"));
+    let help: Vec<String> = [allowed, nearest, one.help.clone()].into_iter().flatten().collect();
+    Finding {
+        is_error: one.severity == Severity::Error,
+        line,
+        column,
+        message: one.message.clone(),
+        help: (!help.is_empty()).then(|| help.join("; ")),
+    }
+}
+
+/// What is wrong, without the places: the text is nobody's file.
+fn in_words<'d>(wrong: impl Iterator<Item = &'d Diagnostic>) -> String {
+    let words: Vec<String> = wrong
+        .filter(|one| one.severity == Severity::Error)
+        .map(|one| {
+            let allowed = one.allowed.as_ref().map(|allowed| format!("; allowed: {allowed}")).unwrap_or_default();
+            let near = one.nearest.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            format!("{}{allowed}{near}", one.message)
+        })
+        .collect();
+    words.join("\n")
 }
 
 /// The bytes as exactly one message.

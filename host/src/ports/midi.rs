@@ -15,7 +15,7 @@ use super::{
 const CLIENT: &str = "conductor";
 
 /// Which system midir was built for.
-const BACKEND: &str = if cfg!(feature = "jack") {
+pub(crate) const BACKEND: &str = if cfg!(feature = "jack") {
     "jack"
 } else if cfg!(target_os = "linux") {
     "alsa"

@@ -103,6 +103,48 @@ pub struct UnknownDevice {
     pub known: Vec<String>,
 }
 
+/// A way to mute devices of a supervisor.
+#[derive(Clone)]
+pub struct Mutes {
+    commands: Sender<Command>,
+    status: Arc<Mutex<PortsStatus>>,
+}
+
+impl std::fmt::Debug for Mutes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mutes").finish_non_exhaustive()
+    }
+}
+
+impl Mutes {
+    /// Stops hearing a device, or hears it again; returns when it is done. It is forgotten when the host ends.
+    ///
+    /// # Errors
+    /// When neither a binding nor a port is called so.
+    pub fn mute(&self, device: &str, muted: bool) -> Result<(), UnknownDevice> {
+        let known: HashSet<String> = {
+            let status = lock(&self.status);
+            let aliases = status.bindings.iter().map(|binding| binding.alias.clone());
+            aliases.chain(status.ports.iter().map(|port| port.label.clone())).collect()
+        };
+        if !known.contains(device) {
+            let mut known: Vec<String> = known.into_iter().collect();
+            known.sort();
+            return Err(UnknownDevice { device: device.to_owned(), known });
+        }
+        ask(&self.commands, |done| Command::Mute(device.to_owned(), muted, done));
+        Ok(())
+    }
+}
+
+/// Tells the thread, and waits until it is done; at once where it has ended.
+fn ask(commands: &Sender<Command>, command: impl FnOnce(Sender<()>) -> Command) {
+    let (done, wait) = crossbeam_channel::bounded(1);
+    if commands.send(command(done)).is_ok() {
+        let _ = wait.recv();
+    }
+}
+
 impl Supervisor {
     /// Starts the thread. Nothing is opened before the first [`apply`](Self::apply).
     ///
@@ -131,30 +173,21 @@ impl Supervisor {
         self.ask(Command::CloseInputs);
     }
 
-    /// Stops hearing a device, or hears it again. It is forgotten when the host ends.
+    /// Stops hearing a device, or hears it again. See [`Mutes::mute`].
     ///
     /// # Errors
     /// When neither a binding nor a port is called so.
     pub fn mute(&self, device: &str, muted: bool) -> Result<(), UnknownDevice> {
-        let known: HashSet<String> = {
-            let status = lock(&self.status);
-            let aliases = status.bindings.iter().map(|binding| binding.alias.clone());
-            aliases.chain(status.ports.iter().map(|port| port.label.clone())).collect()
-        };
-        if !known.contains(device) {
-            let mut known: Vec<String> = known.into_iter().collect();
-            known.sort();
-            return Err(UnknownDevice { device: device.to_owned(), known });
-        }
-        self.ask(|done| Command::Mute(device.to_owned(), muted, done));
-        Ok(())
+        self.mutes().mute(device, muted)
+    }
+
+    /// A way to mute devices for whoever must not own the supervisor.
+    pub fn mutes(&self) -> Mutes {
+        Mutes { commands: self.commands.clone(), status: Arc::clone(&self.status) }
     }
 
     fn ask(&self, command: impl FnOnce(Sender<()>) -> Command) {
-        let (done, wait) = crossbeam_channel::bounded(1);
-        if self.commands.send(command(done)).is_ok() {
-            let _ = wait.recv();
-        }
+        ask(&self.commands, command);
     }
 
     /// The ports as they were at the last look.

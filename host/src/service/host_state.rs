@@ -1,5 +1,4 @@
-//! What the host knows and what holds until it stops: handles to look and, within one call of the
-//! right tier, to change.
+//! What the host knows: the guest's handle to look, and what of the host it looks at.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,10 +8,15 @@ use wasmtime::component::Resource;
 
 use super::install::Context;
 use crate::control::plan::Plan;
+use crate::control::plan::risk::Level;
 use crate::feature::capability;
-use crate::feature::sandbox::bindings::imports::{hardware, host_state, runtime_controls};
+use crate::feature::registry::FeatureReport;
+use crate::feature::sandbox::bindings::imports::host_state;
 use crate::feature::sandbox::bindings::{self, Error};
+use crate::feature::sandbox::limits::{MAX_TEXT, plain};
 use crate::feature::sandbox::state::InstanceState;
+use crate::ports::SysExIdentity;
+use crate::ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideStatus};
 
 /// The host, as services see it.
 pub trait HostView: Debug + Send + Sync {
@@ -27,15 +31,33 @@ pub trait HostView: Debug + Send + Sync {
     /// # Errors
     /// Everything that is wrong with it.
     fn check_config(&self, text: &str) -> Result<(), String>;
-    /// Every port.
-    fn ports(&self) -> Vec<PortView>;
+    /// What is wrong with another configuration, or doubtful.
+    fn findings(&self, text: &str) -> Vec<Finding>;
+    /// Every port, and every binding.
+    fn ports(&self) -> PortsStatus;
+    /// How it is.
+    fn status(&self) -> StatusView;
+    /// Every feature.
+    fn features(&self) -> Vec<FeatureReport>;
+    /// What each rule would make of an event, in the words of the timeline language.
+    ///
+    /// # Errors
+    /// A sentence, when it is no event, or there is no such mode.
+    fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<ExplanationView>, String>;
     /// The last events, oldest first.
     fn events(&self, limit: usize) -> Vec<(Nanos, DeviceId, Event)>;
+    /// The last events with the rules that fired, oldest first.
+    fn captured(&self, limit: usize) -> Vec<Captured>;
     /// Makes a mode the one in force.
     ///
     /// # Errors
     /// A sentence, when there is no such mode.
     fn switch_mode(&self, mode: &str) -> Result<(), String>;
+    /// Stops hearing a device, or hears it again. Waits for whoever keeps the ports.
+    ///
+    /// # Errors
+    /// A sentence, when there is no such device.
+    fn mute(&self, device: &str, muted: bool) -> Result<(), String>;
     /// Sends one MIDI message, whole, to the output of this name.
     ///
     /// # Errors
@@ -43,6 +65,76 @@ pub trait HostView: Debug + Send + Sync {
     fn send_midi(&self, target: &str, message: &[u8]) -> Result<(), MidiRefusal>;
     /// Tells whoever watches that a plan waits.
     fn plan_waits(&self, _plan: &Plan) {}
+    /// Asks the device behind an output who it is, and waits for the answer.
+    ///
+    /// # Errors
+    /// As of [`send_midi`](Self::send_midi).
+    fn probe(&self, target: &str) -> Result<Option<SysExIdentity>, MidiRefusal>;
+    /// Does an action once, and says what was done.
+    ///
+    /// # Errors
+    /// What is wrong with it, or who could not do it.
+    fn perform(&self, action: serde_json::Value) -> Result<String, String>;
+}
+
+/// How a host is, as features see it.
+#[derive(Debug, Clone, Default)]
+pub struct StatusView {
+    /// Since it started.
+    pub uptime: Nanos,
+    /// The mode in force.
+    pub mode: Option<String>,
+    /// All of them.
+    pub modes: Vec<String>,
+    /// Rules in use.
+    pub rules: usize,
+    /// Why the last configuration was refused.
+    pub refused: Option<String>,
+    /// Events that reached the rules.
+    pub events: u64,
+    /// Actions that failed.
+    pub failures: u64,
+    /// The last of them.
+    pub last_failure: Option<String>,
+}
+
+/// Something that is wrong with a configuration, or doubtful.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether it would be refused for that.
+    pub is_error: bool,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What, in a line.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// What a rule makes of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplanationView {
+    /// Its name, and what it does.
+    pub rule: String,
+    /// Whether it does something with it.
+    pub awake: bool,
+    /// What, or why not.
+    pub why: String,
+}
+
+/// An event that came, and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Captured {
+    /// When.
+    pub at: Nanos,
+    /// Where it came from.
+    pub device: DeviceId,
+    /// What it is.
+    pub event: Event,
+    /// The rules that fired.
+    pub fired: Vec<String>,
 }
 
 /// Why a message was not sent.
@@ -63,20 +155,12 @@ impl From<MidiRefusal> for Error {
     }
 }
 
-/// A port, as features see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortView {
-    /// The system's name for it.
-    pub name: String,
-    /// `midi`, `osc`, `simulated`.
-    pub protocol: String,
-    /// `input` or `output`.
-    pub direction: String,
-    /// What became of it, in a word or two.
-    pub state: String,
-    /// The alias of its binding.
-    pub binding: Option<String>,
-}
+/// The longest configuration that is checked for a guest, in bytes (1 MiB).
+const MAX_CHECKED: usize = 1 << 20;
+/// The longest name or event that a guest may ask about, in bytes.
+const MAX_ASKED: usize = 1024;
+/// Events that are told in words at once, at most.
+const MAX_CAPTURED: u32 = 256;
 
 /// The guest's handle to look.
 #[derive(Debug)]
@@ -84,14 +168,6 @@ pub struct Reader {
     /// Within a tool call everything may be read.
     pub(crate) in_call: bool,
 }
-
-/// The guest's handle to what holds until the host stops, for one call.
-#[derive(Debug)]
-pub struct Controls;
-
-/// The guest's handle to devices, for one call that a person confirmed.
-#[derive(Debug)]
-pub struct HardwareAccess;
 
 impl InstanceState {
     pub(super) fn view(&self) -> Result<Arc<dyn HostView>, Error> {
@@ -140,16 +216,109 @@ impl host_state::HostReader for InstanceState {
     }
 
     fn ports(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Port>, Error>> {
-        let ports = self.look(&reader, "discover-ports", |view| view.ports())?;
-        Ok(ports.map(|ports| {
-            let port = |port: PortView| host_state::Port {
-                name: port.name,
-                protocol: port.protocol,
-                direction: port.direction,
-                state: port.state,
-                binding: port.binding,
-            };
-            ports.into_iter().map(port).collect()
+        let status = self.look(&reader, "discover-ports", |view| view.ports())?;
+        Ok(status.map(|status| status.ports.into_iter().map(port).collect()))
+    }
+
+    fn bindings(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Binding>, Error>> {
+        let status = self.look(&reader, "discover-ports", |view| view.ports())?;
+        Ok(status.map(|status| status.bindings.into_iter().map(binding).collect()))
+    }
+
+    fn status(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<host_state::Status, Error>> {
+        let status = self.look(&reader, "config-read", |view| view.status())?;
+        Ok(status.map(|status| host_state::Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime: status.uptime,
+            mode: status.mode,
+            modes: status.modes,
+            rules: u32::try_from(status.rules).unwrap_or(u32::MAX),
+            refused: status.refused,
+            events: status.events,
+            failures: status.failures,
+            last_failure: status.last_failure,
+        }))
+    }
+
+    fn features(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Feature>, Error>> {
+        let features = self.look(&reader, "config-read", |view| view.features())?;
+        Ok(features.map(|features| features.into_iter().map(feature).collect()))
+    }
+
+    fn plans(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::WaitingPlan>, Error>> {
+        // Whether it may look; the plans themselves lie on the desk.
+        if let Err(error) = self.look(&reader, "config-read", |_| ())? {
+            return Ok(Err(error));
+        }
+        let waiting = super::waiting(|| self.facts.services.plans.waiting());
+        Ok(match waiting {
+            Ok(plans) => Ok(plans.into_iter().map(plan).collect()),
+            Err(error) => Err(Error::Unavailable(plain(error.to_string(), MAX_TEXT))),
+        })
+    }
+
+    fn check(
+        &mut self,
+        reader: Resource<Reader>,
+        config: String,
+    ) -> wasmtime::Result<Result<Vec<host_state::Finding>, Error>> {
+        if config.len() > MAX_CHECKED {
+            let size = config.len();
+            return Ok(Err(Error::Invalid(format!("the text has {size} bytes; at most {MAX_CHECKED} are checked"))));
+        }
+        let found = self.look(&reader, "config-read", |view| super::waiting(|| view.findings(&config)))?;
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let finding = |finding: Finding| host_state::Finding {
+            severity: if finding.is_error { "error" } else { "warning" }.to_owned(),
+            line: number(finding.line),
+            column: number(finding.column),
+            message: finding.message,
+            help: finding.help,
+        };
+        Ok(found.map(|found| found.into_iter().map(finding).collect()))
+    }
+
+    fn explain(
+        &mut self,
+        reader: Resource<Reader>,
+        device: String,
+        event: String,
+        mode: Option<String>,
+    ) -> wasmtime::Result<Result<Vec<host_state::Explanation>, Error>> {
+        if device.len().max(event.len()).max(mode.as_ref().map_or(0, String::len)) > MAX_ASKED {
+            return Ok(Err(Error::Invalid(format!(
+                "a device, an event and a mode have at most {MAX_ASKED} bytes each"
+            ))));
+        }
+        let asked = self.look(&reader, "config-read", |view| view.explain(&device, &event, mode.as_deref()))?;
+        let one = |one: ExplanationView| host_state::Explanation { rule: one.rule, awake: one.awake, why: one.why };
+        Ok(match asked {
+            Ok(Ok(explained)) => Ok(explained.into_iter().map(one).collect()),
+            Ok(Err(wrong)) => Err(Error::Invalid(plain(wrong, MAX_TEXT))),
+            Err(error) => Err(error),
+        })
+    }
+
+    fn captured(
+        &mut self,
+        reader: Resource<Reader>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Vec<host_state::Captured>, Error>> {
+        let in_call = self.table.get(&reader)?.in_call;
+        let seen = self.look(&reader, "observe-events", |view| view.captured(limit.min(MAX_CAPTURED) as usize))?;
+        let devices = &self.facts.services.devices;
+        let allowed =
+            |device: &DeviceId| in_call || capability::names(&self.facts.grants.observe_events, device.as_str());
+        Ok(seen.map(|seen| {
+            let shown = seen.into_iter().filter(|captured| allowed(&captured.device));
+            shown
+                .map(|captured| host_state::Captured {
+                    text: captured.event.to_string(),
+                    event: bindings::record(captured.at, devices.number(&captured.device), &captured.event, 0),
+                    device: captured.device.as_str().to_owned(),
+                    fired: captured.fired,
+                })
+                .collect()
         }))
     }
 
@@ -175,41 +344,84 @@ impl host_state::HostReader for InstanceState {
     }
 }
 
-impl runtime_controls::Host for InstanceState {}
-
-impl runtime_controls::HostControls for InstanceState {
-    fn switch_mode(&mut self, controls: Resource<Controls>, mode: String) -> wasmtime::Result<Result<(), Error>> {
-        self.table.get(&controls)?;
-        if self.facts.is_revoked() {
-            return Ok(Err(super::revoked()));
-        }
-        Ok(self.view().and_then(|view| view.switch_mode(&mode).map_err(Error::Invalid)))
-    }
-
-    fn drop(&mut self, controls: Resource<Controls>) -> wasmtime::Result<()> {
-        self.table.delete(controls)?;
-        Ok(())
+fn port(port: DiscoveredPort) -> host_state::Port {
+    host_state::Port {
+        name: port.port.name,
+        protocol: port.port.protocol.to_string(),
+        direction: port.port.direction.to_string(),
+        state: match port.state {
+            PortState::Open => "open".to_owned(),
+            PortState::Idle => "closed".to_owned(),
+            PortState::Ambiguous(binding) => format!("closed: another port could as well be {binding}"),
+            PortState::Ignored => "closed: left alone by ignore_ports".to_owned(),
+            PortState::OverLimit => "closed: there are too many".to_owned(),
+            PortState::Failed(reason) => reason,
+        },
+        binding: port.binding,
+        device: port.device,
+        told_apart_by: port.told_apart_by.map(|matcher| matcher.to_string()),
+        muted: port.muted,
+        unheard: port.unheard,
     }
 }
 
-impl hardware::Host for InstanceState {}
-
-impl hardware::HostAccess for InstanceState {
-    fn send_midi(
-        &mut self,
-        access: Resource<HardwareAccess>,
-        target: String,
-        message: Vec<u8>,
-    ) -> wasmtime::Result<Result<(), Error>> {
-        self.table.get(&access)?;
-        if self.facts.is_revoked() {
-            return Ok(Err(super::revoked()));
+fn binding(binding: BindingStatus) -> host_state::Binding {
+    let side = |side: SideStatus| host_state::Side {
+        state: side.state.to_owned(),
+        ports: side.ports,
+        matched_by: side.matched_by,
+        problem: side.problem,
+    };
+    host_state::Binding {
+        alias: binding.alias,
+        protocol: binding.protocol.to_string(),
+        health: match binding.health {
+            Health::Green => "green",
+            Health::Amber => "amber",
+            Health::Red => "red",
+            Health::Off => "off",
         }
-        Ok(self.view().and_then(|view| view.send_midi(&target, &message).map_err(Error::from)))
+        .to_owned(),
+        input: binding.input.map(side),
+        output: binding.output.map(side),
+        muted: binding.muted,
+        help: binding.help,
     }
+}
 
-    fn drop(&mut self, access: Resource<HardwareAccess>) -> wasmtime::Result<()> {
-        self.table.delete(access)?;
-        Ok(())
+fn feature(report: FeatureReport) -> host_state::Feature {
+    let (id, version, tools, actions) = match report.package {
+        Some(package) => (Some(package.id), Some(package.version), package.tools, package.actions),
+        None => (None, None, Vec::new(), Vec::new()),
+    };
+    host_state::Feature {
+        name: report.name,
+        id,
+        version,
+        bundled: report.bundled,
+        refused: report.refused,
+        tools,
+        actions,
+        denied: report.denied,
+        done: report.calls + report.performed,
+        failed: report.calls_failed + report.failed,
+        memory: report.memory as u64,
+    }
+}
+
+fn plan(plan: Plan) -> host_state::WaitingPlan {
+    host_state::WaitingPlan {
+        id: plan.id,
+        proposer: plan.proposer,
+        description: plan.description,
+        risk: match plan.risk.level {
+            Level::Usual => "usual",
+            Level::Raised => "raised",
+            Level::Privileged => "privileged",
+        }
+        .to_owned(),
+        notes: plan.risk.notes,
+        diff: plan.diff,
+        expires: plan.expires,
     }
 }

@@ -14,11 +14,14 @@ use crate::feature::sandbox::state::InstanceState;
 use crate::news::New;
 
 /// The guest's handle to propose.
-#[derive(Debug)]
-pub struct Planner;
+#[derive(Debug, Default)]
+pub struct Planner {
+    /// Whether what is proposed by it needs more than a yes.
+    pub(crate) privileged: bool,
+}
 
 impl InstanceState {
-    fn propose(&self, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
+    fn propose(&self, privileged: bool, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
         if self.facts.is_revoked() {
             return Err(super::revoked());
         }
@@ -35,6 +38,7 @@ impl InstanceState {
         let proposal = Proposal {
             proposer: self.facts.descriptor.id.to_string(),
             description: plain(description, limits::MAX_TEXT),
+            privileged,
             changes: changes.into_iter().map(change).collect::<Result<_, _>>().map_err(Error::Invalid)?,
         };
         let (desk, audit) = (&self.facts.services.plans, &self.facts.services.audit);
@@ -77,7 +81,7 @@ impl planning::HostPlanner for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Planner>, Error>> {
         self.table.get(&context)?;
         Ok(match self.granted("config-propose") {
-            Ok(()) => Ok(self.table.push(Planner)?),
+            Ok(()) => Ok(self.table.push(Planner::default())?),
             Err(error) => Err(error),
         })
     }
@@ -88,9 +92,9 @@ impl planning::HostPlanner for InstanceState {
         description: String,
         changes: Vec<planning::Change>,
     ) -> wasmtime::Result<Result<String, Error>> {
-        self.table.get(&planner)?;
+        let privileged = self.table.get(&planner)?.privileged;
         // A plan is written to the disk.
-        Ok(super::waiting(|| InstanceState::propose(self, description, changes)))
+        Ok(super::waiting(|| InstanceState::propose(self, privileged, description, changes)))
     }
 
     fn drop(&mut self, planner: Resource<Planner>) -> wasmtime::Result<()> {

@@ -32,6 +32,19 @@ fn a_hook_can_not_approve_what_the_host_refused() {
     assert!(lab.view.midi.lock().unwrap().is_empty());
 }
 
+// Whoever calls a tool is told to rely on what its output schema says.
+#[test]
+fn a_result_that_is_not_what_its_schema_says_is_none() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    let refused = call(&lab, &registry, "propose", serde_json::json!({ "how": "not-as-promised" })).unwrap_err();
+    assert!(
+        refused.to_string().contains("is not what its output schema says: the result: an object is not string"),
+        "{refused}"
+    );
+    call(&lab, &registry, "propose", serde_json::json!({ "how": "nothing" })).unwrap();
+}
+
 #[test]
 fn what_a_hook_says_is_cut_and_made_plain() {
     let lab = Lab::new();

@@ -15,12 +15,15 @@ use conductor_host::dispatch::Envelope;
 use conductor_host::feature::actor::Actor;
 use conductor_host::feature::descriptor::Tier;
 use conductor_host::feature::grants::{FolderGrant, RepositoryGrant};
+use conductor_host::feature::registry::FeatureReport;
 use conductor_host::feature::registry::{FeatureSource, Registry};
 use conductor_host::feature::sandbox::{CallError, PreparedFeature, Sandbox};
 use conductor_host::feature::{Grants, Package};
 use conductor_host::observer::{self, Observed, Observer};
+use conductor_host::ports::SysExIdentity;
+use conductor_host::ports::supervisor::PortsStatus;
 use conductor_host::service::Services;
-use conductor_host::service::host_state::{HostView, MidiRefusal, PortView};
+use conductor_host::service::host_state::{Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView};
 use conductor_host::service::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
 use conductor_host::service::http::secrets::{Secret, SecretError, Secrets};
 use conductor_host::service::http::{HttpClient, SecretGrant};
@@ -176,6 +179,8 @@ impl Secrets for OneSecret {
 pub struct View {
     pub modes: Mutex<Vec<String>>,
     pub midi: Mutex<Vec<Vec<u8>>>,
+    pub muted: Mutex<Vec<String>>,
+    pub performed: Mutex<Vec<serde_json::Value>>,
 }
 
 impl HostView for View {
@@ -195,8 +200,43 @@ impl HostView for View {
         Ok(())
     }
 
-    fn ports(&self) -> Vec<PortView> {
+    fn findings(&self, _: &str) -> Vec<Finding> {
         Vec::new()
+    }
+
+    fn ports(&self) -> PortsStatus {
+        PortsStatus::default()
+    }
+
+    fn status(&self) -> StatusView {
+        StatusView::default()
+    }
+
+    fn features(&self) -> Vec<FeatureReport> {
+        Vec::new()
+    }
+
+    fn explain(&self, _: &str, _: &str, _: Option<&str>) -> Result<Vec<ExplanationView>, String> {
+        Ok(Vec::new())
+    }
+
+    fn captured(&self, limit: usize) -> Vec<Captured> {
+        let one = || Captured { at: 0, device: DeviceId::new("pads"), event: envelope().event, fired: Vec::new() };
+        (0..limit.min(5000)).map(|_| one()).collect()
+    }
+
+    fn mute(&self, device: &str, _: bool) -> Result<(), String> {
+        self.muted.lock().unwrap().push(device.to_owned());
+        Ok(())
+    }
+
+    fn probe(&self, target: &str) -> Result<Option<SysExIdentity>, MidiRefusal> {
+        self.send_midi(target, &SysExIdentity::REQUEST).map(|()| None)
+    }
+
+    fn perform(&self, action: serde_json::Value) -> Result<String, String> {
+        self.performed.lock().unwrap().push(action);
+        Ok("performed".into())
     }
 
     fn events(&self, _: usize) -> Vec<(Nanos, DeviceId, Event)> {
@@ -311,7 +351,7 @@ impl Tools {
 
     /// Calls the tool of a tier; `args` is JSON.
     pub fn call(&self, tier: Tier, args: &str) -> Result<String, CallError> {
-        let name = ["look", "change", "propose", "send"][tier as usize];
+        let name = ["look", "change", "propose", "send", "rule"][tier as usize];
         let call = self.actor.call(tier, name, args.into(), CancellationToken::new(), Arc::new(|_, _| {}));
         self.feature.runtime().block_on(call)
     }

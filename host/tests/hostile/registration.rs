@@ -1,6 +1,7 @@
 //! Registration: a feature has the names that its descriptor declares, and no other.
 
 use conductor_host::feature::actor::Actor;
+use conductor_host::feature::descriptor::Tier;
 
 use crate::lab::{Folder, Lab, bytes_with, guest_with};
 use conductor_host::feature::registry::{FeatureSource, Registry};
@@ -35,7 +36,7 @@ fn a_registrar_registers_nothing_after_install() {
         let error = tools.refused(&format!(r#"{{"how": "register-late", "name": "{name}"}}"#));
         assert!(error.contains("is registered already") || error.contains("is not declared"), "{error}");
     }
-    assert_eq!(tools.actor.registered().tools.len(), 4);
+    assert_eq!(tools.actor.registered().tools.len(), Tier::ALL.len(), "one for each tier");
 }
 
 #[test]

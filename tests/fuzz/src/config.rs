@@ -1,10 +1,24 @@
-//! Configuration text: it is read or refused, and every place in a refusal can be shown.
+//! Configuration text: it is read or refused, and every place in a refusal can be shown; read in pieces it is the same.
 
+use conductor_host::config::reader::Reader;
 use conductor_host::config::{Severity, parse};
 
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    match parse(&text, "config.toml") {
+    let whole = parse(&text, "config.toml");
+    let mut reader = Reader::default();
+    // The second time, its mappings are known.
+    for _ in 0..2 {
+        match (reader.parse(&text, "config.toml"), &whole) {
+            (Ok(pieces), Ok(whole)) => {
+                assert_eq!(pieces.config, whole.config);
+                assert_eq!(pieces.warnings.to_string(), whole.warnings.to_string());
+            }
+            (Err(pieces), Err(whole)) => assert_eq!(pieces.to_string(), whole.to_string()),
+            (pieces, _) => panic!("read in pieces, it is {}", if pieces.is_ok() { "taken" } else { "refused" }),
+        }
+    }
+    match whole {
         Ok(loaded) => {
             assert_eq!(loaded.warnings.count(Severity::Error), 0);
             assert_eq!(loaded.source.text(), text);

@@ -107,6 +107,11 @@ const OSC: &[Need] = &[Need {
     packages: &["liblo-tools"],
 }];
 
+const ARTNET: &[Need] = &[
+    Need { probe: Probe::Program("olad"), why: "an independent Art-Net peer", packages: &["ola"] },
+    Need { probe: Probe::Program("ip"), why: "lays a cable to that peer", packages: &["iproute2"] },
+];
+
 const GIT: &[Need] = &[Need {
     probe: Probe::Program("git"),
     why: "makes the repositories that the tests have features read",
@@ -143,8 +148,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
         Purpose::Build | Purpose::Demo | Purpose::Bench => satisfy(&[BUILD]),
-        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, GIT, SCREEN, JACK]),
-        Purpose::Test => satisfy(&[BUILD, OSC, GIT, SCREEN, JACK]).and_then(|()| vm::ensure()),
+        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, JACK]),
+        Purpose::Test => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, JACK]).and_then(|()| vm::ensure()),
         Purpose::Vm => vm::ensure(),
     }
 }

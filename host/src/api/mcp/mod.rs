@@ -210,8 +210,8 @@ fn tool(view: ToolView) -> Tool {
     let annotations = ToolAnnotations::new()
         .read_only(tool.tier == Tier::ReadOnly)
         // A plan destroys nothing until a person agrees.
-        .destructive(tool.tier == Tier::HardwareIo)
-        .open_world(tool.tier == Tier::HardwareIo);
+        .destructive(tool.tier.is_confirmed())
+        .open_world(tool.tier.is_confirmed());
     let described = Tool::new(Cow::Owned(tool.name), tool.summary, schema(tool.input)).with_annotations(annotations);
     match tool.output {
         Some(output) => described.with_raw_output_schema(schema(output)),

@@ -210,8 +210,15 @@ impl Show {
             "{} events in, {} OSC packets and {} MIDI messages received; median {median:.0} µs from event to packet",
             tally.events, tally.packets, tally.midi
         ));
-        for feature in &status.features {
+        // What had nothing to do in this show is not worth a line each.
+        let (busy, idle): (Vec<_>, Vec<_>) =
+            status.features.iter().partition(|feature| feature.performed + feature.failed > 0);
+        for feature in busy {
             screen.note(&format!("{}: {} actions, {} failed", feature.name, feature.performed, feature.failed));
+        }
+        if !idle.is_empty() {
+            let names: Vec<&str> = idle.iter().map(|feature| feature.name.as_str()).collect();
+            screen.note(&format!("installed too, without an action in this show: {}", names.join(", ")));
         }
         if tally.missing > 0 || (tally.packets == 0 && !tally.cut_short) {
             return Err(Failure::Failed(anyhow::anyhow!("{} effects did not come", tally.missing)));

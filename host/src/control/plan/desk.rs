@@ -165,7 +165,7 @@ impl Desk {
         text: &str,
         check: impl FnOnce(&str) -> Result<(), String>,
     ) -> Result<Plan, PlanError> {
-        let Proposal { proposer, description, changes } = proposal;
+        let Proposal { proposer, description, privileged, changes } = proposal;
         if changes.is_empty() || changes.len() > MAX_CHANGES {
             let count = changes.len();
             return Err(PlanError::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {count}")));
@@ -175,7 +175,10 @@ impl Desk {
             return Err(PlanError::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_BYTES}")));
         }
         let before = toml::from_str(text).unwrap_or_default();
-        let risk = risk::assess(&changes, &before)?;
+        let mut risk = risk::assess(&changes, &before)?;
+        if privileged {
+            risk.raise(risk::Level::Privileged, "a privileged tool proposes it".to_owned());
+        }
         let after = edit::edited(text, &changes)?;
         check(&after).map_err(PlanError::Invalid)?;
         let mut id = [0; 16];
@@ -418,7 +421,12 @@ mod tests {
 
     fn proposal(proposer: &str, name: &str) -> Proposal {
         let change = Change { path: vec!["name".into()], value: Some(json!(name)) };
-        Proposal { proposer: proposer.into(), description: format!("Call it {name}."), changes: vec![change] }
+        Proposal {
+            proposer: proposer.into(),
+            description: format!("Call it {name}."),
+            privileged: false,
+            changes: vec![change],
+        }
     }
 
     fn desk() -> (Desk, ManualClock) {

@@ -31,6 +31,8 @@ pub struct Proposal {
     pub proposer: String,
     /// A sentence for the person who decides.
     pub description: String,
+    /// Whether it was proposed by a tool of the tier `privileged`.
+    pub privileged: bool,
     /// The changes, made one after the other.
     pub changes: Vec<Change>,
 }

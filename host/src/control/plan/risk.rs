@@ -15,7 +15,7 @@ pub enum Level {
     Usual,
     /// It removes something, or changes which ports are used.
     Raised,
-    /// It makes the host start programs.
+    /// It makes the host start programs, or a privileged tool proposes it.
     Privileged,
 }
 
@@ -76,7 +76,7 @@ pub fn assess(changes: &[Change], before: &Value) -> Result<Risk, PlanError> {
 }
 
 impl Risk {
-    fn raise(&mut self, level: Level, note: String) {
+    pub(super) fn raise(&mut self, level: Level, note: String) {
         self.level = self.level.max(level);
         if !self.notes.contains(&note) {
             self.notes.push(note);

@@ -12,8 +12,8 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre, Resource};
 
 use super::bindings::control_exports::{
-    change_hooks, chat_hooks, config_change_tools, hardware_io_tools, lifecycle, read_only_tools, stateful_tools,
-    tasks, tool_hooks,
+    change_hooks, chat_hooks, config_change_tools, hardware_io_tools, lifecycle, privileged_tools, read_only_tools,
+    stateful_tools, tasks, tool_hooks,
 };
 use super::bindings::{Error, Lane};
 use super::cpu;
@@ -22,10 +22,13 @@ use super::outcome::{CallError, InstallError, Refusal, explain};
 use super::registrations::Registrations;
 use super::state::{FeatureFacts, InstanceState};
 use crate::feature::descriptor::{HookPoint, Tier};
-use crate::service::host_state::{Controls, HardwareAccess, Reader};
+use crate::service::hardware::HardwareAccess;
+use crate::service::host_state::Reader;
 use crate::service::invocation::{Invocation, OnProgress};
 use crate::service::planning::Planner;
+use crate::service::privileges::Authority;
 use crate::service::runs::Run;
+use crate::service::runtime_controls::Controls;
 
 pub use super::bindings::control_exports::chat_hooks::{
     Answer as ShownAnswer, Decision as ChatDecision, Request as ShownRequest, Turn as ShownTurn,
@@ -171,7 +174,7 @@ impl ControlInstance {
             }
             Tier::ConfigChange => {
                 let tools = export!(self, config_change_tools);
-                let planner = self.lend(Planner)?;
+                let planner = self.lend(Planner::default())?;
                 let rep = planner.rep();
                 let call = tools.call_call(&mut self.store, name, args, invocation, state, planner);
                 let result = wanted(call, cancelled).await;
@@ -185,6 +188,16 @@ impl ControlInstance {
                 let call = tools.call_call(&mut self.store, name, args, invocation, state, access);
                 let result = wanted(call, cancelled).await;
                 self.end::<HardwareAccess>(rep);
+                result
+            }
+            Tier::Privileged => {
+                let tools = export!(self, privileged_tools);
+                let (planner, authority) = (self.lend(Planner { privileged: true })?, self.lend(Authority)?);
+                let (planned, allowed) = (planner.rep(), authority.rep());
+                let call = tools.call_call(&mut self.store, name, args, invocation, state, planner, authority);
+                let result = wanted(call, cancelled).await;
+                self.end::<Planner>(planned);
+                self.end::<Authority>(allowed);
                 result
             }
         };

@@ -11,13 +11,14 @@ use conductor_feature::git::{Repository, Snapshot};
 use conductor_feature::hardware::Access;
 use conductor_feature::http::{Client, Request, Secret};
 use conductor_feature::planning::Change;
+use conductor_feature::privileges::Authority;
 use conductor_feature::runtime_controls::Controls;
 use conductor_feature::store::Table;
 use conductor_feature::tool_registrar::Registrar;
 use conductor_feature::udp::Network;
 use conductor_feature::{
-    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Planner, ReadOnlyTools, Reader,
-    StatefulTools, alerts, clock, notifications, random,
+    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools,
+    Reader, StatefulTools, alerts, clock, notifications, random,
 };
 use serde_json::{Value, json};
 
@@ -132,9 +133,10 @@ impl Lifecycle for Hostile {
             }),
             _ => {}
         }
-        for name in ["look", "change", "propose", "send"] {
+        for name in ["look", "change", "send", "rule"] {
             tools.register(name, "{}", None)?;
         }
+        tools.register("propose", "{}", Some(r#"{"type": "string"}"#))?;
         CONTEXT.set(ctx.handle());
         STATE.set(State {
             registrar: Some(tools),
@@ -428,6 +430,21 @@ impl ReadOnlyTools for Hostile {
                 std::mem::forget(controls);
                 changed.map(|()| "\"done\"".to_owned())
             }
+            "steal-authority" => {
+                // SAFETY: as above.
+                let authority = unsafe { Authority::from_handle(reader.handle()) };
+                let performed = authority.perform(r#"{"type": "Suppress"}"#);
+                std::mem::forget(authority);
+                performed
+            }
+            "check" => {
+                let text = "x".repeat(args["size"].as_u64().and_then(|size| usize::try_from(size).ok()).unwrap_or(1));
+                reader.check(&text).map(|found| found.len().to_string())
+            }
+            "explain" => reader
+                .explain(text(&args, "device"), &"note-on ".repeat(1000), None)
+                .map(|explained| explained.len().to_string()),
+            "many-events" => Ok((reader.captured(u32::MAX)?.len() + reader.events(u32::MAX)?.len()).to_string()),
             _ => anything(&args, invoked, reader),
         }
     }
@@ -444,6 +461,7 @@ impl StatefulTools for Hostile {
         let args = args_of(&args);
         match text(&args, "how") {
             "mode" => change.switch_mode(text(&args, "mode")).map(|()| "\"done\"".to_owned()),
+            "mute" => change.set_device_enabled(text(&args, "device"), false).map(|()| "\"done\"".to_owned()),
             "keep" => {
                 KEPT.set(change.handle());
                 Ok("\"done\"".to_owned())
@@ -474,6 +492,7 @@ impl ConfigChangeTools for Hostile {
                 let changes: Vec<Change> = (0..20).map(|_| one(Some(value.clone()))).collect();
                 plan.propose("large", &changes).map(|_| done())
             }
+            "not-as-promised" => Ok("{\"plan\": 1}".to_owned()),
             "deep-change" => plan.propose("deep", &[one(Some("[".repeat(50_000)))]).map(|_| done()),
             "no-text" => plan.propose(&no_text(), &[one(None)]).map(|_| done()),
             "keep" => {
@@ -504,7 +523,42 @@ impl HardwareIoTools for Hostile {
                 std::mem::forget(controls);
                 changed.map(|()| "\"done\"".to_owned())
             }
+            "kept-authority" => {
+                // SAFETY: as above.
+                let authority = unsafe { Authority::from_handle(KEPT.get()) };
+                let performed = authority.perform(r#"{"type": "Suppress"}"#);
+                std::mem::forget(authority);
+                performed
+            }
+            "sysex" => devices.send_midi(text(&args, "target"), &[0xf0, 0x7d, 1, 0xf7]).map(|()| "\"done\"".to_owned()),
+            "probe" => devices.probe_identity(text(&args, "target")).map(|found| found.is_some().to_string()),
             "midi" => devices.send_midi(text(&args, "target"), &[0x90, 60]).map(|()| "\"done\"".to_owned()),
+            _ => anything(&args, invoked, reader),
+        }
+    }
+}
+
+impl PrivilegedTools for Hostile {
+    fn call(
+        _: String,
+        args: String,
+        invoked: &Invocation,
+        reader: &Reader,
+        plan: &Planner,
+        rights: &Authority,
+    ) -> Result<String, Error> {
+        let args = args_of(&args);
+        match text(&args, "how") {
+            "perform" => rights.perform(text(&args, "action")).map(|done| json!(done).to_string()),
+            "large-action" => rights.perform(&format!("\"{}\"", "x".repeat(200_000))),
+            "plan" => {
+                let change = Change { path: "modes/0/name".to_owned(), value: Some("\"other\"".to_owned()) };
+                plan.propose("privileged", &[change]).map(|id| json!(id).to_string())
+            }
+            "keep" => {
+                KEPT.set(rights.handle());
+                Ok("\"done\"".to_owned())
+            }
             _ => anything(&args, invoked, reader),
         }
     }
@@ -513,5 +567,5 @@ impl HardwareIoTools for Hostile {
 conductor_feature::feature!(
     Hostile,
     "../feature.toml",
-    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools]
+    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools, privileged_tools]
 );

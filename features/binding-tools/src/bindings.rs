@@ -1,0 +1,345 @@
+//! The bindings of a configuration as it is written, the mappings that name them, and the changes that
+//! add, alter and remove them.
+
+use conductor_feature::Error;
+use conductor_feature::json::{remove, set, unknown};
+use conductor_feature::planning::Change;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::matcher::Matcher;
+
+/// What ports speak.
+#[expect(missing_docs, reason = "they speak for themselves")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Protocol {
+    Midi,
+    Hid,
+    Osc,
+    ArtNet,
+}
+
+impl Protocol {
+    /// As ports have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Midi => "midi",
+            Self::Hid => "hid",
+            Self::Osc => "osc",
+            Self::ArtNet => "artnet",
+        }
+    }
+}
+
+/// Which virtual ports are made.
+#[expect(missing_docs, reason = "they speak for themselves")]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Virtual {
+    Input,
+    Output,
+    Both,
+}
+
+/// One direction: matchers for MIDI and HID, an address for OSC and Art-Net.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the configuration's schema describes them")]
+pub struct End {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matchers: Option<Vec<Matcher>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// 1-65535.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// udp, tcp.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Who may send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+}
+
+/// A binding, as it is proposed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the configuration's schema describes them")]
+pub struct NewBinding {
+    pub alias: String,
+    /// Default: midi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Both directions; any one is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matchers: Option<Vec<Matcher>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<End>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<End>,
+    /// 0-15.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<Vec<u8>>,
+    /// Make a port of this host's own.
+    #[serde(default, rename = "virtual", skip_serializing_if = "Option::is_none")]
+    pub made: Option<Virtual>,
+}
+
+impl NewBinding {
+    /// A device that is told in both directions by the same matchers.
+    pub fn of(alias: String, matchers: Vec<Matcher>, description: Option<String>) -> Self {
+        let (protocol, input, output, channels, made) = (None, None, None, None, None);
+        Self { alias, protocol, description, matchers: Some(matchers), input, output, channels, made }
+    }
+}
+
+/// What a binding takes along.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Impact {
+    /// The mappings that name it: their places, in the order of the file, and what people call them.
+    pub mappings: Vec<(String, String)>,
+}
+
+/// A configuration's bindings, with what names them.
+#[derive(Debug)]
+pub struct Bindings {
+    table: Table,
+    /// Aliases, and the places of what they name.
+    places: Vec<(String, String)>,
+}
+
+impl Bindings {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// `failed`, when it is no TOML; the host has no such configuration in force.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let table: Table = toml::from_str(text).map_err(|error| Error::Failed(error.to_string()))?;
+        let mut places = Vec::new();
+        let alias = |value: &Value| value.get("alias").and_then(Value::as_str).map(str::to_owned);
+        if let Some(device) = table.get("device") {
+            // The old form of a single device.
+            places.push((alias(device).unwrap_or_else(|| "main".to_owned()), "device".to_owned()));
+        }
+        for list in ["bindings", "devices"] {
+            let entries = table.get(list).and_then(Value::as_array).into_iter().flatten().enumerate();
+            places.extend(entries.filter_map(|(index, entry)| Some((alias(entry)?, format!("{list}/{index}")))));
+        }
+        Ok(Self { table, places })
+    }
+
+    /// Where the binding with this alias is.
+    ///
+    /// # Errors
+    /// That there is none, and which there are.
+    pub fn find(&self, alias: &str) -> Result<&str, Error> {
+        let found = self.places.iter().find(|(known, _)| known == alias);
+        let (_, place) =
+            found.ok_or_else(|| unknown("binding", alias, self.places.iter().map(|(known, _)| known.as_str())))?;
+        Ok(place)
+    }
+
+    /// The matchers of the binding at a place, in the words of the file.
+    pub fn matchers(&self, place: &str) -> Vec<String> {
+        let mut steps = place.split('/');
+        let start = steps.next().and_then(|first| self.table.get(first));
+        let Some(binding) = start.and_then(|start| match steps.next() {
+            Some(index) => start.get(index.parse::<usize>().ok()?),
+            None => Some(start),
+        }) else {
+            return Vec::new();
+        };
+        let sides = [Some(binding), binding.get("input"), binding.get("output")];
+        let written = sides.into_iter().flatten().filter_map(|side| side.get("matchers")?.as_array()).flatten();
+        let name = binding.get("name").and_then(Value::as_str).map(|name| format!("name_contains {name:?}"));
+        let matcher = |matcher: &Value| {
+            let kind = matcher.get("type").and_then(Value::as_str).unwrap_or("?").to_owned();
+            let rest = matcher.as_table().into_iter().flatten().filter(|(key, _)| *key != "type");
+            rest.fold(kind, |text, (_, value)| format!("{text} {}", serde_json::to_value(value).unwrap_or_default()))
+        };
+        name.into_iter().chain(written.map(matcher)).collect()
+    }
+
+    /// Every mapping, with its place.
+    fn mappings(&self) -> impl Iterator<Item = (String, &Value)> {
+        let modes = self.table.get("modes").and_then(Value::as_array).into_iter().flatten().enumerate();
+        let in_modes = modes.flat_map(|(number, mode)| {
+            let mappings = mode.get("mappings").and_then(Value::as_array).into_iter().flatten().enumerate();
+            mappings.map(move |(index, mapping)| (format!("modes/{number}/mappings/{index}"), mapping))
+        });
+        let global = self.table.get("global_mappings").and_then(Value::as_array).into_iter().flatten().enumerate();
+        in_modes.chain(global.map(|(index, mapping)| (format!("global_mappings/{index}"), mapping)))
+    }
+
+    /// What goes with a binding when it is removed: the mappings that name it.
+    pub fn impact(&self, alias: &str) -> Impact {
+        let named = self.mappings().filter(|(place, mapping)| !mentions(place, mapping, alias).is_empty());
+        let called = |mapping: &Value| {
+            let text = ["name", "description"].iter().find_map(|key| mapping.get(key)?.as_str());
+            text.map(str::to_owned)
+        };
+        Impact { mappings: named.map(|(place, mapping)| (place.clone(), called(mapping).unwrap_or(place))).collect() }
+    }
+
+    /// The change that adds a binding, with a sentence about it.
+    ///
+    /// # Errors
+    /// That its alias is taken.
+    pub fn add(&self, new: &NewBinding) -> Result<(String, Vec<Change>), Error> {
+        self.is_free(&new.alias)?;
+        let count = self.table.get("bindings").and_then(Value::as_array).map_or(0, Vec::len);
+        let value = serde_json::to_value(new).map_err(|error| Error::Failed(error.to_string()))?;
+        Ok((format!("Add the binding {}.", new.alias), vec![set(format!("bindings/{count}"), value)]))
+    }
+
+    /// The changes that alter a binding, and have every mapping name it by its new alias.
+    ///
+    /// # Errors
+    /// That there is no such binding, or that the new alias is taken, or that nothing changes.
+    pub fn update(
+        &self,
+        alias: &str,
+        new_alias: Option<String>,
+        matchers: Option<Vec<Matcher>>,
+        description: Option<String>,
+        enabled: Option<bool>,
+    ) -> Result<(String, Vec<Change>), Error> {
+        let place = self.find(alias)?;
+        let at = |key: &str| format!("{place}/{key}");
+        let (mut changes, mut what) = (Vec::new(), Vec::new());
+        if let Some(new) = new_alias.filter(|new| new != alias) {
+            self.is_free(&new)?;
+            changes.push(set(at("alias"), new.as_str()));
+            let named: Vec<String> =
+                self.mappings().flat_map(|(place, mapping)| mentions(&place, mapping, alias)).collect();
+            what.push(format!("call it {new} in {} places", named.len() + 1));
+            changes.extend(named.into_iter().map(|place| set(place, new.as_str())));
+        }
+        if let Some(matchers) = matchers {
+            let value = serde_json::to_value(&matchers).map_err(|error| Error::Failed(error.to_string()))?;
+            changes.push(set(at("matchers"), value));
+            what.push(format!("tell it by {} matchers", matchers.len()));
+        }
+        if let Some(description) = description {
+            changes.push(set(at("description"), description));
+            what.push("describe it".to_owned());
+        }
+        if let Some(enabled) = enabled {
+            changes.push(set(at("enabled"), enabled));
+            what.push(if enabled { "hear it again" } else { "mute it for good" }.to_owned());
+        }
+        if changes.is_empty() {
+            return Err(Error::Invalid("nothing would change; give what is to be otherwise".into()));
+        }
+        Ok((format!("Change the binding {alias}: {}.", what.join(", ")), changes))
+    }
+
+    /// The changes that remove a binding and all that names it, with a sentence that says what that is.
+    ///
+    /// # Errors
+    /// That there is no such binding.
+    pub fn delete(&self, alias: &str, impact: &Impact) -> Result<(String, Vec<Change>), Error> {
+        let place = self.find(alias)?;
+        // From the last to the first, so that the places of those before stay.
+        let mut changes: Vec<Change> = impact.mappings.iter().rev().map(|(place, _)| remove(place)).collect();
+        changes.push(remove(place));
+        let called: Vec<&str> = impact.mappings.iter().map(|(_, called)| called.as_str()).collect();
+        let along = match called.len() {
+            0 => "no mapping names it".to_owned(),
+            1 => format!("with 1 mapping: {}", called[0]),
+            count => format!("with {count} mappings: {}", called.join(", ")),
+        };
+        Ok((format!("Remove the binding {alias}, {along}."), changes))
+    }
+
+    fn is_free(&self, alias: &str) -> Result<(), Error> {
+        match self.places.iter().any(|(known, _)| known == alias) {
+            true => Err(Error::Invalid(format!("there is a binding {alias:?} already; choose another alias"))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The places in a mapping at which a device is named.
+fn mentions(place: &str, value: &Value, alias: &str) -> Vec<String> {
+    let within = |step: &str, value: &Value| {
+        let place = format!("{place}/{step}");
+        match value.as_str() {
+            Some(text) if matches!(step, "device" | "target") && text == alias => vec![place],
+            _ => mentions(&place, value, alias),
+        }
+    };
+    match value {
+        Value::Table(table) => table.iter().flat_map(|(key, value)| within(key, value)).collect(),
+        Value::Array(list) => {
+            list.iter().enumerate().flat_map(|(index, value)| within(&index.to_string(), value)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        [[bindings]]
+        alias = "pads"
+        matchers = [{ type = "exact_name", value = "Pads" }]
+        [[bindings]]
+        alias = "synth"
+        name = "Synth"
+        [[modes]]
+        name = "Play"
+        mappings = [
+            { trigger = { type = "Note", note = 36, device = "pads" }, action = { type = "Suppress" } },
+            { name = "through", trigger = { type = "MidiAny" }, action = { type = "Sequence", actions = [
+                { type = "MidiForward", target = "synth" }, { type = "MidiForward", target = "pads" } ] } },
+        ]
+        [[global_mappings]]
+        trigger = { type = "Note", note = 1, device = "synth" }
+        action = { type = "Text", text = "pads" }
+    "#;
+
+    fn paths(changes: &[Change]) -> Vec<&str> {
+        changes.iter().map(|change| change.path.as_str()).collect()
+    }
+
+    #[test]
+    fn what_names_a_device_goes_with_it_and_is_named() {
+        let bindings = Bindings::parse(TEXT).expect("TOML");
+        let (what, changes) = bindings.delete("pads", &bindings.impact("pads")).expect("is there");
+        assert_eq!(paths(&changes), ["modes/0/mappings/1", "modes/0/mappings/0", "bindings/0"]);
+        assert_eq!(what, "Remove the binding pads, with 2 mappings: modes/0/mappings/0, through.");
+        let (what, changes) = bindings.delete("synth", &bindings.impact("synth")).expect("is there");
+        assert_eq!(paths(&changes), ["global_mappings/0", "modes/0/mappings/1", "bindings/1"]);
+        assert_eq!(what, "Remove the binding synth, with 2 mappings: through, global_mappings/0.");
+        assert!(matches!(bindings.find("pabs"), Err(Error::Invalid(text)) if text.contains("did you mean \"pads\"?")));
+    }
+
+    #[test]
+    fn mappings_follow_a_new_alias() {
+        let bindings = Bindings::parse(TEXT).expect("TOML");
+        let (_, changes) = bindings.update("pads", Some("drums".into()), None, None, None).expect("is there");
+        assert_eq!(
+            paths(&changes),
+            ["bindings/0/alias", "modes/0/mappings/0/trigger/device", "modes/0/mappings/1/action/actions/1/target"]
+        );
+        assert!(changes.iter().all(|change| change.value.as_deref() == Some("\"drums\"")));
+        assert!(bindings.update("pads", Some("synth".into()), None, None, None).is_err(), "taken");
+        assert!(bindings.update("pads", Some("pads".into()), None, None, None).is_err(), "nothing changes");
+    }
+
+    #[test]
+    fn old_forms_have_places_too() {
+        let bindings = Bindings::parse("[device]\nname = 'Old'\n[[devices]]\nalias = 'b'").expect("TOML");
+        assert_eq!((bindings.find("main").ok(), bindings.find("b").ok()), (Some("device"), Some("devices/0")));
+        assert_eq!(bindings.matchers("device"), ["name_contains \"Old\""]);
+    }
+}

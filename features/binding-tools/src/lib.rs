@@ -1,0 +1,392 @@
+//! Tools for ports, devices and bindings: six that look, four that change what holds until the host
+//! stops, four that propose.
+//!
+//! A device identity and a binding are one thing: a name, and what tells the device's ports.
+
+use conductor_feature::json::{Nothing, Proposed, answer, register, unknown};
+use conductor_feature::planning::Change;
+use conductor_feature::{
+    ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, ReadOnlyTools, Reader, StatefulTools,
+    host_state, tool_registrar,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub mod bindings;
+pub mod matcher;
+
+use bindings::{Bindings, Impact, NewBinding, Protocol};
+use matcher::Matcher;
+
+struct BindingTools;
+
+impl Lifecycle for BindingTools {
+    fn install(ctx: &Context) -> Result<(), Error> {
+        let tools = tool_registrar::Registrar::open(ctx)?;
+        register::<Nothing, Ports>(&tools, "conductor_scan_ports")?;
+        register::<Wanted, Ports>(&tools, "conductor_list_discovered_ports")?;
+        register::<Nothing, Devices>(&tools, "conductor_list_devices")?;
+        register::<Nothing, Listed>(&tools, "conductor_list_device_bindings")?;
+        register::<Which, Healths>(&tools, "conductor_get_binding_health")?;
+        register::<Suggest, Suggestion>(&tools, "conductor_suggest_binding")?;
+        register::<Enable, Muted>(&tools, "conductor_set_device_enabled")?;
+        register::<Device, Muted>(&tools, "conductor_connect_device")?;
+        register::<Device, Muted>(&tools, "conductor_disconnect_device")?;
+        register::<NewBinding, Proposed>(&tools, "conductor_create_binding")?;
+        register::<NewIdentity, Proposed>(&tools, "conductor_create_device_identity")?;
+        register::<UpdateIdentity, Proposed>(&tools, "conductor_update_device_identity")?;
+        register::<Alias, Proposed>(&tools, "conductor_delete_device_identity")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Direction {
+    Input,
+    Output,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    protocol: Option<Protocol>,
+    direction: Option<Direction>,
+    /// Only those without a binding.
+    #[serde(default)]
+    unbound: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Default: all.
+    alias: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Alias {
+    alias: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Device {
+    device: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Enable {
+    /// An alias, or a port's name.
+    device: String,
+    enabled: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Suggest {
+    /// Its name, or the device's.
+    port: String,
+    /// Default: made from the name.
+    alias: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewIdentity {
+    alias: String,
+    /// Any one is enough.
+    matchers: Vec<Matcher>,
+    description: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UpdateIdentity {
+    alias: String,
+    new_alias: Option<String>,
+    matchers: Option<Vec<Matcher>>,
+    description: Option<String>,
+    /// false: muted for good.
+    enabled: Option<bool>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Ports {
+    ports: Vec<Port>,
+    next: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Port {
+    name: String,
+    device: String,
+    protocol: String,
+    direction: String,
+    state: String,
+    binding: Option<String>,
+    muted: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Devices {
+    devices: Vec<DeviceView>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeviceView {
+    /// As mappings name it.
+    name: String,
+    protocol: String,
+    bound: bool,
+    connected: bool,
+    muted: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    bindings: Vec<Binding>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Binding {
+    alias: String,
+    protocol: String,
+    enabled: bool,
+    matchers: Vec<String>,
+    /// green, amber, red, off.
+    health: String,
+    /// Mappings that name it.
+    mappings: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Healths {
+    bindings: Vec<Health>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Health {
+    alias: String,
+    /// green, amber, red, off.
+    health: String,
+    input: Option<Side>,
+    output: Option<Side>,
+    muted: bool,
+    help: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Side {
+    /// bound, unbound, ambiguous.
+    state: String,
+    ports: Vec<String>,
+    matched_by: Option<String>,
+    problem: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Suggestion {
+    alias: String,
+    protocol: String,
+    /// The strongest first.
+    matchers: Vec<Matcher>,
+    toml: String,
+    next: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Muted {
+    device: String,
+    enabled: bool,
+    next: String,
+}
+
+fn shown(port: host_state::Port) -> Port {
+    Port {
+        name: port.name,
+        device: port.device,
+        protocol: port.protocol,
+        direction: port.direction,
+        state: port.state,
+        binding: port.binding,
+        muted: port.muted,
+    }
+}
+
+fn ports(reader: &Reader, wanted: impl Fn(&host_state::Port) -> bool) -> Result<Ports, Error> {
+    let ports: Vec<Port> = reader.ports()?.into_iter().filter(wanted).map(shown).collect();
+    let next = if ports.iter().any(|port| port.binding.is_none()) {
+        "conductor_suggest_binding makes a binding for a port"
+    } else {
+        "conductor_get_binding_health tells how bindings are"
+    };
+    Ok(Ports { ports, next: next.to_owned() })
+}
+
+fn devices(reader: &Reader) -> Result<Devices, Error> {
+    let mut devices: Vec<DeviceView> = Vec::new();
+    for binding in reader.bindings()? {
+        let bound = |side: &Option<host_state::Side>| side.as_ref().is_some_and(|side| side.state == "bound");
+        let connected = bound(&binding.input) || bound(&binding.output);
+        let (name, protocol) = (binding.alias, binding.protocol);
+        devices.push(DeviceView { name, protocol, bound: true, connected, muted: binding.muted });
+    }
+    for port in reader.ports()? {
+        if port.binding.is_none() && !devices.iter().any(|device| device.name == port.device) {
+            let connected = port.state == "open";
+            devices.push(DeviceView {
+                name: port.device,
+                protocol: port.protocol,
+                bound: false,
+                connected,
+                muted: port.muted,
+            });
+        }
+    }
+    Ok(Devices { devices })
+}
+
+fn listed(reader: &Reader) -> Result<Listed, Error> {
+    let written = Bindings::parse(&reader.config()?)?;
+    let binding = |status: host_state::Binding| Binding {
+        enabled: status.health != "off",
+        matchers: written.find(&status.alias).map(|found| written.matchers(found)).unwrap_or_default(),
+        mappings: written.impact(&status.alias).mappings.len(),
+        alias: status.alias,
+        protocol: status.protocol,
+        health: status.health,
+    };
+    Ok(Listed { bindings: reader.bindings()?.into_iter().map(binding).collect() })
+}
+
+fn healths(reader: &Reader, alias: Option<&str>) -> Result<Healths, Error> {
+    let all = reader.bindings()?;
+    if let Some(alias) = alias
+        && !all.iter().any(|binding| binding.alias == alias)
+    {
+        return Err(unknown("binding", alias, all.iter().map(|binding| binding.alias.as_str())));
+    }
+    let side = |side: host_state::Side| Side {
+        state: side.state,
+        ports: side.ports,
+        matched_by: side.matched_by,
+        problem: side.problem,
+    };
+    let health = |binding: host_state::Binding| Health {
+        alias: binding.alias,
+        health: binding.health,
+        input: binding.input.map(side),
+        output: binding.output.map(side),
+        muted: binding.muted,
+        help: binding.help,
+    };
+    let wanted = all.into_iter().filter(|binding| alias.is_none_or(|alias| alias == binding.alias));
+    Ok(Healths { bindings: wanted.map(health).collect() })
+}
+
+fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Suggestion, Error> {
+    let ports = reader.ports()?;
+    let is_it = |found: &&host_state::Port| found.device == port || found.name == port;
+    let Some(found) = ports.iter().find(is_it) else {
+        return Err(unknown("port", &port, ports.iter().map(|port| port.device.as_str())));
+    };
+    if let Some(binding) = &found.binding {
+        return Err(Error::Invalid(format!("{port:?} has a binding already: {binding}")));
+    }
+    let mut matchers: Vec<Matcher> = Vec::new();
+    let strongest = found.told_apart_by.as_deref().map(serde_json::from_str);
+    matchers.extend(strongest.transpose().map_err(|error| Error::Failed(error.to_string()))?);
+    let by_name = Matcher::exact_name(&found.name);
+    let twins = ports.iter().filter(|other| other.name == found.name && other.direction == found.direction).count();
+    if !matchers.contains(&by_name) {
+        matchers.push(by_name);
+    }
+    let aliases: Vec<String> = reader.bindings()?.into_iter().map(|binding| binding.alias).collect();
+    let alias = alias.unwrap_or_else(|| matcher::alias_for(&found.name, &aliases));
+    let first = matchers.first().map(Matcher::toml).unwrap_or_default();
+    let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = {:?}\nmatchers = [{first}]\n", found.protocol);
+    let next = if twins > 1 && matchers.len() == 1 {
+        "nothing that lasts tells it from its twin: conductor_start_learn, and move one of them"
+    } else {
+        "conductor_create_device_identity with the alias and the first matcher"
+    };
+    Ok(Suggestion { alias, protocol: found.protocol.clone(), matchers, toml, next: next.to_owned() })
+}
+
+fn enable(change: &Controls, device: String, enabled: bool) -> Result<Muted, Error> {
+    change.set_device_enabled(&device, enabled)?;
+    let next = "until the host stops; conductor_update_device_identity proposes it for good";
+    Ok(Muted { device, enabled, next: next.to_owned() })
+}
+
+impl ReadOnlyTools for BindingTools {
+    fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
+        match name.as_str() {
+            "conductor_scan_ports" => answer(&args, |Nothing {}| ports(reader, |_| true)),
+            "conductor_list_discovered_ports" => answer(&args, |Wanted { protocol, direction, unbound }| {
+                let direction = direction.map(|direction| match direction {
+                    Direction::Input => "input",
+                    Direction::Output => "output",
+                });
+                ports(reader, |port| {
+                    protocol.is_none_or(|protocol| port.protocol == protocol.as_str())
+                        && direction.is_none_or(|direction| port.direction == direction)
+                        && (!unbound || port.binding.is_none())
+                })
+            }),
+            "conductor_list_devices" => answer(&args, |Nothing {}| devices(reader)),
+            "conductor_list_device_bindings" => answer(&args, |Nothing {}| listed(reader)),
+            "conductor_get_binding_health" => answer(&args, |Which { alias }| healths(reader, alias.as_deref())),
+            _ => Err(Error::Invalid(format!("there is no tool {name}"))),
+        }
+    }
+}
+
+impl StatefulTools for BindingTools {
+    fn call(name: String, args: String, _: &Invocation, reader: &Reader, change: &Controls) -> Result<String, Error> {
+        match name.as_str() {
+            "conductor_suggest_binding" => answer(&args, |suggest| suggestion(reader, suggest)),
+            "conductor_set_device_enabled" => {
+                answer(&args, |Enable { device, enabled }| enable(change, device, enabled))
+            }
+            "conductor_connect_device" => answer(&args, |Device { device }| enable(change, device, true)),
+            "conductor_disconnect_device" => answer(&args, |Device { device }| enable(change, device, false)),
+            _ => Err(Error::Invalid(format!("there is no tool {name}"))),
+        }
+    }
+}
+
+impl ConfigChangeTools for BindingTools {
+    fn call(name: String, args: String, _: &Invocation, reader: &Reader, planner: &Planner) -> Result<String, Error> {
+        let written = || Bindings::parse(&reader.config()?);
+        let propose = |(description, changes): (String, Vec<Change>)| Proposed::by(planner, &description, &changes);
+        match name.as_str() {
+            "conductor_create_binding" => answer(&args, |new: NewBinding| propose(written()?.add(&new)?)),
+            "conductor_create_device_identity" => answer(&args, |NewIdentity { alias, matchers, description }| {
+                if matchers.is_empty() {
+                    return Err(Error::Invalid(
+                        "without a matcher it is the name of nothing; \
+                            conductor_suggest_binding has some"
+                            .into(),
+                    ));
+                }
+                propose(written()?.add(&NewBinding::of(alias, matchers, description))?)
+            }),
+            "conductor_update_device_identity" => answer(&args, |update: UpdateIdentity| {
+                let UpdateIdentity { alias, new_alias, matchers, description, enabled } = update;
+                propose(written()?.update(&alias, new_alias, matchers, description, enabled)?)
+            }),
+            "conductor_delete_device_identity" => answer(&args, |Alias { alias }| {
+                let written = written()?;
+                let impact: Impact = written.impact(&alias);
+                propose(written.delete(&alias, &impact)?)
+            }),
+            _ => Err(Error::Invalid(format!("there is no tool {name}"))),
+        }
+    }
+}
+
+conductor_feature::feature!(BindingTools, "../feature.toml", [read_only_tools, stateful_tools, config_change_tools]);

@@ -1,0 +1,359 @@
+//! Tools that tell how the host is: its status, its features, what happened and why, which plans wait;
+//! and two that propose to load a feature, or to load it no more.
+
+use conductor_feature::json::{Nothing, Proposed, answer, register, set, unknown};
+use conductor_feature::{
+    Authority, Context, Error, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools, Reader, host_state,
+    tool_registrar,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+struct StatusTools;
+
+impl Lifecycle for StatusTools {
+    fn install(ctx: &Context) -> Result<(), Error> {
+        let tools = tool_registrar::Registrar::open(ctx)?;
+        register::<Nothing, Status>(&tools, "conductor_get_status")?;
+        register::<Nothing, Features>(&tools, "conductor_list_features")?;
+        register::<Named, Feature>(&tools, "conductor_feature_info")?;
+        register::<Capture, Captured>(&tools, "conductor_get_captured_events")?;
+        register::<Explain, Explained>(&tools, "conductor_explain_event")?;
+        register::<Nothing, Plans>(&tools, "conductor_list_plans")?;
+        register::<Validate, Validated>(&tools, "conductor_validate_config")?;
+        register::<Named, Proposed>(&tools, "conductor_enable_feature")?;
+        register::<Named, Proposed>(&tools, "conductor_disable_feature")
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Capture {
+    /// 1-256. Default: 32.
+    limit: Option<u16>,
+    /// Only this device's.
+    device: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Explain {
+    /// An alias, or a port's name.
+    device: String,
+    /// Such as "note-on 36 100", "cc 7 64 ch 9", "osc /fader 0.5".
+    event: String,
+    /// Default: the active one.
+    mode: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Validate {
+    /// TOML. Default: the one in force.
+    text: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Status {
+    version: String,
+    uptime_s: u64,
+    mode: Option<String>,
+    modes: Vec<String>,
+    rules: u32,
+    events: u64,
+    failures: u64,
+    last_failure: Option<String>,
+    /// Why the last configuration was refused.
+    refused: Option<String>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Features {
+    features: Vec<Listed>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    name: String,
+    version: Option<String>,
+    tools: usize,
+    refused: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Feature {
+    name: String,
+    id: Option<String>,
+    version: Option<String>,
+    bundled: bool,
+    refused: Option<String>,
+    tools: Vec<String>,
+    actions: Vec<String>,
+    /// Asked for, and not granted.
+    denied: Vec<String>,
+    done: u64,
+    failed: u64,
+    memory: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Captured {
+    events: Vec<CapturedEvent>,
+    next: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CapturedEvent {
+    at_ms: u64,
+    device: String,
+    event: String,
+    fired: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Explained {
+    rules: Vec<Explanation>,
+    next: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Explanation {
+    rule: String,
+    fires: bool,
+    why: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Plans {
+    plans: Vec<Plan>,
+    next: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Plan {
+    id: String,
+    proposer: String,
+    description: String,
+    risk: String,
+    notes: Vec<String>,
+    diff: String,
+    /// Milliseconds since 1970.
+    expires: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Validated {
+    valid: bool,
+    findings: Vec<Finding>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Finding {
+    severity: String,
+    line: u32,
+    column: u32,
+    message: String,
+    help: Option<String>,
+}
+
+/// The feature of this name.
+fn find(reader: &Reader, name: &str) -> Result<host_state::Feature, Error> {
+    let features = reader.features()?;
+    match features.iter().position(|feature| feature.name == name) {
+        Some(at) => Ok(features.into_iter().nth(at).unwrap_or_else(|| unreachable!("it was just found"))),
+        None => Err(unknown("feature", name, features.iter().map(|feature| feature.name.as_str()))),
+    }
+}
+
+/// Whether a configuration says something about a feature.
+fn configures(config: &str, feature: &str) -> bool {
+    let table: toml::Table = toml::from_str(config).unwrap_or_default();
+    table.get("features").and_then(|features| features.get(feature)).is_some()
+}
+
+fn status(reader: &Reader) -> Result<Status, Error> {
+    let status = reader.status()?;
+    let next = match &status {
+        status if status.refused.is_some() => Some("conductor_validate_config with the file's text says what is wrong"),
+        status if status.last_failure.is_some() => Some("conductor_get_captured_events shows what came before it"),
+        status if status.rules == 0 => {
+            Some("there is no mapping: conductor_start_learn, then conductor_create_mapping")
+        }
+        _ => None,
+    };
+    Ok(Status {
+        next: next.map(str::to_owned),
+        version: status.version,
+        uptime_s: status.uptime / 1_000_000_000,
+        mode: status.mode,
+        modes: status.modes,
+        rules: status.rules,
+        events: status.events,
+        failures: status.failures,
+        last_failure: status.last_failure,
+        refused: status.refused,
+    })
+}
+
+fn captured(reader: &Reader, limit: u16, device: Option<&str>) -> Result<Captured, Error> {
+    if !(1..=256).contains(&limit) {
+        return Err(Error::Invalid(format!("the limit {limit} is not from 1 to 256")));
+    }
+    let mut events = reader.captured(256)?;
+    if let Some(device) = device {
+        let ports = reader.ports()?;
+        let mut known: Vec<&str> = ports.iter().map(|port| port.device.as_str()).collect();
+        known.extend(events.iter().map(|event| event.device.as_str()));
+        if !known.contains(&device) {
+            return Err(unknown("device", device, known));
+        }
+        events.retain(|event| event.device == device);
+    }
+    let last = events.len().saturating_sub(usize::from(limit));
+    let event = |event: host_state::Captured| CapturedEvent {
+        at_ms: event.event.at / 1_000_000,
+        device: event.device,
+        event: event.text,
+        fired: event.fired,
+    };
+    let events: Vec<_> = events.into_iter().skip(last).map(event).collect();
+    let next = match events.last() {
+        None => "nothing has come: conductor_get_binding_health says whether the device is there".to_owned(),
+        Some(event) if event.fired.is_empty() => {
+            format!("conductor_explain_event says why nothing fired for {:?}", event.event)
+        }
+        Some(_) => "conductor_explain_event says why a rule fires or does not".to_owned(),
+    };
+    Ok(Captured { events, next })
+}
+
+fn explained(reader: &Reader, Explain { device, event, mode }: &Explain) -> Result<Explained, Error> {
+    if let Some(mode) = mode {
+        let modes = reader.status()?.modes;
+        if !modes.contains(mode) {
+            return Err(unknown("mode", mode, modes.iter().map(String::as_str)));
+        }
+    }
+    let rules = reader.explain(device, event, mode.as_deref())?;
+    let rule = |one: host_state::Explanation| Explanation { rule: one.rule, fires: one.awake, why: one.why };
+    let rules: Vec<_> = rules.into_iter().map(rule).collect();
+    let next = match rules.iter().any(|rule| rule.fires) {
+        true => "it does something",
+        false if rules.is_empty() => "no rule looks at it: conductor_create_mapping makes one",
+        false => "no rule fires; each says why",
+    };
+    Ok(Explained { rules, next: next.to_owned() })
+}
+
+impl ReadOnlyTools for StatusTools {
+    fn call(name: String, args: String, _: &Invocation, reader: &Reader) -> Result<String, Error> {
+        match name.as_str() {
+            "conductor_get_status" => answer(&args, |Nothing {}| status(reader)),
+            "conductor_list_features" => answer(&args, |Nothing {}| {
+                let feature = |feature: host_state::Feature| Listed {
+                    name: feature.name,
+                    version: feature.version,
+                    tools: feature.tools.len(),
+                    refused: feature.refused,
+                };
+                Ok(Features { features: reader.features()?.into_iter().map(feature).collect() })
+            }),
+            "conductor_feature_info" => answer(&args, |Named { name }| {
+                let it = find(reader, &name)?;
+                Ok(Feature {
+                    name: it.name,
+                    id: it.id,
+                    version: it.version,
+                    bundled: it.bundled,
+                    refused: it.refused,
+                    tools: it.tools,
+                    actions: it.actions,
+                    denied: it.denied,
+                    done: it.done,
+                    failed: it.failed,
+                    memory: it.memory,
+                })
+            }),
+            "conductor_get_captured_events" => {
+                answer(&args, |Capture { limit, device }| captured(reader, limit.unwrap_or(32), device.as_deref()))
+            }
+            "conductor_explain_event" => answer(&args, |asked: Explain| explained(reader, &asked)),
+            "conductor_list_plans" => answer(&args, |Nothing {}| {
+                let plan = |plan: host_state::WaitingPlan| Plan {
+                    id: plan.id,
+                    proposer: plan.proposer,
+                    description: plan.description,
+                    risk: plan.risk,
+                    notes: plan.notes,
+                    diff: plan.diff,
+                    expires: plan.expires,
+                };
+                let plans: Vec<_> = reader.plans()?.into_iter().map(plan).collect();
+                let next = if plans.is_empty() { "no plan waits" } else { "a person decides: conductor plan list" };
+                Ok(Plans { plans, next: next.to_owned() })
+            }),
+            "conductor_validate_config" => answer(&args, |Validate { text }| {
+                let text = text.map_or_else(|| reader.config(), Ok)?;
+                let finding = |one: host_state::Finding| Finding {
+                    severity: one.severity,
+                    line: one.line,
+                    column: one.column,
+                    message: one.message,
+                    help: one.help,
+                };
+                let findings: Vec<_> = reader.check(&text)?.into_iter().map(finding).collect();
+                Ok(Validated { valid: findings.iter().all(|finding| finding.severity != "error"), findings })
+            }),
+            _ => Err(Error::Invalid(format!("there is no tool {name}"))),
+        }
+    }
+}
+
+impl PrivilegedTools for StatusTools {
+    fn call(
+        name: String,
+        args: String,
+        _: &Invocation,
+        reader: &Reader,
+        planner: &Planner,
+        _: &Authority,
+    ) -> Result<String, Error> {
+        let enabled = match name.as_str() {
+            "conductor_enable_feature" => true,
+            "conductor_disable_feature" => false,
+            _ => return Err(Error::Invalid(format!("there is no tool {name}"))),
+        };
+        answer(&args, |Named { name }| {
+            // One that is switched off is not among the features, but in the configuration.
+            if let Err(error) = find(reader, &name)
+                && !(enabled && configures(&reader.config()?, &name))
+            {
+                return Err(error);
+            }
+            let what = if enabled { "Load" } else { "Don't load" };
+            let path = format!("features/{name}/enabled");
+            Proposed::by(planner, &format!("{what} the feature {name}."), &[set(path, enabled)])
+        })
+    }
+}
+
+conductor_feature::feature!(StatusTools, "../feature.toml", [read_only_tools, privileged_tools]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feature_that_is_switched_off_is_in_the_configuration() {
+        assert!(configures("[features.lamp]\nenabled = false", "lamp"));
+        assert!(!configures("[features.lamp]\nenabled = false", "lamb"));
+        assert!(!configures("", "lamp"));
+    }
+}

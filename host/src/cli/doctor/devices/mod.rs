@@ -1,0 +1,255 @@
+//! MIDI and gamepads: whether the system offers them, and lets this user have them.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::super::Places;
+use super::finding::Finding;
+
+#[cfg(target_os = "linux")]
+mod linux;
+mod realtime;
+
+/// What gamepads are opened by whoever sits at the machine, for udev.
+const PAD_RULE: &str = "SUBSYSTEM==\"input\", ENV{ID_INPUT_JOYSTICK}==\"1\", TAG+=\"uaccess\"";
+/// The same for raw access to USB devices, and for virtual keyboards and gamepads.
+const RAW_RULES: [(&str, &str); 2] = [
+    ("hidraw", "KERNEL==\"hidraw*\", SUBSYSTEM==\"hidraw\", TAG+=\"uaccess\""),
+    ("uinput", "KERNEL==\"uinput\", SUBSYSTEM==\"misc\", OPTIONS+=\"static_node=uinput\", TAG+=\"uaccess\""),
+];
+
+/// A device file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Node {
+    path: PathBuf,
+    access: Access,
+}
+
+/// What this process may do with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Access {
+    Missing,
+    Allowed,
+    /// Only this group may, beside root.
+    Denied {
+        group: String,
+        member: Member,
+    },
+}
+
+/// How the user stands to a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Member {
+    No,
+    /// Since the last login.
+    NotYet,
+    Yes,
+}
+
+/// How MIDI and gamepads are.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// What MIDI goes through: `alsa`, `jack`, ...
+    midi: String,
+    /// Why it can't be reached.
+    midi_trouble: Option<String>,
+    midi_ports: usize,
+    /// Whether a binding is one of MIDI, and of a gamepad.
+    wants: (bool, bool),
+    /// ALSA's sequencer.
+    sequencer: Option<Node>,
+    /// Gamepads that the kernel knows, by the name that they have.
+    pads: Vec<(String, Node)>,
+    /// Device files that this host does not need, and others that extend it may.
+    raw: Vec<(&'static str, Node)>,
+    realtime: Option<realtime::Facts>,
+}
+
+impl Facts {
+    pub(super) fn gather(places: &Places, running: Option<&Value>) -> Self {
+        let looked;
+        let ports = match running {
+            Some(status) => status,
+            None => {
+                looked = serde_json::to_value(super::super::ports::look(places)).unwrap_or_default();
+                &looked
+            }
+        };
+        let list = |name: &str| ports[name].as_array().map(Vec::as_slice).unwrap_or_default();
+        let midi = crate::ports::midi::BACKEND;
+        let trouble = list("unreachable").iter().find(|one| one[0] == midi).and_then(|one| one[1].as_str());
+        let of = |list: &[Value], protocol: &str| list.iter().filter(|one| one["protocol"] == protocol).count();
+        let bindings = list("bindings");
+        Self {
+            midi: midi.to_owned(),
+            midi_trouble: trouble.map(str::to_owned),
+            midi_ports: of(list("ports"), "midi"),
+            wants: (of(bindings, "midi") > 0, of(bindings, "hid") > 0),
+            #[cfg(target_os = "linux")]
+            sequencer: (midi == "alsa").then(|| linux::node("/dev/snd/seq".into())),
+            #[cfg(not(target_os = "linux"))]
+            sequencer: None,
+            #[cfg(target_os = "linux")]
+            pads: linux::pads(),
+            #[cfg(not(target_os = "linux"))]
+            pads: Vec::new(),
+            #[cfg(target_os = "linux")]
+            raw: linux::raw(),
+            #[cfg(not(target_os = "linux"))]
+            raw: Vec::new(),
+            realtime: realtime::Facts::gather(midi == "jack"),
+        }
+    }
+
+    pub(super) fn judge(&self) -> Vec<Finding> {
+        let mut findings = vec![self.midi()];
+        findings.extend(self.pads());
+        for (kind, node) in &self.raw {
+            if let Access::Denied { .. } = node.access {
+                let rule = RAW_RULES.iter().find(|(name, _)| name == kind).map_or("", |(_, rule)| rule);
+                let mut finding = Finding::ok(
+                    "devices",
+                    format!("{} is closed to this user; this host needs it for nothing", node.path.display()),
+                );
+                finding.mend = Some(format!("only if another program of yours needs it: {}", udev(rule)));
+                findings.push(finding);
+            }
+        }
+        findings.extend(self.realtime.as_ref().map(realtime::Facts::judge));
+        findings
+    }
+
+    fn midi(&self) -> Finding {
+        const ABOUT: &str = "midi";
+        let Some(trouble) = &self.midi_trouble else {
+            return Finding::ok(ABOUT, format!("through {}: {} ports", self.midi, self.midi_ports));
+        };
+        let mend = match &self.sequencer {
+            None if self.midi == "jack" => {
+                "start a JACK server as this user, such as `jackd -d alsa` or PipeWire's (`pw-jack`)".to_owned()
+            }
+            None => "look into the system's own MIDI settings".to_owned(),
+            Some(Node { access: Access::Missing, .. }) => "load the sequencer: `sudo modprobe snd-seq`; for good: \
+                 `echo snd-seq | sudo tee /etc/modules-load.d/snd-seq.conf`. A container needs the host's /dev/snd"
+                .to_owned(),
+            Some(Node { access: Access::Denied { group, member }, .. }) => join(group, *member),
+            Some(Node { access: Access::Allowed, .. }) => {
+                "the sequencer is there: `aconnect -l` shows what it has; is an ALSA library missing?".to_owned()
+            }
+        };
+        Finding::missed(self.wants.0, ABOUT, trouble.clone(), mend)
+    }
+
+    fn pads(&self) -> Vec<Finding> {
+        const ABOUT: &str = "gamepads";
+        let mut findings = Vec::new();
+        let mut open = 0;
+        for (name, node) in &self.pads {
+            match &node.access {
+                Access::Allowed => open += 1,
+                // Gone since it was listed.
+                Access::Missing => {}
+                Access::Denied { group, member } => findings.push(Finding::missed(
+                    self.wants.1,
+                    ABOUT,
+                    format!("{name} is there, and {} may not be read", node.path.display()),
+                    format!("{}, or {}", udev(PAD_RULE), join(group, *member)),
+                )),
+            }
+        }
+        if open > 0 || findings.is_empty() {
+            findings.push(Finding::ok(
+                ABOUT,
+                match open {
+                    0 => "none is plugged in".to_owned(),
+                    open => format!("{open} can be read"),
+                },
+            ));
+        }
+        findings
+    }
+}
+
+/// How to add a rule to udev.
+fn udev(rule: &str) -> String {
+    format!(
+        "write this line into /etc/udev/rules.d/70-conductor.rules:\n{rule}\n\
+         then: `sudo udevadm control --reload && sudo udevadm trigger`"
+    )
+}
+
+/// How to get what a group may do.
+fn join(group: &str, member: Member) -> String {
+    match member {
+        Member::No => format!("`sudo usermod -aG {group} \"$USER\"`, then log out and in again"),
+        Member::NotYet => format!("you are in the group {group} since you logged in: log out and in again"),
+        Member::Yes => format!("you are in the group {group}, which may not open it: `sudo chmod g+rw` the file"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            midi: "alsa".into(),
+            midi_trouble: None,
+            midi_ports: 2,
+            wants: (true, true),
+            sequencer: None,
+            pads: Vec::new(),
+            raw: Vec::new(),
+            realtime: None,
+        }
+    }
+
+    fn node(access: Access) -> Node {
+        Node { path: "/dev/it".into(), access }
+    }
+
+    fn denied(member: Member) -> Access {
+        Access::Denied { group: "audio".into(), member }
+    }
+
+    #[test]
+    fn midi_that_is_out_of_reach_is_mended_by_its_cause() {
+        assert_eq!(facts().judge()[0].level, Level::Ok);
+        for (access, mend) in [
+            (Access::Missing, "modprobe snd-seq"),
+            (denied(Member::No), "usermod -aG audio"),
+            (denied(Member::NotYet), "log out and in again"),
+            (denied(Member::Yes), "chmod g+rw"),
+            (Access::Allowed, "aconnect -l"),
+        ] {
+            let lost = Facts { midi_trouble: Some("gone".into()), sequencer: Some(node(access)), ..facts() };
+            let found = lost.judge().remove(0);
+            assert_eq!(found.level, Level::Trouble);
+            assert!(found.mend.as_ref().unwrap().contains(mend), "{found:?}");
+            assert_eq!(Facts { wants: (false, false), ..lost }.judge()[0].level, Level::Warning);
+        }
+        let jack = Facts { midi: "jack".into(), midi_trouble: Some("gone".into()), ..facts() };
+        assert!(jack.judge()[0].mend.as_ref().unwrap().contains("jackd"));
+    }
+
+    #[test]
+    fn a_gamepad_that_may_not_be_read_comes_with_its_rule() {
+        assert_eq!(facts().judge()[1], Finding::ok("gamepads", "none is plugged in"));
+        let pads = vec![("Pad".to_owned(), node(denied(Member::No))), ("Stick".to_owned(), node(Access::Allowed))];
+        let found = Facts { pads, ..facts() }.judge();
+        assert_eq!((found[1].level, found[2].level), (Level::Trouble, Level::Ok));
+        assert!(found[1].mend.as_ref().unwrap().contains(PAD_RULE));
+    }
+
+    #[test]
+    fn raw_devices_are_no_trouble_but_have_a_rule() {
+        for (kind, rule) in RAW_RULES {
+            let found = Facts { raw: vec![(kind, node(denied(Member::No)))], ..facts() }.judge();
+            assert_eq!(found[2].level, Level::Ok);
+            assert!(found[2].mend.as_ref().unwrap().contains(rule));
+            assert_eq!(Facts { raw: vec![(kind, node(Access::Allowed))], ..facts() }.judge().len(), 2);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the doctor has to say: one thing each, how bad it is, and how to mend it.
+
+use serde::Serialize;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    /// As it should be.
+    Ok,
+    /// Conductor works, but something that a person may want does not.
+    Warning,
+    /// Conductor does not do what the configuration says.
+    Trouble,
+}
+
+/// One thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    /// The part of the machine: `home`, `host`, `configuration`, `midi`.
+    pub(super) about: &'static str,
+    /// How bad it is.
+    pub(super) level: Level,
+    /// What there is.
+    pub(super) what: String,
+    /// What to do about it, command lines and text of files included; none where nothing is to do.
+    pub(super) mend: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn ok(about: &'static str, what: impl Into<String>) -> Self {
+        Self { about, level: Level::Ok, what: what.into(), mend: None }
+    }
+
+    pub(super) fn warning(about: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { about, level: Level::Warning, what: what.into(), mend: Some(mend.into()) }
+    }
+
+    pub(super) fn trouble(about: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { about, level: Level::Trouble, what: what.into(), mend: Some(mend.into()) }
+    }
+
+    /// A trouble where somebody wants it, else a warning.
+    pub(super) fn missed(wanted: bool, about: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        if wanted { Self::trouble(about, what, mend) } else { Self::warning(about, what, mend) }
+    }
+}
+
+/// All of them for a person.
+pub(super) fn shown(findings: &[Finding]) -> String {
+    let mut out = String::new();
+    for Finding { about, level, what, mend } in findings {
+        let word = match level {
+            Level::Ok => "ok",
+            Level::Warning => "warning",
+            Level::Trouble => "TROUBLE",
+        };
+        // What more there is to a text stands below its first line.
+        let below = |text: &str| text.replace('\n', &format!("\n{:24}", ""));
+        out += &format!("{word:<8} {about:<14} {}\n", below(what));
+        if let Some(mend) = mend {
+            out += &format!("{:<8} {:<14} -> {}\n", "", "", below(mend).replace('\n', "\n   "));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_stands_below_what_is_wrong() {
+        let findings = [Finding::ok("home", "fine"), Finding::trouble("midi", "no\nport", "do this\nand that")];
+        let expected = "ok       home           fine\n\
+            TROUBLE  midi           no\n                        port\n                        -> do this\n                           and that\n";
+        assert_eq!(shown(&findings), expected);
+        let json = serde_json::to_value(&findings[1]).unwrap();
+        assert_eq!(json["level"], "trouble");
+    }
+}

@@ -1,0 +1,82 @@
+//! `conductor doctor`: what is wrong on this machine, and how to mend it.
+//!
+//! Each subject has a file: it collects facts from the system, and judges them apart from that, so that every
+//! judgement can be tried with facts that this machine doesn't have. What is tried (a file is written, an endpoint
+//! bound) is taken back at once; only compiled features are kept in the cache, as by a start.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Done, Failure, Places};
+
+mod configuration;
+mod devices;
+mod finding;
+mod home;
+mod network;
+mod record;
+mod sockets;
+
+pub(super) use sockets::duration;
+
+use finding::{Finding, Level};
+
+/// How long a host may take to say how it is before it counts as one that doesn't answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn run(places: &Places, as_json: bool) -> Done {
+    let findings = look(places);
+    let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
+    let (warnings, troubles) = (count(Level::Warning), count(Level::Trouble));
+    if as_json {
+        let answer = json!({
+            "ok": count(Level::Ok), "warnings": warnings, "troubles": troubles, "findings": findings,
+        });
+        println!("{}", serde_json::to_string_pretty(&answer)?);
+    } else {
+        print!("{}", finding::shown(&findings));
+    }
+    match troubles {
+        0 => Ok(()),
+        1 => Err(Failure::Failed(anyhow::anyhow!("one thing is in trouble"))),
+        troubles => Err(Failure::Failed(anyhow::anyhow!("{troubles} things are in trouble"))),
+    }
+}
+
+/// Everything that there is to say.
+fn look(places: &Places) -> Vec<Finding> {
+    let status = asked(places);
+    let sockets = sockets::Facts::gather(&places.home, &status);
+    let running = status.ok();
+    let configuration = configuration::Facts::gather(places, running.as_ref());
+    let devices = devices::Facts::gather(places, running.as_ref());
+    let network = network::Facts::gather(configuration.loaded.as_ref(), running.as_ref());
+    let mut findings = home::Facts::gather(&places.home).judge();
+    findings.extend(sockets.judge());
+    findings.extend(configuration.judge());
+    findings.extend(devices.judge());
+    findings.extend(network.judge());
+    findings.extend(record::Facts::gather(&places.home).judge());
+    findings
+}
+
+/// What the host of this home says of itself.
+#[cfg(unix)]
+fn asked(places: &Places) -> Result<Value, sockets::Silence> {
+    use crate::api::client::{self, AskError};
+    let (sender, answer) = crossbeam_channel::bounded(1);
+    let home = places.home.clone();
+    std::thread::spawn(move || sender.send(client::status(&home)));
+    match answer.recv_timeout(PATIENCE) {
+        Ok(Ok(status)) => Ok(status),
+        Ok(Err(AskError::NotRunning(_))) => Err(sockets::Silence::NotRunning),
+        Ok(Err(error)) => Err(sockets::Silence::Failed(error.to_string())),
+        Err(_) => Err(sockets::Silence::Failed(format!("it did not answer within {PATIENCE:?}"))),
+    }
+}
+
+#[cfg(not(unix))]
+fn asked(_: &Places) -> Result<Value, sockets::Silence> {
+    Err(sockets::Silence::NotRunning)
+}

@@ -1,0 +1,148 @@
+//! What the host keeps: the audit and secrets.
+
+use std::path::{Path, PathBuf};
+
+use super::finding::Finding;
+use crate::control::audit::verify::Verdict;
+use crate::control::audit::{AuditError, Chain};
+use crate::service::keychain::{Keychain, KeychainError};
+use crate::service::secret_store::{Place, SecretStore};
+
+/// An id that nobody keeps a secret under: asking for it says whether the keychain answers.
+const NOBODYS: &str = "conductor-doctor";
+
+/// How the audit and the keychain are.
+#[derive(Debug)]
+pub(super) struct Facts {
+    file: PathBuf,
+    audit: Result<Verdict, AuditError>,
+    /// The keychain of this system, and why it can't be used.
+    keychain: (Keychain, Result<(), String>),
+    /// Secrets whose values are in a keychain.
+    secrets: Result<Vec<Kept>, String>,
+}
+
+/// A secret that is kept in a keychain.
+#[derive(Debug)]
+struct Kept {
+    id: String,
+    /// Why it is not there any more.
+    lost: Option<KeychainError>,
+}
+
+impl Facts {
+    pub(super) fn gather(home: &Path) -> Self {
+        let keychain = Keychain::DEFAULT;
+        let answers = match keychain.get(NOBODYS) {
+            Ok(_) | Err(KeychainError::Missing(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        let kept = |(id, place): (String, Place)| match place {
+            Place::Keychain { r#in } => Some(Kept { lost: r#in.get(&id).err(), id }),
+            // A host has its own environment.
+            Place::Environment { .. } => None,
+        };
+        let secrets = SecretStore::at(home).list().map_err(|error| error.to_string());
+        let chain = Chain::at(home);
+        Self {
+            file: chain.file(),
+            audit: chain.verify(),
+            keychain: (keychain, answers),
+            secrets: secrets.map(|list| list.into_iter().filter_map(kept).collect()),
+        }
+    }
+
+    pub(super) fn judge(&self) -> Vec<Finding> {
+        let mut findings = vec![self.audit()];
+        let (keychain, answers) = &self.keychain;
+        let needed = self.secrets.as_ref().is_ok_and(|secrets| !secrets.is_empty());
+        findings.push(match answers {
+            Ok(()) => Finding::ok("secrets", format!("the {keychain} answers")),
+            Err(why) => Finding::missed(
+                needed,
+                "secrets",
+                why.clone(),
+                "unlock it, or keep keys in the host's environment: `conductor secret set ID --env VARIABLE`",
+            ),
+        });
+        match &self.secrets {
+            Err(why) => {
+                findings.push(Finding::trouble("secrets", why.clone(), "move that file away, and set the secrets anew"))
+            }
+            Ok(secrets) => {
+                for (id, error) in secrets.iter().filter_map(|kept| Some((&kept.id, kept.lost.as_ref()?))) {
+                    let mend = format!("`conductor secret set {id}` keeps it again, or `conductor secret remove {id}`");
+                    findings.push(Finding::trouble("secrets", format!("{id}: {error}"), mend));
+                }
+            }
+        }
+        findings
+    }
+
+    fn audit(&self) -> Finding {
+        const ABOUT: &str = "audit";
+        let file = self.file.display();
+        match &self.audit {
+            Err(error) => {
+                Finding::trouble(ABOUT, error.to_string(), format!("make {file} and the folder readable for this user"))
+            }
+            Ok(Verdict { wrong: Some(wrong), .. }) => Finding::trouble(
+                ABOUT,
+                format!("the audit was altered: row {}: {}", wrong.number, wrong.why),
+                format!("keep {file} and audit.head as evidence: move both away. A new chain begins with the next row"),
+            ),
+            Ok(Verdict { rows, notes, .. }) if notes.is_empty() => {
+                Finding::ok(ABOUT, format!("{rows} rows, each as it was written"))
+            }
+            Ok(Verdict { rows: 0, notes, .. }) => Finding::ok(ABOUT, notes.join("; ")),
+            Ok(Verdict { rows, notes, .. }) => Finding::warning(
+                ABOUT,
+                format!("{rows} rows, each as it was written; {}", notes.join("; ")),
+                "the next row writes it again; where you did not remove it, somebody else did",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+    use crate::control::audit::verify::Wrong;
+
+    fn facts() -> Facts {
+        Facts {
+            file: "/h/audit.sqlite".into(),
+            audit: Ok(Verdict { rows: 3, wrong: None, notes: Vec::new() }),
+            keychain: (Keychain::DEFAULT, Ok(())),
+            secrets: Ok(Vec::new()),
+        }
+    }
+
+    fn levels(facts: &Facts) -> Vec<Level> {
+        facts.judge().into_iter().map(|finding| finding.level).collect()
+    }
+
+    #[test]
+    fn an_altered_audit_is_trouble() {
+        assert_eq!(levels(&facts()), [Level::Ok, Level::Ok]);
+        let wrong = Some(Wrong { number: 2, why: "it is missing".into() });
+        let audit = Ok(Verdict { rows: 1, wrong, notes: Vec::new() });
+        assert_eq!(levels(&Facts { audit, ..facts() })[0], Level::Trouble);
+        let audit = Err(AuditError::Unreadable { file: "f".into(), why: "w".into() });
+        assert_eq!(levels(&Facts { audit, ..facts() })[0], Level::Trouble);
+        let noted = |rows| Ok(Verdict { rows, wrong: None, notes: vec!["n".into()] });
+        assert_eq!(levels(&Facts { audit: noted(0), ..facts() })[0], Level::Ok);
+        assert_eq!(levels(&Facts { audit: noted(5), ..facts() })[0], Level::Warning);
+    }
+
+    #[test]
+    fn a_keychain_is_missed_where_a_secret_is_kept_there() {
+        let keychain = (Keychain::DEFAULT, Err("locked".to_owned()));
+        assert_eq!(levels(&Facts { keychain: keychain.clone(), ..facts() })[1], Level::Warning);
+        let lost = || Some(KeychainError::Missing(Keychain::DEFAULT));
+        let gone = || Ok(vec![Kept { id: "key".into(), lost: lost() }]);
+        assert_eq!(levels(&Facts { keychain, secrets: gone(), ..facts() })[1..], [Level::Trouble, Level::Trouble]);
+        assert_eq!(levels(&Facts { secrets: gone(), ..facts() })[1..], [Level::Ok, Level::Trouble]);
+    }
+}

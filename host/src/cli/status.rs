@@ -1,0 +1,177 @@
+//! `conductor status`: how the running host is, on one screen.
+
+use serde_json::Value;
+
+use super::{Done, Places};
+
+#[cfg(unix)]
+pub(super) fn run(places: &Places, as_json: bool) -> Done {
+    let status = crate::api::client::status(&places.home)?;
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+        return Ok(());
+    }
+    let plans = crate::api::client::json(&places.home, "/v1/plans")?;
+    let plans = plans.as_array().map_or(0, Vec::len);
+    print!("{}", shown(&status, plans));
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(super) fn run(_: &Places, _: bool) -> Done {
+    Err(super::Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
+}
+
+/// At most so many lines about things of one kind.
+const MOST: usize = 5;
+
+/// The screen. `plans` is how many wait.
+fn shown(status: &Value, plans: usize) -> String {
+    let mut screen = Screen(String::new());
+    let number = |key: &str| status[key].as_u64().unwrap_or_default();
+    let list = |key: &str| status[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    let uptime = super::doctor::duration(number("uptime") / 1_000_000_000);
+    screen.line("conductor", &format!("{}, process {}, for {uptime}", text(&status["version"]), number("pid")));
+
+    let modes: Vec<&str> = list("modes").iter().map(text).collect();
+    let mode = match modes.len() {
+        0 => "none is configured".to_owned(),
+        1 => modes[0].to_owned(),
+        _ => format!("{} (of {})", text(&status["mode"]), modes.join(", ")),
+    };
+    screen.line("mode", &mode);
+    if let Some(front) = status["front"].as_str() {
+        screen.line("in front", front);
+    }
+    screen.line("rules", &format!("{}, loaded {}", number("rules"), times(number("generation"))));
+    if let Some(refused) = status["refused"].as_str() {
+        screen.more(&format!("{refused}; `conductor config validate` says why"));
+    }
+    screen.line("events", &format!("{}, {} actions failed", number("events"), number("failures")));
+    if let Some(last) = status["last_failure"].as_str() {
+        screen.more(&format!("the last one: {last}"));
+    }
+
+    let ports = list("ports");
+    let open = ports.iter().filter(|port| port["state"] == "open").count();
+    screen.line("ports", &format!("{open} of {} open", ports.len()));
+    let closed = ports.iter().filter_map(|port| {
+        let why = port["state"]["failed"].as_str()?;
+        Some(format!("{}: {why}", text(&port["name"])))
+    });
+    let unreachable = list("unreachable").iter().map(|one| text(&one[1]).to_owned());
+    screen.some(closed.chain(unreachable).collect());
+
+    let bindings = list("bindings");
+    if !bindings.is_empty() {
+        let wrong: Vec<&Value> = bindings
+            .iter()
+            .filter(|binding| matches!(binding["health"].as_str(), Some("amber" | "red")) || binding["muted"] == true)
+            .collect();
+        let fine = bindings.len() - wrong.len();
+        screen.line("bindings", &format!("{fine} of {} as they should be", bindings.len()));
+        let wrong = wrong.into_iter().map(|binding| {
+            let why = if binding["muted"] == true { "muted" } else { text(&binding["help"]) };
+            format!("{}: {why}", text(&binding["alias"]))
+        });
+        screen.some(wrong.collect());
+    }
+
+    let features = list("features");
+    let wrong: Vec<String> = features
+        .iter()
+        .filter_map(|feature| {
+            let name = text(&feature["name"]);
+            let left = feature["quarantine"].as_u64().map(|left| format!("{name}: left alone for {left} s"));
+            left.or_else(|| feature["refused"].as_str().map(|why| format!("{name}: {why}")))
+        })
+        .collect();
+    screen.line("features", &format!("{} of {} at work", features.len() - wrong.len(), features.len()));
+    screen.some(wrong);
+
+    let plans = match plans {
+        0 => "none waits".to_owned(),
+        1 => "one waits; `conductor plan list`".to_owned(),
+        plans => format!("{plans} wait; `conductor plan list`"),
+    };
+    screen.line("plans", &plans);
+    let audit = &status["audit"];
+    match audit["trouble"].as_str() {
+        Some(why) => screen.line("audit", &format!("can't be written: {why}")),
+        None => screen.line("audit", &format!("{} rows since the start", audit["written"])),
+    }
+    screen.0
+}
+
+struct Screen(String);
+
+impl Screen {
+    fn line(&mut self, about: &str, what: &str) {
+        self.0 += &format!("{about:<10} {what}\n");
+    }
+
+    fn more(&mut self, what: &str) {
+        self.line("", what);
+    }
+
+    /// The first of them, and how many more there are.
+    fn some(&mut self, all: Vec<String>) {
+        all.iter().take(MOST).for_each(|one| self.more(one));
+        if all.len() > MOST {
+            self.more(&format!("and {} more", all.len() - MOST));
+        }
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        0 | 1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_screen_says_what_is_wrong_and_no_more() {
+        let ports: Vec<Value> =
+            (0..9).map(|index| json!({ "name": format!("p{index}"), "state": { "failed": "busy" } })).collect();
+        let status = json!({
+            "version": "1.2.3", "pid": 7, "uptime": 61_000_000_000_u64, "mode": "Mix", "modes": ["Play", "Mix"],
+            "rules": 3, "generation": 2, "refused": null, "events": 5, "failures": 1, "last_failure": "synth: gone",
+            "ports": ports, "unreachable": [],
+            "bindings": [{ "alias": "pads", "health": "red", "help": "plug it in" }, { "alias": "k", "health": "green" }],
+            "features": [{ "name": "a" }, { "name": "b", "refused": "no grant" }],
+            "audit": { "written": 4, "lost": 0, "trouble": null },
+        });
+        let expected = "\
+conductor  1.2.3, process 7, for 1 min
+mode       Mix (of Play, Mix)
+rules      3, loaded 2 times
+events     5, 1 actions failed
+           the last one: synth: gone
+ports      0 of 9 open
+           p0: busy
+           p1: busy
+           p2: busy
+           p3: busy
+           p4: busy
+           and 4 more
+bindings   1 of 2 as they should be
+           pads: plug it in
+features   1 of 2 at work
+           b: no grant
+plans      none waits
+audit      4 rows since the start
+";
+        assert_eq!(shown(&status, 0), expected);
+        assert!(shown(&status, 2).contains("2 wait"));
+    }
+}

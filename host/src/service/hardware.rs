@@ -1,0 +1,90 @@
+//! Sending to devices: the guest's handle to them, within one call that a person confirmed.
+
+use wasmtime::component::Resource;
+
+use crate::feature::capability::{self, Capability};
+use crate::feature::sandbox::bindings::Error;
+use crate::feature::sandbox::bindings::imports::hardware;
+use crate::feature::sandbox::limits::plain;
+use crate::feature::sandbox::state::{FeatureFacts, InstanceState};
+
+/// The guest's handle to devices, for one call that a person confirmed.
+#[derive(Debug)]
+pub struct HardwareAccess;
+
+impl FeatureFacts {
+    /// Whether both the descriptor and the grants let it send system exclusive messages to `target`: such a
+    /// message can rewrite a device, so that a yes to one call is not enough.
+    ///
+    /// # Errors
+    /// `Denied`, with the line that grants it.
+    fn may_send_sysex(&self, target: &str) -> Result<(), Error> {
+        let asked = self.descriptor.request("midi-out").map(|request| &request.capability);
+        let asked = match asked {
+            Some(Capability::MidiOut { bindings, sysex: true }) => capability::names(bindings, target),
+            _ => false,
+        };
+        if !asked {
+            return Err(Error::Denied(format!(
+                "the descriptor does not request \"midi-out\" with `sysex` for {:?}",
+                plain(target.to_owned(), 64)
+            )));
+        }
+        if !(self.grants.sysex && capability::names(&self.grants.midi_out, target)) {
+            let (name, target) = (self.descriptor.id.name(), plain(target.to_owned(), 64));
+            return Err(Error::Denied(format!(
+                "system exclusive messages to {target:?} are not granted; a person writes `midi_out = [{target:?}]` and \
+                 `sysex = true` under [features.{name}.grants]"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl hardware::Host for InstanceState {}
+
+impl hardware::HostAccess for InstanceState {
+    fn send_midi(
+        &mut self,
+        access: Resource<HardwareAccess>,
+        target: String,
+        message: Vec<u8>,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        self.table.get(&access)?;
+        if self.facts.is_revoked() {
+            return Ok(Err(super::revoked()));
+        }
+        if message.first() == Some(&0xf0)
+            && let Err(denied) = self.facts.may_send_sysex(&target)
+        {
+            return Ok(Err(denied));
+        }
+        Ok(self.view().and_then(|view| view.send_midi(&target, &message).map_err(Error::from)))
+    }
+
+    fn probe_identity(
+        &mut self,
+        access: Resource<HardwareAccess>,
+        target: String,
+    ) -> wasmtime::Result<Result<Option<hardware::Identity>, Error>> {
+        self.table.get(&access)?;
+        if self.facts.is_revoked() {
+            return Ok(Err(super::revoked()));
+        }
+        if let Err(denied) = self.facts.may_send_sysex(&target) {
+            return Ok(Err(denied));
+        }
+        let identity = self.view().and_then(|view| super::waiting(|| view.probe(&target)).map_err(Error::from));
+        Ok(identity.map(|found| {
+            found.map(|found| {
+                let [one, two, three] = found.manufacturer;
+                hardware::Identity { manufacturer: (one, two, three), family: found.family, model: found.model }
+            })
+        }))
+    }
+
+    fn drop(&mut self, access: Resource<HardwareAccess>) -> wasmtime::Result<()> {
+        self.table.delete(access)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! What a person agrees to each time: the guest's handle to it, within one call that was confirmed.
+
+use wasmtime::component::Resource;
+
+use crate::feature::sandbox::bindings::Error;
+use crate::feature::sandbox::bindings::imports::privileges;
+use crate::feature::sandbox::limits;
+use crate::feature::sandbox::state::InstanceState;
+
+/// The guest's handle to what is privileged, for one call that a person confirmed.
+#[derive(Debug)]
+pub struct Authority;
+
+impl InstanceState {
+    fn perform(&self, action: &str) -> Result<String, Error> {
+        if self.facts.is_revoked() {
+            return Err(super::revoked());
+        }
+        if action.len() > limits::MAX_SCHEMA {
+            let (size, most) = (action.len(), limits::MAX_SCHEMA);
+            return Err(Error::Invalid(format!("the action has {size} bytes; at most {most} are taken")));
+        }
+        let action =
+            serde_json::from_str(action).map_err(|error| Error::Invalid(format!("the action is not JSON: {error}")))?;
+        self.view()?.perform(action).map_err(Error::Invalid)
+    }
+}
+
+impl privileges::Host for InstanceState {}
+
+impl privileges::HostAuthority for InstanceState {
+    fn perform(&mut self, authority: Resource<Authority>, action: String) -> wasmtime::Result<Result<String, Error>> {
+        self.table.get(&authority)?;
+        // A feature may have to prepare it.
+        Ok(super::waiting(|| InstanceState::perform(self, &action)))
+    }
+
+    fn drop(&mut self, authority: Resource<Authority>) -> wasmtime::Result<()> {
+        self.table.delete(authority)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! What the tools' schemas promise is what the host takes.
+
+use std::collections::BTreeSet;
+
+use conductor_host::config;
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+/// A tool's input schema.
+fn input(stage: &Stage, tool: &str) -> Value {
+    stage.host.tools().into_iter().find(|view| view.tool.name == tool).unwrap().tool.input
+}
+
+/// The schema that something refers to, or itself.
+fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    match schema["$ref"].as_str() {
+        Some(reference) => root.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => schema,
+    }
+}
+
+fn keys(schema: &Value) -> BTreeSet<String> {
+    schema["properties"].as_object().map(|keys| keys.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// Every key, and every kind in the words of `type`, that the configuration's schema has for something; the older
+/// spellings aside.
+fn configured(what: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let schema: Value = serde_json::to_value(config::json_schema()).unwrap();
+    let (mut all, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    let mut waiting = vec![&schema["$defs"][what]];
+    while let Some(at) = waiting.pop() {
+        let at = resolved(&schema, at);
+        all.extend(keys(at));
+        let tag = &at["properties"]["type"];
+        let names = tag["enum"].as_array().into_iter().flatten().chain(Some(&tag["const"])).filter_map(Value::as_str);
+        kinds.extend(names.filter(|name| name.starts_with(char::is_uppercase)).map(str::to_owned));
+        for within in ["oneOf", "anyOf", "allOf"] {
+            waiting.extend(at[within].as_array().into_iter().flatten());
+        }
+    }
+    (all, kinds)
+}
+
+// MCP-3: no free-form objects where a type exists; and nothing that the configuration has is missing.
+#[test]
+fn triggers_and_actions_have_every_key_that_the_configuration_has() {
+    let stage = Stage::new();
+    for tool in ["conductor_create_mapping", "conductor_update_mapping"] {
+        let schema = input(&stage, tool);
+        let trigger = resolved(&schema, &schema["properties"]["trigger"]);
+        let (known, kinds) = configured("Trigger");
+        assert!(kinds.len() > 20, "{kinds:?}");
+        let missing: Vec<_> = known.difference(&keys(trigger)).cloned().collect();
+        assert!(missing.is_empty(), "{tool}: no {missing:?} in triggers");
+        let offered: BTreeSet<String> = trigger["properties"]["type"]["enum"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|kind| kind.as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(offered, kinds, "{tool}");
+
+        let action = resolved(&schema, &schema["properties"]["action"]);
+        let (known, kinds) = configured("Action");
+        assert!(kinds.len() > 10, "{kinds:?}");
+        let missing: Vec<_> = known.difference(&keys(action)).cloned().collect();
+        assert!(missing.is_empty(), "{tool}: no {missing:?} in actions");
+        let described = action["properties"]["type"]["description"].as_str().unwrap();
+        for kind in kinds.iter().filter(|kind| *kind != "SendMIDI") {
+            assert!(described.contains(kind.as_str()), "{tool}: {kind} is not said of actions");
+        }
+    }
+}
+
+// MCP-3: arguments and results are described, and what is not there is refused.
+#[test]
+fn every_tool_has_whole_schemas() {
+    let stage = Stage::new();
+    for view in stage.host.tools() {
+        let tool = view.tool;
+        assert_eq!(tool.input["type"], "object", "{}", tool.name);
+        assert_eq!(tool.input["additionalProperties"], false, "{} takes anything", tool.name);
+        let output = tool.output.unwrap_or_else(|| panic!("{} says nothing of its result", tool.name));
+        assert_eq!(output["type"], "object", "{}", tool.name);
+        assert!(!keys(&output).is_empty(), "{} says nothing of its result", tool.name);
+        assert!(tool.summary.len() <= 120, "{}: {}", tool.name, tool.summary);
+    }
+}
