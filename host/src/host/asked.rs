@@ -94,6 +94,12 @@ impl Host {
         self.state().registry.reports()
     }
 
+    /// The file of the configuration in force, its text, and what was said of another that was refused since.
+    pub fn config_in_force(&self) -> (String, String, Option<String>) {
+        let state = self.state();
+        (state.file_name.clone(), state.text.clone(), state.refused.clone())
+    }
+
     /// What there is to say about a configuration: `text`, or what the file says now. Nothing changes.
     ///
     /// # Errors
