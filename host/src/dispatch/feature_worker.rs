@@ -344,9 +344,10 @@ impl Worker {
             }
             Err(error) => {
                 if matches!(error, CallError::Trapped(_)) {
-                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                     self.serving = None;
+                    // Counted last: whoever sees the count finds what follows from it.
                     strike(self.feature.facts());
+                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                 }
                 let reason = Reason::Failed(error.to_string());
                 self.counters.failure(&reason);
@@ -436,9 +437,9 @@ impl Worker {
             let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));
             Some(prepared.inspect_err(|error| {
                 if matches!(error, CallError::Trapped(_)) {
-                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                     self.serving = None;
                     strike(self.feature.facts());
+                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                 }
             })?)
         };
@@ -475,9 +476,9 @@ impl Worker {
                 && let Some(id) = ready.ids.get_mut(slot as usize).and_then(Option::take)
                 && ready.instance.release(id).is_err()
             {
-                self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                 *keeper = None;
                 strike(self.feature.facts());
+                self.counters.trapped.fetch_add(1, Ordering::Relaxed);
             }
         }
     }

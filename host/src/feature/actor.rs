@@ -252,9 +252,9 @@ impl Worker {
             Ok(_) => self.counters.done.fetch_add(1, Ordering::Relaxed),
             Err(error) => {
                 if matches!(error, CallError::Trapped(_)) {
-                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                     self.instance = None;
                     strike(self.feature.facts());
+                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                 }
                 self.counters.failed.fetch_add(1, Ordering::Relaxed)
             }
