@@ -114,8 +114,9 @@ fn old_forms_are_brought_to_todays_by_a_persons_yes() {
     assert!(end.err.contains("+[[bindings]] # the pads") && end.err.contains("a person decides"), "{}", end.err);
     assert_eq!(text(), old, "nobody said yes");
 
-    let end = home.conductor(&["config", "migrate", "--yes"]);
-    assert_eq!(end.code, Some(0), "{}", end.err);
+    let told = home.json(&["config", "migrate", "--yes", "--json"]);
+    assert_eq!(told["changed"], true);
+    assert!(told["backup"].as_str().unwrap().ends_with("config.toml.bak"), "{told}");
     assert_eq!(text(), old.replace("[device] # the pads", "[[bindings]] # the pads\nalias = \"main\""));
     assert_eq!(fs::read_to_string(home.path().join("config.toml.bak")).unwrap(), old);
     let end = home.conductor(&["config", "migrate", "--yes"]);

@@ -51,13 +51,21 @@ fn migrate(places: &Places, agreed: &Agreed) -> Done {
         MigrateError::Wrong(diagnostics) => super::wrong(*diagnostics),
         other => Failure::Failed(other.into()),
     })?;
+    let told = |text: String, backup: Option<&Path>| -> Done {
+        if agreed.json {
+            let answer = json!({ "file": name, "changed": backup.is_some(), "backup": backup });
+            println!("{}", serde_json::to_string_pretty(&answer)?);
+        } else {
+            println!("{text}");
+        }
+        Ok(())
+    };
     if after == before {
-        println!("{name} has no old form in it");
-        return Ok(());
+        return told(format!("{name} has no old form in it"), None);
     }
     eprint!("{}", diff(name, before, &after));
     if !plan::agrees("Write this?", agreed)? {
-        return Ok(());
+        return told("nothing is written".to_owned(), None);
     }
     // What a link names is replaced, not the link.
     let file = places.config.canonicalize()?;
@@ -66,8 +74,7 @@ fn migrate(places: &Places, agreed: &Agreed) -> Done {
     }
     let backup = keep_backup(&file)?;
     replace(&file, after.as_bytes())?;
-    println!("{name} is in today's form (the file as it was: {})", backup.display());
-    Ok(())
+    told(format!("{name} is in today's form (the file as it was: {})", backup.display()), Some(&backup))
 }
 
 #[cfg(unix)]

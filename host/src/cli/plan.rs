@@ -45,7 +45,7 @@ pub(super) struct Agreed {
     yes: bool,
     /// Print what came of it as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {

@@ -86,7 +86,17 @@ pub fn edited(text: &str, changes: &[Change]) -> Result<String, EditError> {
         }
         Edit { change, depth: 0 }.table(document.as_table_mut(), true)?;
     }
-    Ok(document.to_string())
+    Ok(line_ends_of(text, document.to_string()))
+}
+
+/// A text that was made from another one, with that one's line ends where they are all carriage return and line
+/// feed: `toml_edit` knows the line feed alone.
+pub(super) fn line_ends_of(before: &str, after: String) -> String {
+    let lines = before.matches('\n').count();
+    if lines == 0 || before.matches("\r\n").count() < lines {
+        return after;
+    }
+    after.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
 /// One change, as far as it has come.
@@ -133,7 +143,9 @@ impl Edit<'_> {
                     .map(drop)
                     .ok_or(EditError::NothingThere { place: self.change.path.join("/") }),
                 Some(json) => {
-                    let new = self.item(json, block)?;
+                    // What is on one line stays there.
+                    let on_its_line = table.get(key).is_some_and(Item::is_value);
+                    let new = self.item(json, block && !on_its_line)?;
                     match table.get_mut(key) {
                         Some(old) => replace(old, new),
                         None => drop(table.insert(key, new)),
@@ -390,6 +402,24 @@ name = "Mix"
         assert_eq!(text, SHOW.replace("\"all\"", "\"configured\""));
         let text = with(SHOW, "modes/0/mappings/0/trigger/note", json!(38));
         assert_eq!(text, SHOW.replace("36", "38"));
+    }
+
+    #[test]
+    fn a_table_on_one_line_stays_there() {
+        let text = with(SHOW, "modes/0/mappings/0/trigger", json!({ "type": "CC", "cc": 7 }));
+        assert_eq!(text, SHOW.replace("{ type = \"Note\", note = 36 }", "{ type = \"CC\", cc = 7 }"));
+        let steps = json!({ "type": "Sequence", "actions": [{ "type": "Suppress" }] });
+        let text = with(SHOW, "modes/0/mappings/0/action", steps);
+        assert!(text.contains("action = { type = \"Sequence\", actions = [{ type = \"Suppress\" }] }\n"), "{text}");
+    }
+
+    #[test]
+    fn line_ends_stay_as_they_are() {
+        let windows = SHOW.replace('\n', "\r\n");
+        let text = with(&windows, "advanced_settings/listen_mode", json!("configured"));
+        assert_eq!(text, windows.replace("\"all\"", "\"configured\""));
+        let mixed = "a = 1\r\nb = 2\n";
+        assert!(!with(mixed, "a", json!(3)).ends_with("b = 2\r\n"), "nobody's are made up");
     }
 
     #[test]

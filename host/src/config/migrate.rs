@@ -6,6 +6,7 @@
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::diagnostic::Diagnostics;
+use super::edit::line_ends_of;
 use super::parse;
 
 /// Why a text can't be brought to today's form.
@@ -43,14 +44,11 @@ pub fn migrated(text: &str, file: &str) -> Result<String, MigrateError> {
             _ => each(table.get_mut("action"), &mut action),
         });
     }
-    let mut after = document.to_string();
+    let after = document.to_string();
     if after == as_written {
         return Ok(text.to_owned());
     }
-    // The document knows no other ends of lines than `\n`.
-    if text.matches("\r\n").count() == text.matches('\n').count() {
-        after = after.replace('\n', "\r\n");
-    }
+    let after = line_ends_of(text, after);
     match parse(&after, file) {
         Ok(loaded) if loaded.config == before.config => Ok(after),
         Ok(_) => Err(differs("its parts have other values".to_owned())),
