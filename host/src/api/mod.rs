@@ -3,8 +3,8 @@
 //! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP. Where a
 //! person wants it, both over TCP too, on this computer only, for whoever has a token (see `tcp`).
 //!
-//! Every route is in [`routes`], described beside what it does; the description is at `GET /v1/openapi.json`. What a
-//! route does not do it says in one shape, [`Refused`]. Who may ask for what is a [`Scope`](scope::Scope).
+//! Every route is in `routes`, described beside what it does; the description is at `GET /v1/openapi.json`. What a
+//! route does not do it says in one shape, [`Refused`]. Who may ask for what is a `Scope`.
 
 use std::path::{Path, PathBuf};
 

@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::refusal::{Code, Refused};
-use super::token::{Scope, Tokens};
+use super::token::{Holder, Tokens};
 use crate::feature::sandbox::rate::Rate;
 use crate::host::Host;
 
@@ -146,7 +146,7 @@ impl Guard {
         Arc::new(Self { port, tokens, refusals })
     }
 
-    fn check(&self, request: &Request) -> Result<Scope, Refusal> {
+    fn check(&self, request: &Request) -> Result<Holder, Refusal> {
         let headers = request.headers();
         let port = self.port;
         let here = |authority: &str| {
@@ -173,13 +173,13 @@ impl Guard {
                        agents, in api.token for shells";
             return Err((StatusCode::UNAUTHORIZED, why.into()));
         };
-        let Some(scope) = self.tokens.scope(token.as_bytes()) else {
+        let Some(holder) = self.tokens.holder(token.as_bytes()) else {
             return Err((StatusCode::UNAUTHORIZED, "this is not a token of this host".into()));
         };
         // Neither stands for the other: whoever writes settings for an agent can't hand it the owner's by mistake.
-        match (scope, request.uri().path() == MCP) {
-            (Scope::Owner | Scope::Control | Scope::Read, false) | (Scope::Agent, true) => Ok(scope),
-            (Scope::Agent, false) => {
+        match (holder, request.uri().path() == MCP) {
+            (Holder::Owner | Holder::Control | Holder::Read, false) | (Holder::Agent, true) => Ok(holder),
+            (Holder::Agent, false) => {
                 Err((StatusCode::FORBIDDEN, format!("the token of agents (mcp.token) opens {MCP} only")))
             }
             (_, true) => {
@@ -199,8 +199,8 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 
 async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     match guard.check(&request) {
-        Ok(scope) => {
-            if let Some(scope) = scope.of_api() {
+        Ok(holder) => {
+            if let Some(scope) = holder.of_api() {
                 request.extensions_mut().insert(scope);
             }
             next.run(request).await

@@ -18,20 +18,20 @@ use crate::host_key::write_private;
 /// Bytes of a token before they are written as hex.
 const BYTES: usize = 32;
 
-/// What a token opens.
+/// Whose token it is, and so what it opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum Holder {
     /// The whole API, with applying plans.
     Owner,
-    /// The API without what a person decides: see [`scope::Scope::Control`].
+    /// The API without what a person decides (`scope::Scope::Control`).
     Control,
-    /// What the API tells: see [`scope::Scope::Read`].
+    /// What the API tells (`scope::Scope::Read`).
     Read,
     /// MCP, and nothing else.
     Agent,
 }
 
-impl Scope {
+impl Holder {
     /// Every one.
     pub const ALL: [Self; 4] = [Self::Owner, Self::Control, Self::Read, Self::Agent];
 
@@ -63,8 +63,8 @@ impl Scope {
 /// A secret of 64 hex digits.
 struct Token([u8; 2 * BYTES]);
 
-/// The tokens of a home, in the order of [`Scope::ALL`].
-pub(super) struct Tokens([Token; Scope::ALL.len()]);
+/// The tokens of a home, in the order of [`Holder::ALL`].
+pub(super) struct Tokens([Token; Holder::ALL.len()]);
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,21 +78,21 @@ impl Tokens {
     /// # Errors
     /// What is wrong with the file, and what to do: a token that others can read is none.
     pub(super) fn of(home: &Path) -> io::Result<Self> {
-        let [owner, control, read, agent] = Scope::ALL.map(|scope| Token::of(home, scope));
+        let [owner, control, read, agent] = Holder::ALL.map(|holder| Token::of(home, holder));
         Ok(Self([owner?, control?, read?, agent?]))
     }
 
     /// What this opens, if it is one of them.
-    pub(super) fn scope(&self, said: &[u8]) -> Option<Scope> {
+    pub(super) fn holder(&self, said: &[u8]) -> Option<Holder> {
         // All of them are always looked at.
-        let found = Scope::ALL.into_iter().zip(&self.0).filter(|(_, token)| token.is(said));
-        found.fold(None, |first, (scope, _)| first.or(Some(scope)))
+        let found = Holder::ALL.into_iter().zip(&self.0).filter(|(_, token)| token.is(said));
+        found.fold(None, |first, (holder, _)| first.or(Some(holder)))
     }
 }
 
 impl Token {
-    fn of(home: &Path, scope: Scope) -> io::Result<Self> {
-        let path = scope.file(home);
+    fn of(home: &Path, holder: Holder) -> io::Result<Self> {
+        let path = holder.file(home);
         let read =
             || Self::read(&path).map_err(|error| Error::new(error.kind(), format!("{}: {error}", path.display())));
         match Self::read(&path) {
@@ -102,7 +102,7 @@ impl Token {
         let mut random = [0; BYTES];
         getrandom::fill(&mut random).map_err(Error::other)?;
         let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        match write_private(home, scope.name(), digits.as_bytes()) {
+        match write_private(home, holder.name(), digits.as_bytes()) {
             // Another process was faster: its token is the one.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
             _ => read(),
@@ -159,20 +159,20 @@ mod tests {
     fn each_token_opens_what_is_its_own_and_stays() {
         let home = Home::new("scopes");
         let tokens = Tokens::of(&home.0).unwrap();
-        let said = Scope::ALL.map(|scope| fs::read(scope.file(&home.0)).unwrap());
+        let said = Holder::ALL.map(|holder| fs::read(holder.file(&home.0)).unwrap());
         let [owner, control, read, agent] = &said;
         assert!(owner != agent && owner != control && owner != read && control != read && read != agent);
         for tokens in [tokens, Tokens::of(&home.0).unwrap()] {
-            for (scope, token) in Scope::ALL.into_iter().zip(&said) {
-                assert_eq!(tokens.scope(token), Some(scope));
+            for (holder, token) in Holder::ALL.into_iter().zip(&said) {
+                assert_eq!(tokens.holder(token), Some(holder));
             }
             let mut near = owner.clone();
             near[63] ^= 1;
             for wrong in [&b""[..], &owner[..63], &near, &[&owner[..], b"0"].concat(), &[b'0'; 64]] {
-                assert_eq!(tokens.scope(wrong), None);
+                assert_eq!(tokens.holder(wrong), None);
             }
         }
-        let mode = fs::metadata(Scope::Owner.file(&home.0)).unwrap().permissions().mode();
+        let mode = fs::metadata(Holder::Owner.file(&home.0)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
@@ -180,7 +180,7 @@ mod tests {
     fn a_token_that_others_could_read_or_that_is_none_is_not_taken() {
         let home = Home::new("wrong");
         Tokens::of(&home.0).unwrap();
-        let file = Scope::Agent.file(&home.0);
+        let file = Holder::Agent.file(&home.0);
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         let error = Tokens::of(&home.0).unwrap_err().to_string();
         assert!(error.contains("mcp.token") && error.contains("others"), "{error}");

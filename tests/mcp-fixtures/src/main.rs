@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::middleware;
-use conductor_host::api::{mcp, tcp, token::Scope};
+use conductor_host::api::{mcp, tcp, token::Holder};
 use conductor_host::config;
 use conductor_host::host::Host;
 
@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
             mcp::server(Arc::downgrade(&host)).map(move |inner| Fixtures::new(inner, served.clone())),
         );
         let router = tcp::guarded(router, &home, port, Arc::downgrade(&host))?;
-        let token = std::fs::read_to_string(Scope::Agent.file(&home))?;
+        let token = std::fs::read_to_string(Holder::Agent.file(&home))?;
         let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
         let router = router.layer(middleware::map_request(move |mut request: Request| {
             request.headers_mut().insert(header::AUTHORIZATION, bearer.clone());
