@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::memory;
+use crate::{agents, memory};
 
 /// Which part it plays.
 #[derive(Debug, clap::Subcommand)]
@@ -15,6 +15,12 @@ pub enum Helper {
     Echo {
         /// The port on 127.0.0.1
         port: u16,
+    },
+    /// Serve a tool over MCP
+    #[command(hide = true)]
+    ToolServer {
+        /// The socket
+        socket: PathBuf,
     },
     /// Hold idle features, and say what they take
     #[command(hide = true)]
@@ -32,6 +38,7 @@ pub enum Helper {
 pub fn run(helper: &Helper) -> Result<()> {
     match helper {
         Helper::Echo { port } => echo(*port),
+        Helper::ToolServer { socket } => agents::serve(socket),
         Helper::Idle { home, feature, count } => memory::idle(home, feature, *count),
     }
 }

@@ -7,10 +7,12 @@
 //! Everything stays on this machine: packets go to 127.0.0.1 only. Figures of busy machines are noisy, so
 //! contenders take turns, medians count, and ratios say more than times.
 
+mod agents;
 mod allocations;
 mod arguments;
 mod calls;
 mod components;
+mod control;
 mod datagrams;
 mod gestures;
 mod helpers;

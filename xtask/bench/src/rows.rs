@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::arguments::Arguments;
 use crate::report::Report;
-use crate::{calls, gestures, matching, memory, platform, reload, round_trip, start, timers};
+use crate::{agents, calls, control, gestures, matching, memory, platform, reload, round_trip, start, timers};
 
 /// An entry of the list of what must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -34,6 +34,10 @@ pub enum Row {
     #[value(name = "PERF-5")]
     #[serde(rename = "PERF-5")]
     Memory,
+    /// Calling a tool over MCP.
+    #[value(name = "PERF-6")]
+    #[serde(rename = "PERF-6")]
+    Agents,
     /// Gestures on time.
     #[value(name = "PERF-8")]
     #[serde(rename = "PERF-8")]
@@ -46,6 +50,10 @@ pub enum Row {
     #[value(name = "GESTURES")]
     #[serde(rename = "GESTURES")]
     Gestures,
+    /// The API and the record.
+    #[value(name = "CONTROL")]
+    #[serde(rename = "CONTROL")]
+    Control,
     /// The feature platform.
     #[value(name = "FEATURES")]
     #[serde(rename = "FEATURES")]
@@ -61,6 +69,8 @@ impl Row {
             Self::Call => "calling a guest in the real-time lane",
             Self::Start => "from nothing to an answer on the API's socket",
             Self::Memory => "memory of an idle host",
+            Self::Agents => "calling a tool over MCP",
+            Self::Control => "answers of the API, those who watch, the record",
             Self::Timers => "gestures on time, under 10 000 events a second",
             Self::Reload => "reloading 10 000 rules, and what events feel of it",
             Self::Gestures => "finding gestures in events",
@@ -76,6 +86,8 @@ impl Row {
             Self::Call => calls::measure(arguments, &mut section),
             Self::Start => start::measure(arguments, &mut section),
             Self::Memory => memory::measure(arguments, &mut section),
+            Self::Agents => agents::measure(arguments, &mut section),
+            Self::Control => control::measure(&mut section),
             Self::Timers => timers::measure(&mut section),
             Self::Reload => reload::measure(&mut section),
             Self::Gestures => gestures::measure(&mut section),
@@ -92,6 +104,8 @@ impl fmt::Display for Row {
             Self::Call => "PERF-3",
             Self::Start => "PERF-4",
             Self::Memory => "PERF-5",
+            Self::Agents => "PERF-6",
+            Self::Control => "CONTROL",
             Self::Timers => "PERF-8",
             Self::Reload => "PERF-9",
             Self::Gestures => "GESTURES",
