@@ -221,6 +221,11 @@ async fn done(host: Arc<Host>, scope: Scope, caller: Caller, command: Command) -
         Command::StopMidiLearn(args) => return tool(STOP_LEARN, args.unwrap_or_default(), false).await,
         Command::GetMidiLearnEvents(args) => return tool(CAPTURED, args.unwrap_or_default(), false).await,
         Command::ExecuteMcpTool { name, arguments, confirmed } => return tool(&name, arguments, confirmed).await,
+        // Here and not elsewhere: this thread is told that the host stops when it has sent its answer.
+        Command::Stop => {
+            host.ask_to_stop(&caller);
+            return Ok(json!({ "stopping": true }));
+        }
         _ => {}
     }
     elsewhere(move || quickly(&host, &caller, command)).await
@@ -235,10 +240,6 @@ fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Refu
         Command::Reload => {
             let reloaded = host.reload_from_file(caller)?;
             json!({ "rules": reloaded.rules, "warnings": reloaded.warnings.render(false) })
-        }
-        Command::Stop => {
-            host.ask_to_stop(caller);
-            json!({ "stopping": true })
         }
         Command::ValidateConfig(candidate) => {
             let found = host.check_config(candidate.and_then(|candidate| candidate.text))?;
@@ -273,7 +274,8 @@ fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Refu
         }
         Command::ListPendingPlans => written(serde_json::to_value(host.plans()?))?,
         // Done by then.
-        Command::StartMidiLearn(_)
+        Command::Stop
+        | Command::StartMidiLearn(_)
         | Command::StopMidiLearn(_)
         | Command::GetMidiLearnEvents(_)
         | Command::ExecuteMcpTool { .. } => Value::Null,
