@@ -196,7 +196,7 @@ fn mappings() -> Vec<Case> {
             { "trigger": { "type": "Note", "note": 1 } } => "missing field `action`",
         ]),
         case!("update_mapping", { "place": "modes/0/mappings/0", "trigger": { "type": "LongPress", "note": 36 } },
-        |stage, _| proposes(stage, "Change the mapping kick.", "+type = \"LongPress\""),
+        |stage, _| proposes(stage, "Change the mapping kick.", "+trigger = { type = \"LongPress\", note = 36 }"),
         wrong [
             { "place": "modes/0/mappings/1" } => "there is no mapping at",
             { "place": "modes/0/mappings/0" } => "1 to 256 changes",
