@@ -44,8 +44,10 @@ impl BackendThread {
         let (end, ended) = crossbeam_channel::bounded(0);
         let thread = std::thread::Builder::new().name(format!("ports {name}"));
         thread.spawn(move || {
-            let _end: Sender<()> = end;
             calls.iter().for_each(|call| call(backend.as_mut()));
+            // Before the end is told: a server whose client is cut off while it says goodbye stands still for seconds.
+            drop(backend);
+            drop::<Sender<()>>(end);
         })?;
         Ok(Self { name, calls: Some(sender), unanswered: Arc::default(), ended })
     }
@@ -107,5 +109,49 @@ impl Drop for BackendThread {
     fn drop(&mut self) {
         self.calls = None;
         let _ = self.ended.recv_timeout(PATIENCE);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+mod tests {
+    use super::super::{Connection, EventSink, MidiOut, PortInfo};
+    use super::*;
+
+    /// A backend that takes a while to say goodbye.
+    struct Slow(Arc<AtomicBool>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            std::thread::sleep(Duration::from_millis(50));
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    impl PortBackend for Slow {
+        fn name(&self) -> &'static str {
+            "slow"
+        }
+
+        fn list(&mut self) -> Result<Vec<PortInfo>, PortError> {
+            Ok(Vec::new())
+        }
+
+        fn open_input(&mut self, _: &PortInfo, _: EventSink) -> Result<Box<dyn Connection>, PortError> {
+            Err(PortError("there is none".into()))
+        }
+
+        fn open_output(&mut self, _: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
+            Err(PortError("there is none".into()))
+        }
+    }
+
+    #[test]
+    fn the_end_waits_until_the_backend_has_said_goodbye() {
+        let gone: Arc<AtomicBool> = Arc::default();
+        let thread = BackendThread::start(Box::new(Slow(Arc::clone(&gone)))).unwrap();
+        assert!(thread.ask(|backend| backend.list()).unwrap().unwrap().is_empty());
+        drop(thread);
+        assert!(gone.load(Ordering::Acquire));
     }
 }
