@@ -33,7 +33,7 @@ pub mod status;
 pub mod supervisor;
 #[cfg(test)]
 mod tests;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(feature = "jack")))]
 mod usb;
 
 pub use binding::BindingSpec;

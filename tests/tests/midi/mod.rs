@@ -288,7 +288,7 @@ fn a_controller_may_come_and_go() {
         let listed = port(&ports, "pads").unwrap();
         assert_eq!((&listed["protocol"], &listed["binding"]), (&"midi".into(), &"pads".into()), "{listed:#}");
         assert_eq!(listed["backend"], if cfg!(feature = "jack") { "jack" } else { "alsa" });
-        assert!(listed["name"].as_str().unwrap().starts_with(&pads), "{listed:#}");
+        assert!(listed["name"].as_str().unwrap().contains(&pads), "{listed:#}");
 
         drop(controller);
         let took = gone(&host, "pads", "input");

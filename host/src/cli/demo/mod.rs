@@ -4,6 +4,8 @@
 //! packets shown are those that a socket on loopback received. The demo fails when one is missing.
 
 mod stage;
+#[cfg(unix)]
+mod virtual_port;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::UdpSocket;
@@ -18,6 +20,7 @@ use crate::config;
 use crate::dispatch::Action;
 use crate::host::Host;
 use crate::observer::Observation;
+use crate::ports::supervisor::{PortState, PortsStatus};
 
 /// What to play on.
 #[derive(Debug, clap::Args)]
@@ -35,6 +38,12 @@ const PERFORMANCE: &str = include_str!("show.timeline");
 const TABLET: &str = include_str!("tablet.timeline");
 /// How long an effect may take before the demo calls it missing.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// What is played on, and what plays along, by the names in the show.
+const INSTRUMENTS: [&str; 3] = ["pads", "faders", "synth"];
+/// How long those may take to open: a system's MIDI can be busy.
+const OPEN_WITHIN: Duration = Duration::from_secs(30);
+/// How long is waited for news of ports before they are looked at again.
+const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) fn run(places: &Places, arguments: &DemoArguments) -> Done {
     let features = places.features.as_ref().ok_or_else(|| {
@@ -66,6 +75,7 @@ pub(super) fn run(places: &Places, arguments: &DemoArguments) -> Done {
         host,
         tally: Tally::default(),
     };
+    show.open()?;
     show.perform(PERFORMANCE, &mut |entry| stage.play(entry))?;
     if arguments.osc {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
@@ -115,6 +125,28 @@ struct Show {
 }
 
 impl Show {
+    /// Waits until the instruments are open: what is played before is heard by nobody.
+    fn open(&self) -> Done {
+        let deadline = Instant::now() + OPEN_WITHIN;
+        loop {
+            let PortsStatus { ports, unreachable, .. } = self.host.ports();
+            let is_open = |alias: &&str| {
+                let its = ports.iter().filter(|port| port.binding.as_deref() == Some(*alias));
+                its.into_iter().any(|port| port.state == PortState::Open)
+            };
+            let closed: Vec<&str> = INSTRUMENTS.into_iter().filter(|alias| !is_open(alias)).collect();
+            if closed.is_empty() || !self.end.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let why: String = unreachable.iter().map(|(_, why)| format!("; {why}")).collect();
+                let (closed, time) = (closed.join(", "), OPEN_WITHIN.as_secs());
+                return Err(Failure::Failed(anyhow::anyhow!("not open after {time} s: {closed}{why}")));
+            }
+            let _ = self.observations.recv_timeout(LOOK);
+        }
+    }
+
     fn perform(&mut self, script: &str, play: &mut dyn FnMut(&TimelineEntry) -> anyhow::Result<()>) -> Done {
         let timeline = Timeline::parse(script).map_err(|errors| anyhow::anyhow!("the demo's script: {}", errors[0]))?;
         let start = Instant::now();

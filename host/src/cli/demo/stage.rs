@@ -4,8 +4,10 @@ use std::net::UdpSocket;
 use std::time::Instant;
 
 use conductor_engine::{Event, OscArg, TimelineEntry};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 
+#[cfg(unix)]
+use super::virtual_port;
 use crate::ports::simulated::SimulatedPorts;
 use crate::ports::{Direction, PortBackend};
 
@@ -72,26 +74,20 @@ impl Stage for Simulated {
 /// Virtual ports of the system's MIDI, through a second client.
 #[cfg(unix)]
 pub(super) struct System {
-    pads: midir::MidiOutputConnection,
-    faders: midir::MidiOutputConnection,
-    _synth: midir::MidiInputConnection<Sender<Vec<u8>>>,
+    pads: virtual_port::Output,
+    faders: virtual_port::Output,
+    _synth: virtual_port::Input,
     received: Receiver<Vec<u8>>,
 }
 
 #[cfg(unix)]
 impl System {
     pub(super) fn new() -> anyhow::Result<Self> {
-        use midir::os::unix::{VirtualInput as _, VirtualOutput as _};
         // Not the host's own client name: the host does not listen to itself.
-        let output = |name: &str| -> anyhow::Result<midir::MidiOutputConnection> {
-            let client = midir::MidiOutput::new(name)?;
-            client.create_virtual("out").map_err(|error| anyhow::anyhow!("{name}: {error}"))
-        };
+        let ports = virtual_port::Ports::new()?;
         let (sender, received) = crossbeam_channel::unbounded();
-        let synth = midir::MidiInput::new(SYNTH)?
-            .create_virtual("in", |_, bytes, sender: &mut Sender<Vec<u8>>| drop(sender.send(bytes.to_vec())), sender)
-            .map_err(|error| anyhow::anyhow!("{SYNTH}: {error}"))?;
-        Ok(Self { pads: output(PADS)?, faders: output(FADERS)?, _synth: synth, received })
+        let synth = ports.input(SYNTH, sender)?;
+        Ok(Self { pads: ports.output(PADS)?, faders: ports.output(FADERS)?, _synth: synth, received })
     }
 }
 

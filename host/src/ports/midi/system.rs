@@ -1,60 +1,30 @@
-//! MIDI ports of the system, through midir: ALSA or JACK on Linux, CoreMIDI, WinMM.
+//! MIDI ports of the system, through midir: ALSA on Linux, CoreMIDI, WinMM.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use midir::{Ignore, MidiInput, MidiInputConnection, MidiOutput, MidiOutputConnection};
 
-use super::binding::Made;
-use super::{
+use super::super::{
     BindingSpec, Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, PortMetadata, Protocol,
 };
-
-/// The name that other programs see. Ports of clients with this name are the host's own, and never
-/// listened to.
-const CLIENT: &str = "conductor";
-
-/// Which system midir was built for.
-pub(crate) const BACKEND: &str = if cfg!(feature = "jack") {
-    "jack"
-} else if cfg!(target_os = "linux") {
-    "alsa"
-} else if cfg!(target_os = "macos") {
-    "coremidi"
-} else {
-    "winmm"
-};
+use super::{BACKEND, CLIENT, Unreachable, cannot_open, is_own, made, unreachable};
 
 /// The backend. Its two listing clients live as long as it does: making one is expensive, and on
 /// some systems a short-lived one never learns of new devices.
 #[derive(Default)]
-pub struct MidiBackend {
+pub struct SystemBackend {
     input: Option<MidiInput>,
     output: Option<MidiOutput>,
     /// The ports that bindings ask to be made.
     made: Vec<PortInfo>,
-    /// The last failure to reach the system, and when to try again.
-    failed: Option<(PortError, Instant)>,
+    unreachable: Unreachable,
 }
 
-/// How long a system that can't be reached is left alone: its libraries complain on the terminal at
-/// every try.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
-
-impl MidiBackend {
+impl SystemBackend {
     /// Connects to the system when it is first asked for ports.
     pub fn new() -> Self {
         Self::default()
     }
-}
-
-fn unreachable(error: impl std::fmt::Display) -> PortError {
-    let hint = match BACKEND {
-        "alsa" => "; load the sequencer (modprobe snd-seq) and let this user open it (group audio)",
-        "jack" => "; is a JACK server running?",
-        _ => "",
-    };
-    PortError(format!("MIDI through {BACKEND} can't be reached: {error}{hint}"))
 }
 
 /// ALSA ends a name with the client's and port's number, which change whenever something is plugged.
@@ -71,11 +41,6 @@ fn is_client_and_port(numbers: &str) -> bool {
     })
 }
 
-/// The key of a port that the host makes itself, for the binding of this alias.
-pub fn virtual_key(direction: Direction, alias: &str) -> String {
-    format!("virtual {direction}:{alias}")
-}
-
 /// What is known of a listed port beyond its name.
 fn metadata(id: &str) -> PortMetadata {
     let mut metadata = PortMetadata::default();
@@ -84,17 +49,11 @@ fn metadata(id: &str) -> PortMetadata {
         #[cfg(target_os = "linux")]
         "alsa" => {
             let client = id.split(':').next().and_then(|client| client.parse().ok());
-            metadata.usb = client.and_then(super::usb::card_of_client).and_then(super::usb::of_card);
+            metadata.usb = client.and_then(super::super::usb::card_of_client).and_then(super::super::usb::of_card);
         }
         _ => {}
     }
     metadata
-}
-
-fn is_own(name: &str) -> bool {
-    name.split(':')
-        .next()
-        .is_some_and(|client| client == CLIENT || client.strip_prefix(CLIENT).is_some_and(|rest| rest.starts_with('-')))
 }
 
 fn connected<T, E: std::fmt::Display>(
@@ -136,25 +95,7 @@ fn find<P>(ports: Vec<(PortInfo, P)>, wanted: &PortInfo) -> Result<P, PortError>
     found.map(|(_, port)| port).ok_or_else(|| PortError(format!("{} is gone", wanted.name)))
 }
 
-/// The ports to be made: other programs see them as ports of the client `conductor`, or on macOS by the alias.
-fn made(bindings: &[BindingSpec]) -> Vec<PortInfo> {
-    let asking = bindings.iter().filter(|binding| binding.made == Made::Virtual);
-    let ports = asking.flat_map(|binding| {
-        [Direction::Input, Direction::Output].map(|direction| {
-            let key = virtual_key(direction, &binding.alias);
-            let wanted = binding
-                .matchers(direction)
-                .iter()
-                .any(|matcher| matches!(matcher, super::Matcher::Made(made) if *made == key));
-            wanted.then(|| {
-                PortInfo::new(&format!("{CLIENT}:{}", binding.alias), &key, BACKEND, Protocol::Midi, direction)
-            })
-        })
-    });
-    ports.flatten().collect()
-}
-
-impl MidiBackend {
+impl SystemBackend {
     fn list_now(&mut self) -> Result<Vec<PortInfo>, PortError> {
         // Without the device there is nothing to reach, and trying would only make noise.
         if BACKEND == "alsa" && !Path::new("/dev/snd/seq").exists() {
@@ -171,23 +112,20 @@ impl MidiBackend {
     }
 }
 
-impl PortBackend for MidiBackend {
+impl PortBackend for SystemBackend {
     fn name(&self) -> &'static str {
         BACKEND
     }
 
     fn configure(&mut self, bindings: &[BindingSpec]) {
-        self.made = made(bindings);
+        // On macOS other programs see the alias alone.
+        self.made = made(bindings, |_, alias| format!("{CLIENT}:{alias}"));
     }
 
     fn list(&mut self) -> Result<Vec<PortInfo>, PortError> {
-        if let Some((error, again)) = &self.failed
-            && Instant::now() < *again
-        {
-            return Err(error.clone());
-        }
+        self.unreachable.recently()?;
         let listed = self.list_now();
-        self.failed = listed.as_ref().err().map(|error| (error.clone(), Instant::now() + TRY_AGAIN));
+        self.unreachable.note(&listed);
         listed
     }
 
@@ -213,10 +151,6 @@ impl PortBackend for MidiBackend {
         let connection = output.connect(&found, "out").map_err(|error| cannot_open(port, error))?;
         Ok(Box::new(OpenOutput(connection)))
     }
-}
-
-fn cannot_open(port: &PortInfo, error: impl std::fmt::Display) -> PortError {
-    PortError(format!("{} can't be opened: {error}", port.name))
 }
 
 /// The alias that a port is made for.
@@ -259,18 +193,7 @@ impl Connection for OpenInput {}
 
 struct OpenOutput(MidiOutputConnection);
 
-/// What was sent last still lies in midir's ring until JACK's next period, and closing throws it
-/// away: a note-off among it would leave a note sounding. Nothing tells when the ring is empty; this
-/// is longer than two of the longest usual periods (1024 frames at 44.1 kHz).
-#[cfg(feature = "jack")]
-impl Drop for OpenOutput {
-    fn drop(&mut self) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// SysEx beyond this is lost in silence by ALSA's sequencer (4096 bytes) and JACK's ring (16 KiB),
-/// so it is refused instead.
+/// SysEx beyond this is lost in silence by ALSA's sequencer, so it is refused instead.
 const MAX_SYSEX_OUT: usize = 4096;
 
 impl MidiOut for OpenOutput {
@@ -288,12 +211,6 @@ impl MidiOut for OpenOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn own_ports_are_recognised_by_their_client() {
-        assert!(is_own("conductor:in 128:0") && is_own("conductor-list:x"));
-        assert!(!is_own("conductors:in") && !is_own("KeyStep:KeyStep MIDI 1 20:0"));
-    }
 
     #[test]
     fn numbers_at_the_end_are_numbers_of_alsa() {
