@@ -5,8 +5,8 @@
 //! answer of that process, and everybody for the server (<https://github.com/jackaudio/jack2/issues/395>). Ports may
 //! come and go as they like.
 //!
-//! Three threads meet here. JACK's own ([`cycle`]) moves bytes between JACK's buffers and rings, and never waits. The
-//! [`reader`] hands what came in to whoever listens, who may take their time. The caller's opens and closes ports.
+//! Three threads meet here. JACK's own (`cycle`) moves bytes between JACK's buffers and rings, and never waits. The
+//! `reader` hands what came in to whoever listens, who may take their time. The caller's opens and closes ports.
 //!
 //! Nothing here knows of Conductor: the host and the tests' instruments both use it.
 

@@ -1,6 +1,6 @@
 //! MIDI ports: through the system's own MIDI, or through JACK.
 //!
-//! [`system`] is midir: ALSA on Linux, CoreMIDI, WinMM. [`jack`] takes its place in a build with that feature. Here is
+//! `system` is midir: ALSA on Linux, CoreMIDI, WinMM. `jack` takes its place in a build with that feature. Here is
 //! what both share: the host's own name, and the ports that it makes for bindings that ask for them.
 
 #[cfg(feature = "jack")]
