@@ -80,19 +80,33 @@ impl Kind {
         // A misspelt name is often misspelt many times.
         let listed = LazyCell::new(|| self.listed(kind));
         let mut meant: HashMap<&str, Option<String>> = HashMap::new();
+        // One that may be right is doubted once, where it comes first.
+        let mut doubted: HashMap<&str, (&Range<usize>, usize)> = HashMap::new();
         for Use { name, place, must_exist } in &self.uses {
             if owners.contains_key(&**name) {
                 continue;
             }
             let meant = meant.entry(name).or_insert_with(|| nearest(name, self.names()));
-            let diagnostic = if *must_exist {
+            if *must_exist {
                 let message = format!("no {kind} is called {name:?}");
-                Diagnostic::error(place.clone(), message).with_allowed(listed.as_str())
+                let error = Diagnostic::error(place.clone(), message).with_allowed(listed.as_str());
+                report(error.with_nearest(meant.clone()));
             } else {
-                let message = format!("no {kind} is called {name:?}: it is taken for a port's name");
-                Diagnostic::warning(place.clone(), message)
+                let (first, times) = doubted.entry(name).or_insert((place, 0));
+                *times += 1;
+                if place.start < first.start {
+                    *first = place;
+                }
+            }
+        }
+        for (name, (place, times)) in doubted {
+            let everywhere = match times {
+                1 => String::new(),
+                2 => ", here and in one more place".to_owned(),
+                more => format!(", here and in {} more places", more - 1),
             };
-            report(diagnostic.with_nearest(meant.clone()));
+            let message = format!("no {kind} is called {name:?}: it is taken for a port's name{everywhere}");
+            report(Diagnostic::warning(place.clone(), message).with_nearest(meant.remove(name).flatten()));
         }
     }
 
