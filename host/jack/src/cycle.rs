@@ -62,16 +62,19 @@ impl Says {
     }
 
     /// Says what waits, as far as this cycle has room for it. Returns whether the port is to be let go of.
-    fn say(&mut self, scope: &ProcessScope) -> bool {
+    fn say(&mut self, scope: &ProcessScope, lost: &AtomicU64) -> bool {
         let mut writer = self.port.writer(scope);
         if self.ending == Ending::Said {
             return true;
         }
         let mut said = 0;
         while let Some((_, bytes)) = frames::next(&mut self.waiting, &mut self.room) {
-            // What does not fit into an empty cycle never will.
-            if writer.write(&RawMidi { time: 0, bytes }).is_err() && said > 0 {
-                return false;
+            if writer.write(&RawMidi { time: 0, bytes }).is_err() {
+                if said > 0 {
+                    return false;
+                }
+                // What does not fit into an empty cycle never will.
+                lost.fetch_add(1, Ordering::Relaxed);
             }
             said += 1;
             let length = bytes.len();
@@ -145,7 +148,7 @@ impl ProcessHandler for Cycle {
         }
         let mut place = 0;
         while let Some(says) = self.outputs.get_mut(place) {
-            if says.say(scope) {
+            if says.say(scope, &self.lost) {
                 let says = self.outputs.swap_remove(place);
                 let _ = self.retired.try_send(Retired::Said(says));
             } else {

@@ -162,7 +162,7 @@ impl Client {
         self.shared.gone.load(Ordering::Acquire)
     }
 
-    /// Messages that came in and found no room, since the client was opened.
+    /// Messages that found no room, on their way in or out, since the client was opened.
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Ordering::Relaxed)
     }

@@ -19,6 +19,8 @@ pub struct JackBackend {
     /// The ports that bindings ask to be made.
     made: Vec<PortInfo>,
     unreachable: Unreachable,
+    /// Messages of this client's that were lost, as far as that was told.
+    lost: u64,
 }
 
 impl JackBackend {
@@ -39,7 +41,12 @@ impl JackBackend {
         if self.client.take_if(|client| client.is_gone()).is_some() {
             return Err(unreachable(Error::Gone));
         }
-        let client = self.client().map_err(unreachable)?;
+        let client = self.client().map_err(unreachable)?.clone();
+        let lost = client.lost();
+        if lost > self.lost {
+            tracing::warn!("{} MIDI messages found no room between JACK and the host", lost - self.lost);
+        }
+        self.lost = lost;
         let listed = |way: Way, direction: Direction| -> Result<Vec<PortInfo>, PortError> {
             let names = client.ports(way).map_err(unreachable)?;
             let others = names.iter().filter(|name| !is_own(name));
