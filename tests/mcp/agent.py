@@ -1,10 +1,11 @@
 """An agent of others, the official Python client, against a running host.
 
-    agent.py CONDUCTOR
+    agent.py CONDUCTOR PLAYED
 
 starts hosts of its own in throw-away homes, and talks to them over standard input and output, over HTTP and over the
 Unix socket, as clients of both revisions. It does what an agent does with "Map pad 36 to copy", up to the plan that a
-person applies at the terminal, and has the same agreed to by elicitation. Exit code 0 when all of it held.
+person applies at the terminal, plays the pad, and has the same agreed to by elicitation. PLAYED is a host whose
+controller and desktop are simulated. Exit code 0 when all of it held.
 """
 
 import contextlib
@@ -12,10 +13,12 @@ import json
 import logging
 import os
 import pathlib
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 import anyio
 import httpx2
@@ -27,10 +30,14 @@ from mcp.shared.message import SessionMessage
 
 # What a client that is closed has to say of its own end is no news.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
-CONDUCTOR = sys.argv[1]
+CONDUCTOR, PLAYED = sys.argv[1:]
 SHOW = """[[bindings]]
 alias = "pads"
 matchers = [{ type = "name_contains", value = "Launchpad" }]
+
+[[global_mappings]]
+trigger = { type = "Note", note = 37, device = "pads" }
+action = { type = "Keystroke", keys = ["x"] }
 
 [[modes]]
 name = "Play"
@@ -46,6 +53,8 @@ MAPPING = {
 class Host:
     """A host in a home of its own."""
 
+    command = [CONDUCTOR, "run", "--http", "0", "--home"]
+
     def __init__(self, elicitation=None):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="cond-mcp-"))
         more = f'\n[mcp]\nelicitation = "{elicitation}"\n' if elicitation else ""
@@ -53,14 +62,17 @@ class Host:
 
     def __enter__(self):
         self.log = open(self.home / "log", "w+")
-        command = [CONDUCTOR, "--home", str(self.home), "run", "--http", "0"]
-        self.process = subprocess.Popen(command, stderr=self.log)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.log}
+        self.process = subprocess.Popen([*self.command, str(self.home)], text=True, **pipes)
+        self.wait_until_ready()
+        self.url = json.loads((self.home / "api.json").read_text())["mcp"]
+        return self
+
+    def wait_until_ready(self):
         while "ready:" not in (self.home / "log").read_text():
             assert self.process.poll() is None, (self.home / "log").read_text()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.02)
-        self.url = json.loads((self.home / "api.json").read_text())["mcp"]
-        return self
 
     def __exit__(self, *_):
         self.process.terminate()
@@ -85,6 +97,27 @@ class Host:
         script = self.home / "press.txt"
         script.write_text("0ms pads note-on 36 100\n")
         return self.conductor("simulate", str(script))
+
+
+class Played(Host):
+    """A host whose controller is played on from here, and whose desktop tells what is done on it."""
+
+    command = [PLAYED]
+
+    def wait_until_ready(self):
+        self.lines = queue.Queue()
+        threading.Thread(target=lambda: [self.lines.put(line.strip()) for line in self.process.stdout], daemon=True).start()
+        assert self.lines.get(timeout=30) == "ready", (self.home / "log").read_text()
+
+    def strikes(self, note):
+        """The keys that go down for a pad. Pad 37 is struck after it: its key comes last, whatever came before."""
+        for pad in (note, 37):
+            self.process.stdin.write(f"90 {pad:02x} 64\n")
+        self.process.stdin.flush()
+        struck = []
+        while "up x" not in struck:
+            struck.append(self.lines.get(timeout=10))
+        return [line for line in struck if line not in ("down x", "up x")]
 
 
 @contextlib.asynccontextmanager
@@ -182,8 +215,9 @@ async def look(host, name, mode):
 
 
 async def map_pad(host, name, mode):
-    """"Map pad 36 to copy": from discovery to a plan; a person applies it at the terminal; it is taken back."""
-    assert "ctrl+c" not in host.presses()
+    """"Map pad 36 to copy": from discovery to a plan; a person applies it at the terminal; the pad is struck, and
+    copies; it is taken back."""
+    assert "ctrl+c" not in host.presses() and host.strikes(36) == []
     async with Client(door(host, name), mode=mode) as client:
         assert json.loads((await client.read_resource("conductor://status")).contents[0].text)["modes"] == ["Play"]
         listed = await client.call_tool("conductor_list_mappings", {"mode": "Play"})
@@ -197,11 +231,14 @@ async def map_pad(host, name, mode):
         assert "note = 36" in host.conductor("plan", "show", plan)
         host.conductor("plan", "apply", plan, "--yes")
         assert "Keystroke ctrl+c" in host.presses(), host.presses()
+        struck = host.strikes(36)
+        assert [line for line in struck if line.startswith("down")] == ["down ctrl", "down c"], struck
+        assert sorted(line for line in struck if line.startswith("up")) == ["up c", "up ctrl"], struck
         listed = await client.call_tool("conductor_list_mappings", {"mode": "Play"})
         assert "copy" in json.dumps(listed.structured_content["mappings"][0]), listed
     host.conductor("undo", "--yes")
-    assert host.config() == SHOW and "ctrl+c" not in host.presses()
-    print(f"  {name}, {mode}: a mapping proposed, applied at the terminal, and undone")
+    assert host.config() == SHOW and "ctrl+c" not in host.presses() and host.strikes(36) == []
+    print(f"  {name}, {mode}: a mapping proposed, applied at the terminal, played, and undone")
 
 
 async def agree(host, name, mode):
@@ -280,8 +317,11 @@ async def main():
     with Host() as host:
         for name, mode in doors:
             await look(host, name, mode)
-            await map_pad(host, name, mode)
             await never_asked(host, name, mode)
+        host.conductor("audit", "verify")
+    with Played() as host:
+        for name, mode in doors:
+            await map_pad(host, name, mode)
         host.conductor("audit", "verify")
     with Host("plans") as host:
         for name, mode in doors:

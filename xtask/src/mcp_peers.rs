@@ -78,7 +78,8 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
     };
     let features = env::var_os("CONDUCTOR_FEATURES").map_or_else(|| repo.components(), PathBuf::from);
     // With the features of the whole workspace: what its tests are built with is built already.
-    process::run(repo.cargo("build").args(["--quiet", "--bin", "conductor-mcp-fixtures"]))?;
+    let programs = ["--bin", "conductor-mcp-fixtures", "--bin", "conductor-played"];
+    process::run(repo.cargo("build").arg("--quiet").args(programs))?;
     let home = repo.target().join("mcp-peers/home");
     let fixtures = Fixtures::start(repo, &home, &features)?;
     for revision in REVISIONS {
@@ -87,9 +88,15 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
     inspector(&peers, &fixtures.url)?;
     drop(fixtures);
     let mut agent = Command::new(&peers.python);
-    agent.arg(repo.root().join("tests/mcp/agent.py")).arg(&conductor).env("CONDUCTOR_FEATURES", &features);
+    agent.arg(repo.root().join("tests/mcp/agent.py")).arg(&conductor).arg(program(repo, "conductor-played"));
+    agent.env("CONDUCTOR_FEATURES", &features);
     process::run(&mut agent)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A program of the tests' own.
+fn program(repo: &Repo, name: &str) -> PathBuf {
+    repo.target().join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
 /// The server with the suite's fixtures. Dropping it ends it.
@@ -100,8 +107,7 @@ struct Fixtures {
 
 impl Fixtures {
     fn start(repo: &Repo, home: &PathBuf, features: &PathBuf) -> Result<Self> {
-        let program = repo.target().join("debug").join(format!("conductor-mcp-fixtures{}", env::consts::EXE_SUFFIX));
-        let mut command = process::dying_with_us(&program.to_string_lossy());
+        let mut command = process::dying_with_us(&program(repo, "conductor-mcp-fixtures").to_string_lossy());
         command.arg(home).env("CONDUCTOR_FEATURES", features).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the server with the suite's fixtures")?;
         let mut url = String::new();
