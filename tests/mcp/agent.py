@@ -110,7 +110,7 @@ class Played(Host):
         assert self.lines.get(timeout=30) == "ready", (self.home / "log").read_text()
 
     def strikes(self, note):
-        """The keys that go down for a pad. Pad 37 is struck after it: its key comes last, whatever came before."""
+        """What keys do for a pad, down and up. Pad 37 is struck after it: its key comes last, whatever came before."""
         for pad in (note, 37):
             self.process.stdin.write(f"90 {pad:02x} 64\n")
         self.process.stdin.flush()

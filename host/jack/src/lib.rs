@@ -37,7 +37,8 @@ const WAITING_OUT: usize = 4 * MOST_OUT;
 /// Bytes of messages of all inputs that may wait for their listeners.
 const WAITING_IN: usize = 1 << 18;
 
-/// How long JACK's thread may take to let go of a port. A cycle takes some milliseconds.
+/// How long is waited for JACK's thread: until it has let go of a port, or has begun cycles that know of a connection.
+/// A cycle takes some milliseconds.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether a cycle has passed.
