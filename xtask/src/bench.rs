@@ -1,6 +1,10 @@
 //! Benchmarks: an optimised host and all features, measured beside their peers.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    process::{Command, ExitCode},
+};
 
 use anyhow::Result;
 
@@ -24,12 +28,16 @@ pub struct Args {
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     setup::ensure(setup::Purpose::Bench)?;
     let components = features::build(repo)?;
-    let conductor = host::build(repo, Midi::System, Profile::Release)?;
-    let mut bench = repo.cargo("run");
-    bench
-        .args(["--release", "--package", "conductor-bench", "--"])
-        .args(args.rest)
-        .env("CONDUCTOR_FEATURES", components)
-        .env("CONDUCTOR_BIN", conductor);
+    // Both in one call: alone, each would have every dependency compiled with its own set of features.
+    process::run(repo.cargo("build").args([
+        "--release",
+        "--package=conductor-bench",
+        "--package=conductor-host",
+        "--bin=conductor-bench",
+        "--bin=conductor",
+    ]))?;
+    let conductor = host::program(repo, Midi::System, Profile::Release);
+    let mut bench = Command::new(conductor.with_file_name(format!("conductor-bench{}", env::consts::EXE_SUFFIX)));
+    bench.args(args.rest).env("CONDUCTOR_FEATURES", components).env("CONDUCTOR_BIN", conductor);
     process::become_command(&mut bench)
 }
