@@ -56,3 +56,21 @@ fn work_items_live_through_tools_hooks_tasks_and_kills() {
     assert_eq!(call(&home, "work_items_list", json!({})).unwrap()["items"], json!([]));
     assert_eq!(host.feature("work-items")["trapped"], 0);
 }
+
+// CFG-2, FEA-8: who only looks at a configuration needs nothing that a running host has open.
+#[test]
+fn a_configuration_is_looked_at_beside_a_host_that_has_the_features_data_open() {
+    let home = Home::new(
+        "[[global_mappings]]\nname = \"mark\"\ntrigger = { type = \"Note\", note = 36 }\n\
+         action = { type = \"WorkItemMark\", text = \"more reverb\" }\n",
+    );
+    let host = home.run();
+    call(&home, "work_item_create", json!({ "title": "More reverb" })).unwrap();
+    for arguments in [&["config", "validate"][..], &["explain", "pads", "note-on", "36", "100"], &["feature", "list"]] {
+        let end = home.conductor(arguments);
+        assert_eq!((end.code, end.err.as_str()), (Some(0), ""), "{arguments:?}: {}", end.out);
+    }
+    // And leaves nothing of its own there.
+    assert_eq!(call(&home, "work_items_list", json!({})).unwrap()["items"][0]["title"], "More reverb");
+    host.stop();
+}

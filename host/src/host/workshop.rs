@@ -39,12 +39,13 @@ pub(super) struct Workshop {
 }
 
 impl Workshop {
-    /// A workshop without a host around it.
+    /// A workshop without a host around it. One may run in the same home, so features find no data there and leave
+    /// none behind.
     fn on_its_own(home: Option<&Path>, features: Option<&Path>) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None)?;
-        let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)).home(home));
-        let sandbox = Sandbox::new(home, services).map_err(StartError::Sandbox)?;
+        let services = Services::new(sinks, Box::new(SystemDatagrams)).tried_out_in(home);
+        let sandbox = Sandbox::new(home, Arc::new(services)).map_err(StartError::Sandbox)?;
         let workers = Workers::idle(observer.clone());
         let (bundled, packages) = (features.map(Path::to_owned), home.map(Store::at));
         Ok(Self { sandbox, observer, workers, bundled, packages, listen_to_all: false })

@@ -99,16 +99,26 @@ impl Services {
     /// The same, with features' data, and the list of secrets, kept in this home. Where data can't be, a
     /// warning says so.
     #[must_use]
-    pub fn home(mut self, home: Option<&Path>) -> Self {
-        if let Some(home) = home {
-            let secrets = Arc::new(secret_store::SecretStore::at(home));
-            self.http = http::HttpClient::new(Arc::new(http::SystemNetwork::new()), secrets);
-        }
-        self.stores = home.and_then(|home| {
+    pub fn home(self, home: Option<&Path>) -> Self {
+        let stores = home.and_then(|home| {
             store::FeatureStores::open(home)
                 .inspect_err(|error| tracing::warn!("features can keep no data: {error}"))
                 .ok()
         });
+        Self { stores, ..self.secrets_of(home) }
+    }
+
+    /// The same, for features that are only tried out: with the secrets of this home, and data that is forgotten.
+    #[must_use]
+    pub fn tried_out_in(self, home: Option<&Path>) -> Self {
+        Self { stores: Some(store::FeatureStores::forgetful()), ..self.secrets_of(home) }
+    }
+
+    fn secrets_of(mut self, home: Option<&Path>) -> Self {
+        if let Some(home) = home {
+            let secrets = Arc::new(secret_store::SecretStore::at(home));
+            self.http = http::HttpClient::new(Arc::new(http::SystemNetwork::new()), secrets);
+        }
         self
     }
 }

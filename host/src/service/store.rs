@@ -26,6 +26,9 @@ const MAX_NAME: usize = 128;
 /// How long to wait for another process that has the file open.
 const BUSY: Duration = Duration::from_secs(2);
 
+/// SQLite's name for a file that is none.
+const IN_MEMORY: &str = ":memory:";
+
 /// What a store is made of. Keys are blobs, so that their order is that of their bytes. One tree
 /// without a second index: a damaged page can't leave the two in disagreement.
 const SCHEMA: &str = "
@@ -37,10 +40,11 @@ const SCHEMA: &str = "
 /// The sum that `used` holds, counted anew.
 const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM entries";
 
-/// All stores of one home.
+/// All stores of one home, or of nobody.
 #[derive(Debug)]
 pub struct FeatureStores {
-    folder: PathBuf,
+    /// None where nothing is kept.
+    folder: Option<PathBuf>,
     open: Mutex<HashMap<String, Arc<Shared>>>,
 }
 
@@ -85,7 +89,13 @@ impl FeatureStores {
                 folder.display()
             ))
         })?;
-        Ok(Self { folder, open: Mutex::default() })
+        Ok(Self { folder: Some(folder), open: Mutex::default() })
+    }
+
+    /// Stores that begin empty and are forgotten: for features that are only tried out, while those that serve
+    /// may have their files open.
+    pub fn forgetful() -> Self {
+        Self { folder: None, open: Mutex::default() }
     }
 
     /// Opens the store of one feature. `name` is 1 to 128 of a-z, 0-9 and `-`; `quota` is in bytes,
@@ -125,7 +135,11 @@ impl FeatureStores {
 
     /// Opens the file, or sets it aside and begins a new one.
     fn connect(&self, name: &str) -> Result<(Connection, Option<PathBuf>), Refusal> {
-        let path = self.folder.join(format!("{name}.sqlite"));
+        let Some(folder) = &self.folder else {
+            let made = connect(Path::new(IN_MEMORY)).map_err(|error| refusal(name, &error))?;
+            return made.map(|made| (made, None)).ok_or_else(|| closed(name));
+        };
+        let path = folder.join(format!("{name}.sqlite"));
         let error = match connect(&path) {
             Ok(Some(connection)) => return Ok((connection, None)),
             Ok(None) => None,
@@ -139,7 +153,7 @@ impl FeatureStores {
         {
             return Err(refusal(name, &error));
         }
-        let aside = set_aside(&self.folder, name).map_err(|error| {
+        let aside = set_aside(folder, name).map_err(|error| {
             Refusal::Unavailable(format!("store of {name}: is damaged and can't be set aside: {error}"))
         })?;
         match connect(&path) {
@@ -507,6 +521,22 @@ mod tests {
             Err(Refusal::Exhausted(text)) => text,
             other => panic!("not exhausted: {other:?}"),
         }
+    }
+
+    #[test]
+    fn what_is_tried_out_forgets_and_is_in_nobodys_way() {
+        let home = Home::new("forgetful");
+        let serves = lamp(&home.stores(), MIB);
+        serves.set("key", b"kept").unwrap();
+        let tried = FeatureStores::forgetful();
+        let (one, other) = (lamp(&tried, MIB), lamp(&tried, MIB));
+        assert_eq!(one.get("key").unwrap(), None);
+        one.set("key", b"tried").unwrap();
+        assert_eq!(other.get("key").unwrap().as_deref(), Some(&b"tried"[..]));
+        assert!(tried.feature("desk", 1).unwrap().handle.set("key", b"value").is_err(), "the quota holds");
+        assert_eq!(serves.get("key").unwrap().as_deref(), Some(&b"kept"[..]));
+        drop((one, other, tried));
+        assert_eq!(lamp(&FeatureStores::forgetful(), MIB).get("key").unwrap(), None);
     }
 
     #[test]
