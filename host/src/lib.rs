@@ -36,6 +36,7 @@ mod host_key;
 pub mod news;
 pub mod observer;
 pub mod package;
+mod plural;
 pub mod ports;
 pub mod profile;
 pub mod rules;

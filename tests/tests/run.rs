@@ -447,7 +447,7 @@ fn a_configuration_is_validated_and_its_schema_printed() {
     let _blocker = UdpSocket::bind(("127.0.0.1", stage.input)).unwrap();
     let fine = stage.home.conductor(&["config", "validate"]);
     assert_eq!((fine.code, fine.err.as_str()), (Some(0), ""));
-    assert!(fine.out.ends_with("config.toml: fine; 1 rules, 0 modes"), "{}", fine.out);
+    assert!(fine.out.ends_with("config.toml: fine; 1 rule, 0 modes"), "{}", fine.out);
 
     stage.home.configure(WRONG);
     let wrong = stage.home.conductor(&["config", "validate"]);

@@ -10,6 +10,7 @@ use crate::config::Severity;
 use crate::config::migrate::{MigrateError, migrated};
 use crate::control::plan::diff;
 use crate::host::StartError;
+use crate::plural::plural;
 use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
 
@@ -35,8 +36,9 @@ pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
             let compiled =
                 host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
             warn(&compiled.warnings);
-            let Ok(rules) = u32::try_from(compiled.rules.rules().len()) else { return Ok(()) };
-            println!("{}: fine; {rules} rules, {} modes", places.config.display(), compiled.rules.modes().len());
+            let rules = plural(compiled.rules.rules().len(), "rule");
+            let modes = plural(compiled.rules.modes().len(), "mode");
+            println!("{}: fine; {rules}, {modes}", places.config.display());
         }
         ConfigCommand::Migrate(agreed) => migrate(places, agreed)?,
         ConfigCommand::Diff(output) => differences(places, output.json)?,

@@ -6,6 +6,7 @@ use super::signals::{self, Signal};
 use super::{Done, Failure, Places, unreadable, warn, wrong};
 use crate::conductor::{Conductor, OpenError};
 use crate::control::plan::desk::EXPIRES;
+use crate::plural::plural;
 use crate::ports::supervisor::PortState;
 
 /// What `conductor run` is told.
@@ -36,7 +37,8 @@ pub(super) fn run(places: &Places, arguments: &RunArguments) -> Done {
     let status = conductor.host().status();
     let open = status.ports.ports.iter().filter(|port| port.state == PortState::Open).count();
     let features = status.features.iter().filter(|feature| feature.refused.is_none()).count();
-    tracing::info!("ready: {} rules, {open} ports open, {features} features; Ctrl-C ends", status.rules);
+    let (rules, features) = (plural(status.rules, "rule"), plural(features, "feature"));
+    tracing::info!("ready: {rules}, {} open, {features}; Ctrl-C ends", plural(open, "port"));
     let stop_asked = conductor.host().stop_asked();
     loop {
         crossbeam_channel::select! {

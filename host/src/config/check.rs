@@ -16,6 +16,7 @@ use super::names::Names;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};
 use super::text::hex_len;
+use crate::plural::plural;
 
 static SHAPES: LazyLock<Shapes> = LazyLock::new(|| Shapes::compile(&json_schema()));
 
@@ -580,8 +581,4 @@ fn counted(limits: &Limits<usize>, unit: &str) -> String {
         Limits { min, max: usize::MAX } => format!("at least {}", plural(min, unit)),
         Limits { min, max } => format!("{min} to {}", plural(max, unit)),
     }
-}
-
-fn plural(count: usize, unit: &str) -> String {
-    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }

@@ -10,6 +10,7 @@ use super::finding::{Finding, Level};
 use crate::config::{self, Loaded};
 use crate::host;
 use crate::package::store::Store;
+use crate::plural::plural;
 
 const ABOUT: &str = "configuration";
 
@@ -135,7 +136,7 @@ impl Facts {
                 Finding::trouble(ABOUT, format!("{file} has mistakes; `conductor run` refuses it"), mistakes.trim_end())
             }
             Outcome::Fine { rules, modes, .. } => {
-                Finding::ok(ABOUT, format!("{file} is valid: {rules} rules, {modes} modes"))
+                Finding::ok(ABOUT, format!("{file} is valid: {}, {}", plural(*rules, "rule"), plural(*modes, "mode")))
             }
         }
     }
