@@ -45,6 +45,17 @@ impl<'k> Names<'k> {
         self.kinds.entry(kind).or_default().uses.push(Use { name, place, must_exist });
     }
 
+    /// Moves every place on by as many bytes as are missing before its first one.
+    pub(super) fn shift(&mut self, missing: impl Fn(usize) -> usize) {
+        for kind in self.kinds.values_mut() {
+            let given = kind.given.iter_mut().map(|(_, place)| place);
+            for place in given.chain(kind.uses.iter_mut().map(|its| &mut its.place)) {
+                let missing = missing(place.start);
+                *place = place.start + missing..place.end + missing;
+            }
+        }
+    }
+
     /// Whether anything from this byte on has a name.
     pub(super) fn gives_after(&self, byte: usize) -> bool {
         self.kinds.values().flat_map(|kind| &kind.given).any(|(_, place)| place.start >= byte)

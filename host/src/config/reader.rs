@@ -2,14 +2,15 @@
 //!
 //! Nearly all of a long file are mappings, each in lines of its own. A person changes one of them, or a few, and
 //! the rest is known by its text. So the text is cut into blocks, one a mapping, and what is around them; what is
-//! around is read each time, with blanks where the blocks are, so that every place in it stays what it is; of the
-//! blocks only those are read that were not there before. Wherever that does not go without a doubt (a file of
-//! another form, a mistake), the whole text is read as [`parse`] does, which finds every mistake with its place.
+//! around is read each time, and its places are counted as if the blocks were there; of the blocks only those are
+//! read that were not there before. Wherever that does not go without a doubt (a file of another form, a mistake),
+//! the whole text is read as [`parse`] does, which finds every mistake with its place.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use memchr::memmem;
 use serde::Deserialize as _;
 use toml::de::{DeTable, DeValue, Deserializer};
 
@@ -20,9 +21,6 @@ use super::{Config, Examined, Loaded, Mapping, examine, parse};
 
 /// What stands before a mapping of a mode, for it to be read by itself.
 const SOME_MODE: &str = "[[modes]]\nname = \"-\"\n";
-
-/// What stands where a block is cut out, as often as it takes.
-const BLANKS: &str = "                                                                                ";
 
 /// Reads configurations; it knows the mappings of the last one that had no mistake.
 #[derive(Debug, Default)]
@@ -51,24 +49,29 @@ impl Reader {
 
     /// The configuration, read block by block; none where that can't be done, or something is wrong.
     fn piecewise(&mut self, text: &str, file_name: &str) -> Option<Loaded> {
-        let Cut { around, blocks, modes } = cut(text)?;
-        let Examined { tree, mut found, names } = examine(&around);
+        let cut = cut(text)?;
+        let Examined { tree, mut found, names } = examine(&cut.around);
         let mut names = names?;
-        if !found.is_empty() || !is_open_for(tree.get_ref(), modes) {
+        if !found.is_empty() || !is_open_for(tree.get_ref(), cut.modes) {
             return None;
         }
+        names.shift(|place| cut.missing_before(place));
         let mut config = Config::deserialize(Deserializer::from(tree)).ok()?;
-        let known = self.known(&blocks)?;
-        for (block, known) in blocks.iter().zip(&known) {
-            for (kind, Use { name, place, must_exist }) in &known.uses {
-                let place = place.start + block.start..place.end + block.start;
-                names.refer(kind, Arc::clone(name), place, *must_exist);
-            }
-            let mappings = match block.mode {
+        let known = self.known(&cut.blocks)?;
+        let mut of_block = known.iter();
+        for blocks in cut.blocks.chunk_by(|one, other| one.mode == other.mode) {
+            let mappings = match blocks[0].mode {
                 None => &mut config.global_mappings,
                 Some(mode) => &mut config.modes.get_mut(mode)?.mappings,
             };
-            mappings.push(known.mapping.clone());
+            mappings.reserve(blocks.len());
+            for (block, known) in blocks.iter().zip(of_block.by_ref()) {
+                for (kind, Use { name, place, must_exist }) in &known.uses {
+                    let place = place.start + block.start..place.end + block.start;
+                    names.refer(kind, Arc::clone(name), place, *must_exist);
+                }
+                mappings.push(known.mapping.clone());
+            }
         }
         let source = Source::new(file_name, text);
         names.check(&source, &mut |diagnostic| found.push(diagnostic));
@@ -130,17 +133,27 @@ struct Block<'t> {
 
 /// A text in pieces.
 struct Cut<'t> {
-    /// The text with blanks in place of the blocks.
+    /// The text without the blocks.
     around: String,
+    /// Where blocks are missing in it, and how many bytes have been missing up to there and with them.
+    gaps: Vec<(usize, usize)>,
     blocks: Vec<Block<'t>>,
     /// How many modes have a header.
     modes: usize,
 }
 
+impl Cut<'_> {
+    /// How many bytes are missing before a place in what is around.
+    fn missing_before(&self, place: usize) -> usize {
+        let gaps = self.gaps.partition_point(|(at, _)| *at <= place);
+        gaps.checked_sub(1).map_or(0, |last| self.gaps[last].1)
+    }
+}
+
 /// Cuts a text at its headers; none where a line might be one or not.
 fn cut(text: &str) -> Option<Cut<'_>> {
     // Within such strings a line can look like a header.
-    if text.contains("\"\"\"") || text.contains("'''") {
+    if [b"\"\"\"", b"'''"].iter().any(|quotes| memmem::find(text.as_bytes(), *quotes).is_some()) {
         return None;
     }
     let (mut blocks, mut modes): (Vec<Block<'_>>, usize) = (Vec::new(), 0);
@@ -165,21 +178,17 @@ fn cut(text: &str) -> Option<Cut<'_>> {
         at += line.len();
     }
     blocks.extend(open.map(|(start, mode, _)| Block { text: &text[start..], start, mode }));
-    let mut around = String::with_capacity(text.len());
+    let (mut around, mut gaps, mut missing) = (String::new(), Vec::<(usize, usize)>::new(), 0);
     for Block { text: block, start, .. } in &blocks {
-        around.push_str(&text[around.len()..*start]);
-        // What comes after a block begins on a line of its own.
-        let blanks = block.len() - usize::from(block.ends_with('\n'));
-        let mut left = blanks;
-        while left > 0 {
-            let some = left.min(BLANKS.len());
-            around.push_str(&BLANKS[..some]);
-            left -= some;
+        around.push_str(&text[around.len() + missing..*start]);
+        missing += block.len();
+        match gaps.last_mut() {
+            Some((at, with_it)) if *at == around.len() => *with_it = missing,
+            _ => gaps.push((around.len(), missing)),
         }
-        around.push_str(&block[blanks..]);
     }
-    around.push_str(&text[around.len()..]);
-    Some(Cut { around, blocks, modes })
+    around.push_str(&text[around.len() + missing..]);
+    Some(Cut { around, gaps, blocks, modes })
 }
 
 /// The name in a header, of bare keys; `list` tells `[[name]]` from `[name]`.
