@@ -30,7 +30,10 @@ impl Proposed {
     /// The planner's.
     pub fn by(planner: &Planner, description: &str, changes: &[Change]) -> Result<Self, Error> {
         let plan = planner.propose(description, changes)?;
-        Ok(Self { next: format!("a person decides: conductor plan apply {plan}"), plan })
+        Ok(Self {
+            next: format!("a person looks and decides: conductor plan show {plan}, conductor plan apply {plan}"),
+            plan,
+        })
     }
 }
 

@@ -60,6 +60,7 @@ pub mod midi;
 pub mod midi_parser;
 pub mod mode;
 pub mod osc;
+mod overlap;
 pub mod recorder;
 pub mod rule;
 pub mod rule_set;

@@ -102,6 +102,7 @@ impl Kept {
                 Ok(Wake::Changed(changes)) => changes,
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
+                    self.host.tell_expired();
                     self.host.roll_back_bad_upgrades();
                     continue;
                 }

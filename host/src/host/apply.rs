@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use conductor_engine::RuleSetHandle;
 use schemars::JsonSchema;
@@ -52,6 +52,11 @@ impl Host {
     pub fn plans(&self) -> Result<Vec<Plan>, PlanError> {
         self.tell_expired();
         self.services.plans.waiting()
+    }
+
+    /// How long a plan waits before it expires.
+    pub fn plans_wait(&self) -> Duration {
+        self.services.plans.expires()
     }
 
     /// One plan, with its rehearsal over what the flight recorder still has.
@@ -210,8 +215,8 @@ impl Host {
         }
     }
 
-    /// Puts on record which plans have expired.
-    pub(super) fn tell_expired(&self) {
+    /// Puts on record which plans have expired since it was last called, and tells who watches.
+    pub(crate) fn tell_expired(&self) {
         match self.services.plans.expired() {
             Ok(plans) if plans.is_empty() => {}
             Ok(plans) => {

@@ -20,7 +20,6 @@ impl Host {
     ///
     /// A version that was taken back is not gone back to, so two bad ones do not take turns.
     pub fn roll_back_bad_upgrades(&self) -> Vec<String> {
-        self.tell_expired();
         let mut state = self.state();
         let (Some(store), Some(home)) = (state.workshop.packages.clone(), self.home.clone()) else { return Vec::new() };
         let Ok(installed) = store.installed() else { return Vec::new() };

@@ -105,9 +105,13 @@ impl HostView for View {
         self.config.read().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
-    fn check_config(&self, text: &str) -> Result<(), String> {
-        let checked = config::parse(text, &self.config_file()).and_then(|loaded| bindings::check(&loaded));
-        checked.map_err(|wrong| wrong.render(false))
+    fn check_config(&self, text: &str) -> Result<Vec<String>, String> {
+        let file = self.config_file();
+        let after = config::parse(text, &file).and_then(|loaded| bindings::check(&loaded).map(|()| loaded));
+        let after = after.map_err(|wrong| wrong.render(false))?;
+        // What is in force has no mistake.
+        let before = config::parse(&self.config(), &file).map(|before| before.config).unwrap_or_default();
+        Ok(rules::doubles(&before, &after.config))
     }
 
     fn findings(&self, text: &str) -> Vec<Finding> {

@@ -4,6 +4,7 @@
 //! and has everything prepared that their actions need.
 
 mod condition;
+mod doubles;
 mod edges;
 mod transform;
 mod trigger;
@@ -16,6 +17,7 @@ use conductor_engine as engine;
 use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
 
 pub(crate) use self::condition::condition;
+pub(crate) use self::doubles::doubles;
 use self::edges::{Releases, hears_releases_of_itself, holds, wants_both};
 use self::transform::forwarding;
 use self::trigger::{trigger, waiting};

@@ -26,11 +26,11 @@ pub trait HostView: Debug + Send + Sync {
     fn config(&self) -> String;
     /// Its file, as messages show it.
     fn config_file(&self) -> String;
-    /// Whether a host could read another configuration.
+    /// What a person should know of another configuration beside the one in force, a sentence each.
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    fn check_config(&self, text: &str) -> Result<(), String>;
+    fn check_config(&self, text: &str) -> Result<Vec<String>, String>;
     /// What is wrong with another configuration, or doubtful.
     fn findings(&self, text: &str) -> Vec<Finding>;
     /// Every port, and every binding.

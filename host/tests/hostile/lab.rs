@@ -196,8 +196,8 @@ impl HostView for View {
         "config.toml".into()
     }
 
-    fn check_config(&self, _: &str) -> Result<(), String> {
-        Ok(())
+    fn check_config(&self, _: &str) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
     }
 
     fn findings(&self, _: &str) -> Vec<Finding> {

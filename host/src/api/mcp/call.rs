@@ -171,7 +171,7 @@ impl<'c> Call<'c> {
         match matter {
             Ok(matter) => self.ask(matter, Some(result)).await,
             Err(why) => {
-                result.content.push(ContentBlock::text(waits(&plan, why)));
+                result.content.push(ContentBlock::text(waits(self.host, &plan, why)));
                 Ok(result.into())
             }
         }
@@ -327,7 +327,7 @@ impl<'c> Call<'c> {
                 Ok(()) => Ok("The user rejected the plan. Nothing has changed.".to_owned()),
                 Err(error) => Err(error.to_string()),
             },
-            Answer::Open => Ok(waits(&id, "")),
+            Answer::Open => Ok(waits(&host, &id, "")),
         });
         let told = done.await.unwrap_or_else(|_| Err("the host is stopping".into()));
         result.is_error = Some(told.is_err());
@@ -346,10 +346,11 @@ fn key(answered: usize) -> String {
     format!("question_{}", answered + 1)
 }
 
-fn waits(plan: &str, why: &str) -> String {
+fn waits(host: &Host, plan: &str, why: &str) -> String {
     format!(
         "{why}Nothing has changed yet: the plan waits for a person, who looks at it with `conductor plan show {plan}` \
-         and decides with `conductor plan apply {plan}`."
+         and decides with `conductor plan apply {plan}`, within {} s.",
+        host.plans_wait().as_secs()
     )
 }
 

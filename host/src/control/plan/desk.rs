@@ -129,6 +129,11 @@ impl Desk {
         Self::new(Connection::open_in_memory()?, clock, expires)
     }
 
+    /// How long a plan waits.
+    pub fn expires(&self) -> Duration {
+        self.expires
+    }
+
     fn new(record: Connection, clock: Clock, expires: Duration) -> Result<Self, PlanError> {
         record.busy_timeout(BUSY)?;
         record.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;")?;
@@ -153,8 +158,8 @@ impl Desk {
         Ok(result)
     }
 
-    /// Puts a proposal on the desk, for the configuration `text` in `file`. `check` says what is wrong
-    /// with the configuration as it would be.
+    /// Puts a proposal on the desk, for the configuration `text` in `file`. `check` says what there is to know of the
+    /// configuration as it would be, or what is wrong with it.
     ///
     /// # Errors
     /// See [`PlanError`]; then nothing waits.
@@ -163,7 +168,7 @@ impl Desk {
         proposal: Proposal,
         file: &str,
         text: &str,
-        check: impl FnOnce(&str) -> Result<(), String>,
+        check: impl FnOnce(&str) -> Result<Vec<String>, String>,
     ) -> Result<Plan, PlanError> {
         let Proposal { proposer, description, privileged, changes } = proposal;
         if changes.is_empty() || changes.len() > MAX_CHANGES {
@@ -180,7 +185,9 @@ impl Desk {
             risk.raise(risk::Level::Privileged, "a privileged tool proposes it".to_owned());
         }
         let after = edit::edited(text, &changes)?;
-        check(&after).map_err(PlanError::Invalid)?;
+        for note in check(&after).map_err(PlanError::Invalid)? {
+            risk.raise(risk::Level::Usual, note);
+        }
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| PlanError::Full(format!("no randomness: {error}")))?;
         let created = self.clock.wall();
@@ -435,7 +442,7 @@ mod tests {
     }
 
     fn propose(desk: &Desk, proposer: &str, name: &str) -> Result<Plan, PlanError> {
-        desk.propose(proposal(proposer, name), "config.toml", TEXT, |_| Ok(()))
+        desk.propose(proposal(proposer, name), "config.toml", TEXT, |_| Ok(vec!["both fire".into()]))
     }
 
     fn step(desk: &Desk, plan: &Plan, before: &str) -> (Step, String) {
@@ -453,6 +460,7 @@ mod tests {
         assert_eq!(desk.waiting().unwrap(), std::slice::from_ref(&plan));
         assert_eq!(plan.base, state_hash(TEXT));
         assert!(plan.diff.contains("-name = \"a\"\n+name = \"b\""), "{}", plan.diff);
+        assert_eq!((plan.risk.level, &plan.risk.notes[..]), (risk::Level::Usual, &["both fire".to_owned()][..]));
         desk.reject(&plan.id).unwrap();
         assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))));
     }
@@ -481,7 +489,7 @@ mod tests {
     fn what_is_no_plan_is_refused_and_the_number_is_bounded() {
         let (desk, _) = desk();
         let none = Proposal { changes: vec![], ..proposal("project:x", "b") };
-        let refused = desk.propose(none, "config.toml", TEXT, |_| Ok(()));
+        let refused = desk.propose(none, "config.toml", TEXT, |_| Ok(Vec::new()));
         assert!(matches!(refused, Err(PlanError::Invalid(_))));
         let long = "x".repeat(MAX_BYTES);
         assert!(matches!(propose(&desk, "project:x", &long), Err(PlanError::Invalid(_))));

@@ -1,0 +1,129 @@
+//! Whether two triggers wait for the same: what a person may not have meant who wrote both.
+
+use crate::trigger::{DmxRange, Edge, NumberRange, Push, Trigger, ValueRange, Way};
+
+impl Trigger {
+    /// Whether one event can be what both wait for. Gestures are compared with their own kind only, since a press
+    /// and a long press of one key are often meant to go together; one that waits for any MIDI message overlaps
+    /// nothing, since it is there to see what others see; of OSC patterns only equal ones are known to meet.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        use Trigger::{
+            Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,
+            GamepadTrigger, LongPress, Note, Osc, OscPattern, Parameter, PitchBend, PolyAftertouch, ProgramChange,
+            SysEx, Turn,
+        };
+        match (self, other) {
+            (
+                Note { notes: a, velocity: v, edge: e, channel: c },
+                Note { notes: b, velocity: w, edge: f, channel: d },
+            ) => {
+                a.meets(*b) && either(*c, *d) && (e.has_release() && f.has_release() || presses(*e, *f) && v.meets(*w))
+            }
+            (
+                ControlChange { controllers: a, value: v, channel: c },
+                ControlChange { controllers: b, value: w, channel: d },
+            )
+            | (PolyAftertouch { notes: a, value: v, channel: c }, PolyAftertouch { notes: b, value: w, channel: d })
+            | (
+                FineControl { controllers: a, value: v, channel: c },
+                FineControl { controllers: b, value: w, channel: d },
+            )
+            | (
+                LongPress { keys: a, velocity: v, channel: c, .. },
+                LongPress { keys: b, velocity: w, channel: d, .. },
+            )
+            | (
+                DoubleTap { keys: a, velocity: v, channel: c, .. },
+                DoubleTap { keys: b, velocity: w, channel: d, .. },
+            ) => a.meets(*b) && v.meets(*w) && either(*c, *d),
+            (Aftertouch { value: v, channel: c }, Aftertouch { value: w, channel: d })
+            | (PitchBend { value: v, channel: c }, PitchBend { value: w, channel: d }) => v.meets(*w) && either(*c, *d),
+            (ProgramChange { programs: a, channel: c }, ProgramChange { programs: b, channel: d }) => {
+                a.meets(*b) && either(*c, *d)
+            }
+            (SysEx { pattern: a }, SysEx { pattern: b }) => {
+                let mut bytes = a.bytes().iter().zip(b.bytes());
+                bytes.all(|((one, mask), (other, and))| (one ^ other) & mask & and == 0)
+            }
+            (Osc { address: a, arg: x }, Osc { address: b, arg: y }) => {
+                a == b && (x.is_none() || y.is_none() || x == y)
+            }
+            (OscPattern { pattern: a, .. }, Osc { address: b, .. })
+            | (Osc { address: b, .. }, OscPattern { pattern: a, .. }) => a.matches(b),
+            (OscPattern { pattern: a, .. }, OscPattern { pattern: b, .. }) => a == b,
+            (GamepadButton { buttons: a, edge: e }, GamepadButton { buttons: b, edge: f }) => {
+                a.meets(*b) && (presses(*e, *f) || e.has_release() && f.has_release())
+            }
+            (
+                GamepadStick { sticks: a, push: p, dead_zone: z, .. },
+                GamepadStick { sticks: b, push: q, dead_zone: y, .. },
+            ) => a.meets(*b) && (p == q || *p == Push::Any || *q == Push::Any || z.max(*y) <= 0.0),
+            (GamepadTrigger { triggers: a, .. }, GamepadTrigger { triggers: b, .. }) => a.meets(*b),
+            (ArtNet { universe: u, channels: a, value: v }, ArtNet { universe: w, channels: b, value: x }) => {
+                u == w && a.meets(*b) && v.meets(*x)
+            }
+            (Chord { keys: a, channel: c, .. }, Chord { keys: b, channel: d, .. }) => a == b && either(*c, *d),
+            (Turn { controllers: a, way: p, channel: c, .. }, Turn { controllers: b, way: q, channel: d, .. }) => {
+                a.meets(*b) && either(*c, *d) && (p == q || *p == Way::Any || *q == Way::Any)
+            }
+            (
+                Parameter { registered: r, parameter: a, value: v, channel: c },
+                Parameter { registered: s, parameter: b, value: w, channel: d },
+            ) => r == s && a == b && v.meets(*w) && either(*c, *d),
+            _ => false,
+        }
+    }
+}
+
+/// Whether both count going down.
+fn presses(one: Edge, other: Edge) -> bool {
+    one.has_press() && other.has_press()
+}
+
+/// Whether both can be about one channel.
+fn either(one: Option<u8>, other: Option<u8>) -> bool {
+    one.is_none() || other.is_none() || one == other
+}
+
+impl NumberRange {
+    fn meets(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+}
+
+impl ValueRange {
+    fn meets(self, other: Self) -> bool {
+        self.min <= other.max && other.min <= self.max
+    }
+}
+
+impl DmxRange {
+    fn meets(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trigger::NumberRange;
+
+    #[test]
+    fn presses_of_one_key_overlap_unless_something_tells_them_apart() {
+        let note = |notes, velocity, edge, channel| Trigger::Note { notes, velocity, edge, channel };
+        let (soft, hard) = (ValueRange { min: 0, max: 80 }, ValueRange { min: 81, max: 127 });
+        let pad = note(NumberRange::one(36), ValueRange::SEVEN_BIT, Edge::Press, None);
+        let pads = |velocity, edge, channel| note(NumberRange { first: 36, last: 51 }, velocity, edge, channel);
+        assert!(pad.overlaps(&pads(ValueRange::SEVEN_BIT, Edge::Both, Some(9))));
+        assert!(!pad.overlaps(&pads(ValueRange::SEVEN_BIT, Edge::Release, None)));
+        assert!(!pad.overlaps(&note(NumberRange::one(37), ValueRange::SEVEN_BIT, Edge::Press, None)));
+        assert!(!pads(soft, Edge::Press, None).overlaps(&pads(hard, Edge::Press, None)));
+        // A release has no velocity that is asked for.
+        assert!(pads(soft, Edge::Both, None).overlaps(&pads(hard, Edge::Both, None)));
+        assert!(!pads(soft, Edge::Press, Some(1)).overlaps(&pads(soft, Edge::Press, Some(2))));
+        let long =
+            Trigger::LongPress { keys: NumberRange::one(36), velocity: ValueRange::SEVEN_BIT, channel: None, after: 1 };
+        assert!(!pad.overlaps(&long), "that is what long presses are for");
+        assert!(long.overlaps(&long.clone()));
+    }
+}

@@ -1,0 +1,27 @@
+//! That triggers overlap is known wherever one event is what both wait for.
+
+mod small_world;
+
+use conductor_engine::*;
+use proptest::prelude::*;
+use small_world::{event, trigger};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn what_one_event_is_for_overlaps(one in trigger(), other in trigger(), event in event()) {
+        let sees_all = |trigger: &Trigger| matches!(trigger, Trigger::MidiAny { .. });
+        let two_patterns = |one: &Trigger, other: &Trigger| {
+            matches!((one, other), (Trigger::OscPattern { .. }, Trigger::OscPattern { .. })) && one != other
+        };
+        let two_tests = |one: &Trigger, other: &Trigger| {
+            matches!((one, other), (Trigger::Osc { arg: Some(x), .. }, Trigger::Osc { arg: Some(y), .. }) if x != y)
+        };
+        prop_assert_eq!(one.overlaps(&other), other.overlaps(&one), "either way");
+        let known = !sees_all(&one) && !sees_all(&other) && !two_patterns(&one, &other) && !two_tests(&one, &other);
+        if known && one.matches(&event).is_some() && other.matches(&event).is_some() {
+            prop_assert!(one.overlaps(&other), "{event}: {one:?}, {other:?}");
+        }
+    }
+}
