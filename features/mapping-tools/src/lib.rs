@@ -71,7 +71,13 @@ struct Create {
     mode: Option<String>,
     trigger: Trigger,
     action: Action,
+    name: Option<String>,
     description: Option<String>,
+    /// Higher is tried first.
+    priority: Option<i64>,
+    /// Whether no further mapping is tried after it.
+    consume: Option<bool>,
+    condition: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -81,7 +87,27 @@ struct Update {
     place: String,
     trigger: Option<Trigger>,
     action: Option<Action>,
+    name: Option<String>,
     description: Option<String>,
+    priority: Option<i64>,
+    consume: Option<bool>,
+    condition: Option<Map<String, Value>>,
+}
+
+impl Update {
+    /// The keys of the mapping that are given.
+    fn keys(&self) -> Result<impl Iterator<Item = (&'static str, Value)>, Error> {
+        let keys = [
+            ("trigger", self.trigger.as_ref().map(json).transpose()?),
+            ("action", self.action.as_ref().map(json).transpose()?),
+            ("name", self.name.clone().map(Value::from)),
+            ("description", self.description.clone().map(Value::from)),
+            ("priority", self.priority.map(Value::from)),
+            ("consume", self.consume.map(Value::from)),
+            ("condition", self.condition.clone().map(Value::from)),
+        ];
+        Ok(keys.into_iter().filter_map(|(key, value)| Some((key, value?))))
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -175,27 +201,22 @@ impl ConfigChangeTools for MappingTools {
     fn call(name: String, args: String, _: &Invocation, reader: &Reader, planner: &Planner) -> Result<String, Error> {
         let propose = |description: String, changes: Vec<Change>| Proposed::by(planner, &description, &changes);
         match name.as_str() {
-            "conductor_create_mapping" => answer(&args, |Create { mode, trigger, action, description }| {
-                let place = read(reader)?.next_place(mode.as_deref()).map_err(Error::Invalid)?;
-                let what = description.clone().unwrap_or_else(|| kinds(&trigger, &action));
-                has_actions(reader, &action)?;
-                let mut mapping = Map::new();
-                mapping.extend(description.map(|text| ("description".to_owned(), text.into())));
-                mapping.insert("trigger".into(), json(&trigger)?);
-                mapping.insert("action".into(), json(&action)?);
+            "conductor_create_mapping" => answer(&args, |new: Create| {
+                let place = read(reader)?.next_place(new.mode.as_deref()).map_err(Error::Invalid)?;
+                let told = new.description.clone().or_else(|| new.name.clone());
+                let what = told.unwrap_or_else(|| kinds(&new.trigger, &new.action));
+                has_actions(reader, &new.action)?;
+                let Create { mode, trigger, action, name, description, priority, consume, condition } = new;
+                let (trigger, action) = (Some(trigger), Some(action));
+                let said = Update { place, trigger, action, name, description, priority, consume, condition };
+                let mapping: Map<String, Value> = said.keys()?.map(|(key, value)| (key.to_owned(), value)).collect();
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
-                propose(format!("Add a mapping to {scope}: {what}."), vec![set(place, mapping)])
+                propose(format!("Add a mapping to {scope}: {what}."), vec![set(said.place, mapping)])
             }),
-            "conductor_update_mapping" => answer(&args, |Update { place, trigger, action, description }| {
-                let found = read(reader)?.mapping(&place).map_err(Error::Invalid)?;
-                action.as_ref().map_or(Ok(()), |action| has_actions(reader, action))?;
-                let fields = [
-                    ("trigger", trigger.as_ref().map(json).transpose()?),
-                    ("action", action.as_ref().map(json).transpose()?),
-                    ("description", description.map(Value::from)),
-                ];
-                let given = fields.into_iter().filter_map(|(field, value)| Some((field, value?)));
-                let changes: Vec<_> = given.map(|(field, value)| set(format!("{place}/{field}"), value)).collect();
+            "conductor_update_mapping" => answer(&args, |new: Update| {
+                let found = read(reader)?.mapping(&new.place).map_err(Error::Invalid)?;
+                new.action.as_ref().map_or(Ok(()), |action| has_actions(reader, action))?;
+                let changes = new.keys()?.map(|(key, value)| set(format!("{}/{key}", new.place), value)).collect();
                 propose(format!("Change the mapping {}.", found.name()), changes)
             }),
             "conductor_delete_mapping" => answer(&args, |One { place }| {

@@ -56,7 +56,8 @@ pub struct Found {
 impl Found {
     /// What people call it, or its place.
     pub fn name(&self) -> &str {
-        self.mapping.get("description").and_then(Value::as_str).unwrap_or(&self.place)
+        let said = ["description", "name"].into_iter().find_map(|key| self.mapping.get(key)?.as_str());
+        said.unwrap_or(&self.place)
     }
 }
 

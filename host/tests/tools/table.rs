@@ -194,9 +194,13 @@ fn mappings() -> Vec<Case> {
             { "trigger": { "type": "Note", "note": 1 }, "action": { "type": "Supress" } } => "Suppress",
             { "mode": "M", "trigger": { "type": "Note", "note": 1 }, "action": { "type": "Suppress" } } => "there is no mode",
             { "trigger": { "type": "Note", "note": 1 } } => "missing field `action`",
+            { "trigger": { "type": "Note", "note": 1 }, "action": { "type": "Suppress" }, "consume": "yes" } => "boolean",
+            { "trigger": { "type": "Note", "note": 1 }, "action": { "type": "Suppress" }, "priority": 3000000000_u64 }
+                => "2147483647",
         ]),
-        case!("update_mapping", { "place": "modes/0/mappings/0", "trigger": { "type": "LongPress", "note": 36 } },
-        |stage, _| proposes(stage, "Change the mapping kick.", "+trigger = { type = \"LongPress\", note = 36 }"),
+        case!("update_mapping", {
+            "place": "modes/0/mappings/0", "trigger": { "type": "LongPress", "note": 36 }, "priority": 1, "consume": true,
+        }, |stage, _| proposes(stage, "Change the mapping kick.", "+consume = true"),
         wrong [
             { "place": "modes/0/mappings/1" } => "there is no mapping at",
             { "place": "modes/0/mappings/0" } => "1 to 256 changes",
