@@ -11,7 +11,9 @@ use super::number::NumberExpr;
 #[serde(deny_unknown_fields)]
 pub struct Keystroke {
     /// The keys, struck together, 1 to 8: `["cmd", "space"]`. They go down in this order, and up in the
-    /// other.
+    /// other. Each is a character, or space, enter, tab, escape, backspace, delete, insert, home, end, page_up,
+    /// page_down, up, down, left, right, shift, ctrl, alt, meta (or cmd), caps_lock, num_lock, pause, print_screen,
+    /// play_pause, next_track, previous_track, stop, volume_up, volume_down, volume_mute, f1 to f20.
     #[schemars(length(min = 1, max = 8))]
     pub keys: Vec<Key>,
 

@@ -179,6 +179,16 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_says_what_keys_are_called() {
+        let schema = serde_json::to_string(&crate::config::json_schema()).unwrap().replace("\\n", " ");
+        assert!(schema.contains(", f1 to f20"));
+        let counted = |name: &str| name.strip_prefix('f').is_some_and(|number| number.parse::<u8>().is_ok());
+        for name in NamedKey::NAMES.iter().map(|(_, key)| Key::Named(*key).to_string()) {
+            assert!(counted(&name) || schema.contains(&format!(" {name}")), "{name}");
+        }
+    }
+
+    #[test]
     fn a_key_that_nobody_knows_is_compared_with_those_there_are() {
         let said = |text: &str| text.parse::<Key>().unwrap_err().to_string();
         assert_eq!(said("spcae"), "no key is called so; did you mean \"space\"?");

@@ -122,6 +122,11 @@ impl Page {
              rules fire at which time, **end to end** what comes out of a whole host for what comes in at its \
              ports. They are in [host/tests/parts](../host/tests/parts), readable as examples.\n",
         );
+        let mapping = self.parameters(&self.schema["$defs"]["Mapping"], "").replace("<br>", "\n- ");
+        let _ = write!(
+            out,
+            "\n## The mapping itself\n\nAn entry of a mode's `mappings`, or of `global_mappings`.\n\n- {mapping}\n"
+        );
         let mut missing = Vec::new();
         for union in UNIONS {
             let definition = &self.schema["$defs"][union.definition];
