@@ -279,7 +279,7 @@ impl Edit<'_> {
         match json {
             Json::Object(object) if block => {
                 let mut table = Table::new();
-                for (key, value) in kind_first(object) {
+                for (key, value) in in_order(object) {
                     // What is small stays on its line.
                     let plain = !holds_tables(value);
                     table.insert(key, if plain { Item::Value(self.inline(value)?) } else { self.item(value, true)? });
@@ -318,7 +318,7 @@ impl Edit<'_> {
             }
             Json::Object(object) => {
                 let mut table = InlineTable::new();
-                for (key, value) in kind_first(object) {
+                for (key, value) in in_order(object) {
                     table.insert(key, self.inline(value)?);
                 }
                 Value::InlineTable(table)
@@ -327,10 +327,14 @@ impl Edit<'_> {
     }
 }
 
-/// A table's keys as people write them: what kind of thing it is comes first.
-fn kind_first(object: &Map<String, Json>) -> impl Iterator<Item = (&String, &Json)> {
-    let is_kind = |(key, _): &(&String, &Json)| *key == "type";
-    object.iter().filter(is_kind).chain(object.iter().filter(move |entry| !is_kind(entry)))
+/// The keys that people write first: what kind of thing it is, what it is called, when it does what.
+const FIRST: [&str; 7] = ["type", "alias", "name", "description", "trigger", "condition", "action"];
+
+/// A table's keys as people write them. Of JSON's objects, no order is known.
+fn in_order(object: &Map<String, Json>) -> Vec<(&String, &Json)> {
+    let mut entries: Vec<_> = object.iter().collect();
+    entries.sort_by_key(|(key, _)| FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()));
+    entries
 }
 
 /// Whether it is a list of tables: those get headers, so that a person finds them.
@@ -425,12 +429,15 @@ name = "Mix"
     #[test]
     fn a_mapping_is_added_where_it_belongs() {
         let mapping = json!({
-            "trigger": { "note": 40, "type": "Note" },
+            "priority": 1,
             "action": { "type": "ModeChange", "mode": "Play" },
+            "trigger": { "note": 40, "type": "Note" },
+            "name": "back",
         });
         let text = with(SHOW, "modes/1/mappings/0", mapping.clone());
-        let expected = "\n[[modes]]\nname = \"Mix\"\n\n[[modes.mappings]]\n\
-            trigger = { type = \"Note\", note = 40 }\naction = { type = \"ModeChange\", mode = \"Play\" }\n";
+        let expected = "\n[[modes]]\nname = \"Mix\"\n\n[[modes.mappings]]\nname = \"back\"\n\
+            trigger = { type = \"Note\", note = 40 }\naction = { type = \"ModeChange\", mode = \"Play\" }\n\
+            priority = 1\n";
         assert!(text.ends_with(expected), "{text}");
         let text = with(SHOW, "modes/0/mappings/1", mapping);
         let (play, mix) = text.split_once("[[modes]]\nname = \"Mix\"").expect("both modes");
