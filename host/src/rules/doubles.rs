@@ -37,10 +37,14 @@ pub(crate) fn doubles(before: &Config, after: &Config) -> Vec<String> {
     }
     all.extend(placed("global_mappings".into(), None, &before.global_mappings, &after.global_mappings));
 
-    let mut found = Vec::new();
+    let (mut found, mut more) = (Vec::new(), 0);
     for (at, one) in all.iter().enumerate().filter(|(_, one)| one.fresh) {
         let others = all.iter().enumerate().filter(|(other_at, other)| !other.fresh || *other_at > at);
         for (other_at, other) in others.filter(|(_, other)| one.meets(other)) {
+            if found.len() == MOST {
+                more += 1;
+                continue;
+            }
             // The order in which rules are asked.
             let order = |placed: &Placed<'_>, at| {
                 (Reverse(placed.mapping.priority), placed.mapping.trigger.device.is_none(), at)
@@ -49,8 +53,6 @@ pub(crate) fn doubles(before: &Config, after: &Config) -> Vec<String> {
             found.push(if one_is_first { together(one, other) } else { together(other, one) });
         }
     }
-    let more = found.len().saturating_sub(MOST);
-    found.truncate(MOST);
     if more > 0 {
         found.push(format!("and {} of mappings that answer to some of the same events", plural(more, "more pair")));
     }
@@ -86,9 +88,9 @@ impl Placed<'_> {
         fn same<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
         }
-        let device = |placed: &Self| placed.mapping.trigger.device.clone();
+        let (one, another) = (&self.mapping.trigger.device, &other.mapping.trigger.device);
         let overlap = self.trigger.as_ref().zip(other.trigger.as_ref()).is_some_and(|(one, other)| one.overlaps(other));
-        overlap && same(self.mode, other.mode) && same(device(self), device(other))
+        overlap && same(self.mode, other.mode) && same(one.as_ref(), another.as_ref())
     }
 
     fn called(&self) -> String {
