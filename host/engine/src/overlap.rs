@@ -106,7 +106,6 @@ impl DmxRange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trigger::NumberRange;
 
     #[test]
     fn presses_of_one_key_overlap_unless_something_tells_them_apart() {
