@@ -12,12 +12,15 @@
 //! | [`ola`] | an Art-Net peer of others: `olad` |
 //! | [`instrument`] | MIDI peers: controllers and synthesizers on virtual ports |
 //! | [`screen`] | an X server, and a window that records keys and buttons |
+//! | [`compositor`] | a Wayland compositor, and windows |
 //! | [`windows`] | windows on it, and a window manager that says which one is active |
 //! | [`registry`] | an OCI registry of others |
 //! | [`process`] | any program, with what it has printed so far |
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
+#[cfg(target_os = "linux")]
+pub mod compositor;
 pub mod conductor;
 pub mod home;
 #[cfg(unix)]

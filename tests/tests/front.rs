@@ -1,8 +1,9 @@
-//! The application in front, on a real X server: what the host knows of it, and which mode that makes active.
+//! The application in front, on a real X server and on a real Wayland compositor: what the host knows of it, and which mode that makes active.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
+use conductor_tests::compositor::Compositor;
 use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
 use conductor_tests::osc::{Tablet, free_port};
@@ -130,6 +131,35 @@ fn a_window_goes_by_the_name_of_its_program() {
     assert_eq!(host.stop().0.code, Some(0));
 }
 
+// ENG-6: under Wayland the compositor tells of every application, by its id and its title; one that goes away is
+// looked for again, and takes nothing with it.
+#[test]
+fn the_mode_goes_with_the_window_that_a_wayland_compositor_has_in_front() {
+    let Some(compositor) = Compositor::start() else { return };
+    let home = Home::new(&show(free_port()));
+    let mut run = command(home.path(), &["run"]);
+    let host = Host::ready(run.env("WAYLAND_DISPLAY", compositor.display()).env_remove("DISPLAY"), home.socket());
+    host.status_when(|status| status["front_unknown"].is_null() && status["front"].is_null());
+
+    let live = compositor.window("Ableton Live", "song.als");
+    let (status, _) = host.status_when(|status| status["front"] == "Ableton Live" && status["mode"] == "Mix");
+    assert_eq!(applying(&status), ["Live"]);
+    let browser = compositor.window("org.example.Browser", "All Lyrics");
+    host.status_when(|status| status["front"] == "Browser" && status["mode"] == "Write");
+    compositor.focus("Ableton Live");
+    host.status_when(|status| status["front"] == "Ableton Live" && status["mode"] == "Mix");
+    drop(live);
+    host.status_when(|status| status["front"] == "Browser" && status["mode"] == "Write");
+    drop(browser);
+    host.status_when(|status| status["front"].is_null() && status["mode"] == "Play");
+
+    drop(compositor);
+    let (status, _) = host.status_when(|status| status["front_unknown"].is_string());
+    let said = status["front_unknown"].as_str().unwrap();
+    assert!(said.starts_with("no Wayland compositor tells which application is in front: "), "{said}");
+    assert_eq!(host.stop().0.code, Some(0));
+}
+
 // ENG-6: where it is not known what is in front, that is said; a display that goes away takes nothing with it.
 #[test]
 fn what_is_not_known_is_said() {
@@ -151,9 +181,9 @@ fn what_is_not_known_is_said() {
     let (status, _) =
         host.status_when(|status| status["front_unknown"] != "it is not known yet which application is in front");
     let said = status["front_unknown"].as_str().unwrap();
-    assert!(said.starts_with("there is no X display (DISPLAY is not set)"), "{said}");
+    assert!(said.starts_with("there is no desktop (neither DISPLAY nor WAYLAND_DISPLAY is set)"), "{said}");
     let list = home.conductor(&["profile", "list"]);
-    assert!(list.out.contains("in front: not known: there is no X display"), "{}", list.out);
+    assert!(list.out.contains("in front: not known: there is no desktop"), "{}", list.out);
     assert_eq!(host.stop().0.code, Some(0));
     // Without a host the configuration is shown.
     let show = home.conductor(&["profile", "show", "Songs"]);

@@ -1,4 +1,4 @@
-//! What an application is called: the names that X clients and processes have.
+//! What an application is called: the names that X clients, Wayland's windows and processes have.
 
 use std::fs;
 
@@ -8,6 +8,15 @@ pub(super) fn class(property: &[u8]) -> (String, String) {
     let mut texts = property.split(|&byte| byte == 0).map(|text| text.iter().map(|&byte| char::from(byte)).collect());
     let mut next = || texts.next().unwrap_or_default();
     (next(), next())
+}
+
+/// The names in a Wayland application id: of a domain turned round, as the freedesktop.org's desktop entry
+/// specification wants it (`org.mozilla.firefox`), people say the last part.
+pub(super) fn application_id(id: &str) -> [String; 2] {
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    let parts: Vec<&str> = id.split('.').collect();
+    let name = parts.last().filter(|_| parts.len() > 2 && parts.iter().all(|part| is_part(part)));
+    [name.copied().unwrap_or(id).to_owned(), id.to_owned()]
 }
 
 /// The name of a process's program; none if it is gone or the system does not say.
@@ -23,19 +32,9 @@ pub(super) fn is_here(machine: &[u8]) -> bool {
     machine.is_empty() || machine == here.trim_end().as_bytes()
 }
 
-/// The names without those that are empty or there already, whatever the case.
-pub(super) fn distinct(names: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for name in names {
-        if !name.is_empty() && !kept.iter().any(|other| other.to_lowercase() == name.to_lowercase()) {
-            kept.push(name);
-        }
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Application;
     use super::*;
 
     #[test]
@@ -49,8 +48,13 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_once() {
-        let names = ["XTerm", "xterm", "", "bash", "BASH"].map(str::to_owned);
-        assert_eq!(distinct(names), ["XTerm", "bash"]);
+    fn of_a_domain_turned_round_people_say_the_last_part() {
+        let names = |id: &str| Application::named(application_id(id), String::new()).map(|named| named.names);
+        let are = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(names("org.mozilla.firefox"), are(&["firefox", "org.mozilla.firefox"]));
+        assert_eq!(names("foot"), are(&["foot"]));
+        assert_eq!(names("ableton live 12.0.exe"), are(&["ableton live 12.0.exe"]));
+        assert_eq!(names("player.exe"), are(&["player.exe"]));
+        assert_eq!(names(""), None);
     }
 }

@@ -1,110 +1,33 @@
 //! The application in front under X, as window managers tell it: the root window's `_NET_ACTIVE_WINDOW` (EWMH).
 //!
-//! The server reports when that property changes, and when the front window's title does. The thread waits
-//! for these reports and for nothing else; a display that is lost is looked for again.
+//! The server reports when that property changes, and when the front window's title does.
 
-use std::env;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::os::fd::AsFd as _;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use x11rb::connection::Connection as _;
 use x11rb::errors::{ConnectionError, ReplyError};
 use x11rb::protocol::Event;
-use x11rb::protocol::xproto::{
-    Atom, AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt as _, CreateWindowAux, EventMask,
-    Window, WindowClass,
-};
+use x11rb::protocol::xproto::{Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window};
 use x11rb::rust_connection::RustConnection;
 
-use super::names::{class, distinct, is_here, program};
-use super::{Application, Front, FrontWatch, Tell};
+use super::desktop::{End, NotTold, is_wayland, is_x};
+use super::names::{class, is_here, program};
+use super::{Application, Front};
 
-/// How long it is until a display that is not there is looked for again.
-const AGAIN: Duration = Duration::from_secs(5);
 /// The longest property that is read whole, in 4-byte units.
 const LONGEST: u32 = 1024;
 
-/// What is in front under X.
-#[derive(Debug)]
-pub(super) struct X11Watch;
-
-impl FrontWatch for X11Watch {
-    fn start(self: Box<Self>, tell: Tell) -> std::io::Result<Box<dyn Send>> {
-        if env::var_os("DISPLAY").is_none_or(|display| display.is_empty()) {
-            let reason = if is_wayland() {
-                "Wayland does not tell which application is in front, and there is no X display"
-            } else {
-                "there is no X display (DISPLAY is not set) that could tell which application is in front"
-            };
-            tell(Front::Unknown(reason.to_owned()));
-            return Ok(Box::new(()));
-        }
-        let (end, ended) = crossbeam_channel::bounded::<()>(0);
-        let line = Arc::<Line>::default();
-        let watching = Watching { line: Arc::clone(&line), _end: end };
-        std::thread::Builder::new().name("front".into()).spawn(move || watch(&line, &ended, &tell))?;
-        Ok(Box::new(watching))
+/// Tells what is in front until it is over.
+///
+/// # Errors
+/// Why the X server does not tell it, or does so no longer.
+pub(super) fn follow(end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), NotTold> {
+    if !is_x() {
+        return Err(NotTold::NoSuchDisplay);
     }
-}
-
-fn is_wayland() -> bool {
-    env::var_os("WAYLAND_DISPLAY").is_some_and(|display| !display.is_empty())
-}
-
-/// The connection that the thread waits at, for whoever wants it to end.
-#[derive(Default)]
-struct Line {
-    is_over: AtomicBool,
-    /// With a window of our own, for a message that wakes.
-    open: Mutex<Option<(Arc<RustConnection>, Window)>>,
-}
-
-/// Ends the thread when it is dropped.
-struct Watching {
-    line: Arc<Line>,
-    _end: Sender<()>,
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.line.is_over.store(true, Ordering::SeqCst);
-        let open = self.line.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((connection, window)) = &*open {
-            let wake = ClientMessageEvent::new(32, *window, AtomEnum::NONE, [0; 5]);
-            // Where the server is gone, the thread has woken already.
-            let _ = connection.send_event(false, *window, EventMask::NO_EVENT, wake);
-            let _ = connection.flush();
-        }
-    }
-}
-
-fn watch(line: &Line, ended: &Receiver<()>, tell: &Tell) {
-    let mut told = None;
-    let mut tell = |front: Front| {
-        if told.as_ref() != Some(&front) {
-            told = Some(front.clone());
-            tell(front);
-        }
-    };
-    while !line.is_over.load(Ordering::SeqCst) {
-        let lost = match Display::open() {
-            Ok(mut display) => {
-                let window = (Arc::clone(&display.connection), display.own);
-                *line.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(window);
-                let lost = display.follow(&line.is_over, &mut tell);
-                *line.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                lost
-            }
-            Err(reason) => Some(reason),
-        };
-        let Some(reason) = lost else { return };
-        tell(Front::Unknown(format!("no X display tells which application is in front: {reason}")));
-        if ended.recv_timeout(AGAIN) == Err(RecvTimeoutError::Disconnected) {
-            return;
-        }
-    }
+    Display::open()
+        .and_then(|mut display| display.follow(end, tell))
+        .map_err(|reason| NotTold::Because(format!("no X display tells which application is in front: {reason}")))
 }
 
 x11rb::atom_manager! {
@@ -119,11 +42,9 @@ x11rb::atom_manager! {
 }
 
 struct Display {
-    connection: Arc<RustConnection>,
+    connection: RustConnection,
     atoms: Atoms,
     root: Window,
-    /// A window of our own, which nobody sees.
-    own: Window,
     /// The window that is active, and reports when its title changes.
     active: Option<Window>,
 }
@@ -137,34 +58,30 @@ impl Display {
     fn on(connection: RustConnection, screen: usize) -> Result<Self, ReplyError> {
         let root = connection.setup().roots[screen].root;
         let atoms = Atoms::new(&connection)?.reply()?;
-        let own = connection.generate_id().map_err(|_| ConnectionError::UnknownError)?;
-        let (class, looks) = (WindowClass::INPUT_ONLY, CreateWindowAux::new());
-        connection.create_window(0, own, root, -1, -1, 1, 1, 0, class, 0, &looks)?.check()?;
         let report = ChangeWindowAttributesAux::new().event_mask(EventMask::PROPERTY_CHANGE);
         connection.change_window_attributes(root, &report)?.check()?;
-        Ok(Self { connection: Arc::new(connection), atoms, root, own, active: None })
+        Ok(Self { connection, atoms, root, active: None })
     }
 
-    /// Tells what is in front until it is over; or why that is not possible any more.
-    fn follow(&mut self, is_over: &AtomicBool, tell: &mut dyn FnMut(Front)) -> Option<String> {
+    fn follow(&mut self, end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), String> {
         loop {
-            match self.front() {
-                Ok(front) => tell(front),
-                Err(error) => return Some(error.to_string()),
-            }
-            loop {
-                if is_over.load(Ordering::SeqCst) {
-                    return None;
-                }
-                match self.connection.wait_for_event() {
-                    Ok(event) if self.matters(&event) => break,
-                    Ok(_) => {}
-                    Err(error) => return Some(error.to_string()),
-                }
-            }
+            tell(self.front().map_err(|error| error.to_string())?);
             // A window that comes to the front changes several properties at once.
-            while let Ok(Some(_)) = self.connection.poll_for_event() {}
+            while !self.has_changed().map_err(|error| error.to_string())? {
+                if end.or_readable(self.connection.stream().as_fd()).map_err(|error| error.to_string())? {
+                    return Ok(());
+                }
+            }
         }
+    }
+
+    /// Takes in all reports that came, and says whether one of them matters.
+    fn has_changed(&self) -> Result<bool, ConnectionError> {
+        let mut matters = false;
+        while let Some(event) = self.connection.poll_for_event()? {
+            matters |= self.matters(&event);
+        }
+        Ok(matters)
     }
 
     fn matters(&self, event: &Event) -> bool {
@@ -195,17 +112,14 @@ impl Display {
         let pid = self.property(window, self.atoms._NET_WM_PID)?;
         let machine = self.property(window, self.atoms.WM_CLIENT_MACHINE)?;
         let pid = pid.first_chunk().copied().map(u32::from_ne_bytes).filter(|_| is_here(&machine));
-        let names = distinct([class, instance, pid.and_then(program).unwrap_or_default()]);
+        let names = [class, instance, pid.and_then(program).unwrap_or_default()];
         let mut title = self.property(window, self.atoms._NET_WM_NAME)?;
         if title.is_empty() {
             title = self.property(window, AtomEnum::WM_NAME.into())?;
         }
         let title = String::from_utf8_lossy(&title).into_owned();
-        Ok(match names.is_empty() {
-            // It has no name to go by, or is gone already: then another report is on its way.
-            true => Front::Nothing,
-            false => Front::Application(Application { names, title }),
-        })
+        // Without a name it may be gone already; then another report is on its way.
+        Ok(Application::named(names, title).into())
     }
 
     /// Has a window report changes of its properties, and the one before no longer.

@@ -129,6 +129,12 @@ const SCREEN: &[Need] = &[
         why: "tells the tests which keys a window was told of",
         packages: &["x11-utils"],
     },
+    Need {
+        probe: Probe::Program("sway"),
+        why: "a Wayland desktop without a screen, which tells which window is in front",
+        packages: &["sway"],
+    },
+    Need { probe: Probe::Program("foot"), why: "opens windows there", packages: &["foot"] },
 ];
 
 /// The chore.

@@ -1,0 +1,101 @@
+//! The application in front on a Unix desktop: the thread that follows whichever display server tells it.
+//!
+//! Wayland's compositor is asked first, since under Wayland an X server knows of the applications that use X
+//! and of no others. A display that is lost is looked for again.
+
+use std::env;
+use std::io::{self, Read as _};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::{Front, FrontWatch, Tell, changes, wayland, x11};
+
+/// How long it is until a display that is not there is looked for again.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What is in front on the desktop that the environment names.
+#[derive(Debug)]
+pub(super) struct DesktopWatch;
+
+impl FrontWatch for DesktopWatch {
+    fn start(self: Box<Self>, tell: Tell) -> io::Result<Box<dyn Send>> {
+        if !is_x() && !is_wayland() {
+            let reason = "there is no desktop (neither DISPLAY nor WAYLAND_DISPLAY is set) that could tell which \
+                          application is in front";
+            tell(Front::Unknown(reason.to_owned()));
+            return Ok(Box::new(()));
+        }
+        let (watching, end) = UnixStream::pair()?;
+        std::thread::Builder::new().name("front".into()).spawn(move || watch(&End(end), tell))?;
+        // Closed when it is dropped, which the other end feels.
+        Ok(Box::new(watching))
+    }
+}
+
+/// Whether the environment names an X display.
+pub(super) fn is_x() -> bool {
+    is_named("DISPLAY")
+}
+
+/// Whether the environment names a Wayland display.
+pub(super) fn is_wayland() -> bool {
+    is_named("WAYLAND_DISPLAY")
+}
+
+fn is_named(display: &str) -> bool {
+    env::var_os(display).is_some_and(|name| !name.is_empty())
+}
+
+/// Tells when nobody wants to know any more.
+#[derive(Debug)]
+pub(super) struct End(UnixStream);
+
+impl End {
+    /// Waits until there is something to read, and says whether it is over instead.
+    pub(super) fn or_readable(&self, server: BorrowedFd<'_>) -> io::Result<bool> {
+        let mut both = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(server, PollFlags::IN)];
+        loop {
+            match poll(&mut both, None) {
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(!both[0].revents().is_empty()),
+            }
+        }
+    }
+
+    /// Waits so long, and says whether it is over.
+    fn within(&self, time: Duration) -> bool {
+        self.0.set_read_timeout(Some(time)).is_err() || (&self.0).read(&mut [0]).is_ok()
+    }
+}
+
+fn watch(end: &End, tell: Tell) {
+    let mut tell = changes(tell);
+    loop {
+        let mut reasons = Vec::new();
+        for follow in [wayland::follow, x11::follow] {
+            match follow(end, &mut tell) {
+                Ok(()) => return,
+                Err(NotTold::NoSuchDisplay) => {}
+                Err(NotTold::Because(reason)) => reasons.push(reason),
+            }
+        }
+        tell(Front::Unknown(reasons.join("; ")));
+        if end.within(AGAIN) {
+            return;
+        }
+    }
+}
+
+/// Why a display server does not tell what is in front, or does so no longer.
+#[derive(Debug)]
+pub(super) enum NotTold {
+    /// The environment names none of its kind.
+    NoSuchDisplay,
+    /// In words.
+    Because(String),
+}
