@@ -1,8 +1,9 @@
-//! The host itself: everything started in the right order, reloaded as a whole, stopped clean.
+//! The host itself: what runs, reloaded as a whole, stopped clean.
 
 mod apply;
 mod asked;
 pub(crate) mod bindings;
+mod builder;
 mod changes;
 mod rollback;
 pub mod status;
@@ -10,18 +11,19 @@ mod view;
 mod workshop;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, FactsHandle, RuleSet, RuleSetHandle};
-use crossbeam_channel::{Receiver, Sender, TrySendError};
+use conductor_engine::{FactsHandle, RuleSet, RuleSetHandle};
+use crossbeam_channel::{Receiver, Sender};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::{Applied, PlanView};
 pub use self::asked::{ReloadError, UnknownMode};
+pub use self::builder::{HostBuilder, StartError};
 use self::changes::Told;
 use self::view::View;
 use self::workshop::Workshop;
@@ -34,378 +36,25 @@ use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::control::limit::Policy;
-use crate::control::plan::desk::{self, Desk};
 use crate::control::plan::state_hash;
-use crate::dispatch::desktop::{self, Connect};
+use crate::dispatch::Action;
 use crate::dispatch::feature_worker::PreparedAction;
-use crate::dispatch::outputs::Outputs;
-use crate::dispatch::script::ChangeMode;
 use crate::dispatch::workers::Workers;
-use crate::dispatch::{Action, Reason};
-use crate::event_loop::{self, Input};
-use crate::facts::{self, FactsOf};
+use crate::event_loop::Input;
+use crate::facts;
 use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
-use crate::feature::sandbox::{CallError, Refusal, Sandbox};
-use crate::front::{self, FrontWatch};
-use crate::news::{Listener, New, News};
-use crate::observer::{self, Observation, Observed, Observer};
-use crate::package::store::Store;
-use crate::ports::supervisor::{PortEvents, Supervisor, UnknownDevice};
-use crate::ports::{MidiOut, PortBackend};
+use crate::feature::sandbox::{CallError, Refusal};
+use crate::news::{Listener, New};
+use crate::observer::{Observation, Observed, Observer};
+use crate::ports::supervisor::{Supervisor, UnknownDevice};
 use crate::rules::Compiled;
 use crate::service::Services;
 use crate::service::host_state::HostView;
-use crate::service::http::HttpClient;
 use crate::service::invocation::OnProgress;
-use crate::service::models::ModelView;
-use crate::service::notification_log::NotificationLog;
-use crate::service::sinks::SinkQueue;
-use crate::service::udp::{Datagrams, SystemDatagrams};
 
 /// How long a stop waits for features to finish what they were asked to do.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
-
-/// What a host is made of. See [`Host::builder`].
-pub struct HostBuilder {
-    home: Option<PathBuf>,
-    features: Option<PathBuf>,
-    backends: Vec<Box<dyn PortBackend>>,
-    datagrams: Box<dyn Datagrams>,
-    http: Option<HttpClient>,
-    listen_to_all: bool,
-    clock: Option<Clock>,
-    desktop: Option<Connect>,
-    front: Option<Box<dyn FrontWatch>>,
-    end_all_notes: bool,
-    subscriber: Option<Sender<Observation>>,
-    config_file: Option<PathBuf>,
-    plans_expire: Duration,
-}
-
-impl std::fmt::Debug for HostBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HostBuilder")
-            .field("home", &self.home)
-            .field("features", &self.features)
-            .finish_non_exhaustive()
-    }
-}
-
-impl HostBuilder {
-    /// The folder for what the host keeps between starts: the code cache with its key, and the
-    /// notifications of features.
-    #[must_use]
-    pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
-        self.home = Some(home.into());
-        self
-    }
-
-    /// The folder with the bundled features, one `.wasm` file each. None are bundled without it.
-    #[must_use]
-    pub fn features(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.features = Some(folder.into());
-        self
-    }
-
-    /// One more way to reach ports. A host without any has no ports.
-    #[must_use]
-    pub fn backend(mut self, backend: Box<dyn PortBackend>) -> Self {
-        self.backends.push(backend);
-        self
-    }
-
-    /// The file that applied plans are written to. Without one none can be applied.
-    #[must_use]
-    pub fn config_file(mut self, file: impl Into<PathBuf>) -> Self {
-        self.config_file = Some(file.into());
-        self
-    }
-
-    /// How long a plan waits for a person; 300 s if not said.
-    #[must_use]
-    pub fn plans_expire(mut self, after: Duration) -> Self {
-        self.plans_expire = after;
-        self
-    }
-
-    /// Sends datagrams another way than through the system's sockets.
-    #[must_use]
-    pub fn datagrams(mut self, datagrams: Box<dyn Datagrams>) -> Self {
-        self.datagrams = datagrams;
-        self
-    }
-
-    /// Sends features' HTTP requests another way than over the network.
-    #[must_use]
-    pub fn http(mut self, http: HttpClient) -> Self {
-        self.http = Some(http);
-        self
-    }
-
-    /// Goes by another clock than the system's: events, and what features are told.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = Some(clock);
-        self
-    }
-
-    /// Tells each output to end all notes when it is first opened: a host before this one may have been
-    /// killed while some sounded. A device that does not know of this goes on.
-    #[must_use]
-    pub fn end_all_notes(mut self) -> Self {
-        self.end_all_notes = true;
-        self
-    }
-
-    /// Acts on another desktop than the system's.
-    #[must_use]
-    pub fn desktop(mut self, connect: Connect) -> Self {
-        self.desktop = Some(connect);
-        self
-    }
-
-    /// Knows another way which application is in front than the system's.
-    #[must_use]
-    pub fn front(mut self, front: Box<dyn FrontWatch>) -> Self {
-        self.front = Some(front);
-        self
-    }
-
-    /// Sends everything that happens there, from before the features are installed.
-    #[must_use]
-    pub fn subscriber(mut self, sender: Sender<Observation>) -> Self {
-        self.subscriber = Some(sender);
-        self
-    }
-
-    /// Listens to every input, whatever the configuration says.
-    #[must_use]
-    pub fn listen_to_all(mut self) -> Self {
-        self.listen_to_all = true;
-        self
-    }
-
-    /// Starts with a configuration: installs the features, compiles the rules, opens the ports.
-    ///
-    /// A feature or a port that can't be had is reported and skipped.
-    ///
-    /// # Errors
-    /// [`StartError`]; nothing keeps running.
-    pub fn start(self, loaded: &Loaded) -> Result<Host, StartError> {
-        let (sinks, said) = SinkQueue::new();
-        let (observer, observed, observer_thread) =
-            observer::start(said, self.home.as_deref().map(NotificationLog::new))?;
-        if let Some(subscriber) = self.subscriber {
-            observed.subscriber(subscriber);
-        }
-        let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
-        services.clock = self.clock.unwrap_or(services.clock);
-        services.plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
-        services.audit = match &self.home {
-            Some(home) => Audit::start(home, services.clock)?,
-            None => Audit::none(),
-        };
-        services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(services.audit.clone()));
-        let services = Arc::new(services);
-        let gate = Gate::new(services.audit.clone());
-        gate.set(Policy::new(&loaded.config.tools));
-        let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
-        let (queue, inputs) = event_loop::queue();
-        let workers = Workers::new(
-            observer.clone(),
-            self.desktop.unwrap_or_else(|| Box::new(desktop::connect)),
-            change_mode_by(queue.clone()),
-        );
-        if self.end_all_notes {
-            workers.outputs.end_all_notes();
-        }
-
-        // Opening it sweeps it; without one that can be written, what is there is read.
-        let packages = self.home.as_deref().map(|home| {
-            let store = Store::open(home).unwrap_or_else(|error| {
-                tracing::warn!("the package store can't be tidied: {error}");
-                Store::at(home)
-            });
-            store.by("host")
-        });
-        let workshop = Workshop {
-            sandbox,
-            observer: observer.clone(),
-            workers: workers.clone(),
-            bundled: self.features,
-            packages,
-            listen_to_all: self.listen_to_all,
-        };
-        let (registry, compiled) = workshop.make(loaded, &Registry::default())?;
-        let plan = workshop.port_plan(&loaded.config, &compiled, &registry);
-
-        workers.outputs.show(&compiled.lights);
-        let rules = Arc::new(RuleSetHandle::new(compiled.rules));
-        let clock = services.clock;
-        let facts = Arc::new(FactsHandle::new());
-        let engine_thread = event_loop::start(
-            Arc::clone(&rules),
-            Arc::clone(&facts),
-            clock,
-            inputs,
-            workers.releases(),
-            observer.clone(),
-        )?;
-        let facts_of = FactsOf {
-            handle: Arc::clone(&facts),
-            rules: Arc::clone(&rules),
-            clock,
-            queue: queue.clone(),
-            profiles: compiled.profiles,
-        };
-        let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
-        let events = PortReports {
-            news: services.news.clone(),
-            observer: observer.clone(),
-            outputs: workers.outputs.clone(),
-            queue: queue.clone(),
-        };
-        let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
-        let view = Arc::new(View {
-            rules: Arc::clone(&rules),
-            observer: observer.clone(),
-            observed: observed.clone(),
-            ports: supervisor.reader(),
-            mutes: supervisor.mutes(),
-            workers: workers.clone(),
-            facts: Arc::clone(&facts),
-            clock,
-            queue: queue.clone(),
-            registry: RwLock::new(registry.clone()),
-            refused: RwLock::default(),
-            config: RwLock::new((loaded.source.text().to_owned(), loaded.source.file().to_owned())),
-        });
-        let models = Arc::new(Models::default());
-        models.set(loaded.config.models.clone(), registry.clone());
-        let _ = services.models.set(Arc::clone(&models) as Arc<dyn ModelView>);
-        let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
-        supervisor.apply(plan);
-        registry.begin(&observed);
-        let told = Told::start(&observed)?;
-        told.set(registry.clone());
-
-        let host = Host {
-            rules,
-            queue,
-            supervisor,
-            workers,
-            observer,
-            observed,
-            services,
-            view,
-            models,
-            told,
-            gate,
-            elicitation: Mutex::new(loaded.config.mcp.elicitation),
-            warnings: compiled.warnings,
-            home: self.home,
-            clock,
-            engine_thread,
-            _observer_thread: observer_thread,
-            facts,
-            watch,
-            stop_asked: crossbeam_channel::bounded(1),
-            state: Mutex::new(State {
-                reader: Reader::default(),
-                workshop,
-                registry,
-                text: loaded.source.text().to_owned(),
-                file_name: loaded.source.file().to_owned(),
-                refused: None,
-                taken_back: HashSet::new(),
-                granted: BTreeMap::new(),
-                config_file: self.config_file,
-            }),
-        };
-        let started = Entry::new(Kind::Host, "start", "host", loaded.source.file());
-        host.services
-            .audit
-            .note(started.with("version", env!("CARGO_PKG_VERSION")).with("state", state_hash(loaded.source.text())));
-        host.state().tell_grants(&loaded.config, &host.services.audit);
-        host.settle_plans();
-        Ok(host)
-    }
-}
-
-/// The desk of a home; where there is none, or it can't be written, one that forgets.
-fn desk(home: Option<&Path>, clock: Clock, expires: Duration) -> Result<Desk, StartError> {
-    let kept = home.map(|home| Desk::open(home, clock, expires));
-    match kept {
-        Some(Ok(desk)) => return Ok(desk),
-        Some(Err(error)) => tracing::warn!("{error}; plans are forgotten when the host stops"),
-        None => {}
-    }
-    Desk::in_memory(clock, expires).map_err(|error| StartError::Desk(error.to_string()))
-}
-
-/// Why a host did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The configuration is wrong.
-    #[error("{}", .0.render(false))]
-    Config(Diagnostics),
-    /// The sandbox can't run on this machine.
-    #[error(transparent)]
-    Sandbox(anyhow::Error),
-    /// There is no memory for plans.
-    #[error("{0}")]
-    Desk(String),
-    /// The system refused a thread.
-    #[error("the system refused a thread: {0}")]
-    Thread(#[from] std::io::Error),
-}
-
-impl From<Diagnostics> for StartError {
-    fn from(diagnostics: Diagnostics) -> Self {
-        Self::Config(diagnostics)
-    }
-}
-
-/// The way for scripts to change the mode: like everybody else they wait for nobody.
-fn change_mode_by(queue: Sender<Input>) -> ChangeMode {
-    Box::new(move |mode| match queue.try_send(Input::SetMode(Arc::clone(mode))) {
-        Ok(()) => Ok(()),
-        Err(TrySendError::Full(_)) => Err(Reason::QueueFull),
-        Err(TrySendError::Disconnected(_)) => Err(Reason::Gone),
-    })
-}
-
-struct PortReports {
-    news: News,
-    observer: Observer,
-    outputs: Outputs,
-    queue: Sender<Input>,
-}
-
-impl PortEvents for PortReports {
-    fn changed(&mut self, text: String) {
-        self.observer.put(Observation::Port(text));
-        self.news.tell(New::Ports);
-    }
-
-    fn trouble(&mut self, text: String) {
-        self.observer.put(Observation::PortTrouble(text));
-    }
-
-    fn gone(&mut self, device: &DeviceId) {
-        // Fails only while the host stops.
-        let _ = self.queue.send(Input::Gone(device.clone()));
-    }
-
-    fn output(&mut self, target: &str, port: Box<dyn MidiOut>) {
-        self.outputs.attach(target, port);
-    }
-
-    fn output_gone(&mut self, target: &str) {
-        self.outputs.detach(target);
-    }
-}
 
 #[derive(Debug)]
 struct State {
@@ -513,21 +162,7 @@ pub struct Reloaded {
 impl Host {
     /// What to make a host of. Nothing is started before [`HostBuilder::start`].
     pub fn builder() -> HostBuilder {
-        HostBuilder {
-            home: None,
-            features: None,
-            backends: Vec::new(),
-            datagrams: Box::new(SystemDatagrams),
-            http: None,
-            listen_to_all: false,
-            clock: None,
-            desktop: None,
-            front: None,
-            end_all_notes: false,
-            subscriber: None,
-            config_file: None,
-            plans_expire: desk::EXPIRES,
-        }
+        HostBuilder::new()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

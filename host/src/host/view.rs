@@ -105,7 +105,7 @@ impl HostView for View {
         self.config.read().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
-    fn check_config(&self, text: &str) -> Result<Vec<String>, String> {
+    fn notes_on(&self, text: &str) -> Result<Vec<String>, String> {
         let file = self.config_file();
         let after = config::parse(text, &file).and_then(|loaded| bindings::check(&loaded).map(|()| loaded));
         let after = after.map_err(|wrong| wrong.render(false))?;

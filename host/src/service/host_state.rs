@@ -30,7 +30,7 @@ pub trait HostView: Debug + Send + Sync {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    fn check_config(&self, text: &str) -> Result<Vec<String>, String>;
+    fn notes_on(&self, text: &str) -> Result<Vec<String>, String>;
     /// What is wrong with another configuration, or doubtful.
     fn findings(&self, text: &str) -> Vec<Finding>;
     /// Every port, and every binding.

@@ -43,7 +43,7 @@ impl InstanceState {
         };
         let (desk, audit) = (&self.facts.services.plans, &self.facts.services.audit);
         let (proposer, description) = (proposal.proposer.clone(), proposal.description.clone());
-        let proposed = desk.propose(proposal, &view.config_file(), &view.config(), |text| view.check_config(text));
+        let proposed = desk.propose(proposal, &view.config_file(), &view.config(), |text| view.notes_on(text));
         let entry = |subject| Entry::new(Kind::Plan, "propose", &proposer, subject).with("description", description);
         audit.note(match &proposed {
             Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),

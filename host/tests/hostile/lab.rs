@@ -196,7 +196,7 @@ impl HostView for View {
         "config.toml".into()
     }
 
-    fn check_config(&self, _: &str) -> Result<Vec<String>, String> {
+    fn notes_on(&self, _: &str) -> Result<Vec<String>, String> {
         Ok(Vec::new())
     }
 
