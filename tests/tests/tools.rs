@@ -2,8 +2,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
-use conductor_tests::conductor::Host;
+use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
+use conductor_tests::osc::{Tablet, free_port};
+use conductor_tests::process::Process;
+use rosc::OscType;
 use serde_json::{Value, json};
 
 fn call(home: &Home, tool: &str, args: Value) -> Result<Value, String> {
@@ -55,6 +58,42 @@ fn work_items_live_through_tools_hooks_tasks_and_kills() {
     assert_eq!(all["items"][0]["comments"], json!(["On vocals."]));
     assert_eq!(call(&home, "work_items_list", json!({})).unwrap()["items"], json!([]));
     assert_eq!(host.feature("work-items")["trapped"], 0);
+}
+
+// CLI-1, LRN-1: what is moved while `learn` waits is told as a trigger, ready for the configuration; where nothing is
+// moved, that is said.
+#[test]
+fn a_control_that_is_moved_is_told_as_a_trigger() {
+    let port = free_port();
+    let home = Home::new(&format!("[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n"));
+    let host = home.run();
+    host.port_is("tablet", "open");
+    let tablet = Tablet::to(port);
+    let moved = |arguments: &[&str]| {
+        let learning = Process::start(&mut command(home.path(), arguments));
+        learning.err.line("move a control (30 seconds) ...");
+        tablet.send("/fader", [OscType::Float(0.25)]);
+        tablet.send("/fader", [OscType::Float(0.5)]);
+        learning.wait().0
+    };
+    let learned = moved(&["learn"]);
+    assert_eq!(learned.code, Some(0), "{}", learned.err);
+    assert!(learned.out.starts_with("tablet: osc /fader 0.5\n    trigger = { "), "{}", learned.out);
+    let trigger = learned.out.lines().nth(1).unwrap().trim();
+    home.configure(&format!(
+        "[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n[[modes]]\nname = 'Play'\n\
+         [[modes]]\nname = 'Mix'\n[[global_mappings]]\n{trigger}\naction = {{ type = 'ModeChange', mode = 'Mix' }}\n"
+    ));
+    host.status_when(|status| status["mode"] == "Play");
+    tablet.send("/fader", [OscType::Float(1.0)]);
+    host.status_when(|status| status["mode"] == "Mix");
+
+    let learned: Value = serde_json::from_str(&moved(&["learn", "tablet", "--json"]).out).unwrap();
+    assert_eq!((&learned["controls"][0]["device"], &learned["controls"][0]["events"]), (&json!("tablet"), &json!(2)));
+    let nothing = home.conductor(&["learn", "--seconds", "1"]);
+    assert_eq!((nothing.code, nothing.err.contains("nothing was moved")), (Some(1), true), "{}", nothing.err);
+    let nobody = home.conductor(&["learn", "tablot"]);
+    assert_eq!((nobody.code, nobody.err.contains("tablet")), (Some(1), true), "{}", nobody.err);
 }
 
 // CFG-2, FEA-8: who only looks at a configuration needs nothing that a running host has open.

@@ -10,7 +10,6 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 
-use super::socket;
 use super::view::ObservationView;
 
 /// How long a host may take to say how it is: whoever asks may only want to know whether it is there.
@@ -22,6 +21,9 @@ pub enum AskError {
     /// No host runs in this home.
     #[error("no host is running in {0}; start one with `conductor run`")]
     NotRunning(String),
+    /// There is no door to it here.
+    #[error("a running host can't be asked on this system yet")]
+    NoDoor,
     /// It said no.
     #[error("{0}")]
     Refused(String),
@@ -108,10 +110,20 @@ async fn get(home: &Path, path: &str) -> Result<Response<Incoming>, AskError> {
     if response.status().is_success() { Ok(response) } else { Err(failed(response.status())) }
 }
 
-async fn send(home: &Path, request: Builder, body: Full<Bytes>) -> Result<Response<Incoming>, AskError> {
-    let stream = tokio::net::UnixStream::connect(socket(home))
+#[cfg(unix)]
+async fn connect(home: &Path) -> Result<tokio::net::UnixStream, AskError> {
+    tokio::net::UnixStream::connect(super::socket(home))
         .await
-        .map_err(|_| AskError::NotRunning(home.display().to_string()))?;
+        .map_err(|_| AskError::NotRunning(home.display().to_string()))
+}
+
+#[cfg(not(unix))]
+async fn connect(_: &Path) -> Result<tokio::io::DuplexStream, AskError> {
+    Err(AskError::NoDoor)
+}
+
+async fn send(home: &Path, request: Builder, body: Full<Bytes>) -> Result<Response<Incoming>, AskError> {
+    let stream = connect(home).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     tokio::spawn(connection);
     let request =

@@ -8,7 +8,6 @@
 
 use std::path::{Path, PathBuf};
 
-#[cfg(unix)]
 pub mod client;
 #[cfg(unix)]
 mod lines;

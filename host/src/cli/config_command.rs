@@ -79,7 +79,6 @@ fn migrate(places: &Places, agreed: &Agreed) -> Done {
     told(format!("{name} is in today's form (the file as it was: {})", backup.display()), Some(&backup))
 }
 
-#[cfg(unix)]
 fn differences(places: &Places, as_json: bool) -> Done {
     let in_force = crate::api::client::json(&places.home, "/v1/config")?;
     let text = |key: &str| in_force[key].as_str().unwrap_or_default();
@@ -104,11 +103,6 @@ fn differences(places: &Places, as_json: bool) -> Done {
         eprintln!("{refused}; `conductor config validate` says why");
     }
     Ok(())
-}
-
-#[cfg(not(unix))]
-fn differences(_: &Places, _: bool) -> Done {
-    Err(Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
 }
 
 /// The same, for programs: everything is printed, and the exit code says whether the file would be taken.

@@ -177,15 +177,7 @@ fn sum(feature: &Value, keys: &[&str]) -> String {
 }
 
 fn running(places: &Places) -> Option<Value> {
-    #[cfg(unix)]
-    {
-        Some(crate::api::client::status(&places.home).ok()?["features"].take())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = places;
-        None
-    }
+    Some(crate::api::client::status(&places.home).ok()?["features"].take())
 }
 
 fn inspect(places: &Places, file: &Path, json: bool) -> Done {

@@ -18,6 +18,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod feature;
+mod learn;
 mod mcp;
 mod mode;
 mod monitor;
@@ -91,6 +92,8 @@ enum Command {
     /// Install features, say what they may use, list them, or look into a package
     #[command(subcommand)]
     Feature(feature::FeatureCommand),
+    /// Move a control, and see what it is called in a mapping
+    Learn(learn::LearnArguments),
     /// Let an agent talk to the running host over standard input and output (MCP)
     Mcp,
     /// List the modes, and switch
@@ -194,6 +197,7 @@ pub fn main() -> ExitCode {
         Command::Test(test) => test::run(&places, test),
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
+        Command::Learn(arguments) => learn::run(&places, arguments),
         Command::Mcp => mcp::run(&places),
         Command::Mode(command) => mode::run(&places, command),
         Command::Openapi => openapi(),

@@ -6,19 +6,16 @@
 use std::io::Write as _;
 
 use super::{Done, Places, signals};
+use crate::api::client::{self, AskError};
 use crate::api::view::ObservationView;
 use crate::conductor::system_ports;
 use crate::config;
 use crate::host::Host;
 
 pub(super) fn run(places: &Places, json: bool) -> Done {
-    #[cfg(unix)]
-    {
-        use crate::api::client::{self, AskError};
-        match client::events(&places.home, |view| print(&view, json)) {
-            Err(AskError::NotRunning(_)) => {}
-            other => return Ok(other?),
-        }
+    match client::events(&places.home, |view| print(&view, json)) {
+        Err(AskError::NotRunning(_) | AskError::NoDoor) => {}
+        other => return Ok(other?),
     }
     eprintln!("no host is running in {}: listening to every input", places.home.display());
     let nothing = config::parse("", "nothing").map_err(super::wrong)?;

@@ -194,21 +194,12 @@ const LIFTED: &str = "it kept trapping and was left alone; from now on it is cal
 /// Ends the quarantine of a feature of the running host: whether it was in one. None where no host runs, or
 /// has no such feature.
 fn lift_quarantine(places: &Places, name: &str) -> Option<bool> {
-    #[cfg(unix)]
-    {
-        // Names are words without anything that a path would have to escape; others are nobody's.
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if !name.chars().all(plain) {
-            return None;
-        }
-        crate::api::client::post(&places.home, &format!("/v1/features/{name}/lift"), &json!({})).ok()?["lifted"]
-            .as_bool()
+    // Names are words without anything that a path would have to escape; others are nobody's.
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.chars().all(plain) {
+        return None;
     }
-    #[cfg(not(unix))]
-    {
-        let _ = (places, name);
-        None
-    }
+    crate::api::client::post(&places.home, &format!("/v1/features/{name}/lift"), &json!({})).ok()?["lifted"].as_bool()
 }
 
 fn parse(places: &Places, source: &str, options: &Options) -> Result<Source, Failure> {

@@ -44,12 +44,6 @@ pub(super) fn run(places: &Places, command: &SkillsCommand) -> Done {
     Ok(())
 }
 
-#[cfg(unix)]
 fn skills(places: &Places) -> Result<Value, Failure> {
     Ok(crate::api::client::json(&places.home, "/v1/skills")?)
-}
-
-#[cfg(not(unix))]
-fn skills(_: &Places) -> Result<Value, Failure> {
-    Err(anyhow::anyhow!("a running host can't be asked on this system yet").into())
 }

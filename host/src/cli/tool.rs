@@ -29,7 +29,6 @@ pub(super) fn run(places: &Places, command: &ToolCommand) -> Done {
     }
 }
 
-#[cfg(unix)]
 fn list(places: &Places, as_json: bool) -> Done {
     let tools = crate::api::client::json(&places.home, "/v1/tools")?;
     if as_json {
@@ -45,28 +44,22 @@ fn list(places: &Places, as_json: bool) -> Done {
     Ok(())
 }
 
-#[cfg(unix)]
 fn call(places: &Places, name: &str, args: &str, confirm: bool) -> Done {
     let args: Value = serde_json::from_str(args)
         .map_err(|error| Failure::Wrong(format!("conductor: the arguments are not JSON: {error}")))?;
     if !args.is_object() {
         return Err(Failure::Wrong("conductor: the arguments are a JSON object, such as {\"limit\": 5}".into()));
     }
-    let path = format!("/v1/tools/{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
-    let answer = crate::api::client::post(&places.home, &path, &json!({ "args": args, "confirmed": confirm }))?;
-    for remark in answer["remarks"].as_array().into_iter().flatten() {
-        eprintln!("{}", remark.as_str().unwrap_or_default());
-    }
-    println!("{}", serde_json::to_string_pretty(&answer["result"])?);
+    println!("{}", serde_json::to_string_pretty(&asked(places, name, &args, confirm)?)?);
     Ok(())
 }
 
-#[cfg(not(unix))]
-fn list(_: &Places, _: bool) -> Done {
-    Err(Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
-}
-
-#[cfg(not(unix))]
-fn call(_: &Places, _: &str, _: &str, _: bool) -> Done {
-    Err(Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
+/// What a tool of the running host answers; what features remark about it is printed beside.
+pub(super) fn asked(places: &Places, name: &str, args: &Value, confirm: bool) -> Result<Value, Failure> {
+    let path = format!("/v1/tools/{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
+    let mut answer = crate::api::client::post(&places.home, &path, &json!({ "args": args, "confirmed": confirm }))?;
+    for remark in answer["remarks"].as_array().into_iter().flatten() {
+        eprintln!("{}", remark.as_str().unwrap_or_default());
+    }
+    Ok(answer["result"].take())
 }

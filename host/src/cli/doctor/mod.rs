@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Done, Failure, Places};
+use crate::api::client::{self, AskError};
 
 mod configuration;
 mod devices;
@@ -62,21 +63,14 @@ fn look(places: &Places) -> Vec<Finding> {
 }
 
 /// What the host of this home says of itself.
-#[cfg(unix)]
 fn asked(places: &Places) -> Result<Value, sockets::Silence> {
-    use crate::api::client::{self, AskError};
     let (sender, answer) = crossbeam_channel::bounded(1);
     let home = places.home.clone();
     std::thread::spawn(move || sender.send(client::status(&home)));
     match answer.recv_timeout(PATIENCE) {
         Ok(Ok(status)) => Ok(status),
-        Ok(Err(AskError::NotRunning(_))) => Err(sockets::Silence::NotRunning),
+        Ok(Err(AskError::NotRunning(_) | AskError::NoDoor)) => Err(sockets::Silence::NotRunning),
         Ok(Err(error)) => Err(sockets::Silence::Failed(error.to_string())),
         Err(_) => Err(sockets::Silence::Failed(format!("it did not answer within {PATIENCE:?}"))),
     }
-}
-
-#[cfg(not(unix))]
-fn asked(_: &Places) -> Result<Value, sockets::Silence> {
-    Err(sockets::Silence::NotRunning)
 }

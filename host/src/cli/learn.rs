@@ -1,0 +1,118 @@
+//! `conductor learn`: move a control, and see what it is called in a mapping.
+//!
+//! What was moved is told by the tools of the feature that agents use, too; what this adds is to wait until
+//! something was.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::tool::asked;
+use super::{Done, Failure, Places};
+
+/// How often the ports are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// A control that rests for so long was moved; a double tap has no longer pause.
+const REST: Duration = Duration::from_millis(700);
+/// Some devices never rest, since they send a clock. Then it is looked so often whether there is more than that.
+const RESTLESS: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Args)]
+pub(super) struct LearnArguments {
+    /// Listen to this device alone: a binding, or a port's own name
+    device: Option<String>,
+    /// How long to wait for something to be moved
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(places: &Places, arguments: &LearnArguments) -> Done {
+    let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
+    asked(places, "conductor_start_learn", &device, false)?;
+    eprintln!("move a control ({} seconds) ...", arguments.seconds);
+    let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
+    while await_a_move(places, deadline)? {
+        let learned = asked(places, "conductor_stop_learn", &json!({ "keep": true }), false)?;
+        if is_something(&learned) || Instant::now() >= deadline {
+            break;
+        }
+    }
+    let learned = asked(places, "conductor_stop_learn", &json!({}), false)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&learned)?);
+    } else {
+        show(&learned);
+    }
+    match is_something(&learned) {
+        true => Ok(()),
+        false => Err(Failure::Failed(anyhow::anyhow!("nothing was moved; `conductor ports` shows what is open"))),
+    }
+}
+
+fn is_something(learned: &Value) -> bool {
+    [&learned["controls"], &learned["unbound"]].into_iter().any(|list| list.as_array().is_some_and(|it| !it.is_empty()))
+}
+
+/// Waits until something came in and no more does; false where the time is over before anything did.
+fn await_a_move(places: &Places, deadline: Instant) -> Result<bool, Failure> {
+    let mut count = events(places)?;
+    let mut moved: Option<(Instant, Instant)> = None;
+    loop {
+        std::thread::sleep(LOOK);
+        let now = Instant::now();
+        let before = std::mem::replace(&mut count, events(places)?);
+        moved = match moved {
+            _ if before != count => Some((moved.map_or(now, |(first, _)| first), now)),
+            moved => moved,
+        };
+        match moved {
+            Some((first, last)) if now - last >= REST || now - first >= RESTLESS => return Ok(true),
+            None if now >= deadline => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// How much has come in so far, heard or not.
+fn events(places: &Places) -> Result<u64, Failure> {
+    let status =
+        super::ports::running(places).ok_or_else(|| Failure::Failed(anyhow::anyhow!("no host is running any more")))?;
+    let ports = status["ports"].as_array().into_iter().flatten();
+    let counts = ports.flat_map(|port| [&port["events"], &port["unheard"]]);
+    Ok(counts.filter_map(Value::as_u64).sum())
+}
+
+fn show(learned: &Value) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for control in learned["controls"].as_array().into_iter().flatten() {
+        println!("{}: {}", text(&control["device"]), text(&control["last"]));
+        println!("    {}", text(&control["toml"]));
+        if let Some(guess) = control["guess"].as_str() {
+            println!("    {guess}");
+        }
+    }
+    for port in learned["unbound"].as_array().into_iter().flatten() {
+        let name = text(&port["port"]);
+        match (port["could_be"].as_str(), toml(&port["matcher"])) {
+            (Some(binding), Some(_)) => {
+                println!("{name} is not heard, since it could as well be {binding}. To say that it is the one:");
+                println!("    conductor bindings pin {binding} {name:?}");
+            }
+            (None, Some(matcher)) => {
+                println!("{name} has no binding. To give it a name of your own:");
+                println!("    [[bindings]]\n    alias = \"...\"\n    matchers = [{matcher}]");
+            }
+            (_, None) => println!("{name} has no binding, and nothing that lasts tells it from its twin"),
+        }
+    }
+}
+
+/// A matcher as the configuration has it; none where there is none.
+fn toml(matcher: &Value) -> Option<String> {
+    let matcher: Value = serde_json::from_str(matcher.as_str()?).ok()?;
+    Some(toml::Value::try_from(matcher).ok()?.to_string())
+}
