@@ -11,11 +11,16 @@ use crate::service::secret_store::{Place, SecretStore};
 /// An id that nobody keeps a secret under: asking for it says whether the keychain answers.
 const NOBODYS: &str = "conductor-doctor";
 
+/// From this size on a person is told that the audit can be put away, in bytes.
+const LARGE: u64 = 1 << 30;
+
 /// How the audit and the keychain are.
 #[derive(Debug)]
 pub(super) struct Facts {
     file: PathBuf,
     audit: Result<Verdict, AuditError>,
+    /// How much of the disk it takes, in bytes.
+    size: u64,
     /// The keychain of this system, and why it can't be used.
     keychain: (Keychain, Result<(), String>),
     /// Secrets whose values are in a keychain.
@@ -45,6 +50,7 @@ impl Facts {
         let secrets = SecretStore::at(home).list().map_err(|error| error.to_string());
         let chain = Chain::at(home);
         Self {
+            size: std::fs::metadata(chain.file()).map_or(0, |about| about.len()),
             file: chain.file(),
             audit: chain.verify(),
             keychain: (keychain, answers),
@@ -91,6 +97,13 @@ impl Facts {
                 format!("the audit was altered: row {}: {}", wrong.number, wrong.why),
                 format!("keep {file} and audit.head as evidence: move both away. A new chain begins with the next row"),
             ),
+            Ok(Verdict { rows, notes, .. }) if notes.is_empty() && self.size >= LARGE => Finding::warning(
+                ABOUT,
+                format!("{rows} rows, each as it was written, take {} MB of the disk", self.size / 1_000_000),
+                format!(
+                    "with no host running, move {file} and audit.head beside it to where you keep such; a new chain begins"
+                ),
+            ),
             Ok(Verdict { rows, notes, .. }) if notes.is_empty() => {
                 Finding::ok(ABOUT, format!("{rows} rows, each as it was written"))
             }
@@ -114,6 +127,7 @@ mod tests {
         Facts {
             file: "/h/audit.sqlite".into(),
             audit: Ok(Verdict { rows: 3, wrong: None, notes: Vec::new() }),
+            size: 20_480,
             keychain: (Keychain::DEFAULT, Ok(())),
             secrets: Ok(Vec::new()),
         }
@@ -134,6 +148,13 @@ mod tests {
         let noted = |rows| Ok(Verdict { rows, wrong: None, notes: vec!["n".into()] });
         assert_eq!(levels(&Facts { audit: noted(0), ..facts() })[0], Level::Ok);
         assert_eq!(levels(&Facts { audit: noted(5), ..facts() })[0], Level::Warning);
+    }
+
+    #[test]
+    fn an_audit_that_fills_the_disk_is_told() {
+        let large = Facts { size: 3 << 30, ..facts() };
+        assert_eq!(levels(&large)[0], Level::Warning);
+        assert!(format!("{:?}", large.judge()[0]).contains("3221 MB"), "{:?}", large.judge()[0]);
     }
 
     #[test]
