@@ -78,7 +78,7 @@ fn a_plan_is_shown_applied_undone_and_redone() {
     // Somebody has to say yes.
     assert!(refused(&home, &["plan", "apply", &plan]).contains("a person decides"));
     let applied = done(&home, &["plan", "apply", &plan, "--yes"]);
-    assert!(applied.contains("2 rules are in force"), "{applied}");
+    assert!(applied.contains("2 rules in force"), "{applied}");
     let after = text(&home);
     assert!(after.starts_with("# my show") && after.contains("# left foot") && after.contains("note = 40"), "{after}");
     assert_eq!(host.status()["rules"], 2);

@@ -3,10 +3,13 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use clap::Subcommand;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{Done, Failure, Output, Places};
 use crate::api::client;
+use crate::control::plan::rehearsal::{Difference, Rehearsal};
+use crate::plural::plural;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PlanCommand {
@@ -139,20 +142,11 @@ fn shown(plan: &Value) -> String {
         out += &format!("  ! {}\n", text(note));
     }
     out += &format!("\n{}\n", text(&plan["diff"]));
-    let rehearsal = &plan["rehearsal"];
-    let (events, different) = (rehearsal["events"].as_u64(), rehearsal["different"].as_u64());
-    out += &match (events.unwrap_or(0), different.unwrap_or(0)) {
-        (0, _) => "no event has come yet that it could be tried on\n".to_owned(),
-        (events, 0) => format!("the last {events} events would have done the same\n"),
-        (events, different) => format!("{different} of the last {events} events would have done something else:\n"),
-    };
-    for difference in rehearsal["shown"].as_array().into_iter().flatten() {
-        let rules = |key: &str| {
-            let rules: Vec<_> = difference[key].as_array().into_iter().flatten().map(text).collect();
-            if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") }
-        };
-        let (device, event) = (text(&difference["device"]), text(&difference["event"]));
-        out += &format!("  {device} {event}: {} -> {}\n", rules("was"), rules("would_be"));
+    let Ok(rehearsal) = Rehearsal::deserialize(&plan["rehearsal"]) else { return out };
+    out += &format!("{}\n", rehearsal.in_words());
+    for Difference { device, event, was, would_be, .. } in &rehearsal.shown {
+        let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
+        out += &format!("  {device} {event}: {} -> {}\n", rules(was), rules(would_be));
     }
     out
 }
@@ -161,7 +155,8 @@ fn applied(answer: &Value, agreed: &Agreed) -> Done {
     if agreed.json {
         println!("{}", serde_json::to_string_pretty(answer)?);
     } else {
-        println!("{}; {} rules are in force", text(&answer["description"]), answer["rules"]);
+        let rules = answer["rules"].as_u64().and_then(|rules| usize::try_from(rules).ok()).unwrap_or(0);
+        println!("{}; {} in force", text(&answer["description"]), plural(rules, "rule"));
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Done, Places};
+use crate::plural::plural;
 
-#[cfg(unix)]
 pub(super) fn run(places: &Places, as_json: bool) -> Done {
     let status = crate::api::client::status(&places.home)?;
     if as_json {
@@ -15,11 +15,6 @@ pub(super) fn run(places: &Places, as_json: bool) -> Done {
     let plans = plans.as_array().map_or(0, Vec::len);
     print!("{}", shown(&status, plans));
     Ok(())
-}
-
-#[cfg(not(unix))]
-pub(super) fn run(_: &Places, _: bool) -> Done {
-    Err(super::Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
 }
 
 /// At most so many lines about things of one kind.
@@ -98,9 +93,13 @@ fn shown(status: &Value, plans: usize) -> String {
     let audit = &status["audit"];
     match audit["trouble"].as_str() {
         Some(why) => screen.line("audit", &format!("can't be written: {why}")),
-        None => screen.line("audit", &format!("{} rows since the start", audit["written"])),
+        None => screen.line("audit", &format!("{} since the start", rows(audit))),
     }
     screen.0
+}
+
+fn rows(audit: &Value) -> String {
+    plural(audit["written"].as_u64().and_then(|rows| usize::try_from(rows).ok()).unwrap_or(0), "row")
 }
 
 struct Screen(String);

@@ -63,14 +63,12 @@ impl Matter {
     pub(super) fn plan(view: &PlanView, agent: &str) -> Option<Self> {
         let PlanView { plan, rehearsal } = view;
         let notes: String = plan.risk.notes.iter().map(|note| format!("! {note}\n")).collect();
-        let tried = match (rehearsal.events, rehearsal.different) {
-            (0, _) => "No event has come yet that it could be tried on.".to_owned(),
-            (events, 0) => format!("The last {events} events would have done the same."),
-            (events, different) => format!("{different} of the last {events} events would have done something else."),
-        };
         let message = format!(
-            "Apply this change of Conductor's configuration?\n\n{}\nProposed by {} for the agent {agent}.\n{notes}\n{}\n{tried}",
-            plan.description, plan.proposer, plan.diff
+            "Apply this change of Conductor's configuration?\n\n{}\nProposed by {} for the agent {agent}.\n{notes}\n{}\n{}.",
+            plan.description,
+            plan.proposer,
+            plan.diff,
+            rehearsal.in_words()
         );
         let mut questions = vec![Question { message, field: "decision", wants: Wants::Choice(["apply", "reject"]) }];
         if plan.risk.level == Level::Privileged {

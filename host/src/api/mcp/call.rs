@@ -30,6 +30,7 @@ use crate::control::plan::risk::Level;
 use crate::digest::hex;
 use crate::feature::descriptor::Tier;
 use crate::host::Host;
+use crate::plural::plural;
 
 /// How long a question waits for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(300);
@@ -320,7 +321,7 @@ impl<'c> Call<'c> {
         let (host, id) = (Arc::clone(self.host), plan.clone());
         let done = tokio::task::spawn_blocking(move || match answer {
             Answer::Yes => match host.apply_plan(&user, &id) {
-                Ok(applied) => Ok(format!("The user applied the plan; {} rules are in force.", applied.rules)),
+                Ok(applied) => Ok(format!("The user applied the plan; {} in force.", plural(applied.rules, "rule"))),
                 Err(error) => Err(format!("The user wanted the plan to be applied, but it was not: {error}")),
             },
             Answer::No => match host.reject_plan(&user, &id) {

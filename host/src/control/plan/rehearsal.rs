@@ -7,6 +7,8 @@ use conductor_engine::{Cause, DeviceEvent, Engine, FactsHandle, Firing, Record, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plural::plural;
+
 /// How many differences are told one by one.
 const SHOWN: usize = 20;
 
@@ -19,6 +21,17 @@ pub struct Rehearsal {
     pub different: usize,
     /// The last of those.
     pub shown: Vec<Difference>,
+}
+
+impl Rehearsal {
+    /// What came of it, in words without a full stop.
+    pub fn in_words(&self) -> String {
+        match self.different {
+            _ if self.events == 0 => "no event has come yet that it could be tried on".to_owned(),
+            0 => format!("tried on {}: nothing would have been done otherwise", plural(self.events, "event")),
+            other => format!("tried on {}: {other} would have done something else", plural(self.events, "event")),
+        }
+    }
 }
 
 /// An event that would have done something else.
