@@ -579,7 +579,7 @@ fn a_monitor_shows_what_happens_in_the_running_host() {
     assert_eq!(watcher.sees("mode", "Mix")["mode"], "Mix");
     assert_eq!(host.status()["mode"], "Mix");
     stage.home.configure(&stage.config("/n"));
-    watcher.sees("reload", "1 rules");
+    watcher.sees("reload", "1 rule");
 
     // Another monitor, for people; each sees everything.
     let people = Process::start(&mut command(stage.home.path(), &["monitor"]));

@@ -12,6 +12,7 @@
 
 mod cycle;
 mod frames;
+mod pluggings;
 mod reader;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,9 +21,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
-use jack::{AsyncClient, ClientOptions, ClientStatus, MidiIn, MidiOut, NotificationHandler, PortFlags, PortSpec};
+use jack::{
+    AsyncClient, ClientOptions, ClientStatus, MidiIn, MidiOut, NotificationHandler, PortFlags, PortId, PortSpec,
+};
 
 use self::cycle::{Change, Cycle, Retired, Says};
+use self::pluggings::Pluggings;
 use self::reader::{Listeners, Reader};
 
 /// Ports that one client may have.
@@ -100,6 +104,7 @@ struct Shared {
     lost: Arc<AtomicU64>,
     /// Cycles since the client was opened.
     cycles: Arc<AtomicU64>,
+    pluggings: Arc<Pluggings>,
 }
 
 /// The way to JACK's thread, for one caller at a time.
@@ -110,9 +115,10 @@ struct Control {
     next: u32,
 }
 
-/// Notices that the server ends.
+/// Notices that the server ends, and that ports come.
 struct Watch {
     gone: Arc<AtomicBool>,
+    pluggings: Arc<Pluggings>,
 }
 
 impl NotificationHandler for Watch {
@@ -120,6 +126,13 @@ impl NotificationHandler for Watch {
     // SAFETY: it is called as from a signal handler, where an atomic store is allowed.
     unsafe fn shutdown(&mut self, _status: ClientStatus, _reason: &str) {
         self.gone.store(true, Ordering::Release);
+    }
+
+    fn port_registration(&mut self, client: &jack::Client, id: PortId, is_registered: bool) {
+        let port = is_registered.then(|| client.port_by_id(id)).flatten();
+        if let Some(name) = port.and_then(|port| port.name().ok()) {
+            self.pluggings.came(name);
+        }
     }
 }
 
@@ -142,15 +155,19 @@ impl Client {
         let (heard, to_read) = rtrb::RingBuffer::new(WAITING_IN);
         let (listeners, gone): (Arc<Listeners>, Arc<AtomicBool>) = Default::default();
         let (lost, cycles): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
+        let pluggings: Arc<Pluggings> = Arc::default();
         let reader =
             Reader::start(to_read, Arc::clone(&listeners)).map_err(|error| Error::NoServer(error.to_string()))?;
         // As many as there can be ports: neither end ever finds its channel full.
         let (changes, changed) = crossbeam_channel::bounded(2 * MOST_PORTS);
         let (retire, retired) = crossbeam_channel::bounded(2 * MOST_PORTS);
         let cycle = Cycle::new(changed, retire, heard, reader.thread(), Arc::clone(&lost), Arc::clone(&cycles));
-        let jack = client.activate_async(Watch { gone: Arc::clone(&gone) }, cycle).map_err(no_server)?;
+        let jack = client
+            .activate_async(Watch { gone: Arc::clone(&gone), pluggings: Arc::clone(&pluggings) }, cycle)
+            .map_err(no_server)?;
         let control = Mutex::new(Control { changes, retired, open: 0, next: 0 });
-        Ok(Self { shared: Arc::new(Shared { jack, _reader: reader, listeners, control, gone, lost, cycles }) })
+        let shared = Shared { jack, _reader: reader, listeners, control, gone, lost, cycles, pluggings };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// The name that the server gave it: the part of its ports' names before the colon.
@@ -174,11 +191,19 @@ impl Client {
     /// [`Error::Gone`].
     pub fn ports(&self, direction: Direction) -> Result<Vec<String>, Error> {
         self.there()?;
+        let client = self.shared.jack.as_client();
+        self.shared.pluggings.tidy(|| client.ports(None, None, PortFlags::empty()));
         let flags = match direction {
             Direction::In => PortFlags::IS_INPUT,
             Direction::Out => PortFlags::IS_OUTPUT,
         };
-        Ok(self.shared.jack.as_client().ports(None, Some(MIDI), flags))
+        Ok(client.ports(None, Some(MIDI), flags))
+    }
+
+    /// A number for the plugging of the port with this whole name: it is another one when the port went and came again,
+    /// be it between two looks, and then what was connected to it is not any more.
+    pub fn plugging(&self, port: &str) -> u64 {
+        self.shared.pluggings.of(port)
     }
 
     /// Makes a port that hears. `listen` gets every message, whole, on the reader's thread; while it takes its time,

@@ -47,6 +47,7 @@ use crate::feature::sandbox::control::Change;
 use crate::feature::sandbox::{CallError, Refusal};
 use crate::news::{Listener, New};
 use crate::observer::{Observation, Observed, Observer};
+use crate::plural::plural;
 use crate::ports::supervisor::{Supervisor, UnknownDevice};
 use crate::rules::Compiled;
 use crate::service::Services;
@@ -118,6 +119,11 @@ fn only_what_differs(mut value: Value, from: &Value) -> Value {
     value
 }
 
+/// How much is wrong.
+fn mistakes(found: &Diagnostics) -> String {
+    plural(found.count(Severity::Error), "mistake")
+}
+
 /// A running host.
 #[derive(Debug)]
 pub struct Host {
@@ -183,15 +189,15 @@ impl Host {
         let entry = Entry::new(Kind::Host, "reload", "configuration", file_name).with("state", state_hash(text));
         self.services.audit.note(match &result {
             Ok(_) => entry,
-            Err(wrong) => entry.refused(format!("{} mistakes", wrong.count(Severity::Error))),
+            Err(wrong) => entry.refused(mistakes(wrong)),
         });
         match &result {
             Ok(reloaded) => {
-                self.observer.put(Observation::Reload(format!("reloaded {file_name}: {} rules", reloaded.rules)));
+                self.observer
+                    .put(Observation::Reload(format!("reloaded {file_name}: {}", plural(reloaded.rules, "rule"))));
             }
             Err(diagnostics) => {
-                let errors = diagnostics.count(Severity::Error);
-                let text = format!("{file_name} was refused; the old rules stay ({errors} mistakes)");
+                let text = format!("{file_name} was refused; the old rules stay ({})", mistakes(diagnostics));
                 state.refused = Some(text.clone());
                 self.view.set_refused(Some(text.clone()));
                 self.observer.put(Observation::Refused(text));
@@ -219,12 +225,12 @@ impl Host {
         state.refused = refused;
         match &result {
             Ok(reloaded) => {
-                let text = format!("took over what is installed: {} rules", reloaded.rules);
+                let text = format!("took over what is installed: {}", plural(reloaded.rules, "rule"));
                 self.observer.put(Observation::Reload(text));
             }
             Err(diagnostics) => {
-                let errors = diagnostics.count(Severity::Error);
-                let text = format!("rules don't fit what is installed now; the old ones stay ({errors} mistakes)");
+                let mistakes = mistakes(diagnostics);
+                let text = format!("rules don't fit what is installed now; the old ones stay ({mistakes})");
                 self.observer.put(Observation::Refused(text));
                 state.registry.withdraw(&sources);
             }

@@ -32,12 +32,12 @@ pub(super) enum Command {
     Stop,
 }
 
-/// A port as it was plugged in. A USB device that is pulled out and put back between two looks has its old key
-/// and a new address, and what was open of it is dead.
-type Plugged = (PortKey, Option<UsbDevice>);
+/// A port as it was plugged in. One that is pulled out and put back between two looks has its old key and, of a USB
+/// device, a new address, or else a new number; and what was open of it is dead.
+type Plugged = (PortKey, Option<UsbDevice>, u64);
 
 fn plugged(port: &PortInfo) -> Plugged {
-    (key(port), port.metadata.usb.clone())
+    (key(port), port.metadata.usb.clone(), port.metadata.plugging)
 }
 
 struct OpenInput {

@@ -191,6 +191,7 @@ mod tests {
                     address: Some(9),
                     path: Some("1-2.4".into()),
                 }),
+                ..PortMetadata::default()
             },
             ..PortInfo::new("Maschine Mikro MK3", "mikro 20:0", "test", Protocol::Midi, Direction::Input)
         }

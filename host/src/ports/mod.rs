@@ -121,6 +121,10 @@ pub struct PortMetadata {
     /// The USB device that the port is of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usb: Option<UsbDevice>,
+    /// Which plugging of the port it is, where the backend knows: another number says that it went and came again,
+    /// and that what was open of it is dead.
+    #[serde(skip)]
+    pub plugging: u64,
 }
 
 /// A device's answer to a SysEx identity request (MIDI 1.0 Detailed Specification, "General

@@ -191,7 +191,7 @@ fn a_configuration_is_looked_at_and_read_anew() {
     assert_eq!(post(home, "/v1/config/validate", &json!({})).1["valid"], false);
     assert_eq!(code(&post(home, "/v1/reload", &json!({}))), (422, "invalid"));
     let config = get(home, "/v1/config").1;
-    assert!(config["text"] == SHOW && config["refused"].as_str().unwrap().contains("1 mistakes"), "{config:#}");
+    assert!(config["text"] == SHOW && config["refused"].as_str().unwrap().contains("1 mistake)"), "{config:#}");
 
     let right = wrong.replace("Nota", "Note");
     fs::write(&file, &right).unwrap();

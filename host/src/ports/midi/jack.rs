@@ -50,7 +50,12 @@ impl JackBackend {
         let listed = |way: Way, direction: Direction| -> Result<Vec<PortInfo>, PortError> {
             let names = client.ports(way).map_err(unreachable)?;
             let others = names.iter().filter(|name| !is_own(name));
-            Ok(others.map(|name| PortInfo::new(name, name, BACKEND, Protocol::Midi, direction)).collect())
+            let port = |name: &String| {
+                let mut port = PortInfo::new(name, name, BACKEND, Protocol::Midi, direction);
+                port.metadata.plugging = client.plugging(name);
+                port
+            };
+            Ok(others.map(port).collect())
         };
         let mut ports = listed(Way::Out, Direction::Input)?;
         ports.extend(listed(Way::In, Direction::Output)?);
