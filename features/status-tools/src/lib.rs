@@ -245,7 +245,7 @@ fn explained(reader: &Reader, Explain { device, event, mode }: &Explain) -> Resu
     let rule = |one: host_state::Explanation| Explanation { rule: one.rule, fires: one.awake, why: one.why };
     let rules: Vec<_> = rules.into_iter().map(rule).collect();
     let next = match rules.iter().any(|rule| rule.fires) {
-        true => "it does something",
+        true => "those that fire act, in this order",
         false if rules.is_empty() => "no rule looks at it: conductor_create_mapping makes one",
         false => "no rule fires; each says why",
     };

@@ -23,7 +23,7 @@ const UNIONS: [Union; 5] = [
         definition: "Trigger",
         tag: "type",
         about: "What a mapping waits for. MIDI channels count from 0, as on the wire. Where a number may be a \
-                range, it is written `\"36..51\"`, and `{n}` in the action is the position in it. All of them \
+                range, it is written `\"36..51\"`, and `{n}` in the action is the position in it, from 0. All of them \
                 take `device`:",
     },
     Union {

@@ -28,7 +28,9 @@ const PROMPTS: &[Template] = &[
         ],
         text: "Map {control} to: {action}. Mode: {mode}.\n\nLook first: read conductor://status for devices and modes, \
                and list the mappings of the mode, so that nothing is mapped twice. If it is not clear which control is \
-               meant, ask me to touch it and look at the last events. Then propose one mapping, and tell me in a \
+               meant, ask me to touch it and look at the last events. Where another mapping answers to the same \
+               control, a higher `priority` has the new one asked first, and `consume` keeps the event from the others. \
+               Then propose one mapping, and tell me in a \
                sentence what it does and what it takes away. You can't apply it: I do, so tell me how.",
     },
     Template {
