@@ -60,6 +60,7 @@ fn port(key: u8, bytes: &mut Bytes<'_>) -> PortInfo {
         core_midi_unique_id: some(5).then(|| bytes.below(3).into()),
         sysex_identity: some(6).then(|| identity(bytes)),
         usb,
+        ..PortMetadata::default()
     };
     let name = bytes.pick(&NAMES);
     PortInfo { metadata, ..PortInfo::new(name, &key.to_string(), "test", protocol, direction) }
