@@ -13,6 +13,7 @@ use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::client::REST;
 use crate::arguments::Arguments;
 use crate::datagrams::Stamp;
 use crate::measure::{median, quantile};
@@ -95,6 +96,7 @@ fn samples(stamps: &Receiver<Instant>, mut push: impl FnMut() -> Result<()>) -> 
         let start = Instant::now();
         push()?;
         let sent = stamps.recv_timeout(PATIENCE).context("nothing was sent")?;
+        std::thread::sleep(REST);
         if sample >= WARM_UP {
             samples.push(sent.duration_since(start).as_secs_f64() * 1e6);
         }
