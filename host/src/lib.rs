@@ -11,7 +11,7 @@
 //! | a kind of port | `ports/`: a new [`ports::PortBackend`] |
 //! | a trigger | the engine's `trigger`, [`config`]'s `trigger`, and the line between them in [`rules`] |
 //! | an action of the host | [`config`]'s `action`, [`dispatch`], and the line between them in [`rules`] |
-//! | a desktop that tells what is in front | [`front`]: a new [`front::FrontWatch`] |
+//! | a desktop that tells what is in front | [`front`]: a file beside `wayland`, or for another system a new [`front::FrontWatch`] |
 //! | a service for features | `wit/`, a file in [`service`], its line in [`feature::sandbox::bindings`] and [`feature::check`] |
 //! | a place to fetch packages from | [`package::source`] |
 //! | anything else | a feature, in `features/` |
