@@ -14,6 +14,7 @@
 //! | [`screen`] | an X server, and a window that records keys and buttons |
 //! | [`compositor`] | a Wayland compositor, and windows |
 //! | [`windows`] | windows on it, and a window manager that says which one is active |
+//! | [`keyring`] | a desktop's keyring |
 //! | [`registry`] | an OCI registry of others |
 //! | [`process`] | any program, with what it has printed so far |
 
@@ -25,6 +26,8 @@ pub mod conductor;
 pub mod home;
 #[cfg(unix)]
 pub mod instrument;
+#[cfg(target_os = "linux")]
+pub mod keyring;
 pub mod liblo;
 #[cfg(target_os = "linux")]
 pub mod ola;

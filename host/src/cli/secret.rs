@@ -15,9 +15,9 @@ pub(super) enum SecretCommand {
     Set {
         /// Its id, as features and the configuration call it
         id: String,
-        /// Where to keep it
-        #[arg(long = "in", value_name = "KEYCHAIN", default_value_t = Keychain::DEFAULT, value_enum, conflicts_with = "env")]
-        keychain: Keychain,
+        /// Where to keep it; the desktop's keyring where there is one, if not said
+        #[arg(long = "in", value_name = "KEYCHAIN", value_enum, conflicts_with = "env")]
+        keychain: Option<Keychain>,
         /// Keep nothing; read this environment variable of the host each time
         #[arg(long, value_name = "VARIABLE")]
         env: Option<String>,
@@ -46,8 +46,9 @@ pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
         SecretCommand::Set { id, keychain, env: None } => {
             make_home(&places.home);
             let value = value(id)?;
+            let keychain = keychain.unwrap_or_else(Keychain::of_this_system);
             let entry = Entry::new(Kind::Secret, "set", "cli", id).with("in", keychain.to_string());
-            on_record(places, entry, || store.set(id, &value, *keychain))?;
+            on_record(places, entry, || store.set(id, &value, keychain))?;
             println!("{id} is kept in the {keychain}");
         }
         SecretCommand::List(output) => list(&store, output.json)?,

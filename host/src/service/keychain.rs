@@ -6,13 +6,22 @@ use std::sync::Arc;
 use keyring_core::{CredentialStore, Entry, Error};
 use serde::{Deserialize, Serialize};
 
+#[cfg(all(unix, not(target_os = "macos")))]
+use super::secret_service;
+
 /// What all our entries are filed under.
 const SERVICE: &str = "conductor";
+
+/// An id that nobody keeps a secret under: asking for it says whether a keychain answers.
+const NOBODYS: &str = "conductor-doctor";
 
 /// A place that the system keeps secrets in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keychain {
+    /// The desktop's keyring (GNOME's, KDE's, KeePassXC's)
+    #[cfg(all(unix, not(target_os = "macos")))]
+    SecretService,
     /// The kernel's keyring: until the next start of the machine
     #[cfg(target_os = "linux")]
     Kernel,
@@ -31,7 +40,7 @@ pub enum KeychainError {
     #[error("the {0} has no such secret")]
     Missing(Keychain),
     /// It is locked, not running, or failed.
-    #[error("the {keychain} can't be used: {why}; `--env VARIABLE` does without")]
+    #[error("the {keychain} can't be used: {why}; {}", keychain.instead())]
     Unusable {
         /// Which.
         keychain: Keychain,
@@ -41,23 +50,37 @@ pub enum KeychainError {
 }
 
 impl Keychain {
-    /// The one to use unless told otherwise.
-    pub const DEFAULT: Self = {
+    /// The one to use unless told otherwise: the desktop's where there is one that answers. Asks it.
+    pub fn of_this_system() -> Self {
         #[cfg(target_os = "linux")]
-        let it = Self::Kernel;
+        let it = Self::SecretService.answers().map_or(Self::Kernel, |()| Self::SecretService);
+        #[cfg(all(unix, not(any(target_os = "linux", target_os = "macos"))))]
+        let it = Self::SecretService;
         #[cfg(target_os = "macos")]
         let it = Self::Keychain;
         #[cfg(windows)]
         let it = Self::CredentialManager;
         it
-    };
+    }
+
+    /// Whether it can be asked. It may be locked all the same.
+    ///
+    /// # Errors
+    /// [`KeychainError::Unusable`].
+    pub fn answers(self) -> Result<(), KeychainError> {
+        match self.get(NOBODYS) {
+            Ok(_) | Err(KeychainError::Missing(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
 
     /// Keeps a value.
     ///
     /// # Errors
     /// See [`KeychainError`].
     pub fn set(self, id: &str, value: &str) -> Result<(), KeychainError> {
-        self.entry(id).and_then(|entry| entry.set_password(value)).map_err(|error| self.explained(&error))
+        let value = value.to_owned();
+        self.with(id, move |entry| entry.set_password(&value)).map_err(|error| self.explained(&error))
     }
 
     /// The value.
@@ -65,7 +88,7 @@ impl Keychain {
     /// # Errors
     /// See [`KeychainError`].
     pub fn get(self, id: &str) -> Result<String, KeychainError> {
-        self.entry(id).and_then(|entry| entry.get_password()).map_err(|error| self.explained(&error))
+        self.with(id, |entry| entry.get_password()).map_err(|error| self.explained(&error))
     }
 
     /// Forgets a value. That there is none is fine.
@@ -73,14 +96,31 @@ impl Keychain {
     /// # Errors
     /// See [`KeychainError`].
     pub fn remove(self, id: &str) -> Result<(), KeychainError> {
-        match self.entry(id).and_then(|entry| entry.delete_credential()) {
+        match self.with(id, |entry| entry.delete_credential()) {
             Ok(()) | Err(Error::NoEntry) => Ok(()),
             Err(error) => Err(self.explained(&error)),
         }
     }
 
+    /// Does something with the entry.
+    fn with<T: Send + 'static>(
+        self,
+        id: &str,
+        work: impl FnOnce(&Entry) -> keyring_core::Result<T> + Send + 'static,
+    ) -> keyring_core::Result<T> {
+        #[cfg(all(unix, not(target_os = "macos")))]
+        if self == Self::SecretService {
+            let id = id.to_owned();
+            return secret_service::in_turn(move || work(&self.entry(&id)?));
+        }
+        work(&self.entry(id)?)
+    }
+
     fn entry(self, id: &str) -> keyring_core::Result<Entry> {
         let store: Arc<CredentialStore> = match self {
+            // A connection for each time: a keyring that was started anew since the last one is found.
+            #[cfg(all(unix, not(target_os = "macos")))]
+            Self::SecretService => zbus_secret_service_keyring_store::Store::new()?,
             #[cfg(target_os = "linux")]
             Self::Kernel => linux_keyutils_keyring_store::Store::new()?,
             #[cfg(target_os = "macos")]
@@ -103,11 +143,22 @@ impl Keychain {
         };
         KeychainError::Unusable { keychain: self, why }
     }
+
+    /// What does without it.
+    fn instead(self) -> &'static str {
+        #[cfg(target_os = "linux")]
+        if self == Self::SecretService {
+            return "unlock it, or do without: `--in kernel`, `--env VARIABLE`";
+        }
+        "`--env VARIABLE` does without"
+    }
 }
 
 impl fmt::Display for Keychain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            #[cfg(all(unix, not(target_os = "macos")))]
+            Self::SecretService => "desktop's keyring",
             #[cfg(target_os = "linux")]
             Self::Kernel => "kernel's keyring",
             #[cfg(target_os = "macos")]

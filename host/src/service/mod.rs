@@ -39,6 +39,8 @@ pub mod refusal;
 pub mod repository;
 pub mod runs;
 pub mod runtime_controls;
+#[cfg(all(unix, not(target_os = "macos")))]
+mod secret_service;
 pub mod secret_store;
 pub mod sinks;
 pub mod store;

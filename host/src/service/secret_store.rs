@@ -95,7 +95,7 @@ impl SecretStore {
         toml::from_str(&text).map_err(|error| self.failed(io::Error::other(error.message().to_owned())))
     }
 
-    /// Keeps a value in a keychain.
+    /// Keeps a value in a keychain, and there only.
     ///
     /// # Errors
     /// See [`StoreError`]; nothing is changed then.
@@ -107,7 +107,7 @@ impl SecretStore {
         self.put(list, id, Place::Keychain { r#in: keychain })
     }
 
-    /// Has a value be read from an environment variable, each time that it is needed.
+    /// Has a value be read from an environment variable, each time that it is needed, and keeps none.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -135,8 +135,15 @@ impl SecretStore {
     }
 
     fn put(&self, mut list: BTreeMap<String, Place>, id: &str, place: Place) -> Result<(), StoreError> {
-        list.insert(id.to_owned(), place);
-        self.write(&list)
+        let before = list.insert(id.to_owned(), place.clone()).filter(|before| *before != place);
+        self.write(&list)?;
+        // Where it was, nobody would look for it again.
+        if let Some(Place::Keychain { r#in }) = before
+            && let Err(error) = r#in.remove(id)
+        {
+            tracing::warn!("the value of {id} from before is still there: {error}");
+        }
+        Ok(())
     }
 
     fn write(&self, list: &BTreeMap<String, Place>) -> Result<(), StoreError> {
@@ -236,7 +243,7 @@ mod tests {
         for variable in ["", "A B", "1A", "A=B"] {
             assert!(matches!(store.refer("key", variable), Err(StoreError::Variable(_))), "{variable}");
         }
-        let error = store.set("key", "short", Keychain::DEFAULT).unwrap_err().to_string();
+        let error = store.set("key", "short", Keychain::of_this_system()).unwrap_err().to_string();
         assert!(error.contains("too short") && !error.contains("short\""), "{error}");
         assert!(store.list().unwrap().is_empty());
         fs::write(home.join(FILE), "[key]\nvalue = 'hunter2hunter2'").unwrap();

@@ -137,6 +137,17 @@ const SCREEN: &[Need] = &[
     Need { probe: Probe::Program("foot"), why: "opens windows there", packages: &["foot"] },
 ];
 
+const KEYRING: &[Need] = &[
+    Need { probe: Probe::Program("dbus-daemon"), why: "a bus for a desktop of the tests' own", packages: &["dbus"] },
+    Need { probe: Probe::Program("gdbus"), why: "locks that desktop's keyring", packages: &["libglib2.0-bin"] },
+    Need { probe: Probe::Program("gnome-keyring-daemon"), why: "keeps keys there", packages: &["gnome-keyring"] },
+    Need {
+        probe: Probe::Program("secret-tool"),
+        why: "tells the tests what is kept there",
+        packages: &["libsecret-tools"],
+    },
+];
+
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let started = Instant::now();
@@ -154,8 +165,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 pub fn ensure(purpose: Purpose) -> Result<()> {
     match purpose {
         Purpose::Build | Purpose::Demo | Purpose::Bench => satisfy(&[BUILD]),
-        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, JACK]),
-        Purpose::Test => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, JACK]).and_then(|()| vm::ensure()),
+        Purpose::TestWithoutVm => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, KEYRING, JACK]),
+        Purpose::Test => satisfy(&[BUILD, OSC, ARTNET, GIT, SCREEN, KEYRING, JACK]).and_then(|()| vm::ensure()),
         Purpose::Vm => vm::ensure(),
     }
 }

@@ -8,9 +8,6 @@ use crate::control::audit::{AuditError, Chain};
 use crate::service::keychain::{Keychain, KeychainError};
 use crate::service::secret_store::{Place, SecretStore};
 
-/// An id that nobody keeps a secret under: asking for it says whether the keychain answers.
-const NOBODYS: &str = "conductor-doctor";
-
 /// From this size on a person is told that the audit can be put away, in bytes.
 const LARGE: u64 = 1 << 30;
 
@@ -37,11 +34,8 @@ struct Kept {
 
 impl Facts {
     pub(super) fn gather(home: &Path) -> Self {
-        let keychain = Keychain::DEFAULT;
-        let answers = match keychain.get(NOBODYS) {
-            Ok(_) | Err(KeychainError::Missing(_)) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        };
+        let keychain = Keychain::of_this_system();
+        let answers = keychain.answers().map_err(|error| error.to_string());
         let kept = |(id, place): (String, Place)| match place {
             Place::Keychain { r#in } => Some(Kept { lost: r#in.get(&id).err(), id }),
             // A host has its own environment.
@@ -128,7 +122,7 @@ mod tests {
             file: "/h/audit.sqlite".into(),
             audit: Ok(Verdict { rows: 3, wrong: None, notes: Vec::new() }),
             size: 20_480,
-            keychain: (Keychain::DEFAULT, Ok(())),
+            keychain: (Keychain::of_this_system(), Ok(())),
             secrets: Ok(Vec::new()),
         }
     }
@@ -159,9 +153,9 @@ mod tests {
 
     #[test]
     fn a_keychain_is_missed_where_a_secret_is_kept_there() {
-        let keychain = (Keychain::DEFAULT, Err("locked".to_owned()));
+        let keychain = (Keychain::of_this_system(), Err("locked".to_owned()));
         assert_eq!(levels(&Facts { keychain: keychain.clone(), ..facts() })[1], Level::Warning);
-        let lost = || Some(KeychainError::Missing(Keychain::DEFAULT));
+        let lost = || Some(KeychainError::Missing(Keychain::of_this_system()));
         let gone = || Ok(vec![Kept { id: "key".into(), lost: lost() }]);
         assert_eq!(levels(&Facts { keychain, secrets: gone(), ..facts() })[1..], [Level::Trouble, Level::Trouble]);
         assert_eq!(levels(&Facts { secrets: gone(), ..facts() })[1..], [Level::Ok, Level::Trouble]);

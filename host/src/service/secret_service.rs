@@ -1,0 +1,103 @@
+//! The thread that talks to the desktop's keyring (the Secret Service of GNOME, KDE, KeePassXC).
+//!
+//! A desktop may ask a person to unlock its keyring, and the person may be away. So one thread talks to it, one thing
+//! after the other, and whoever wants something waits for a time and no longer.
+
+use std::sync::{OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Sender, TrySendError};
+use keyring_core::{Error, Result};
+
+/// How long a person has to unlock the keyring.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// How many may wait; more are refused at once.
+const WAITING: usize = 16;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Does `work` on that thread when its turn comes, if that is soon enough.
+///
+/// # Errors
+/// Those of `work`; [`Error::NoStorageAccess`] when it was not done within a minute, or too many wait.
+pub fn in_turn<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    static THREAD: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+    let Some(thread) = THREAD.get_or_init(start) else {
+        return Err(no_access("no thread could be started for it"));
+    };
+    on(thread, WITHIN, work)
+}
+
+fn start() -> Option<Sender<Job>> {
+    let (sender, jobs) = crossbeam_channel::bounded::<Job>(WAITING);
+    let thread = std::thread::Builder::new().name("keyring".into());
+    match thread.spawn(move || jobs.iter().for_each(|job| job())) {
+        Ok(_) => Some(sender),
+        Err(error) => {
+            tracing::warn!("the desktop's keyring can't be used: {error}");
+            None
+        }
+    }
+}
+
+fn on<T: Send + 'static>(
+    thread: &Sender<Job>,
+    within: Duration,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (done, outcome) = mpsc::sync_channel(1);
+    let until = Instant::now() + within;
+    let job = Box::new(move || {
+        // Who was told that it failed must not find it done later.
+        if Instant::now() < until {
+            let _ = done.send(work());
+        }
+    });
+    match thread.try_send(job) {
+        Ok(()) => outcome.recv_timeout(within).unwrap_or_else(|_| Err(no_access("nobody unlocked it"))),
+        Err(TrySendError::Full(_)) => Err(no_access("too many wait for somebody to unlock it")),
+        Err(TrySendError::Disconnected(_)) => Err(no_access("its thread has ended")),
+    }
+}
+
+fn no_access(why: &str) -> Error {
+    Error::NoStorageAccess(why.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why<T>(outcome: Result<T>) -> String {
+        match outcome {
+            Err(Error::NoStorageAccess(why)) => why.to_string(),
+            Err(other) => other.to_string(),
+            Ok(_) => "it was done".into(),
+        }
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_their_time_for_a_person() {
+        let thread = start().unwrap();
+        assert_eq!(on(&thread, WITHIN, || Ok(7)).unwrap(), 7);
+        assert_eq!(why(on::<()>(&thread, WITHIN, || Err(no_access("locked")))), "locked");
+
+        let (unlock, locked) = mpsc::channel::<()>();
+        let asked = on(&thread, Duration::from_millis(20), move || Ok(locked.recv().is_ok()));
+        assert_eq!(why(asked), "nobody unlocked it");
+
+        // The person is still away. Those who come now queue behind, and give up; none of it is done later.
+        let (did, done) = mpsc::channel();
+        for _ in 0..WAITING {
+            let did = did.clone();
+            assert_eq!(why(on(&thread, Duration::ZERO, move || Ok(did.send(())))), "nobody unlocked it");
+        }
+        assert_eq!(why(on(&thread, WITHIN, || Ok(()))), "too many wait for somebody to unlock it");
+        drop(did);
+        unlock.send(()).unwrap();
+        assert!(done.recv().is_err(), "what somebody gave up on was done");
+        // All of them are gone, so there is room again.
+        assert_eq!(on(&thread, WITHIN, || Ok(7)).unwrap(), 7);
+    }
+}
