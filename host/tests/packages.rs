@@ -99,8 +99,11 @@ fn a_type_that_does_not_fit_the_descriptor_is_refused() {
     let udp = r#"(component (import "conductor:feature/udp@0.1.0" (instance)))"#;
     assert!(not_prepared(udp, PLAIN).contains("does not request the capability \"network\""));
 
-    let wasi = r#"(component (import "wasi:filesystem/types@0.2.0" (instance)))"#;
+    let wasi = r#"(component (import "wasi:http/types@0.2.0" (instance)))"#;
     assert!(not_prepared(wasi, PLAIN).contains("which this host does not offer"));
+    let waits = r#"(component (import "wasi:io/poll@0.2.0" (instance)))"#;
+    let action = format!("{PLAIN}[[actions]]\nname = 'Do'\nsummary = ''\n");
+    assert!(not_prepared(waits, &action).contains("the path of events, where nothing waits"));
     let bare = r#"(component (import "anything" (func)))"#;
     assert!(not_prepared(bare, PLAIN).contains("imports anything, which this host does not offer"));
     let other_version = r#"(component (import "conductor:feature/devices@0.2.0" (instance)))"#;
@@ -110,7 +113,6 @@ fn a_type_that_does_not_fit_the_descriptor_is_refused() {
     assert!(not_prepared(registrar, PLAIN).contains("declares no contribution for it"));
 
     assert!(not_prepared("(component)", PLAIN).contains("does not export conductor:feature/lifecycle@0.1.0"));
-    let action = format!("{PLAIN}[[actions]]\nname = 'Do'\nsummary = ''\n");
     assert!(not_prepared("(component)", &action).contains("declares the action Do, but does not export"));
 
     let exports_more = r#"(component

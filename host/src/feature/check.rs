@@ -6,6 +6,7 @@
 
 use super::descriptor::{CONTRACT, Descriptor, Tier};
 use super::package::PackageInfo;
+use super::sandbox::wasi;
 
 /// The contract's package, without the version.
 const PACKAGE: &str = "conductor:feature/";
@@ -112,6 +113,14 @@ pub enum CheckError {
         /// The section of the descriptor.
         section: &'static str,
     },
+    /// It imports WASI, which can wait, and contributes where nothing may.
+    #[error(
+        "imports {import}, and contributes to the path of events, where nothing waits: build what has actions or a hook on events for wasm32-unknown-unknown, without WASI, and the rest as a feature of its own"
+    )]
+    WaitsOnEventPath {
+        /// The import.
+        import: String,
+    },
     /// It declares something that it can't do.
     #[error("declares {declared}, but does not export {export}")]
     MissingExport {
@@ -201,6 +210,10 @@ pub fn world(name: &str, descriptor: &Descriptor) -> String {
 }
 
 fn check_import(import: &str, descriptor: &Descriptor) -> Option<CheckError> {
+    if wasi::offers(import) {
+        let import = import.to_owned();
+        return descriptor.has_realtime().then_some(CheckError::WaitsOnEventPath { import });
+    }
     let Some((_, needs)) = IMPORTS.iter().find(|(name, _)| interface(name) == import) else {
         let offered = IMPORTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         return Some(CheckError::UnknownImport {

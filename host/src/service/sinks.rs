@@ -15,7 +15,7 @@ use crate::feature::FeatureId;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::{alerts, diagnostics, notifications};
 use crate::feature::sandbox::limits::{self, plain};
-use crate::feature::sandbox::state::InstanceState;
+use crate::feature::sandbox::state::{FeatureFacts, InstanceState};
 
 /// Messages that the queue holds before it refuses more.
 const QUEUE: usize = 256;
@@ -101,14 +101,15 @@ pub struct AlertSink;
 #[derive(Debug)]
 pub struct NotificationSink;
 
-impl InstanceState {
-    fn say(&mut self, kind: SinkKind, text: String, max: usize) {
-        let queue = &self.facts.services.sinks;
-        if !self.facts.sink_rate.take(Instant::now()) {
+impl FeatureFacts {
+    /// Puts what it says into the queue, cut to `max` bytes; counts it where it says too much.
+    pub(crate) fn say(&self, kind: SinkKind, text: String, max: usize) {
+        let queue = &self.services.sinks;
+        if !self.sink_rate.take(Instant::now()) {
             queue.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        queue.put(SinkMessage { feature: self.facts.descriptor.id.clone(), kind, text: plain(text, max) });
+        queue.put(SinkMessage { feature: self.descriptor.id.clone(), kind, text: plain(text, max) });
     }
 }
 
@@ -134,7 +135,7 @@ impl diagnostics::HostSink for InstanceState {
             diagnostics::Severity::Warning => Severity::Warning,
             diagnostics::Severity::Error => Severity::Error,
         };
-        self.say(SinkKind::Diagnostic(severity), text, limits::MAX_TEXT);
+        self.facts.say(SinkKind::Diagnostic(severity), text, limits::MAX_TEXT);
         Ok(())
     }
 
@@ -155,7 +156,7 @@ impl alerts::HostSink for InstanceState {
 
     fn emit(&mut self, sink: Resource<AlertSink>, text: String) -> wasmtime::Result<()> {
         self.table.get(&sink)?;
-        self.say(SinkKind::Alert, text, MAX_ALERT);
+        self.facts.say(SinkKind::Alert, text, MAX_ALERT);
         Ok(())
     }
 
@@ -176,7 +177,7 @@ impl notifications::HostSink for InstanceState {
 
     fn emit(&mut self, sink: Resource<NotificationSink>, text: String) -> wasmtime::Result<()> {
         self.table.get(&sink)?;
-        self.say(SinkKind::Notification, text, MAX_NOTIFICATION);
+        self.facts.say(SinkKind::Notification, text, MAX_NOTIFICATION);
         Ok(())
     }
 

@@ -23,3 +23,4 @@ mod tasks;
 mod text;
 mod tiers;
 mod time;
+mod wasi;

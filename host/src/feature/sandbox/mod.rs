@@ -28,6 +28,7 @@ pub mod outcome;
 pub mod rate;
 pub mod registrations;
 pub mod state;
+pub mod wasi;
 
 pub use bindings::Lane;
 pub use control::ControlInstance;
@@ -158,6 +159,9 @@ impl Sandbox {
         let component: Component = self.cache.compile(engine, package).map_err(link)?;
         let mut linker = Linker::<InstanceState>::new(engine);
         bindings::link_requested(&mut linker, &package.info.descriptor, lane).map_err(link)?;
+        if lane == Lane::Control && package.info.imports.iter().any(|import| wasi::offers(import)) {
+            wasi::link(&mut linker).map_err(link)?;
+        }
         linker.instantiate_pre(&component).map_err(link)
     }
 

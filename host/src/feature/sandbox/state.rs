@@ -13,6 +13,7 @@ use super::cpu::{CpuBudget, CpuShare};
 use super::limits::{self, Limiter};
 use super::rate::Rate;
 use super::registrations::Registrations;
+use super::wasi::World;
 use crate::feature::Grants;
 use crate::feature::capability::{Capability, CapabilityRequest};
 use crate::feature::descriptor::Descriptor;
@@ -189,6 +190,8 @@ pub struct InstanceState {
     pub(crate) ticks: u64,
     /// What `install` registered.
     pub registered: Registrations,
+    /// What it has of WASI.
+    pub(super) wasi: World,
 }
 
 impl InstanceState {
@@ -204,6 +207,7 @@ impl InstanceState {
             cpu: CpuBudget::default(),
             ticks: 0,
             registered: Registrations::default(),
+            wasi: World::default(),
         }
     }
 
