@@ -72,24 +72,3 @@ fn a_server_may_come_and_go() {
     let _second = server(&name);
     opened(2);
 }
-
-// PRT-2: a controller that goes and comes faster than ports are listed has its old name and none of its connections.
-#[test]
-fn a_controller_that_is_back_at_once_is_heard() {
-    let name = instrument::name("blink");
-    let home = Home::new(
-        &(midi::binding("pads", &name)
-            + "[[modes]]\nname = 'Play'\n[[modes]]\nname = 'Mix'\n"
-            + &midi::mapping("type = 'Note', note = 36", "type = 'ModeChange', mode = 'Mix'")),
-    );
-    let controller = Controller::plug(&name);
-    let host = home.run();
-    midi::open(&host, "pads", "input");
-    drop(controller);
-    let mut controller = Controller::plug(&name);
-    host.log().find("opened pads, twice", |lines| {
-        (lines.iter().filter(|line| line.contains("opened pads")).count() == 2).then_some(())
-    });
-    controller.play(&[0x90, 36, 100]);
-    host.status_when(|status| status["mode"] == "Mix");
-}

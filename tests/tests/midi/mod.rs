@@ -398,3 +398,27 @@ fn a_monitor_without_a_host_hears_every_controller() {
     assert!(took < HOT_PLUG, "it took {took:?}");
     assert_eq!(end.code, Some(0), "{}", end.err);
 }
+
+// PRT-2: a controller that goes and comes faster than ports are listed has its old name and none of its connections.
+#[test]
+fn a_controller_that_is_back_at_once_is_heard() {
+    if !there_is_midi() {
+        return;
+    }
+    let blinking = name("blink");
+    let home = Home::new(
+        &(binding("pads", &blinking)
+            + "[[modes]]\nname = 'Play'\n[[modes]]\nname = 'Mix'\n"
+            + &mapping("type = 'Note', note = 36", "type = 'ModeChange', mode = 'Mix'")),
+    );
+    let controller = Controller::plug(&blinking);
+    let host = home.run();
+    open(&host, "pads", "input");
+    drop(controller);
+    let mut controller = Controller::plug(&blinking);
+    host.log().find("opened pads, twice", |lines| {
+        (lines.iter().filter(|line| line.contains("opened pads")).count() == 2).then_some(())
+    });
+    controller.play(&[0x90, 36, 100]);
+    host.status_when(|status| status["mode"] == "Mix");
+}

@@ -3,6 +3,8 @@
 //! `system` is midir: ALSA on Linux, CoreMIDI, WinMM. `jack` takes its place in a build with that feature. Here is
 //! what both share: the host's own name, and the ports that it makes for bindings that ask for them.
 
+#[cfg(all(target_os = "linux", not(feature = "jack")))]
+mod announcements;
 #[cfg(feature = "jack")]
 mod jack;
 #[cfg(not(feature = "jack"))]

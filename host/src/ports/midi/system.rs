@@ -7,6 +7,8 @@ use midir::{Ignore, MidiInput, MidiInputConnection, MidiOutput, MidiOutputConnec
 use super::super::{
     BindingSpec, Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, PortMetadata, Protocol,
 };
+#[cfg(target_os = "linux")]
+use super::announcements::Announcements;
 use super::{BACKEND, CLIENT, Unreachable, cannot_open, is_own, made, unreachable};
 
 /// The backend. Its two listing clients live as long as it does: making one is expensive, and on
@@ -15,6 +17,8 @@ use super::{BACKEND, CLIENT, Unreachable, cannot_open, is_own, made, unreachable
 pub struct SystemBackend {
     input: Option<MidiInput>,
     output: Option<MidiOutput>,
+    #[cfg(target_os = "linux")]
+    announcements: Option<Announcements>,
     /// The ports that bindings ask to be made.
     made: Vec<PortInfo>,
     unreachable: Unreachable,
@@ -101,14 +105,31 @@ impl SystemBackend {
         if BACKEND == "alsa" && !Path::new("/dev/snd/seq").exists() {
             return Err(unreachable("there is no /dev/snd/seq"));
         }
+        #[cfg(target_os = "linux")]
+        connected(&mut self.announcements, || Announcements::open(c"conductor-list"))?;
         let input = connected(&mut self.input, || MidiInput::new(&format!("{CLIENT}-list")))?;
-        let mut ports: Vec<_> = inputs(input).into_iter().map(|(info, _)| info).collect();
+        let mut ports: Vec<_> = inputs(input).into_iter().map(|(info, port)| (info, port.id())).collect();
         let output = connected(&mut self.output, || MidiOutput::new(&format!("{CLIENT}-list")))?;
-        ports.extend(outputs(output).into_iter().map(|(info, _)| info));
+        ports.extend(outputs(output).into_iter().map(|(info, port)| (info, port.id())));
+        let mut ports = self.numbered(ports);
         // CoreMIDI lists what the host has made under its own name.
         ports.retain(|port| !self.made.iter().any(|made| made.name == format!("{CLIENT}:{}", port.name)));
         ports.extend(self.made.iter().cloned());
         Ok(ports)
+    }
+
+    /// Says which plugging each port is, where the system tells.
+    fn numbered(&mut self, ports: Vec<(PortInfo, String)>) -> Vec<PortInfo> {
+        #[cfg(target_os = "linux")]
+        if let Some(announcements) = &mut self.announcements {
+            announcements.hear();
+            let numbered = |(mut port, id): (PortInfo, String)| {
+                port.metadata.plugging = announcements.plugging(&id);
+                port
+            };
+            return ports.into_iter().map(numbered).collect();
+        }
+        ports.into_iter().map(|(port, _)| port).collect()
     }
 }
 
