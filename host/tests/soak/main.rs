@@ -1,5 +1,5 @@
-//! A soak: 16 controllers at full speed, a reload every second, an output that hangs and one that fails; and
-//! in the end every discrete event was decided, every continuous value that gave way was counted, nothing
+//! A soak: 16 controllers at full speed, another one that comes and goes, a reload every second, an output that hangs
+//! and one that fails; and in the end every discrete event was decided, every continuous value that gave way was counted, nothing
 //! sounds and no key is down (ACT-2, CFG-4, ENG-8, ENG-10, ENG-11).
 //!
 //! The short form runs with the other tests and looks at no clock. `cargo xtask soak` runs the long one, which
@@ -37,6 +37,7 @@ fn soak(events: u64, reload_every: Duration, memory: &mut Memory) {
             let began = Instant::now();
             stage.reload(reloads);
             longest = longest.max(began.elapsed());
+            player.visit(&stage.ports);
             stage.host.set_mode(["Play", "Edit"][usize::from(reloads % 3 == 0)]);
             memory.look(start.elapsed());
         }
@@ -45,9 +46,10 @@ fn soak(events: u64, reload_every: Duration, memory: &mut Memory) {
     player.let_go(&stage.ports);
     stage.instruments.mend();
     println!(
-        "{} events in {:.1?}, {reloads} reloads, the longest took {longest:.1?}",
+        "{} events in {:.1?}, {reloads} reloads, the longest took {longest:.1?}; {} visits",
         player.played(),
-        start.elapsed()
+        start.elapsed(),
+        player.visits(),
     );
     stage.check(&player);
     stage.end();

@@ -1,5 +1,7 @@
-//! Who plays: notes and a knob on every port, the same ones in every run.
+//! Who plays: notes and a knob on every port, the same ones in every run. And a visitor, who comes and goes, and is
+//! pulled out with a key down.
 
+use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
 
 pub const PORTS: usize = 16;
@@ -7,6 +9,8 @@ pub const PORTS: usize = 16;
 const KEYS: u8 = 48;
 /// The knob.
 pub const KNOB: u8 = 7;
+/// The port that comes and goes.
+pub const VISITOR: &str = "visitor";
 
 /// What a port has played.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,6 +28,9 @@ pub struct Player {
     pub ports: [Played; PORTS],
     played: u64,
     dice: u64,
+    /// Whether the visitor is plugged in.
+    here: bool,
+    visits: u32,
 }
 
 /// What a port is called.
@@ -34,6 +41,23 @@ pub fn port(index: usize) -> String {
 impl Player {
     pub fn played(&self) -> u64 {
         self.played
+    }
+
+    /// How often the visitor was here, and heard.
+    pub fn visits(&self) -> u32 {
+        self.visits
+    }
+
+    /// Plugs the visitor in, or pulls it out with a key down once it is heard.
+    pub fn visit(&mut self, ports: &SimulatedPorts) {
+        if !self.here {
+            ports.plug(VISITOR, Direction::Input);
+            self.here = true;
+        } else if ports.play(VISITOR, &[0x90, 60, 100]) {
+            ports.unplug(VISITOR, Direction::Input);
+            self.here = false;
+            self.visits += 1;
+        }
     }
 
     fn dice(&mut self) -> u64 {

@@ -22,7 +22,7 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
 }
 
 /// Every note goes to three instruments and every turn of a knob to a fourth; keys are held; gestures go on
-/// beside. The last port is faster than it may be.
+/// beside. The last port is faster than it may be. A visitor holds a key of its own.
 const CONFIG: &str = r#"
 [[bindings]]
 alias = "too fast"
@@ -39,6 +39,12 @@ name = "Edit"
 [[modes.mappings]]
 trigger = { type = "Note", note = "8..15", device = "port 2" }
 action = { type = "Keystroke", keys = ["ctrl"], stroke = "hold" }
+
+[[global_mappings]]
+trigger = { type = "Note", note = 60, device = "visitor" }
+action = { type = "Keystroke", keys = ["alt"], stroke = "hold" }
+priority = 1
+consume = true
 
 [[global_mappings]]
 trigger = { type = "Note", note = "0..127" }
@@ -121,6 +127,7 @@ impl Stage {
                 self.instruments.heard(output).sounding.is_empty()
             });
         }
+        assert!(player.visits() > 0, "nobody has heard the visitor");
         until("no key is down", || self.instruments.keys_down().is_empty());
         let desk = self.host.status().outputs.into_iter().find(|found| found.target == "desk").unwrap();
         let desk_heard = self.instruments.heard("desk");
