@@ -144,11 +144,25 @@ fn shown(plan: &Value) -> String {
     out += &format!("\n{}\n", text(&plan["diff"]));
     let Ok(rehearsal) = Rehearsal::deserialize(&plan["rehearsal"]) else { return out };
     out += &format!("{}\n", rehearsal.in_words());
-    for Difference { device, event, was, would_be, .. } in &rehearsal.shown {
+    for (Difference { device, event, was, would_be, .. }, others) in alike(&rehearsal.shown) {
         let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
-        out += &format!("  {device} {event}: {} -> {}\n", rules(was), rules(would_be));
+        let others = if others == 0 { String::new() } else { format!(", and {} like it", plural(others, "event")) };
+        out += &format!("  {device} {event}{others}: {} -> {}\n", rules(was), rules(would_be));
     }
     out
+}
+
+/// The first of each kind: of a device, and with the same outcome; and how many more there are.
+fn alike(differences: &[Difference]) -> Vec<(&Difference, usize)> {
+    let kind = |it: &Difference| (it.device.clone(), it.was.clone(), it.would_be.clone());
+    let mut kinds: Vec<(&Difference, usize)> = Vec::new();
+    for difference in differences {
+        match kinds.iter_mut().find(|(first, _)| kind(first) == kind(difference)) {
+            Some((_, others)) => *others += 1,
+            None => kinds.push((difference, 0)),
+        }
+    }
+    kinds
 }
 
 fn applied(answer: &Value, agreed: &Agreed) -> Done {
@@ -198,4 +212,28 @@ fn repeats(id: &str, agreed: &Agreed) -> Result<bool, Failure> {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_that_would_have_done_the_same_are_one_line() {
+        let hit = |velocity: u8, device: &str| {
+            let (was, would_be) = (["lights"], ["copy"]);
+            json!({ "at": 0, "device": device, "event": format!("note-on 36 {velocity}"), "was": was, "would_be": would_be })
+        };
+        let differences = [hit(1, "pads"), hit(2, "pads"), hit(3, "keys"), hit(4, "pads")];
+        let plan = json!({
+            "description": "d", "proposer": "p", "risk": { "notes": [] }, "diff": "",
+            "rehearsal": { "events": 9, "different": 4, "shown": differences },
+        });
+        let text = shown(&plan);
+        let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("tried")).skip(1).collect();
+        let pads = "  pads note-on 36 1, and 2 events like it: lights -> copy";
+        assert_eq!(lines, [pads, "  keys note-on 36 3: lights -> copy"], "{text}");
+    }
 }
