@@ -9,12 +9,13 @@ use std::thread::JoinHandle;
 use conductor_engine::{
     DeviceEvent, DeviceId, Engine, Event, FactsHandle, Firing, ModeIx, Nanos, Record, RuleSetHandle, Sink,
 };
-use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, RecvError, TryRecvError};
 
 use crate::clock::Clock;
 use crate::dispatch::held::Release;
 use crate::dispatch::releases::Releases;
 use crate::dispatch::{Action, Envelope, Failure, Reason};
+use crate::doorbell::{self, Doorbell, Sender};
 use crate::observer::{Observation, Observer};
 use crate::profile::{Profile, Turned};
 
@@ -45,9 +46,18 @@ pub enum Input {
     Stop,
 }
 
+/// The engine's end of its queue.
+#[derive(Debug)]
+pub struct Inputs {
+    queue: Receiver<Input>,
+    bell: Doorbell,
+}
+
 /// The engine's queue: the way in, and what [`start`] takes.
-pub fn queue() -> (Sender<Input>, Receiver<Input>) {
-    crossbeam_channel::bounded(QUEUE)
+pub fn queue() -> (Sender<Input>, Inputs) {
+    let bell = Doorbell::default();
+    let (sender, queue) = doorbell::bounded(QUEUE, &bell);
+    (sender, Inputs { queue, bell })
 }
 
 /// Starts the engine thread. It ends on [`Input::Stop`], or when nobody can send to it any more. Whoever is
@@ -59,7 +69,7 @@ pub fn start(
     rules: Arc<RuleSetHandle<Action>>,
     facts: Arc<FactsHandle>,
     clock: Clock,
-    inputs: Receiver<Input>,
+    inputs: Inputs,
     releases: Releases,
     observer: Observer,
 ) -> std::io::Result<JoinHandle<()>> {
@@ -77,7 +87,7 @@ struct EventLoop {
 }
 
 impl EventLoop {
-    fn run(mut self, inputs: &Receiver<Input>) {
+    fn run(mut self, inputs: &Inputs) {
         while let Ok(input) = self.next(inputs) {
             match input {
                 Input::Event { at, event } => {
@@ -123,23 +133,19 @@ impl EventLoop {
     }
 
     /// The next input. What is due before it is done meanwhile.
-    fn next(&mut self, inputs: &Receiver<Input>) -> Result<Input, RecvError> {
+    fn next(&mut self, inputs: &Inputs) -> Result<Input, RecvError> {
         loop {
-            let Some(deadline) = self.engine.deadline() else { return inputs.recv() };
             // The time first, then the queue: what came before that time is in it, and may undo what is due.
-            let now = self.clock.now();
-            match inputs.try_recv() {
-                Ok(input) => return Ok(input),
-                Err(TryRecvError::Disconnected) => return Err(RecvError),
-                Err(TryRecvError::Empty) if deadline <= now => self.engine.advance(deadline, &mut self.out),
-                Err(TryRecvError::Empty) => match self.clock.moment(deadline) {
-                    None => return inputs.recv(),
-                    Some(moment) => match inputs.recv_deadline(moment) {
-                        Ok(input) => return Ok(input),
-                        Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
-                        Err(RecvTimeoutError::Timeout) => {}
-                    },
-                },
+            let due = self.engine.deadline().map(|deadline| (deadline, self.clock.now()));
+            match (inputs.queue.try_recv(), due) {
+                (Ok(input), _) => return Ok(input),
+                (Err(TryRecvError::Disconnected), _) => return Err(RecvError),
+                (Err(TryRecvError::Empty), Some((deadline, now))) if deadline <= now => {
+                    self.engine.advance(deadline, &mut self.out);
+                }
+                (Err(TryRecvError::Empty), due) => {
+                    inputs.bell.wait(due.and_then(|(deadline, _)| self.clock.moment(deadline)));
+                }
             }
         }
     }
@@ -216,7 +222,7 @@ mod tests {
     }
 
     fn started(event_loop: EventLoop) -> (Sender<Input>, JoinHandle<()>) {
-        let (queue, inputs) = crossbeam_channel::bounded(QUEUE);
+        let (queue, inputs) = queue();
         (queue, std::thread::spawn(move || event_loop.run(&inputs)))
     }
 
@@ -271,7 +277,7 @@ mod tests {
         let (clock, hand) = Clock::manual();
         let (event_loop, told) = engine(clock);
         hand.advance(Duration::from_secs(1));
-        let (queue, inputs) = crossbeam_channel::bounded(QUEUE);
+        let (queue, inputs) = queue();
         queue.send(note(0, ON)).unwrap();
         queue.send(note(LONG - 1, OFF)).unwrap();
         queue.send(note(LONG, ON)).unwrap();

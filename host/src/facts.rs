@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use crate::clock::Clock;
 use crate::dispatch::Action;
+use crate::doorbell;
 use crate::event_loop::Input;
 use crate::front::{Front, FrontWatch};
 use crate::profile::{Profile, applying};
@@ -87,7 +88,7 @@ pub struct FactsOf {
     /// The clock of events.
     pub clock: Clock,
     /// The way to the engine, for profiles.
-    pub queue: Sender<Input>,
+    pub queue: doorbell::Sender<Input>,
     /// The profiles there are.
     pub profiles: Vec<Arc<Profile>>,
 }

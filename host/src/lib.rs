@@ -27,6 +27,7 @@ pub mod config;
 pub mod control;
 mod digest;
 pub mod dispatch;
+pub mod doorbell;
 pub mod event_loop;
 pub mod facts;
 pub mod feature;

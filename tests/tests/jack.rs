@@ -8,7 +8,6 @@ use std::process::Command;
 
 use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
-use conductor_tests::instrument::{self, Controller};
 use conductor_tests::process::Process;
 use conductor_tests::wait;
 

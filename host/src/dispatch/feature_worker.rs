@@ -12,9 +12,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::DeviceId;
-use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TrySendError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError};
 
 use super::{Envelope, Failure, QUEUE, Reason, WorkerCounters};
+use crate::doorbell::{self, Doorbell};
 use crate::feature::actor::{may_run, may_run_now, strike};
 use crate::feature::sandbox::bindings::{self, Event};
 use crate::feature::sandbox::state::FeatureFacts;
@@ -47,9 +48,9 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct FeatureQueue {
     name: Arc<str>,
-    jobs: Sender<Job>,
+    jobs: doorbell::Sender<Job>,
     /// Unbounded: only the control side gives orders, and it waits for the answers.
-    orders: Sender<Order>,
+    orders: doorbell::Sender<Order>,
     counters: Arc<WorkerCounters>,
     facts: Arc<FeatureFacts>,
 }
@@ -108,8 +109,9 @@ impl FeatureQueue {
     ) -> Result<(Self, JoinHandle<()>, Vec<crate::feature::sandbox::RegisteredAction>), InstallError> {
         let instance = feature.instantiate()?;
         let registered = instance.registered().to_vec();
-        let (jobs, work) = crossbeam_channel::bounded(QUEUE);
-        let (orders, told) = crossbeam_channel::unbounded();
+        let bell = Doorbell::default();
+        let (jobs, work) = doorbell::bounded(QUEUE, &bell);
+        let (orders, told) = doorbell::unbounded(&bell);
         let name: Arc<str> = feature.facts().descriptor.id.name().into();
         let queue = Self {
             name: Arc::clone(&name),
@@ -120,6 +122,7 @@ impl FeatureQueue {
         };
         let worker = Worker {
             name,
+            bell,
             work,
             told,
             finishing: false,
@@ -182,7 +185,7 @@ impl FeatureQueue {
 
     /// Jobs that wait.
     pub fn waiting(&self) -> usize {
-        self.jobs.len()
+        self.jobs.waiting()
     }
 
     /// Ends the worker once it has done what is in its queue.
@@ -237,6 +240,7 @@ impl Ready {
 
 struct Worker {
     name: Arc<str>,
+    bell: Doorbell,
     work: Receiver<Job>,
     told: Receiver<Order>,
     finishing: bool,
@@ -267,33 +271,25 @@ impl Worker {
         let mut busy_since = Instant::now();
         loop {
             // Orders first; then work; and when there is neither, the spare.
-            if let Ok(order) = self.told.try_recv() {
-                if self.obey(order).is_break() {
-                    return;
+            match self.told.try_recv() {
+                Ok(order) => {
+                    if self.obey(order).is_break() {
+                        return;
+                    }
+                    continue;
                 }
-            } else if let Ok(Job(envelope, slot)) = self.work.try_recv() {
+                Err(TryRecvError::Disconnected) if self.work.is_empty() => return,
+                Err(_) => {}
+            }
+            if let Ok(Job(envelope, slot)) = self.work.try_recv() {
                 self.perform(&envelope, slot);
             } else if self.finishing {
                 return;
             } else if !self.ready_the_spare() {
                 let busy = u64::try_from(busy_since.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 self.counters.busy.fetch_add(busy, Ordering::Relaxed);
-                crossbeam_channel::select! {
-                    recv(self.told) -> order => {
-                        busy_since = Instant::now();
-                        match order {
-                            Ok(order) => if self.obey(order).is_break() { return },
-                            Err(_) => return,
-                        }
-                    },
-                    recv(self.work) -> job => {
-                        busy_since = Instant::now();
-                        match job {
-                            Ok(Job(envelope, slot)) => self.perform(&envelope, slot),
-                            Err(_) => return,
-                        }
-                    },
-                }
+                self.bell.wait(None);
+                busy_since = Instant::now();
             }
         }
     }

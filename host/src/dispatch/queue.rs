@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use conductor_engine::ModeIx;
-use crossbeam_channel::{Receiver, Sender, TrySendError};
+use crossbeam_channel::{Receiver, TryRecvError, TrySendError};
 
 use super::held::Release;
 use super::{QUEUE, Reason, WorkerCounters};
+use crate::doorbell::{self, Doorbell, Sender};
 
 /// The way to a worker that does jobs `J` and obeys orders `O`. Clones share it.
 #[derive(Debug)]
@@ -106,8 +107,9 @@ impl<J: Send, O: Send> LetsGo for Queue<J, O> {
 impl<J, O> Queue<J, O> {
     /// A way to a worker of this name, and the worker's end of it.
     pub fn new(name: &str) -> (Self, Inbox<J, O>) {
-        let (jobs, jobs_in) = crossbeam_channel::bounded(QUEUE);
-        let (orders, orders_in) = crossbeam_channel::unbounded();
+        let bell = Doorbell::default();
+        let (jobs, jobs_in) = doorbell::bounded(QUEUE, &bell);
+        let (orders, orders_in) = doorbell::unbounded(&bell);
         let queue = Self {
             name: name.into(),
             jobs,
@@ -118,6 +120,7 @@ impl<J, O> Queue<J, O> {
             mode: Arc::default(),
         };
         let inbox = Inbox {
+            bell,
             jobs: jobs_in,
             orders: orders_in,
             behind: Arc::clone(&queue.behind),
@@ -195,6 +198,7 @@ impl<J, O> Queue<J, O> {
 /// The worker's end.
 #[derive(Debug)]
 pub struct Inbox<J, O = ()> {
+    bell: Doorbell,
     jobs: Receiver<Message<J>>,
     orders: Receiver<(usize, Order<O>)>,
     behind: Arc<AtomicBool>,
@@ -214,7 +218,7 @@ impl<J, O> Inbox<J, O> {
         ModeIx(self.mode.load(Ordering::SeqCst))
     }
 
-    /// Waits for what is to be done next, until `deadline` at most where there is one.
+    /// Waits for what is to be done next, until `deadline` at most where there is one. One thread does.
     pub fn next(&mut self, deadline: Option<Instant>) -> Next<J, O> {
         loop {
             // The job first: whatever was ordered before it was handed over shows after that.
@@ -238,17 +242,12 @@ impl<J, O> Inbox<J, O> {
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Next::Timeout;
             }
-            let mut select = crossbeam_channel::Select::new();
-            select.recv(&self.jobs);
-            select.recv(&self.orders);
-            // Which of them is ready shows above. Both lines end together, and then there is nobody
-            // whom waiting would serve.
-            match deadline {
-                Some(deadline) => drop(select.ready_deadline(deadline)),
-                None => drop(select.ready()),
-            }
-            if self.is_abandoned() {
-                return Next::Stop;
+            match self.orders.try_recv() {
+                Ok(order) => self.due.push_back(order),
+                // Both lines end together, and then there is nobody whom waiting would serve.
+                Err(TryRecvError::Disconnected) if self.jobs.is_empty() && self.due.is_empty() => return Next::Stop,
+                // Why it wakes shows above.
+                Err(_) => self.bell.wait(deadline),
             }
         }
     }
@@ -259,18 +258,6 @@ impl<J, O> Inbox<J, O> {
             Message::Job(job) => Some(Next::Job(job)),
             Message::Release(release) => Some(Next::Release(release)),
             Message::Look => None,
-        }
-    }
-
-    /// Whether every way here is gone and nothing is left.
-    fn is_abandoned(&mut self) -> bool {
-        use crossbeam_channel::TryRecvError::Disconnected;
-        match self.orders.try_recv() {
-            Ok(order) => {
-                self.due.push_back(order);
-                false
-            }
-            Err(error) => error == Disconnected && self.jobs.is_empty() && self.due.is_empty(),
         }
     }
 }

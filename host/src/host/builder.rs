@@ -26,6 +26,7 @@ use crate::dispatch::desktop::{self, Connect};
 use crate::dispatch::outputs::Outputs;
 use crate::dispatch::script::ChangeMode;
 use crate::dispatch::workers::Workers;
+use crate::doorbell;
 use crate::event_loop::{self, Input};
 use crate::facts::{self, FactsOf};
 use crate::feature::registry::Registry;
@@ -365,7 +366,7 @@ impl From<Diagnostics> for StartError {
 }
 
 /// The way for scripts to change the mode: like everybody else they wait for nobody.
-fn change_mode_by(queue: Sender<Input>) -> ChangeMode {
+fn change_mode_by(queue: doorbell::Sender<Input>) -> ChangeMode {
     Box::new(move |mode| match queue.try_send(Input::SetMode(Arc::clone(mode))) {
         Ok(()) => Ok(()),
         Err(TrySendError::Full(_)) => Err(Reason::QueueFull),
@@ -377,7 +378,7 @@ struct PortReports {
     news: News,
     observer: Observer,
     outputs: Outputs,
-    queue: Sender<Input>,
+    queue: doorbell::Sender<Input>,
 }
 
 impl PortEvents for PortReports {

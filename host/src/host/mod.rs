@@ -40,6 +40,7 @@ use crate::control::plan::state_hash;
 use crate::dispatch::Action;
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::workers::Workers;
+use crate::doorbell;
 use crate::event_loop::Input;
 use crate::facts;
 use crate::feature::registry::{Lookup, Registry, Skill};
@@ -128,7 +129,7 @@ fn mistakes(found: &Diagnostics) -> String {
 #[derive(Debug)]
 pub struct Host {
     rules: Arc<RuleSetHandle<Action>>,
-    queue: Sender<Input>,
+    queue: doorbell::Sender<Input>,
     supervisor: Supervisor,
     workers: Workers,
     observer: Observer,
@@ -410,7 +411,7 @@ impl Host {
     }
 
     /// The way into the engine, for ports that are not the supervisor's.
-    pub fn queue(&self) -> Sender<Input> {
+    pub fn queue(&self) -> doorbell::Sender<Input> {
         self.queue.clone()
     }
 

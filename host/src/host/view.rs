@@ -7,7 +7,6 @@ use conductor_engine::{
     DeviceEvent, DeviceId, Engine, Event, FactsHandle, Firing, MidiMessage, MidiParser, Nanos, RuleSetHandle, Sink,
     Timeline,
 };
-use crossbeam_channel::Sender;
 use serde_json::{Value, json};
 
 use super::bindings;
@@ -19,6 +18,7 @@ use crate::control::plan::Plan;
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Envelope};
+use crate::doorbell;
 use crate::event_loop::Input;
 use crate::feature::registry::{FeatureReport, Registry};
 use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
@@ -41,7 +41,7 @@ pub(super) struct View {
     pub(super) workers: Workers,
     pub(super) facts: Arc<FactsHandle>,
     pub(super) clock: Clock,
-    pub(super) queue: Sender<Input>,
+    pub(super) queue: doorbell::Sender<Input>,
     /// The features in use; none any more when the host stops.
     pub(super) registry: RwLock<Registry>,
     /// Why the last configuration was refused, where it was.
@@ -264,7 +264,7 @@ impl HostView for View {
 
 /// Hands over what fires, for once.
 struct Hands<'a> {
-    queue: &'a Sender<Input>,
+    queue: &'a doorbell::Sender<Input>,
     failed: Vec<String>,
 }
 

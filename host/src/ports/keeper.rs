@@ -19,6 +19,7 @@ use super::{
     status::{DiscoveredPort, PortState, PortsStatus},
 };
 use crate::clock::Clock;
+use crate::doorbell;
 use crate::event_loop::Input;
 
 /// How long a port that could not be opened is left alone.
@@ -55,7 +56,7 @@ struct Away {
 
 pub(super) struct Keeper {
     backends: Vec<BackendThread>,
-    queue: Sender<Input>,
+    queue: doorbell::Sender<Input>,
     clock: Clock,
     events: Box<dyn PortEvents>,
     pacer: Pacer,
@@ -81,7 +82,7 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn new(
         backends: Vec<Box<dyn PortBackend>>,
-        queue: Sender<Input>,
+        queue: doorbell::Sender<Input>,
         clock: Clock,
         events: Box<dyn PortEvents>,
         status: Arc<Mutex<PortsStatus>>,

@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, MidiParser, Nanos};
-use crossbeam_channel::{Sender, TrySendError};
+use crossbeam_channel::TrySendError;
 
 use super::binding::{Channels, USUAL_DEAD_ZONE, USUAL_RATE};
 use super::held::{Held, Pacer};
 use super::limit::Limit;
 use super::{SysExIdentity, osc_packet};
 use crate::clock::Clock;
+use crate::doorbell;
 use crate::event_loop::Input;
 
 /// Continuous values of one port that may wait, where MIDI's own slots do not serve.
@@ -79,7 +80,7 @@ struct Way {
     lanes: Vec<Lane>,
     /// The lane of each slot of [`Channels`].
     slots: [Option<usize>; Channels::SLOTS],
-    queue: Sender<Input>,
+    queue: doorbell::Sender<Input>,
     clock: Clock,
     counters: Arc<PortCounters>,
 }
@@ -160,7 +161,7 @@ impl EventSink {
     /// A sink for a port of which this is heard.
     pub fn new(
         hearing: &Hearing,
-        queue: Sender<Input>,
+        queue: doorbell::Sender<Input>,
         clock: Clock,
         counters: Arc<PortCounters>,
         pacer: &Pacer,
@@ -303,6 +304,8 @@ fn since(older: &Event, newer: Event) -> Event {
 mod tests {
     use super::*;
     use crossbeam_channel::Receiver;
+
+    use crate::doorbell::Doorbell;
     use proptest::prelude::*;
 
     fn sink(capacity: usize) -> (EventSink, Receiver<Input>, Arc<PortCounters>) {
@@ -310,7 +313,7 @@ mod tests {
     }
 
     fn hearing(hearing: &Hearing, capacity: usize) -> (EventSink, Receiver<Input>, Arc<PortCounters>) {
-        let (sender, receiver) = crossbeam_channel::bounded(capacity);
+        let (sender, receiver) = doorbell::bounded(capacity, &Doorbell::default());
         let (counters, pacer) = (Arc::new(PortCounters::default()), Pacer::start().unwrap());
         let sink = EventSink::new(hearing, sender, Clock::start(), Arc::clone(&counters), &pacer);
         // The pacer lives as long as the test.

@@ -16,6 +16,7 @@ use super::keeper::{Command, Keeper};
 use super::resolve::{Labels, resolve};
 use super::{BindingSpec, MidiOut, PortBackend, PortInfo, Protocol};
 use crate::clock::Clock;
+use crate::doorbell;
 use crate::event_loop::Input;
 
 pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideStatus};
@@ -152,7 +153,7 @@ impl Supervisor {
     /// When the system has no thread left.
     pub fn start(
         backends: Vec<Box<dyn PortBackend>>,
-        queue: Sender<Input>,
+        queue: doorbell::Sender<Input>,
         clock: Clock,
         events: Box<dyn PortEvents>,
     ) -> std::io::Result<Self> {

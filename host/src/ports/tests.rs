@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceId, Event};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 
 use super::binding::{Listen, Made, Place, Transport};
 use super::simulated::SimulatedPorts;
 use super::supervisor::{DiscoveredPort, GRACE, Health, PortEvents, PortPlan, PortState, Supervisor};
 use super::*;
 use crate::clock::Clock;
+use crate::doorbell::{self, Doorbell};
 use crate::event_loop::Input;
 
 /// Within this a port that is plugged has to be open.
@@ -65,7 +66,7 @@ struct Stage {
 impl Stage {
     fn new(more: Vec<Box<dyn PortBackend>>) -> Self {
         let (ports, said) = (SimulatedPorts::new(), Said::default());
-        let (queue, events): (Sender<Input>, _) = crossbeam_channel::bounded(1024);
+        let (queue, events) = doorbell::bounded(1024, &Doorbell::default());
         let backends = std::iter::once(ports.backend()).chain(more).collect();
         let supervisor = Supervisor::start(backends, queue, Clock::start(), Box::new(said.clone())).unwrap();
         Self { ports, supervisor, events, said }

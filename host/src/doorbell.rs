@@ -1,0 +1,191 @@
+//! Queues for a thread that sleeps as soon as there is nothing to do.
+//!
+//! A blocking receive of `crossbeam-channel` spins and yields for some microseconds before it sleeps. A thread that is
+//! woken for every event pays that each time, and holds up whoever needs its core next. Here it looks, and sleeps:
+//! [`Sender::send`] rings, and a ring while it is awake makes its next sleep short instead of long. Rings are no count,
+//! so who wakes looks at all its queues.
+
+use std::fmt;
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, SendError, TrySendError};
+
+/// What wakes one thread. Clones ring for the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Doorbell(Arc<OnceLock<Thread>>);
+
+impl Doorbell {
+    /// Wakes the thread that waits here, or will. Takes no lock.
+    fn ring(&self) {
+        // What was put into a queue before this is there for the thread before it can be seen to have begun to wait;
+        // the other half is in `wait`.
+        fence(Ordering::SeqCst);
+        if let Some(thread) = self.0.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Sleeps until somebody rings, or until `deadline`; it may wake sooner. The thread that does so first is the one
+    /// that is rung for.
+    pub fn wait(&self, deadline: Option<Instant>) {
+        if self.0.get().is_none() {
+            let _ = self.0.set(thread::current());
+            fence(Ordering::SeqCst);
+            // Who rang before had nobody to wake, so this time nobody sleeps.
+            return;
+        }
+        debug_assert_eq!(self.0.get().map(Thread::id), Some(thread::current().id()), "one thread is rung for");
+        match deadline {
+            None => thread::park(),
+            Some(deadline) => thread::park_timeout(deadline.saturating_duration_since(Instant::now())),
+        }
+    }
+}
+
+/// Rings when it is dropped: that nothing more can come is something to wake for.
+#[derive(Debug, Clone)]
+struct Ring(Doorbell);
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.0.ring();
+    }
+}
+
+/// The way into a queue. Clones share it.
+pub struct Sender<T> {
+    // In this order: the queue has one sender less when the ring is heard.
+    queue: crossbeam_channel::Sender<T>,
+    ring: Ring,
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sender")
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Self { queue: self.queue.clone(), ring: self.ring.clone() }
+    }
+}
+
+/// A queue that holds so many, and its receiving end, for the thread that waits at `bell`.
+pub fn bounded<T>(capacity: usize, bell: &Doorbell) -> (Sender<T>, Receiver<T>) {
+    let (queue, receiver) = crossbeam_channel::bounded(capacity);
+    (Sender { queue, ring: Ring(bell.clone()) }, receiver)
+}
+
+/// The same without an end; only for what few may send.
+pub fn unbounded<T>(bell: &Doorbell) -> (Sender<T>, Receiver<T>) {
+    let (queue, receiver) = crossbeam_channel::unbounded();
+    (Sender { queue, ring: Ring(bell.clone()) }, receiver)
+}
+
+impl<T> Sender<T> {
+    /// Puts it in and rings, where there is room. Does not wait.
+    ///
+    /// # Errors
+    /// As [`crossbeam_channel::Sender::try_send`]: full, or nobody is there any more.
+    pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        self.queue.try_send(value)?;
+        self.ring.0.ring();
+        Ok(())
+    }
+
+    /// Puts it in and rings; waits for room where there is none.
+    ///
+    /// # Errors
+    /// When nobody is there any more.
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        self.queue.send(value)?;
+        self.ring.0.ring();
+        Ok(())
+    }
+
+    /// Whether there is no room now.
+    pub fn is_full(&self) -> bool {
+        self.queue.is_full()
+    }
+
+    /// How many are in it now.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crossbeam_channel::TryRecvError;
+
+    use super::*;
+
+    /// Takes numbers from two queues until both have ended, and says how many and their sum.
+    fn taker(bell: Doorbell, queues: [Receiver<u64>; 2]) -> (u64, u64) {
+        let (mut count, mut sum) = (0, 0);
+        loop {
+            let looks = queues.each_ref().map(|queue| queue.try_recv());
+            for number in looks.iter().flatten() {
+                (count, sum) = (count + 1, sum + number);
+            }
+            if looks.iter().all(|look| *look == Err(TryRecvError::Disconnected)) {
+                return (count, sum);
+            }
+            if looks.iter().all(Result::is_err) {
+                bell.wait(None);
+            }
+        }
+    }
+
+    /// Whoever sends wakes it, each time; so does the last one who leaves.
+    #[test]
+    fn nothing_that_was_put_in_is_slept_over() {
+        const EACH: u64 = 20_000;
+        let bell = Doorbell::default();
+        let (first, first_out) = bounded(4, &bell);
+        let (second, second_out) = unbounded(&bell);
+        let taker = thread::spawn(move || taker(bell, [first_out, second_out]));
+        let senders = [first.clone(), first, second.clone(), second].map(|sender| {
+            thread::spawn(move || {
+                for number in 0..EACH {
+                    sender.send(number).unwrap();
+                    if number % 64 == 0 {
+                        thread::yield_now();
+                    }
+                }
+            })
+        });
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        assert_eq!(taker.join().unwrap(), (4 * EACH, 4 * (EACH - 1) * EACH / 2));
+    }
+
+    #[test]
+    fn a_ring_while_it_is_awake_is_not_lost() {
+        let bell = Doorbell::default();
+        let (sender, receiver) = bounded(1, &bell);
+        // It is known now, and awake.
+        bell.wait(None);
+        sender.try_send(7).unwrap();
+        bell.wait(None);
+        assert_eq!(receiver.try_recv(), Ok(7));
+        assert!(matches!(sender.try_send(8), Ok(())) && sender.is_full() && sender.waiting() == 1);
+        assert!(matches!(sender.try_send(9), Err(TrySendError::Full(9))));
+    }
+
+    #[test]
+    fn a_deadline_ends_the_wait() {
+        let bell = Doorbell::default();
+        bell.wait(None);
+        bell.wait(Some(Instant::now()));
+        let later = Instant::now() + Duration::from_millis(5);
+        while Instant::now() < later {
+            bell.wait(Some(later));
+        }
+    }
+}
