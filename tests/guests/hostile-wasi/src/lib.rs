@@ -46,7 +46,9 @@ impl ReadOnlyTools for Hostile {
                 out.blocking_write_and_flush(b"first ").map_err(|error| Error::Failed(error.to_string()))?;
                 // Another stream to the same place goes on in the same line.
                 let again = stdout::get_stdout();
-                again.blocking_write_and_flush(b"line\nsecond\x1b[2J\n").map_err(|error| Error::Failed(error.to_string()))?;
+                again
+                    .blocking_write_and_flush(b"line\nsecond\x1b[2J\n")
+                    .map_err(|error| Error::Failed(error.to_string()))?;
                 err.blocking_write_and_flush(b"no end of line").map_err(|error| Error::Failed(error.to_string()))?;
                 json!("printed")
             }
