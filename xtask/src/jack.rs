@@ -15,6 +15,10 @@ use crate::{cargo, process, setup, split};
 /// How long a server may take until it answers; 0.2 s is usual.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long it may take to end: 7 s where a client is gone without a word. One that is killed leaves its name in
+/// memory that all servers share, and after eight of those no server starts any more.
+const FAREWELL: Duration = Duration::from_secs(15);
+
 /// Run a command beside a private JACK server.
 #[derive(clap::Args)]
 pub struct Args {
@@ -102,7 +106,7 @@ impl Server {
 
     /// Ends the server and returns what it said.
     fn end(&mut self) -> String {
-        process::end(&mut self.child);
+        process::end(&mut self.child, FAREWELL);
         self.log.take().and_then(|log| log.join().ok()).unwrap_or_default()
     }
 }

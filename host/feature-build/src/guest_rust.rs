@@ -109,7 +109,7 @@ fn add_target(folder: &Path) -> bool {
     let Ok(mut child) = rustup.spawn() else { return false };
     let ended = process::poll(RUSTUP_PATIENCE, || matches!(child.try_wait(), Ok(Some(_))));
     if !ended {
-        process::end(&mut child);
+        process::end(&mut child, Duration::from_secs(2));
     }
     let added = active_has_target(folder);
     if !added {

@@ -81,11 +81,10 @@ pub fn dying_with_us(program: &str) -> Command {
     Command::new(program)
 }
 
-/// Ends one child politely, then by force after two seconds.
-pub fn end(child: &mut Child) {
+/// Ends one child politely, then by force when its time is over.
+pub fn end(child: &mut Child, patience: Duration) {
     let asked = succeeds(Command::new("kill").arg(child.id().to_string()));
-    let patience = Duration::from_secs(if asked { 2 } else { 0 });
-    let ended = poll(patience, || matches!(child.try_wait(), Ok(Some(_))));
+    let ended = poll(if asked { patience } else { Duration::ZERO }, || matches!(child.try_wait(), Ok(Some(_))));
     if !ended {
         // Already gone is as good as ended: both calls may fail only for that reason.
         let _ = child.kill();
