@@ -84,7 +84,7 @@ fn a_flood_of_prints_is_bounded() {
 }
 
 #[test]
-fn hoarding_handles_and_a_gigabyte_of_randomness_trap() {
+fn hoarding_handles_and_a_megabyte_of_randomness_trap() {
     let (_lab, tools) = lab();
     for how in ["hoard", "randomness", "exit"] {
         tools.how(how).unwrap_err();

@@ -183,6 +183,28 @@ impl OutputStream for Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feature::{Descriptor, Grants};
+    use crate::service::Services;
+    use crate::service::sinks::SinkQueue;
+    use crate::service::udp::SystemDatagrams;
+
+    /// A line without an end takes no more memory than the log would take of it.
+    #[test]
+    fn a_line_without_an_end_is_not_kept() {
+        let descriptor = Descriptor::parse(b"id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n").unwrap();
+        let (sinks, said) = SinkQueue::new();
+        let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)));
+        let facts = Arc::new(FeatureFacts::new(descriptor, String::new(), Grants::default(), &services));
+        let log = Log::new(&facts, Severity::Info);
+        let kept = |log: &Log| log.0.lock().unwrap().text.len();
+        for _ in 0..100 {
+            log.clone().write(bytes::Bytes::from(vec![b'x'; MAX_WRITE])).unwrap();
+            assert!(kept(&log) <= limits::MAX_TEXT, "{}", kept(&log));
+        }
+        assert!(said.is_empty());
+        log.clone().write("\n".into()).unwrap();
+        assert_eq!((kept(&log), said.len()), (0, 1));
+    }
 
     #[test]
     fn what_is_offered_of_wasi() {

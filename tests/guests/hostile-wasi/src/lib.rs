@@ -61,7 +61,7 @@ impl ReadOnlyTools for Hostile {
                 json!("printed")
             }
             "hoard" => json!((0..2000).map(|_| monotonic_clock::subscribe_duration(HOUR)).collect::<Vec<_>>().len()),
-            "randomness" => json!(random::get_random_bytes(1 << 30).len()),
+            "randomness" => json!(random::get_random_bytes(1 << 20).len()),
             "exit" => {
                 exit::exit(Ok(()));
                 json!("it goes on")
