@@ -375,8 +375,10 @@ pub struct WorkerCounters {
 impl WorkerCounters {
     /// Counts a failure and remembers its text. For workers; the engine thread only counts.
     pub(crate) fn failure(&self, reason: &Reason) {
+        let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(reason.to_string());
+        // Before the lock is given back: whoever sees the count finds the text.
         self.failed.fetch_add(1, Ordering::Relaxed);
-        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_string());
     }
 
     /// Why the last action that failed did.
