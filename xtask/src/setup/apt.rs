@@ -11,6 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::process;
 
+/// How long another of them (a machine that updates itself, another run of this program) may take to finish.
+const WAIT_FOR_OTHERS: &str = "DPkg::Lock::Timeout=600";
+
 /// Whether this system has them.
 pub fn available() -> bool {
     process::find("apt-get").is_some() && process::find("dpkg-deb").is_some()
@@ -23,7 +26,7 @@ pub fn update() -> Result<()> {
         return Ok(());
     }
     eprintln!("fetching the lists of packages (apt-get update)");
-    if let Err(error) = process::run(as_root("apt-get")?.args(["update", "-qq"])) {
+    if let Err(error) = process::run(as_root("apt-get")?.args(["update", "-qq", "-o", WAIT_FOR_OTHERS])) {
         // One bad source of several is no reason to stop: the install will tell.
         eprintln!("{error}; going on with the lists that are there");
     }
@@ -41,7 +44,7 @@ pub fn install(packages: &[&str]) -> Result<()> {
     let mut command = as_root("env")?;
     command
         .args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-qq", "--yes"])
-        .args(["--no-install-recommends", "--no-remove", "-o", "Dpkg::Use-Pty=0"])
+        .args(["--no-install-recommends", "--no-remove", "-o", "Dpkg::Use-Pty=0", "-o", WAIT_FOR_OTHERS])
         .args(packages);
     process::run(&mut command)
         .with_context(|| format!("install these packages by hand, then try again: {}", packages.join(" ")))
