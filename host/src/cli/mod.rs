@@ -219,7 +219,7 @@ fn ended(done: Done) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => {
-            eprintln!("conductor: {error:#}");
+            eprintln!("conductor: {}", told(&error));
             ExitCode::from(1)
         }
         Err(Failure::Wrong(message)) => {
@@ -227,6 +227,15 @@ fn ended(done: Done) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// An error and what it comes from. Many of ours say that already: it is not said twice.
+fn told(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .map(ToString::to_string)
+        .reduce(|told, cause| if told.ends_with(&cause) { told } else { format!("{told}: {cause}") })
+        .unwrap_or_default()
 }
 
 /// `conductor feature list | head` closes our output before all is said. That is no failure of ours, but
@@ -311,5 +320,20 @@ fn started(error: crate::host::StartError) -> Failure {
     match error {
         crate::host::StartError::Config(diagnostics) => wrong(diagnostics),
         other => Failure::Failed(other.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "no such file");
+        let tells_it = crate::feature::package::PackageError::Io { path: "p.wasm".into(), source: missing() };
+        assert_eq!(told(&tells_it.into()), "p.wasm: can't be read: no such file");
+        assert_eq!(told(&anyhow::Error::from(missing()).context("reading")), "reading: no such file");
     }
 }

@@ -66,7 +66,7 @@ impl Facts {
                     },
                     Err(error) => Outcome::Wrong(match super::super::started(error) {
                         Failure::Wrong(message) => message,
-                        Failure::Failed(error) => format!("{error:#}"),
+                        Failure::Failed(error) => super::super::told(&error),
                     }),
                 };
                 (outcome, Some(loaded))
