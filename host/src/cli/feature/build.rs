@@ -63,14 +63,14 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
 
 /// Builds, and runs `cargo test` with the package.
 pub(super) fn test(folder: &Path, rest: &[String]) -> Done {
-    let package = run(folder, None)?;
     if !folder.join("Cargo.toml").is_file() {
         return Err(Failure::Wrong(format!(
-            "conductor: {} has no Cargo.toml, so there is nothing for `cargo test`; `conductor feature check` installs \
-             the package",
+            "conductor: {} has no Cargo.toml, so there is nothing for `cargo test`; `conductor feature build` builds the \
+             package, and `conductor feature check` installs it",
             folder.display()
         )));
     }
+    let package = run(folder, None)?;
     let mut test = cargo::command("test", false);
     test.current_dir(folder)
         .args(rest)
