@@ -223,7 +223,7 @@ impl<J, O> Inbox<J, O> {
         loop {
             // The job first: whatever was ordered before it was handed over shows after that.
             self.head = self.head.take().or_else(|| self.jobs.try_recv().ok());
-            self.due.extend(self.orders.try_iter());
+            let is_alone = self.take_orders();
             if let Some((_, order)) = self.due.pop_front_if(|(before, _)| *before <= self.taken) {
                 return match order {
                     Order::Do(order) => Next::Order(order),
@@ -242,12 +242,21 @@ impl<J, O> Inbox<J, O> {
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Next::Timeout;
             }
+            // The line of jobs ends before that of orders, and then there is nobody whom waiting would serve.
+            if is_alone && self.jobs.is_empty() && self.due.is_empty() {
+                return Next::Stop;
+            }
+            // Why it wakes shows above.
+            self.bell.wait(deadline);
+        }
+    }
+
+    /// Takes in the orders that came, and says whether none can come any more.
+    fn take_orders(&mut self) -> bool {
+        loop {
             match self.orders.try_recv() {
                 Ok(order) => self.due.push_back(order),
-                // Both lines end together, and then there is nobody whom waiting would serve.
-                Err(TryRecvError::Disconnected) if self.jobs.is_empty() && self.due.is_empty() => return Next::Stop,
-                // Why it wakes shows above.
-                Err(_) => self.bell.wait(deadline),
+                Err(error) => return error == TryRecvError::Disconnected,
             }
         }
     }
