@@ -113,6 +113,8 @@ impl Facts {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::super::finding::Level;
     use super::*;
     use crate::control::audit::verify::Wrong;
@@ -122,9 +124,14 @@ mod tests {
             file: "/h/audit.sqlite".into(),
             audit: Ok(Verdict { rows: 3, wrong: None, notes: Vec::new() }),
             size: 20_480,
-            keychain: (Keychain::of_this_system(), Ok(())),
+            keychain: (a_keychain(), Ok(())),
             secrets: Ok(Vec::new()),
         }
+    }
+
+    /// One that this system may have; nobody asks it.
+    fn a_keychain() -> Keychain {
+        Keychain::value_variants()[0]
     }
 
     fn levels(facts: &Facts) -> Vec<Level> {
@@ -153,9 +160,9 @@ mod tests {
 
     #[test]
     fn a_keychain_is_missed_where_a_secret_is_kept_there() {
-        let keychain = (Keychain::of_this_system(), Err("locked".to_owned()));
+        let keychain = (a_keychain(), Err("locked".to_owned()));
         assert_eq!(levels(&Facts { keychain: keychain.clone(), ..facts() })[1], Level::Warning);
-        let lost = || Some(KeychainError::Missing(Keychain::of_this_system()));
+        let lost = || Some(KeychainError::Missing(a_keychain()));
         let gone = || Ok(vec![Kept { id: "key".into(), lost: lost() }]);
         assert_eq!(levels(&Facts { keychain, secrets: gone(), ..facts() })[1..], [Level::Trouble, Level::Trouble]);
         assert_eq!(levels(&Facts { secrets: gone(), ..facts() })[1..], [Level::Ok, Level::Trouble]);
