@@ -1,63 +1,51 @@
-//! A Wayland desktop of our own: a compositor without a screen (sway), and windows (foot) that say what they are
-//! called.
+//! Wayland desktops of our own, without a screen: sway's, which tells any client which window is in front, and KDE's,
+//! which tells it to scripts of its own.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::process::{Process, there_is};
+use crate::bus::{self, Bus};
+use crate::folder::Folder;
+use crate::process::{Process, are_there};
 use crate::wait;
 
 /// The user who sway runs as where the tests run as root, which it refuses to: nobody.
 const NOBODY: u32 = 65_534;
 
-/// A running compositor.
+/// A running sway.
 #[derive(Debug)]
-pub struct Compositor {
-    folder: PathBuf,
+pub struct Sway {
     display: PathBuf,
     control: PathBuf,
     _sway: Process,
+    _folder: Folder,
 }
 
-impl Compositor {
-    /// Starts it; none, with a line that says why, where there is no sway or no foot.
+impl Sway {
+    /// Starts it; none, with a line that says why, where there is no sway.
     pub fn start() -> Option<Self> {
-        for program in ["sway", "swaymsg", "foot", "setpriv"] {
-            if !there_is(program) {
-                println!("skipped: there is no {program} here; `cargo xtask setup` installs it");
-                return None;
-            }
+        if !are_there(&["sway", "swaymsg", "setpriv"]) {
+            return None;
         }
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("cond-sway-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("config"), "output HEADLESS-1 resolution 800x600\nxwayland disable\n").unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        let folder = Folder::new("sway");
+        let config = folder.path().join("config");
+        fs::write(&config, "output HEADLESS-1 resolution 800x600\nxwayland disable\n").unwrap();
         let mut sway = Command::new("sway");
-        if fs::metadata(&folder).unwrap().uid() == 0 {
-            std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+        if fs::metadata(folder.path()).unwrap().uid() == 0 {
+            std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
             let nobody = NOBODY.to_string();
             sway = Command::new("setpriv");
             sway.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "sway"]);
         }
-        sway.arg("-c").arg(folder.join("config")).env("XDG_RUNTIME_DIR", &folder).env("HOME", &folder);
+        sway.arg("-c").arg(config).env("XDG_RUNTIME_DIR", folder.path()).env("HOME", folder.path());
         // No screen, no keyboard, no graphics card.
         sway.envs([("WLR_BACKENDS", "headless"), ("WLR_LIBINPUT_NO_DEVICES", "1"), ("WLR_RENDERER", "pixman")]);
         let sway = Process::start(sway.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY"));
-        let socket = |is_it: fn(&str) -> bool| {
-            let found = || {
-                let mut files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
-                files.find(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(is_it))
-            };
-            wait::until(found, || format!("sway made no socket:\n{}", sway.err.all().join("\n"))).0
-        };
-        let display = socket(|name| name.starts_with("wayland-") && !name.ends_with(".lock"));
-        let control = socket(|name| name.starts_with("sway-ipc."));
-        Some(Self { display, control, folder, _sway: sway })
+        let display = socket(&folder, &sway, |name| name.starts_with("wayland-"));
+        let control = socket(&folder, &sway, |name| name.starts_with("sway-ipc."));
+        Some(Self { display, control, _sway: sway, _folder: folder })
     }
 
     /// What `WAYLAND_DISPLAY` is for it.
@@ -65,14 +53,7 @@ impl Compositor {
         &self.display
     }
 
-    /// Opens a window with this application id and title, which comes to the front. It closes when it is dropped.
-    pub fn window(&self, application: &str, title: &str) -> Process {
-        let mut foot = Command::new("foot");
-        foot.args(["--app-id", application, "--title", title, "sleep", "infinity"]);
-        Process::start(foot.env("WAYLAND_DISPLAY", &self.display).env("XDG_RUNTIME_DIR", &self.folder))
-    }
-
-    /// Brings a window to the front.
+    /// Brings the window of an application to the front.
     pub fn focus(&self, application: &str) {
         let asked = format!("[app_id=\"^{application}$\"] focus");
         let done = Command::new("swaymsg").arg("-s").arg(&self.control).arg(asked).output().unwrap();
@@ -80,9 +61,61 @@ impl Compositor {
     }
 }
 
-impl Drop for Compositor {
-    fn drop(&mut self) {
-        // Best effort: what is left behind is small.
-        let _ = fs::remove_dir_all(&self.folder);
+/// A running KWin on a session bus.
+#[derive(Debug)]
+pub struct KWin {
+    display: PathBuf,
+    kwin: Process,
+    bus: Bus,
+}
+
+impl KWin {
+    /// Starts it; none, with a line that says why, where there is no KWin.
+    pub fn start() -> Option<Self> {
+        if !are_there(&bus::PROGRAMS) || !are_there(&["kwin_wayland"]) {
+            return None;
+        }
+        let bus = Bus::start();
+        // Where it is installed it may raise its own priority, and does not start where nobody may. A copy may not.
+        let program = bus.folder().path().join("kwin_wayland");
+        fs::copy(crate::process::path_of("kwin_wayland").unwrap(), &program).unwrap();
+        let mut kwin = Command::new(program);
+        kwin.args(["--virtual", "--no-lockscreen", "--no-global-shortcuts", "--socket", "wayland-kwin"]);
+        // Without a graphics card.
+        let kwin = Process::start(bus.around(&mut kwin).env("KWIN_COMPOSE", "Q"));
+        let display = socket(bus.folder(), &kwin, |name| name.starts_with("wayland-"));
+        wait::until(|| bus.owner("org.kde.KWin"), || "KWin is not on the bus".into());
+        Some(Self { display, kwin, bus })
     }
+
+    /// What `WAYLAND_DISPLAY` is for it.
+    pub fn display(&self) -> &Path {
+        &self.display
+    }
+
+    /// Its session's bus.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// Whether a script with this name is there.
+    pub fn has_script(&self, name: &str) -> bool {
+        let asked = self.bus.call("org.kde.KWin", "/Scripting", "org.kde.kwin.Scripting.isScriptLoaded", &[name]);
+        asked.unwrap() == "(true,)"
+    }
+
+    /// Ends it, as a crash would. The bus goes on.
+    pub fn kill(&mut self) {
+        self.kwin.kill();
+    }
+}
+
+/// The socket in a folder that a compositor has made, or makes in a moment.
+fn socket(folder: &Folder, compositor: &Process, is_it: fn(&str) -> bool) -> PathBuf {
+    let found = || {
+        let mut files = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+        let named = |name: &str| is_it(name) && !name.ends_with(".lock");
+        files.find(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(named))
+    };
+    wait::until(found, || format!("the compositor made no socket:\n{}", compositor.err.all().join("\n"))).0
 }

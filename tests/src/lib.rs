@@ -12,17 +12,24 @@
 //! | [`ola`] | an Art-Net peer of others: `olad` |
 //! | [`instrument`] | MIDI peers: controllers and synthesizers on virtual ports |
 //! | [`screen`] | an X server, and a window that records keys and buttons |
-//! | [`compositor`] | a Wayland compositor, and windows |
 //! | [`windows`] | windows on it, and a window manager that says which one is active |
-//! | [`keyring`] | a desktop's keyring |
+//! | [`compositor`] | Wayland compositors: sway, and KDE's |
+//! | [`wayland_window`] | a window on one of them |
+//! | [`bus`] | a desktop's session bus |
+//! | [`keyring`] | a desktop's keyring, on a bus |
 //! | [`registry`] | an OCI registry of others |
+//! | [`folder`] | a folder for as long as it is needed |
 //! | [`process`] | any program, with what it has printed so far |
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
+#[cfg(unix)]
+pub mod bus;
 #[cfg(target_os = "linux")]
 pub mod compositor;
 pub mod conductor;
+#[cfg(unix)]
+pub mod folder;
 pub mod home;
 #[cfg(unix)]
 pub mod instrument;
@@ -37,5 +44,7 @@ pub mod process;
 pub mod registry;
 pub mod screen;
 pub mod wait;
+#[cfg(target_os = "linux")]
+pub mod wayland_window;
 #[cfg(all(unix, not(target_os = "macos")))]
 pub mod windows;

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::process::Process;
+use crate::process::{Process, are_there};
 use crate::wait;
 
 /// Where OLA is, on the cable.
@@ -31,13 +31,9 @@ pub fn in_a_network_of_its_own(name: &str) -> bool {
     if env::var_os(INSIDE).is_some() {
         return true;
     }
-    for program in
-        ["olad", "ola_dev_info", "ola_patch", "ola_recorder", "ola_set_dmx", "unshare", "nsenter", "setpriv", "ip"]
-    {
-        if !crate::process::there_is(program) {
-            println!("skipped: there is no {program} here; `cargo xtask setup` installs it");
-            return false;
-        }
+    let ola = ["olad", "ola_dev_info", "ola_patch", "ola_recorder", "ola_set_dmx"];
+    if !are_there(&ola) || !are_there(&["unshare", "nsenter", "setpriv", "ip"]) {
+        return false;
     }
     let cable = "ip link set lo up && ip link add probe0 type veth peer name probe1";
     let probe = Command::new("unshare").args(["-n", "sh", "-c", cable]).output().unwrap();

@@ -1,6 +1,7 @@
 //! A program of its own: what it has printed so far, and its end.
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -11,10 +12,20 @@ use crate::wait::{self, PATIENCE};
 /// How long a program that is not wanted any more may take to end by itself.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Whether a program is on the search path.
-pub fn there_is(program: &str) -> bool {
+/// Where a program is on the search path.
+pub fn path_of(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|program| program.is_file())
+}
+
+/// Whether all these programs are on the search path. Where one is not, a line says which, and that the test is
+/// skipped.
+pub fn are_there(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| path_of(program).is_none());
+    if let Some(program) = missing {
+        println!("skipped: there is no {program} here; `cargo xtask setup` installs it");
+    }
+    missing.is_none()
 }
 
 /// A running program. Dropping it ends it, however the test ends.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::process::{Process, there_is};
+use crate::process::{Process, are_there};
 
 /// A running X server (Xvfb) with one window (xev).
 #[derive(Debug)]
@@ -16,11 +16,8 @@ pub struct Screen {
 impl Screen {
     /// Starts both; none, with a line that says why, where there is no Xvfb or no xev.
     pub fn start() -> Option<Self> {
-        for program in ["Xvfb", "xev", "stdbuf"] {
-            if !there_is(program) {
-                println!("skipped: there is no {program} here; `cargo xtask setup` installs it");
-                return None;
-            }
+        if !are_there(&["Xvfb", "xev", "stdbuf"]) {
+            return None;
         }
         // It looks for a free display itself, and says which.
         let server = Process::start(Command::new("Xvfb").args([

@@ -1,13 +1,14 @@
-//! The application in front, on a real X server and on a real Wayland compositor: what the host knows of it, and which mode that makes active.
+//! The application in front, on a real X server and on real Wayland compositors: what the host knows of it, and which mode that makes active.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
-use conductor_tests::compositor::Compositor;
+use conductor_tests::compositor::{KWin, Sway};
 use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
 use conductor_tests::osc::{Tablet, free_port};
 use conductor_tests::screen::Screen;
+use conductor_tests::wayland_window::WaylandWindow;
 use conductor_tests::windows::WindowManager;
 use serde_json::Value;
 
@@ -134,29 +135,72 @@ fn a_window_goes_by_the_name_of_its_program() {
 // ENG-6: under Wayland the compositor tells of every application, by its id and its title; one that goes away is
 // looked for again, and takes nothing with it.
 #[test]
-fn the_mode_goes_with_the_window_that_a_wayland_compositor_has_in_front() {
-    let Some(compositor) = Compositor::start() else { return };
+fn the_mode_goes_with_the_window_that_sway_has_in_front() {
+    let Some(sway) = Sway::start() else { return };
     let home = Home::new(&show(free_port()));
     let mut run = command(home.path(), &["run"]);
-    let host = Host::ready(run.env("WAYLAND_DISPLAY", compositor.display()).env_remove("DISPLAY"), home.socket());
+    let host = Host::ready(run.env("WAYLAND_DISPLAY", sway.display()).env_remove("DISPLAY"), home.socket());
     host.status_when(|status| status["front_unknown"].is_null() && status["front"].is_null());
 
-    let live = compositor.window("Ableton Live", "song.als");
+    let live = WaylandWindow::open(sway.display(), "Ableton Live", "song.als");
     let (status, _) = host.status_when(|status| status["front"] == "Ableton Live" && status["mode"] == "Mix");
     assert_eq!(applying(&status), ["Live"]);
-    let browser = compositor.window("org.example.Browser", "All Lyrics");
+    let browser = WaylandWindow::open(sway.display(), "org.example.Browser", "All Lyrics");
     host.status_when(|status| status["front"] == "Browser" && status["mode"] == "Write");
-    compositor.focus("Ableton Live");
+    sway.focus("Ableton Live");
     host.status_when(|status| status["front"] == "Ableton Live" && status["mode"] == "Mix");
     drop(live);
     host.status_when(|status| status["front"] == "Browser" && status["mode"] == "Write");
     drop(browser);
     host.status_when(|status| status["front"].is_null() && status["mode"] == "Play");
 
-    drop(compositor);
+    drop(sway);
     let (status, _) = host.status_when(|status| status["front_unknown"].is_string());
     let said = status["front_unknown"].as_str().unwrap();
     assert!(said.starts_with("no Wayland compositor tells which application is in front: "), "{said}");
+    assert_eq!(host.stop().0.code, Some(0));
+}
+
+// ENG-6: under KDE, too, whose compositor tells it to a script of ours, which goes when the host does, and comes back
+// when the compositor does.
+#[test]
+fn the_mode_goes_with_the_window_that_kde_has_in_front() {
+    let Some(mut kwin) = KWin::start() else { return };
+    let home = Home::new(&show(free_port()));
+    let mut run = command(home.path(), &["run"]);
+    let host = Host::ready(kwin.bus().around(&mut run).env("WAYLAND_DISPLAY", kwin.display()), home.socket());
+    host.status_when(|status| status["front_unknown"].is_null() && status["front"].is_null());
+    let script = format!("conductor-front-{}", host.id());
+    assert!(kwin.has_script(&script));
+
+    let live = WaylandWindow::open(kwin.display(), "Ableton Live", "song.als");
+    let (status, _) = host.status_when(|status| status["front"] == "Ableton Live" && status["mode"] == "Mix");
+    assert_eq!(applying(&status), ["Live"]);
+    let browser = WaylandWindow::open(kwin.display(), "org.example.Browser", "News");
+    host.status_when(|status| status["front"] == "Browser" && status["mode"] == "Play");
+    browser.retitle("All Lyrics");
+    host.status_when(|status| status["front"] == "Browser" && status["mode"] == "Write");
+    // What another program on the bus says is nothing to go by.
+    let lies = ["Ableton Live", "", "", "song.als", ""];
+    let told = kwin.bus().connections(host.id()).into_iter();
+    let told: Vec<_> = told.map(|it| kwin.bus().call(&it, "/front", "org.conductor.Front.IsInFront", &lies)).collect();
+    assert!(told.iter().any(|answer| matches!(answer, Err(why) if why.contains("AccessDenied"))), "{told:?}");
+    let status = host.status();
+    assert_eq!((status["front"].as_str(), status["mode"].as_str()), (Some("Browser"), Some("Write")));
+    drop(browser);
+    host.status_when(|status| status["front"] == "Ableton Live" && status["mode"] == "Mix");
+    drop(live);
+    host.status_when(|status| status["front"].is_null() && status["mode"] == "Play");
+
+    assert_eq!(host.stop().0.code, Some(0));
+    assert!(!kwin.has_script(&script));
+
+    let host = Host::ready(&mut run, home.socket());
+    host.status_when(|status| status["front_unknown"].is_null());
+    kwin.kill();
+    let (status, _) = host.status_when(|status| status["front_unknown"].is_string());
+    let said = status["front_unknown"].as_str().unwrap();
+    assert!(said.contains("KWin does not tell which application is in front: it has ended"), "{said}");
     assert_eq!(host.stop().0.code, Some(0));
 }
 

@@ -3,19 +3,25 @@
 //! Wayland's compositor is asked first, since under Wayland an X server knows of the applications that use X
 //! and of no others. A display that is lost is looked for again.
 
+use std::convert::Infallible;
 use std::env;
 use std::io::{self, Read as _};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use async_io::Async;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::{Front, FrontWatch, Tell, changes, wayland, x11};
+use super::{Front, FrontWatch, Tell, changes, kwin, wayland, x11};
 
 /// How long it is until a display that is not there is looked for again.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// How long a display server may take to hear that nobody wants to know any more.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What is in front on the desktop that the environment names.
 #[derive(Debug)]
@@ -30,9 +36,29 @@ impl FrontWatch for DesktopWatch {
             return Ok(Box::new(()));
         }
         let (watching, end) = UnixStream::pair()?;
-        std::thread::Builder::new().name("front".into()).spawn(move || watch(&End(end), tell))?;
-        // Closed when it is dropped, which the other end feels.
-        Ok(Box::new(watching))
+        let (ended, has_ended) = mpsc::channel();
+        std::thread::Builder::new().name("front".into()).spawn(move || {
+            watch(&End(end), tell);
+            drop(ended);
+        })?;
+        Ok(Box::new(Watching { watching: Some(watching), has_ended }))
+    }
+}
+
+/// The thread that watches, until this is dropped.
+#[derive(Debug)]
+struct Watching {
+    /// The other end feels it when it is closed.
+    watching: Option<UnixStream>,
+    /// Nothing comes, but its end.
+    has_ended: Receiver<Infallible>,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        drop(self.watching.take());
+        // It has to say goodbye, which a display server that hangs must not make anybody wait for.
+        let _ = self.has_ended.recv_timeout(FAREWELL);
     }
 }
 
@@ -67,6 +93,12 @@ impl End {
         }
     }
 
+    /// Waits until it is over.
+    pub(super) async fn over(&self) -> io::Result<()> {
+        // Nothing is read from it, so that it may block.
+        Async::new_nonblocking(self.0.as_fd())?.readable().await
+    }
+
     /// Waits so long, and says whether it is over.
     fn within(&self, time: Duration) -> bool {
         self.0.set_read_timeout(Some(time)).is_err() || (&self.0).read(&mut [0]).is_ok()
@@ -77,7 +109,7 @@ fn watch(end: &End, tell: Tell) {
     let mut tell = changes(tell);
     loop {
         let mut reasons = Vec::new();
-        for follow in [wayland::follow, x11::follow] {
+        for follow in [wayland::follow, kwin::follow, x11::follow] {
             match follow(end, &mut tell) {
                 Ok(()) => return,
                 Err(NotTold::NoSuchDisplay) => {}

@@ -9,6 +9,8 @@ mod asked;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod desktop;
 #[cfg(all(unix, not(target_os = "macos")))]
+mod kwin;
+#[cfg(all(unix, not(target_os = "macos")))]
 mod names;
 pub mod simulated;
 #[cfg(all(unix, not(target_os = "macos")))]
@@ -20,7 +22,8 @@ mod x11;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Application {
     /// The names that it goes by, what people would call it first: under X the class and the instance of
-    /// its window, and the program; under Wayland the last part of its window's application id, and the whole. Never empty.
+    /// its window, and the program; under Wayland the last part of its window's application id, and the whole; under
+    /// KWin all of them. Never empty.
     pub names: Vec<String>,
     /// The title of its window; empty if it has none.
     pub title: String,

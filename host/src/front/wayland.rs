@@ -1,6 +1,6 @@
 //! The application in front under Wayland, where the compositor tells other programs of its windows
-//! (`wlr-foreign-toplevel-management-unstable-v1`): sway, Hyprland, labwc, Wayfire, niri and others. GNOME and
-//! KDE do not.
+//! (`wlr-foreign-toplevel-management-unstable-v1`): sway, Hyprland, labwc, Wayfire, niri and others. KDE's does not,
+//! but [tells it otherwise](super::kwin); GNOME's does not at all.
 
 use std::io::ErrorKind;
 

@@ -134,7 +134,11 @@ const SCREEN: &[Need] = &[
         why: "a Wayland desktop without a screen, which tells which window is in front",
         packages: &["sway"],
     },
-    Need { probe: Probe::Program("foot"), why: "opens windows there", packages: &["foot"] },
+    Need {
+        probe: Probe::Program("kwin_wayland"),
+        why: "KDE's, which tells it in another way",
+        packages: &["kwin-wayland"],
+    },
 ];
 
 const KEYRING: &[Need] = &[
