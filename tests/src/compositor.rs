@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::bus::{self, Bus};
 use crate::folder::Folder;
-use crate::process::{Process, are_there};
+use crate::process::{Process, are_there, path_of};
 use crate::wait;
 
 /// The user who sway runs as where the tests run as root, which it refuses to: nobody.
@@ -77,14 +77,9 @@ impl KWin {
         }
         let bus = Bus::start();
         // Where it is installed it may raise its own priority, and does not start where nobody may. A copy may not.
-        let program = bus.folder().path().join("kwin_wayland");
-        fs::copy(crate::process::path_of("kwin_wayland").unwrap(), &program).unwrap();
-        let mut kwin = Command::new(program);
-        kwin.args(["--virtual", "--no-lockscreen", "--no-global-shortcuts", "--socket", "wayland-kwin"]);
-        // Without a graphics card.
-        let kwin = Process::start(bus.around(&mut kwin).env("KWIN_COMPOSE", "Q"));
+        fs::copy(path_of("kwin_wayland").unwrap(), program(&bus)).unwrap();
+        let kwin = run_on(&bus);
         let display = socket(bus.folder(), &kwin, |name| name.starts_with("wayland-"));
-        wait::until(|| bus.owner("org.kde.KWin"), || "KWin is not on the bus".into());
         Some(Self { display, kwin, bus })
     }
 
@@ -108,6 +103,25 @@ impl KWin {
     pub fn kill(&mut self) {
         self.kwin.kill();
     }
+
+    /// Starts it again after that, at the same display.
+    pub fn start_again(&mut self) {
+        self.kwin = run_on(&self.bus);
+    }
+}
+
+fn program(bus: &Bus) -> PathBuf {
+    bus.folder().path().join("kwin_wayland")
+}
+
+/// A KWin without a screen, once it is on the bus.
+fn run_on(bus: &Bus) -> Process {
+    let mut kwin = Command::new(program(bus));
+    kwin.args(["--virtual", "--no-lockscreen", "--no-global-shortcuts", "--socket", "wayland-kwin"]);
+    // Without a graphics card.
+    let kwin = Process::start(bus.around(&mut kwin).env("KWIN_COMPOSE", "Q"));
+    wait::until(|| bus.owner("org.kde.KWin"), || format!("KWin is not on the bus:\n{}", kwin.err.text()));
+    kwin
 }
 
 /// The socket in a folder that a compositor has made, or makes in a moment.

@@ -114,6 +114,11 @@ fn watch(end: &End, tell: Tell) {
                 Ok(()) => return,
                 Err(NotTold::NoSuchDisplay) => {}
                 Err(NotTold::Because(reason)) => reasons.push(reason),
+                // It may come back, and knows more than those that are asked after it.
+                Err(NotTold::Lost(reason)) => {
+                    reasons.push(reason);
+                    break;
+                }
             }
         }
         tell(Front::Unknown(reasons.join("; ")));
@@ -123,11 +128,13 @@ fn watch(end: &End, tell: Tell) {
     }
 }
 
-/// Why a display server does not tell what is in front, or does so no longer.
+/// Why a display server does not tell what is in front.
 #[derive(Debug)]
 pub(super) enum NotTold {
-    /// The environment names none of its kind.
+    /// There is none of its kind.
     NoSuchDisplay,
-    /// In words.
+    /// It does not tell it; why, in words.
     Because(String),
+    /// It did, and does so no longer; why, in words.
+    Lost(String),
 }

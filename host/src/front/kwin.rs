@@ -4,12 +4,14 @@
 //!
 //! A host that is killed leaves its script behind: it calls an address that nobody has any more, until KWin ends.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io::Write as _;
 use std::pin::pin;
 use std::time::Duration;
 use std::{env, process};
 
+use anyhow::{Context as _, Result, bail};
 use async_io::{Timer, block_on};
 use futures_util::StreamExt as _;
 use futures_util::future::{Either, select};
@@ -23,38 +25,44 @@ use super::desktop::{End, NotTold, is_wayland};
 use super::names::{application_id, program};
 use super::{Application, Front};
 
-/// KWin's name on the bus.
+/// KWin's name on the bus, the bus's own, and what the bus says when a name moves.
 const KWIN: &str = "org.kde.KWin";
+const DBUS: &str = "org.freedesktop.DBus";
+const OWNER_CHANGED: &str = "NameOwnerChanged";
 
-/// How long KWin may take to answer. Its user waits, too, when it takes longer.
+/// How long KWin may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Tells what is in front until it is over.
 ///
 /// # Errors
-/// Why KWin does not tell it, or does so no longer; [`NotTold::NoSuchDisplay`] where no KWin is.
+/// Why KWin does not tell it, or does so no longer; [`NotTold::NoSuchDisplay`] where there is no KWin.
 pub(super) fn follow(end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), NotTold> {
     if !is_wayland() {
         return Err(NotTold::NoSuchDisplay);
     }
     block_on(async {
-        let Some(mut script) = unless_over(end, Script::load()).await? else { return Ok(()) };
+        let Some(loaded) = unless_over(end, Script::load()).await.map_err(|why| NotTold::Because(said(&why)))? else {
+            return Ok(());
+        };
+        let (mut script, front) = loaded.ok_or(NotTold::NoSuchDisplay)?;
+        tell(front);
         let followed = unless_over(end, script.follow(tell)).await;
         script.unload().await;
-        followed.map(|_| ())
+        followed.map(|_| ()).map_err(|why| NotTold::Lost(said(&why)))
     })
 }
 
 /// What `work` comes to; none if it is over before.
-async fn unless_over<T>(end: &End, work: impl Future<Output = Result<T, NotTold>>) -> Result<Option<T>, NotTold> {
+async fn unless_over<T>(end: &End, work: impl Future<Output = Result<T>>) -> Result<Option<T>> {
     match select(pin!(end.over()), pin!(work)).await {
-        Either::Left((over, _)) => over.map(|()| None).map_err(lost),
+        Either::Left((over, _)) => Ok(over.map(|()| None)?),
         Either::Right((done, _)) => done.map(Some),
     }
 }
 
-fn lost(error: impl std::fmt::Display) -> NotTold {
-    NotTold::Because(format!("KWin does not tell which application is in front: {error}"))
+fn said(why: &anyhow::Error) -> String {
+    format!("KWin does not tell which application is in front: {why:#}")
 }
 
 /// Our script in KWin.
@@ -64,73 +72,61 @@ struct Script {
     name: String,
     /// What comes over the bus.
     messages: MessageStream,
-    /// Its text, until KWin has read it.
-    text: Option<NamedTempFile>,
 }
 
 impl Script {
-    /// Has KWin load the script and run it.
-    async fn load() -> Result<Self, NotTold> {
-        // Without a bus there is no KDE.
+    /// Has KWin load the script and run it, and returns what it told first; none where there is no KWin.
+    async fn load() -> Result<Option<(Self, Front)>> {
         let opened = async { connection::Builder::session()?.method_timeout(PATIENCE).build().await };
-        let Ok(bus) = opened.await else { return Err(NotTold::NoSuchDisplay) };
-        let names = DBusProxy::new(&bus).await.map_err(lost)?;
+        let Ok(bus) = opened.await else { return Ok(None) };
+        let names = DBusProxy::new(&bus).await?;
         let messages = MessageStream::from(&bus);
-        let ends = MatchRule::builder().msg_type(Type::Signal).interface("org.freedesktop.DBus");
-        let ends = ends.and_then(|rule| rule.member("NameOwnerChanged")).and_then(|rule| rule.add_arg(KWIN));
-        names.add_match_rule(ends.map_err(lost)?.build()).await.map_err(lost)?;
-        let owner = names.get_name_owner(KWIN.try_into().map_err(lost)?).await;
-        let kwin = owner.map_err(|_| NotTold::NoSuchDisplay)?;
+        let moves = MatchRule::builder().msg_type(Type::Signal).sender(DBUS)?.member(OWNER_CHANGED)?.add_arg(KWIN)?;
+        names.add_match_rule(moves.build()).await?;
+        let Ok(kwin) = names.get_name_owner(KWIN.try_into()?).await else { return Ok(None) };
 
-        let text = written(bus.unique_name().map_or("", |name| name.as_str())).map_err(lost)?;
-        let name = format!("conductor-front-{}", process::id());
-        let mut script = Self { bus, kwin, name, messages, text: None };
+        let text = written(bus.unique_name().map_or("", |name| name.as_str()))?;
+        let path = text.path().to_str().context("the path of the folder for temporary files is no text")?;
+        let mut script = Self { bus, kwin, name: format!("conductor-front-{}", process::id()), messages };
         // One may be there of a host that was killed and had this number.
         script.unload().await;
-        let path = text.path().to_str().ok_or_else(|| lost("the path of the folder for temporary files is no text"))?;
-        script.call("loadScript", &(path, &script.name)).await.map_err(lost)?;
-        script.text = Some(text);
-        script.call("start", &()).await.map_err(lost)?;
-        Ok(script)
+        script.call("loadScript", &(path, &script.name)).await?;
+        script.call("start", &()).await?;
+        // It tells what is in front as soon as it runs; until then its text is read.
+        let front = match select(pin!(script.next()), Timer::after(PATIENCE)).await {
+            Either::Left((front, _)) => front?,
+            Either::Right(_) => bail!("it does not run the script that tells it"),
+        };
+        Ok(Some((script, front)))
     }
 
     /// Tells what the script tells, until KWin ends.
-    async fn follow(&mut self, tell: &mut dyn FnMut(Front)) -> Result<(), NotTold> {
+    async fn follow(&mut self, tell: &mut dyn FnMut(Front)) -> Result<Infallible> {
         loop {
-            let message = match (&self.text, self.messages.next()) {
-                (None, next) => next.await,
-                // It tells what is in front as soon as it runs.
-                (Some(_), next) => match select(next, Timer::after(PATIENCE)).await {
-                    Either::Left((message, _)) => message,
-                    Either::Right(_) => return Err(lost("it did not run the script that tells it")),
-                },
-            };
-            let message = message.ok_or_else(|| lost("the bus is gone"))?.map_err(lost)?;
-            if let Some(front) = self.told(&message).await? {
-                self.text = None;
-                tell(front);
-            }
+            tell(self.next().await?);
         }
     }
 
-    /// What a message tells of the front; none if it tells of something else.
-    async fn told(&self, message: &Message) -> Result<Option<Front>, NotTold> {
-        let header = message.header();
-        let member = header.member().map_or("", |member| member.as_str());
-        match message.message_type() {
-            Type::Signal if member == "NameOwnerChanged" => Err(lost("it has ended")),
-            Type::MethodCall if member == "IsInFront" && header.sender() == Some(&*self.kwin) => {
-                let window = message.body().deserialize().map_err(lost)?;
-                self.bus.reply(&header, &()).await.map_err(lost)?;
-                Ok(Some(front(window)))
+    /// What the script tells next.
+    async fn next(&mut self) -> Result<Front> {
+        loop {
+            let message = self.messages.next().await.context("the bus is gone")??;
+            let header = message.header();
+            let sender = header.sender().map_or("", |sender| sender.as_str());
+            let member = header.member().map_or("", |member| member.as_str());
+            match (message.message_type(), member) {
+                (Type::Signal, OWNER_CHANGED) if sender == DBUS => bail!("it has ended"),
+                (Type::MethodCall, "IsInFront") if sender == self.kwin.as_str() => {
+                    self.bus.reply(&header, &()).await?;
+                    return Ok(front(message.body().deserialize()?));
+                }
+                // Anybody on the bus can call us.
+                (Type::MethodCall, _) => {
+                    let refused = ("org.freedesktop.DBus.Error.AccessDenied", "only KWin knows what is in front");
+                    self.bus.reply_error(&header, refused.0, &refused.1).await?;
+                }
+                _ => {}
             }
-            // Anybody on the bus can call us.
-            Type::MethodCall => {
-                let refused = ("org.freedesktop.DBus.Error.AccessDenied", "only KWin knows what is in front");
-                self.bus.reply_error(&header, refused.0, &refused.1).await.map_err(lost)?;
-                Ok(None)
-            }
-            _ => Ok(None),
         }
     }
 

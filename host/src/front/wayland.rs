@@ -2,6 +2,7 @@
 //! (`wlr-foreign-toplevel-management-unstable-v1`): sway, Hyprland, labwc, Wayfire, niri and others. KDE's does not,
 //! but [tells it otherwise](super::kwin); GNOME's does not at all.
 
+use std::error::Error;
 use std::io::ErrorKind;
 
 use wayland_client::backend::WaylandError;
@@ -27,31 +28,31 @@ pub(super) fn follow(end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), NotTo
     if !is_wayland() {
         return Err(NotTold::NoSuchDisplay);
     }
-    let lost = |error: &dyn std::error::Error| {
-        NotTold::Because(format!("no Wayland compositor tells which application is in front: {error}"))
-    };
-    let connection = Connection::connect_to_env().map_err(|error| lost(&error))?;
-    let (globals, mut queue) = registry_queue_init::<Windows>(&connection).map_err(|error| lost(&error))?;
+    let because = |error: &dyn Error| NotTold::Because(no_compositor(error));
+    let connection = Connection::connect_to_env().map_err(|error| because(&error))?;
+    let (globals, mut queue) = registry_queue_init::<Windows>(&connection).map_err(|error| because(&error))?;
     globals.bind::<Manager, _, _>(&queue.handle(), 1..=3, ()).map_err(|error| match error {
         BindError::NotPresent => {
             NotTold::Because("this Wayland compositor does not tell which application is in front".to_owned())
         }
-        error => lost(&error),
+        error => because(&error),
     })?;
     let mut windows = Windows::default();
     // The compositor tells of the windows that are there before it answers.
-    queue.roundtrip(&mut windows).map_err(|error| lost(&error))?;
+    queue.roundtrip(&mut windows).map_err(|error| because(&error))?;
     loop {
         if windows.is_over {
-            return Err(NotTold::Because(
-                "the Wayland compositor stopped telling which application is in front".into(),
-            ));
+            return Err(NotTold::Lost("the Wayland compositor stopped telling which application is in front".into()));
         }
         tell(windows.front());
-        if wait(end, &mut queue, &mut windows).map_err(|error| lost(&error))? {
+        if wait(end, &mut queue, &mut windows).map_err(|error| NotTold::Lost(no_compositor(&error)))? {
             return Ok(());
         }
     }
+}
+
+fn no_compositor(error: &dyn Error) -> String {
+    format!("no Wayland compositor tells which application is in front: {error}")
 }
 
 /// Waits for what the compositor says next, and takes in all of it; says whether it is over instead.
