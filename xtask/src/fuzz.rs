@@ -77,16 +77,27 @@ fn target(repo: &Repo) -> PathBuf {
 
 /// Builds the program and returns its path.
 fn build(repo: &Repo, host: bool) -> Result<PathBuf> {
+    let machine = this_machine()?;
     let mut build = repo.cargo("build");
     build
         .arg("--manifest-path")
         .arg(repo.root().join("tests/fuzz/libfuzzer/Cargo.toml"))
+        // Named, so that what the compiler itself loads is built apart.
+        .args(["--target", &machine])
         .args(host.then_some("--features=host"))
         .env("CARGO_TARGET_DIR", target(repo))
         .env("RUSTC_WRAPPER", repo.xtask_program())
         .env(WRAPPER, "1");
     process::run(&mut build)?;
-    Ok(target(repo).join("debug").join(format!("conductor-libfuzzer{}", env::consts::EXE_SUFFIX)))
+    let program = format!("conductor-libfuzzer{}", env::consts::EXE_SUFFIX);
+    Ok(target(repo).join(machine).join("debug").join(program))
+}
+
+/// What the compiler calls this machine.
+fn this_machine() -> Result<String> {
+    let told = process::read(Command::new("rustc").arg("-vV"))?;
+    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.with_context(|| format!("rustc does not say what machine it runs on:\n{told}"))?.to_owned())
 }
 
 struct Fuzzer<'a> {
@@ -168,15 +179,16 @@ const INSTRUMENTED: [&str; 10] = [
 ];
 
 /// The compiler, if this program was called as its wrapper: with the flags that a fuzzer needs, for the crates
-/// that are fuzzed.
+/// that are fuzzed. The same crates in procedural macros are left alone: the compiler loads those, and is no fuzzer.
 pub fn instrumented() -> Option<Result<ExitCode>> {
     env::var_os(WRAPPER)?;
     let mut arguments = env::args_os().skip(1);
     let mut rustc = Command::new(arguments.next()?);
     let arguments: Vec<OsString> = arguments.collect();
     let named = arguments.windows(2).find(|pair| pair[0] == "--crate-name").and_then(|pair| pair[1].to_str());
+    let is_loaded = !arguments.iter().any(|argument| argument == "--target");
     rustc.args(&arguments);
-    if named.is_some_and(|name| INSTRUMENTED.contains(&name)) {
+    if !is_loaded && named.is_some_and(|name| INSTRUMENTED.contains(&name)) {
         rustc.args(["-Cpasses=sancov-module", "-Ccodegen-units=1"]);
         let coverage = ["level=4", "inline-8bit-counters", "pc-table", "trace-compares"];
         rustc.args(coverage.map(|what| format!("-Cllvm-args=-sanitizer-coverage-{what}")));
