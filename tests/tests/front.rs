@@ -1,4 +1,5 @@
-//! The application in front, on a real X server and on real Wayland compositors: what the host knows of it, and which mode that makes active.
+//! The application in front, on a real X server and on real Wayland compositors: what the host knows of it, and which
+//! mode that makes active.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
