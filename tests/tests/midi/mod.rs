@@ -357,7 +357,7 @@ fn a_long_run_of_notes_arrives_whole() {
         assert_eq!(out.lines(usize::from(NOTES)), run);
     }
     let (status, _) = host.status_when(|status| status["events"].as_u64() == Some(1000));
-    assert_eq!(status["failures"], 0);
+    assert_eq!(status["failures"], 0, "{status:#}");
 }
 
 // PRT-8, CLI-1: the demonstration, played on the system's own MIDI.
