@@ -183,6 +183,7 @@ fn each_limit_is_enforced_and_named() {
         let error = hostile.perform(id, event()).unwrap_err().to_string();
         assert!(error.contains(why), "{how}: {error}");
     }
+    // As of performing, the first one had more time, above.
     for (how, why) in [
         ("prepare-loop", "it ran longer than its 200 ms"),
         ("prepare-trap", "wasm `unreachable` instruction executed"),

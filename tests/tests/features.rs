@@ -210,7 +210,7 @@ fn a_feature_that_is_far_behind_holds_up_nobody() {
 #[test]
 fn a_mapping_that_can_not_be_prepared_is_a_mistake_in_the_file() {
     for (how, reason) in [
-        ("prepare-loop", "stopped: it ran longer than its 200 ms"),
+        ("prepare-loop", "stopped: it ran longer than its 1000 ms"),
         ("prepare-trap", "wasm `unreachable` instruction executed"),
         ("target-elsewhere", "denied: 192.0.2.1:9 is not granted; write `udp = [\"192.0.2.1:9\"]`"),
         ("target-nonsense", "user@127.1:0x50"),

@@ -73,10 +73,11 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn prepare(&mut self, name: &str, params: &str) -> Result<u32, CallError> {
-        begin(&mut self.store, limits::PREPARE_BUDGET);
+        let budget = self.store.data().facts.prepare_budget();
+        begin(&mut self.store, budget);
         let Some(actions) = &self.actions else { return Err(no_actions()) };
         let result = actions.call_prepare(&mut self.store, name, params);
-        self.outcome(result, limits::PREPARE_BUDGET)
+        self.outcome(result, budget)
     }
 
     /// Performs a prepared action. Called on the event path.
@@ -84,8 +85,7 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
-        // The first time its code is still on its way from the disk, and that is not its fault.
-        let budget = if self.store.data().facts.is_warm() { limits::PERFORM_BUDGET } else { limits::PREPARE_BUDGET };
+        let budget = self.store.data().facts.perform_budget();
         begin(&mut self.store, budget);
         let Some(actions) = &self.actions else { return Err(no_actions()) };
         let result = actions.call_perform(&mut self.store, action, event);

@@ -11,7 +11,7 @@ use wasmtime::ResourceLimiter;
 pub const TICK: Duration = Duration::from_millis(1);
 /// CPU time of one `perform`; a feature's first one has [`PREPARE_BUDGET`].
 pub const PERFORM_BUDGET: Duration = Duration::from_millis(20);
-/// CPU time of one `prepare` or `release`.
+/// CPU time of one `prepare` or `release`; a feature's first `prepare` has [`INSTALL_BUDGET`].
 pub const PREPARE_BUDGET: Duration = Duration::from_millis(200);
 /// CPU time of one batch of events in a hook.
 pub const EVENTS_BUDGET: Duration = Duration::from_millis(50);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
@@ -58,6 +59,7 @@ pub struct FeatureFacts {
     revoked: Arc<AtomicBool>,
     /// The same for what waits.
     ended: CancellationToken,
+    prepared: AtomicBool,
     performed: AtomicBool,
 }
 
@@ -92,6 +94,7 @@ impl FeatureFacts {
             quarantine: Quarantine::default(),
             revoked: Arc::default(),
             ended: CancellationToken::new(),
+            prepared: AtomicBool::new(false),
             performed: AtomicBool::new(false),
         }
     }
@@ -146,9 +149,14 @@ impl FeatureFacts {
         ))
     }
 
-    /// Whether an instance has performed before; from now on one has.
-    pub(super) fn is_warm(&self) -> bool {
-        self.performed.load(Ordering::Relaxed) || self.performed.swap(true, Ordering::Relaxed)
+    /// CPU time of the `prepare` that comes.
+    pub(super) fn prepare_budget(&self) -> Duration {
+        if is_first(&self.prepared) { limits::INSTALL_BUDGET } else { limits::PREPARE_BUDGET }
+    }
+
+    /// CPU time of the `perform` that comes.
+    pub(super) fn perform_budget(&self) -> Duration {
+        if is_first(&self.performed) { limits::PREPARE_BUDGET } else { limits::PERFORM_BUDGET }
     }
 
     /// Takes every grant back, at once, also for handles that are in use.
@@ -171,6 +179,12 @@ impl FeatureFacts {
     pub fn revocation(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.revoked)
     }
+}
+
+/// Whether a feature does this for the first time, in whichever instance: its code is still on its way from the
+/// disk then, and that is not its fault.
+fn is_first(done: &AtomicBool) -> bool {
+    !done.load(Ordering::Relaxed) && !done.swap(true, Ordering::Relaxed)
 }
 
 /// The data of one store.
