@@ -46,7 +46,7 @@ impl Doorbell {
 }
 
 /// Rings when it is dropped: that nothing more can come is something to wake for.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Ring(Doorbell);
 
 impl Drop for Ring {
@@ -55,12 +55,15 @@ impl Drop for Ring {
     }
 }
 
-/// The way into a queue. Clones share it.
-pub struct Sender<T> {
-    // In this order: the queue has one sender less when the ring is heard.
+/// What all senders of a queue share, so that only the last one who leaves rings: a rule set holds one in every rule.
+struct Shared<T> {
+    // In this order: the queue has ended when the ring is heard.
     queue: crossbeam_channel::Sender<T>,
     ring: Ring,
 }
+
+/// The way into a queue. Clones share it.
+pub struct Sender<T>(Arc<Shared<T>>);
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,30 +73,34 @@ impl<T> fmt::Debug for Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        Self { queue: self.queue.clone(), ring: self.ring.clone() }
+        Self(Arc::clone(&self.0))
     }
 }
 
 /// A queue that holds so many, and its receiving end, for the thread that waits at `bell`.
 pub fn bounded<T>(capacity: usize, bell: &Doorbell) -> (Sender<T>, Receiver<T>) {
     let (queue, receiver) = crossbeam_channel::bounded(capacity);
-    (Sender { queue, ring: Ring(bell.clone()) }, receiver)
+    (Sender::new(queue, bell), receiver)
 }
 
 /// The same without an end; only for what few may send.
 pub fn unbounded<T>(bell: &Doorbell) -> (Sender<T>, Receiver<T>) {
     let (queue, receiver) = crossbeam_channel::unbounded();
-    (Sender { queue, ring: Ring(bell.clone()) }, receiver)
+    (Sender::new(queue, bell), receiver)
 }
 
 impl<T> Sender<T> {
+    fn new(queue: crossbeam_channel::Sender<T>, bell: &Doorbell) -> Self {
+        Self(Arc::new(Shared { queue, ring: Ring(bell.clone()) }))
+    }
+
     /// Puts it in and rings, where there is room. Does not wait.
     ///
     /// # Errors
     /// As [`crossbeam_channel::Sender::try_send`]: full, or nobody is there any more.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        self.queue.try_send(value)?;
-        self.ring.0.ring();
+        self.0.queue.try_send(value)?;
+        self.0.ring.0.ring();
         Ok(())
     }
 
@@ -102,19 +109,19 @@ impl<T> Sender<T> {
     /// # Errors
     /// When nobody is there any more.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        self.queue.send(value)?;
-        self.ring.0.ring();
+        self.0.queue.send(value)?;
+        self.0.ring.0.ring();
         Ok(())
     }
 
     /// Whether there is no room now.
     pub fn is_full(&self) -> bool {
-        self.queue.is_full()
+        self.0.queue.is_full()
     }
 
     /// How many are in it now.
     pub fn waiting(&self) -> usize {
-        self.queue.len()
+        self.0.queue.len()
     }
 }
 
@@ -176,6 +183,21 @@ mod tests {
         assert_eq!(receiver.try_recv(), Ok(7));
         assert!(matches!(sender.try_send(8), Ok(())) && sender.is_full() && sender.waiting() == 1);
         assert!(matches!(sender.try_send(9), Err(TrySendError::Full(9))));
+    }
+
+    /// A rule set that goes takes thousands of them along.
+    #[test]
+    fn who_leaves_first_wakes_nobody() {
+        let bell = Doorbell::default();
+        let (sender, receiver) = bounded::<u64>(1, &bell);
+        bell.wait(None);
+        drop(sender.clone());
+        let until = Instant::now() + Duration::from_millis(20);
+        bell.wait(Some(until));
+        assert!(Instant::now() >= until, "it was rung for");
+        drop(sender);
+        bell.wait(None);
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
     }
 
     #[test]
