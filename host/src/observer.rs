@@ -124,8 +124,14 @@ struct Inner {
     notifications: Option<NotificationLog>,
     /// Messages of features that were passed on.
     said: u64,
-    /// With what each has missed.
-    subscribers: Vec<(Sender<Observation>, Arc<AtomicU64>)>,
+    subscribers: Vec<Subscriber>,
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    sender: Sender<Observation>,
+    wants: fn(&Observation) -> bool,
+    missed: Arc<AtomicU64>,
 }
 
 impl Observed {
@@ -141,20 +147,21 @@ impl Observed {
     /// Everything from now on, until the receiver is dropped. A subscriber that falls too far
     /// behind misses observations.
     pub fn subscribe(&self) -> Receiver<Observation> {
-        self.subscribe_counted().0
+        self.subscribe_to(|_| true).0
     }
 
-    /// The same, with the number of observations that the subscriber missed so far.
-    pub fn subscribe_counted(&self) -> (Receiver<Observation>, Arc<AtomicU64>) {
+    /// What is wanted of all that, and how many of those the subscriber has missed so far. Whoever wants what is rare
+    /// misses none of it, however many events come.
+    pub fn subscribe_to(&self, wants: fn(&Observation) -> bool) -> (Receiver<Observation>, Arc<AtomicU64>) {
         let (sender, receiver) = crossbeam_channel::bounded(SUBSCRIBER_QUEUE);
         let missed = Arc::<AtomicU64>::default();
-        self.inner().subscribers.push((sender, Arc::clone(&missed)));
+        self.inner().subscribers.push(Subscriber { sender, wants, missed: Arc::clone(&missed) });
         (receiver, missed)
     }
 
     /// Sends everything from now on there as well.
     pub fn subscriber(&self, sender: Sender<Observation>) {
-        self.inner().subscribers.push((sender, Arc::default()));
+        self.inner().subscribers.push(Subscriber { sender, wants: |_| true, missed: Arc::default() });
     }
 
     /// Messages of features that were passed on so far.
@@ -273,13 +280,18 @@ impl Inner {
                 }
             }
         }
-        self.subscribers.retain(|(subscriber, missed)| match subscriber.try_send(observation.clone()) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_)) => {
-                missed.fetch_add(1, Ordering::Relaxed);
-                true
+        self.subscribers.retain(|Subscriber { sender, wants, missed }| {
+            if !wants(observation) {
+                return true;
             }
-            Err(TrySendError::Disconnected(_)) => false,
+            match sender.try_send(observation.clone()) {
+                Ok(()) => true,
+                Err(TrySendError::Full(_)) => {
+                    missed.fetch_add(1, Ordering::Relaxed);
+                    true
+                }
+                Err(TrySendError::Disconnected(_)) => false,
+            }
         });
         self.said += u64::from(matches!(observation, Observation::Sink(_)));
     }
@@ -293,5 +305,28 @@ fn log_sink(message: &SinkMessage) {
         SinkKind::Diagnostic(Severity::Error) => tracing::error!(%feature, "{text}"),
         SinkKind::Alert => tracing::warn!(%feature, "ALERT: {text}"),
         SinkKind::Notification => tracing::info!(%feature, "notification: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::sinks::SinkQueue;
+
+    #[test]
+    fn what_is_rare_reaches_whoever_wants_only_that() {
+        let (_, said) = SinkQueue::new();
+        let (observer, observed, thread) = start(said, None).unwrap();
+        let (modes, missed) = observed.subscribe_to(|observation| matches!(observation, Observation::Mode(_)));
+        let everything = observed.subscribe();
+        let news = || PlanNews { step: PlanStep::Proposed, plan: None, who: String::new(), description: String::new() };
+        for _ in 0..=SUBSCRIBER_QUEUE {
+            observer.put(Observation::Plan(news()));
+        }
+        observer.put(Observation::Mode("live".into()));
+        drop(observer);
+        thread.join().unwrap();
+        assert!(matches!(modes.try_recv(), Ok(Observation::Mode(mode)) if &*mode == "live") && modes.is_empty());
+        assert_eq!((missed.load(Ordering::Relaxed), everything.len()), (0, SUBSCRIBER_QUEUE), "the other's was full");
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use conductor_engine::Record;
 use crossbeam_channel::RecvTimeoutError;
 
 use crate::feature::actor::{may_run_now, strike};
@@ -41,7 +42,7 @@ impl EventHook {
     /// When the system has no thread left.
     pub fn start(feature: PreparedFeature, observed: &Observed) -> std::io::Result<Self> {
         let shared = Arc::<Shared>::default();
-        let (observations, left_out) = observed.subscribe_counted();
+        let (observations, left_out) = observed.subscribe_to(|observation| event(observation).is_some());
         let worker = Worker {
             feature,
             shared: Arc::clone(&shared),
@@ -68,10 +69,18 @@ impl Drop for EventHook {
     }
 }
 
+/// What a hook is shown of this.
+fn event(observation: &Observation) -> Option<&Record> {
+    match observation {
+        Observation::Event(record) if !record.is_repeated() => Some(record),
+        _ => None,
+    }
+}
+
 struct Worker {
     feature: PreparedFeature,
     shared: Arc<Shared>,
-    /// Observations that the queue had no room for.
+    /// Events that the queue had no room for.
     left_out: Arc<AtomicU64>,
     /// How many of those the hook was told of.
     told: u64,
@@ -108,10 +117,7 @@ impl Worker {
     }
 
     fn take(&mut self, observation: &Observation, batch: &mut Vec<Event>) {
-        let Observation::Event(record) = observation else { return };
-        if record.is_repeated() {
-            return;
-        }
+        let Some(record) = event(observation) else { return };
         let facts = self.feature.facts();
         let number = self.numbers.entry(record.device.key()).or_insert_with(|| {
             capability::names(&facts.grants.observe_events, record.device.as_str())

@@ -9,6 +9,15 @@ use crate::feature::registry::Registry;
 use crate::feature::sandbox::control::Change;
 use crate::observer::{Observation, Observed};
 
+/// What is told of this; nothing of most.
+fn change(observation: &Observation) -> Option<Change> {
+    match observation {
+        Observation::Port(_) => Some(Change::Ports),
+        Observation::Mode(mode) => Some(Change::Mode(mode.to_string())),
+        _ => None,
+    }
+}
+
 /// The features that are told.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
@@ -22,14 +31,10 @@ impl Told {
     /// When the system has no thread left.
     pub(super) fn start(observed: &Observed) -> std::io::Result<Self> {
         let told = Self::default();
-        let (observations, registry) = (observed.subscribe(), Arc::clone(&told.registry));
+        let (observations, _) = observed.subscribe_to(|observation| change(observation).is_some());
+        let registry = Arc::clone(&told.registry);
         std::thread::Builder::new().name("changes".into()).spawn(move || {
-            for observation in observations {
-                let change = match observation {
-                    Observation::Port(_) => Change::Ports,
-                    Observation::Mode(mode) => Change::Mode(mode.to_string()),
-                    _ => continue,
-                };
+            for change in observations.iter().filter_map(|observation| change(&observation)) {
                 registry.lock().unwrap_or_else(PoisonError::into_inner).changed(&change);
             }
         })?;
