@@ -58,6 +58,19 @@ fn in_prepare_perform_and_release() {
     stopped(began, hostile.release(endless).unwrap_err(), "200");
 }
 
+/// The clock that stops guests goes slowly by then.
+#[test]
+fn when_nothing_has_run_for_a_while() {
+    let lab = Lab::new();
+    let mut hostile = lab.prepare("tests/hostile").instantiate().unwrap();
+    let [quiet, endless] =
+        ["", "loop"].map(|how| hostile.prepare("Misbehave", &format!(r#"{{"how": "{how}"}}"#)).unwrap());
+    hostile.perform(quiet, event(0)).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let began = Instant::now();
+    stopped(began, hostile.perform(endless, event(0)).unwrap_err(), "20");
+}
+
 #[test]
 fn in_a_tool_of_every_tier() {
     let lab = Lab::new();

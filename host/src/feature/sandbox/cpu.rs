@@ -75,6 +75,7 @@ impl CpuShare {
 /// Called at every tick of a call: go on, or trap.
 pub(super) fn on_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime::Result<UpdateDeadline> {
     let state = store.data_mut();
+    state.facts.at_work.note();
     state.facts.cpu_share.charge(Instant::now());
     if state.cpu.is_spent(thread_time()) {
         return Err(Trap::Interrupt.into());
@@ -86,6 +87,7 @@ pub(super) fn on_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime
 /// move between threads, so ticks are counted: one at most for each millisecond that the guest ran.
 pub(super) fn on_control_tick(mut store: StoreContextMut<'_, InstanceState>) -> wasmtime::Result<UpdateDeadline> {
     let state = store.data_mut();
+    state.facts.at_work.note();
     state.ticks = state.ticks.saturating_sub(1);
     if state.ticks == 0 { Err(Trap::Interrupt.into()) } else { Ok(UpdateDeadline::Yield(1)) }
 }

@@ -21,6 +21,7 @@ pub mod bindings;
 pub mod cache;
 pub mod control;
 mod cpu;
+mod epoch;
 pub mod exchange;
 pub mod instance;
 pub mod limits;
@@ -37,6 +38,7 @@ pub use outcome::{CallError, InstallError, Refusal};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
 use self::cache::CodeCache;
+use self::epoch::AtWork;
 use self::state::{FeatureFacts, InstanceState};
 use super::Grants;
 use super::check::{self, CheckError};
@@ -49,6 +51,7 @@ use crate::service::Services;
 pub struct Sandbox {
     realtime: Engine,
     control: Engine,
+    at_work: Arc<AtWork>,
     runtime: Option<tokio::runtime::Runtime>,
     cache: CodeCache,
     services: Arc<Services>,
@@ -119,14 +122,15 @@ impl Sandbox {
         let failed = |error: wasmtime::Error| anyhow::anyhow!("the sandbox can't start: {error:#}");
         let realtime = Engine::new(&config()).map_err(failed)?;
         let control = Engine::new(&config()).map_err(failed)?;
-        tick([&realtime, &control]);
+        let at_work = Arc::default();
+        epoch::start([&realtime, &control], &at_work);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(CONTROL_THREADS)
             .thread_name("control")
             .enable_io()
             .enable_time()
             .build()?;
-        Ok(Self { cache: CodeCache::new(home), realtime, control, runtime: Some(runtime), services })
+        Ok(Self { cache: CodeCache::new(home), realtime, control, at_work, runtime: Some(runtime), services })
     }
 
     /// Checks, compiles (or takes from the cache) and links a package. Runs nothing of it.
@@ -150,7 +154,8 @@ impl Sandbox {
             descriptor.has_realtime().then(|| self.link(&self.realtime, package, Lane::RealTime)).transpose()?;
         let control = descriptor.has_control().then(|| self.link(&self.control, package, Lane::Control)).transpose()?;
         let grants = grants.asked_for(&descriptor.capabilities);
-        let facts = FeatureFacts::new(descriptor.clone(), package.info.digest.clone(), grants, &self.services);
+        let digest = package.info.digest.clone();
+        let facts = FeatureFacts::new(descriptor.clone(), digest, grants, &self.services, &self.at_work);
         Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
     }
 
@@ -250,17 +255,4 @@ fn config() -> Config {
         .wasm_backtrace_max_frames(None)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
-}
-
-/// Advances the engines' epoch once a [`limits::TICK`], for as long as they live.
-fn tick(engines: [&Engine; 2]) {
-    let weak = engines.map(Engine::weak);
-    let ticker = std::thread::Builder::new().name("epoch".into()).spawn(move || {
-        while weak.iter().filter_map(wasmtime::EngineWeak::upgrade).map(|engine| engine.increment_epoch()).count() > 0 {
-            std::thread::sleep(limits::TICK);
-        }
-    });
-    if let Err(error) = ticker {
-        tracing::error!(%error, "the sandbox's clock can't start; features that loop won't be stopped");
-    }
 }

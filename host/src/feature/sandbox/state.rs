@@ -11,6 +11,7 @@ use wasmtime::component::{Resource, ResourceTable};
 
 use super::bindings::{Error, Lane};
 use super::cpu::{CpuBudget, CpuShare};
+use super::epoch::AtWork;
 use super::limits::{self, Limiter};
 use super::rate::Rate;
 use super::registrations::Registrations;
@@ -46,6 +47,8 @@ pub struct FeatureFacts {
     pub sink_rate: Rate,
     /// Limits datagrams.
     pub datagram_rate: Rate,
+    /// Set when a tick finds it at work.
+    pub(super) at_work: Arc<AtWork>,
     /// What its calls in the real-time lane take of a processor.
     pub cpu_share: CpuShare,
     /// What it has added to folders.
@@ -66,7 +69,13 @@ pub struct FeatureFacts {
 impl FeatureFacts {
     /// Resolves the host names in `grants`; a name that can't be resolved is said so when a
     /// mapping uses it.
-    pub fn new(descriptor: Descriptor, digest: String, grants: Grants, services: &Arc<Services>) -> Self {
+    pub(super) fn new(
+        descriptor: Descriptor,
+        digest: String,
+        grants: Grants,
+        services: &Arc<Services>,
+        at_work: &Arc<AtWork>,
+    ) -> Self {
         let resolved = grants
             .udp
             .iter()
@@ -87,6 +96,7 @@ impl FeatureFacts {
             http_account,
             sink_rate: Rate::new(limits::SINK_RATE, limits::SINK_BURST),
             datagram_rate: Rate::new(services.datagram_rate, limits::DATAGRAM_BURST),
+            at_work: Arc::clone(at_work),
             cpu_share: CpuShare::default(),
             added: Arc::default(),
             tokens,
