@@ -41,9 +41,9 @@ pub struct Source(Arc<Inner>);
 struct Inner {
     file: String,
     text: String,
+    // Both found when first asked for: a configuration without a mistake never pays for them.
     /// The byte at which each line starts; the first is 0.
-    lines: Vec<usize>,
-    /// Found when first asked for: a configuration without a mistake never pays for it.
+    lines: OnceLock<Vec<usize>>,
     spans: OnceLock<Node>,
 }
 
@@ -65,14 +65,7 @@ enum Inside {
 impl Source {
     /// The text of a file; `file` is its name as messages show it.
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
-        let text = text.into();
-        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self(Arc::new(Inner {
-            file: file.into(),
-            lines: std::iter::once(0).chain(ends).collect(),
-            text,
-            spans: OnceLock::new(),
-        }))
+        Self(Arc::new(Inner { file: file.into(), text: text.into(), lines: OnceLock::new(), spans: OnceLock::new() }))
     }
 
     /// The name of the file, as messages show it.
@@ -104,8 +97,9 @@ impl Source {
     pub fn line_col(&self, byte: usize) -> (usize, usize) {
         let byte = self.text().floor_char_boundary(byte);
         // The first line starts at 0, so there is always one that starts no later than the byte.
-        let line = self.0.lines.partition_point(|&start| start <= byte);
-        let before = &self.text()[self.0.lines[line - 1]..byte];
+        let lines = self.lines();
+        let line = lines.partition_point(|&start| start <= byte);
+        let before = &self.text()[lines[line - 1]..byte];
         (line, before.chars().count() + 1)
     }
 
@@ -113,10 +107,17 @@ impl Source {
     /// There is nothing on a line that the text does not have.
     pub(super) fn line(&self, number: usize) -> (usize, &str) {
         let end = self.text().len();
-        let bound = |at: usize| self.0.lines.get(at).copied().unwrap_or(end);
+        let bound = |at: usize| self.lines().get(at).copied().unwrap_or(end);
         let start = bound(number.saturating_sub(1));
         let line = &self.text()[start..bound(number)];
         (start, line.trim_end_matches(['\r', '\n']))
+    }
+
+    fn lines(&self) -> &[usize] {
+        self.0.lines.get_or_init(|| {
+            let ends = self.text().match_indices('\n').map(|(at, _)| at + 1);
+            std::iter::once(0).chain(ends).collect()
+        })
     }
 
     fn node(&self, path: &[PathStep<'_>]) -> &Node {

@@ -67,7 +67,7 @@ impl Host {
     pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.services.plans.plan(id)?;
         let mut state = self.state();
-        let text = edit::edited(&state.text, &plan.changes)?;
+        let text = edit::edited(state.source.text(), &plan.changes)?;
         let made = make(&mut state, &text)?;
         let rules = self.rules.load();
         // Modes and rules are numbers that mean something in their own set only.
@@ -286,6 +286,6 @@ fn stale(expected: &str, text: &str) -> Result<(), PlanError> {
 }
 
 fn make(state: &mut State, text: &str) -> Result<Made, PlanError> {
-    let made = state.reader.parse(text, &state.file_name).and_then(|loaded| state.make(loaded));
+    let made = state.reader.parse(text, state.source.file()).and_then(|loaded| state.make(loaded));
     made.map_err(|wrong| PlanError::Invalid(wrong.render(false)))
 }

@@ -97,7 +97,7 @@ impl Host {
     /// The file of the configuration in force, its text, and what was said of another that was refused since.
     pub fn config_in_force(&self) -> (String, String, Option<String>) {
         let state = self.state();
-        (state.file_name.clone(), state.text.clone(), state.refused.clone())
+        (state.source.file().to_owned(), state.source.text().to_owned(), state.refused.clone())
     }
 
     /// What there is to say about a configuration: `text`, or what the file says now. Nothing changes.
@@ -110,7 +110,7 @@ impl Host {
             None => self.config_on_disk()?.1,
         };
         let state = self.state();
-        let made = config::parse(&text, &state.file_name).and_then(|loaded| state.make(loaded));
+        let made = config::parse(&text, state.source.file()).and_then(|loaded| state.make(loaded));
         Ok(made.map_or_else(|wrong| wrong, |made| made.compiled.warnings))
     }
 
@@ -126,7 +126,7 @@ impl Host {
         if let Err(wrong) = self.reload_features() {
             tracing::warn!("{} mistakes with what is installed now", wrong.count(Severity::Error));
         }
-        let name = self.state().file_name.clone();
+        let name = self.state().source.file().to_owned();
         self.reload(&text, &name).map_err(ReloadError::Wrong)
     }
 

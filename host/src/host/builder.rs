@@ -277,7 +277,7 @@ impl HostBuilder {
             queue: queue.clone(),
             registry: RwLock::new(registry.clone()),
             refused: RwLock::default(),
-            config: RwLock::new((loaded.source.text().to_owned(), loaded.source.file().to_owned())),
+            config: RwLock::new(loaded.source.clone()),
         });
         let models = Arc::new(Models::default());
         models.set(loaded.config.models.clone(), registry.clone());
@@ -313,8 +313,7 @@ impl HostBuilder {
                 reader: Reader::default(),
                 workshop,
                 registry,
-                text: loaded.source.text().to_owned(),
-                file_name: loaded.source.file().to_owned(),
+                source: loaded.source.clone(),
                 refused: None,
                 taken_back: HashSet::new(),
                 granted: BTreeMap::new(),

@@ -31,7 +31,7 @@ pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::reader::Reader;
-use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity};
+use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity, Source};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
@@ -65,9 +65,7 @@ struct State {
     /// What reads it again.
     reader: Reader,
     /// The configuration in force.
-    text: String,
-    /// Its file, as messages show it.
-    file_name: String,
+    source: Source,
     /// What was said of the last configuration, where it was refused.
     refused: Option<String>,
     /// Digests of upgrades that went wrong.
@@ -215,8 +213,8 @@ impl Host {
     /// them fails.
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let State { reader, text, file_name, .. } = &mut *state;
-        let loaded = reader.parse(text, file_name)?;
+        let State { reader, source, .. } = &mut *state;
+        let loaded = reader.parse(source.text(), source.file())?;
         let sources = state.workshop.feature_sources(&loaded);
         let refused = state.refused.take();
         let made = state.make(loaded);
@@ -253,10 +251,9 @@ impl Host {
         state.refused = None;
         self.view.set_refused(None);
         self.view.set_registry(state.registry.clone());
-        loaded.source.text().clone_into(&mut state.text);
-        loaded.source.file().clone_into(&mut state.file_name);
+        state.source = loaded.source.clone();
         self.supervisor.apply(plan);
-        self.view.set_config(&loaded.source);
+        self.view.set_config(loaded.source);
         self.told.set(state.registry.clone());
         self.models.set(loaded.config.models.clone(), state.registry.clone());
         self.gate.set(Policy::new(&loaded.config.tools));
@@ -276,7 +273,7 @@ impl Host {
     /// Whether this is the configuration in force, and no other was refused since.
     pub fn is_in_force(&self, text: &str) -> bool {
         let state = self.state();
-        state.refused.is_none() && state.text == text
+        state.refused.is_none() && state.source.text() == text
     }
 
     /// Makes another mode active, as a `ModeChange` would. Unknown modes are left alone.

@@ -108,7 +108,7 @@ impl Host {
         };
         let (refused, features, config) = {
             let state = self.state();
-            (state.refused.clone(), state.registry.reports(), state.file_name.clone())
+            (state.refused.clone(), state.registry.reports(), state.source.file().to_owned())
         };
         let uptime = self.clock.now();
         let (failures, last_failure) = self.observed.failures();

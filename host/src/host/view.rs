@@ -46,8 +46,8 @@ pub(super) struct View {
     pub(super) registry: RwLock<Registry>,
     /// Why the last configuration was refused, where it was.
     pub(super) refused: RwLock<Option<String>>,
-    /// The configuration in force: its text, and its file as messages show it.
-    pub(super) config: RwLock<(String, String)>,
+    /// The configuration in force.
+    pub(super) config: RwLock<Source>,
 }
 
 impl View {
@@ -85,9 +85,8 @@ impl View {
     }
 
     /// Another configuration is in force.
-    pub(super) fn set_config(&self, source: &Source) {
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) =
-            (source.text().to_owned(), source.file().to_owned());
+    pub(super) fn set_config(&self, source: Source) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = source;
     }
 }
 
@@ -98,11 +97,11 @@ impl HostView for View {
     }
 
     fn config(&self) -> String {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+        self.config.read().unwrap_or_else(PoisonError::into_inner).text().to_owned()
     }
 
     fn config_file(&self) -> String {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).1.clone()
+        self.config.read().unwrap_or_else(PoisonError::into_inner).file().to_owned()
     }
 
     fn notes_on(&self, text: &str) -> Result<Vec<String>, String> {
