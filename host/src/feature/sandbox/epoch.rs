@@ -1,6 +1,6 @@
 //! The epoch: the clock by which guests are looked at while they run.
 //!
-//! A tick that finds a guest at work is noted. Where a second long none does, ticks become rare: a host that has
+//! A tick that finds a guest at work is noted. Where for a while none does, ticks become rare: a host that has
 //! nothing to do should not wake a processor a thousand times a second. A call that is short is seldom found, and
 //! needs no ticks; one that is long is found by the next, and from then on at every one.
 
@@ -12,7 +12,7 @@ use wasmtime::{Engine, EngineWeak};
 use super::limits;
 
 /// Ticks that find nobody at work, until they become rare.
-const IDLE: u32 = 1000;
+const IDLE: u32 = 50;
 
 /// Whether a guest was at work at the last tick.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use wasmtime::ResourceLimiter;
 /// How often the epoch advances; the grain of every CPU budget. Budgets count from the first tick
 /// within a call.
 pub const TICK: Duration = Duration::from_millis(1);
-/// The same after a second in which no guest was found at work: so late may the first tick of a call be then.
+/// The same where no guest was found at work lately: so late may the first tick of a call be then.
 pub const IDLE_TICK: Duration = Duration::from_millis(20);
 /// CPU time of one `perform`; a feature's first one has [`PREPARE_BUDGET`].
 pub const PERFORM_BUDGET: Duration = Duration::from_millis(20);
