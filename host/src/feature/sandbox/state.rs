@@ -159,12 +159,12 @@ impl FeatureFacts {
         ))
     }
 
-    /// CPU time of the `prepare` that comes.
+    /// CPU time of the `prepare` that comes; asked once for each.
     pub(super) fn prepare_budget(&self) -> Duration {
         if is_first(&self.prepared) { limits::INSTALL_BUDGET } else { limits::PREPARE_BUDGET }
     }
 
-    /// CPU time of the `perform` that comes.
+    /// CPU time of the `perform` that comes; asked once for each.
     pub(super) fn perform_budget(&self) -> Duration {
         if is_first(&self.performed) { limits::PREPARE_BUDGET } else { limits::PERFORM_BUDGET }
     }
@@ -191,8 +191,8 @@ impl FeatureFacts {
     }
 }
 
-/// Whether a feature does this for the first time, in whichever instance: its code is still on its way from the
-/// disk then, and that is not its fault.
+/// Whether a feature does this for the first time, in whichever instance; when asked again it has. Its code is still
+/// on its way from the disk the first time, and that is not its fault.
 fn is_first(done: &AtomicBool) -> bool {
     !done.load(Ordering::Relaxed) && !done.swap(true, Ordering::Relaxed)
 }
