@@ -42,4 +42,5 @@ pub mod ports;
 pub mod profile;
 pub mod rules;
 pub mod service;
+pub mod terminal;
 mod whole_file;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capability::{Capability, CapabilityRequest};
 use super::sandbox::limits;
+use crate::terminal::{excerpt, is_hidden};
 
 /// The version of the contract that this host serves.
 pub const CONTRACT: &str = "0.1";
@@ -344,7 +345,7 @@ impl Descriptor {
         // People read its sentences on terminals before they grant anything.
         let value: toml::Value = toml::from_str(text).map_err(invalid)?;
         if let Some(text) = unprintable(&value) {
-            return Err(DescriptorError::Invalid(format!("{text:?} holds characters that don't print")));
+            return Err(DescriptorError::Invalid(format!("\"{text}\" holds characters that can't be seen")));
         }
         let descriptor: Self = toml::from_str(text).map_err(invalid)?;
         if descriptor.contract != CONTRACT {
@@ -479,16 +480,21 @@ fn invalid(error: toml::de::Error) -> DescriptorError {
     })
 }
 
-/// A text anywhere within that holds more than what prints, line breaks and tabs.
+/// A text or a key anywhere within that holds a character which can't be seen.
 fn unprintable(value: &toml::Value) -> Option<String> {
+    let check = |text: &str| text.chars().any(is_unwanted).then(|| excerpt(text, 64));
     match value {
-        toml::Value::String(text) if text.chars().any(|c| limits::rewrites(c) && !matches!(c, '\n' | '\r' | '\t')) => {
-            Some(limits::plain(text.clone(), 64))
-        }
+        toml::Value::String(text) => check(text),
         toml::Value::Array(values) => values.iter().find_map(unprintable),
-        toml::Value::Table(table) => table.iter().find_map(|(_, value)| unprintable(value)),
+        toml::Value::Table(table) => table.iter().find_map(|(key, value)| check(key).or_else(|| unprintable(value))),
         _ => None,
     }
+}
+
+/// Whether a sentence of a descriptor may not have this character. Lines may break; joiners spell words of some
+/// scripts, and variation selectors make emoji.
+fn is_unwanted(c: char) -> bool {
+    is_hidden(c) && !matches!(c, '\n' | '\r' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 
 /// Names of one kind: shaped as its rule says, at most 64 characters, each once.
@@ -552,9 +558,9 @@ mod tests {
         assert!(refused("project:lamp", "project:LAMP").contains("no feature id"));
         assert!(refused("contract = \"0.1\"", "contract = \"9.9\"").contains("written for contract 9.9"));
         assert!(refused("LampOn", "Lamp-On").contains("must be a letter"));
-        assert!(refused("LampOn", "Lamp\\u0007On").contains("don't print"));
-        assert!(refused("Talk to the lamp.", "Talk\\u001b[2J").contains("don't print"));
-        assert!(refused("Talk to the lamp.", "Talk\\u202eplease").contains("don't print"));
+        assert!(refused("LampOn", "Lamp\\u0007On").contains("can't be seen"));
+        assert!(refused("Talk to the lamp.", "Talk\\u001b[2J").contains("can't be seen"));
+        assert!(refused("Talk to the lamp.", "Talk\\u202eplease").contains("can't be seen"));
         assert!(refused("kind = \"network\"", "kind = \"root\"").contains("unknown variant"));
         assert!(refused("name = \"Lamp\"", "name = \"Lamp\"\nbogus = 1").contains("bogus"));
         assert!(refused("name = \"Lamp\"", "name = \"\"").contains("1 to 128"));

@@ -219,9 +219,9 @@ fn descriptors_that_are_none() {
     let version = PLAIN.replace("0.1", "9.9");
     assert!(refused(empty, version.as_bytes()).contains("written for contract 9.9"));
     let control = PLAIN.replace("'X'", "\"X\\u001b[2J\"");
-    assert!(refused(empty, control.as_bytes()).contains("don't print"));
+    assert!(refused(empty, control.as_bytes()).contains("can't be seen"));
     let reason = format!("{PLAIN}[[capabilities]]\nkind = 'alert'\nreason = \"\\u202eno harm\"\n");
-    assert!(refused(empty, reason.as_bytes()).contains("don't print"));
+    assert!(refused(empty, reason.as_bytes()).contains("can't be seen"));
     let deep = format!("{PLAIN}x = {}", "[".repeat(30_000));
     assert!(refused(empty, deep.as_bytes()).contains("the descriptor is wrong"));
 }

@@ -139,27 +139,9 @@ impl Drop for Limiter {
     }
 }
 
-/// Whether a character could rewrite or reorder what stands around it on a terminal: control
-/// characters, and those that turn the direction of text around.
-pub fn rewrites(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// A guest's text as people may see it: at most `max` bytes, cut between characters, and with
-/// blanks for what [`rewrites`] text.
-pub fn plain(mut text: String, max: usize) -> String {
-    if text.len() > max {
-        let mut end = max;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-        text.push('…');
-    }
-    if text.contains(rewrites) {
-        text = text.chars().map(|c| if rewrites(c) { ' ' } else { c }).collect();
-    }
-    text
+/// A guest's text as it is kept for people: see [`excerpt`](crate::terminal::excerpt).
+pub fn plain(text: String, max: usize) -> String {
+    crate::terminal::excerpt(&text, max)
 }
 
 #[cfg(test)]
