@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use super::{Done, Failure, Output, Places};
 use crate::control::audit::{Chain, Kind, Row};
 use crate::package::now;
+use crate::plural::plural;
+use crate::terminal::{self, outln};
 
 /// Rows that are read at once.
 const PAGE: u32 = 1000;
@@ -66,11 +68,11 @@ pub(super) fn run(places: &Places, command: &AuditCommand) -> Done {
             let rows = chain.find(*kind, client.as_deref(), since.unwrap_or(0), *limit)?;
             if *json {
                 let rows: Vec<Value> = rows.iter().map(object).collect();
-                println!("{}", serde_json::to_string_pretty(&rows)?);
+                terminal::json(&rows)?;
             } else if rows.is_empty() {
-                println!("nothing of that is on record");
+                outln!("nothing of that is on record");
             } else {
-                rows.iter().for_each(|row| println!("{}", line(row)));
+                rows.iter().for_each(|row| outln!("{}", line(row)));
             }
             Ok(())
         }
@@ -83,7 +85,7 @@ pub(super) fn run(places: &Places, command: &AuditCommand) -> Done {
                 let Some(end) = rows.last() else { return Ok(()) };
                 last = end.number;
                 for row in &rows {
-                    println!("{}", serde_json::to_string(row)?);
+                    terminal::try_json_line(row)?;
                 }
             }
         }
@@ -95,7 +97,11 @@ fn tail(chain: &Chain, lines: u32, json: bool) -> Done {
     loop {
         let rows = chain.after(last, PAGE)?;
         for row in &rows {
-            println!("{}", if json { object(row).to_string() } else { line(row) });
+            if json {
+                terminal::json_line(&object(row));
+            } else {
+                outln!("{}", line(row));
+            }
             last = row.number;
         }
         if rows.is_empty() {
@@ -107,7 +113,7 @@ fn tail(chain: &Chain, lines: u32, json: bool) -> Done {
 fn verify(chain: &Chain, as_json: bool) -> Done {
     let verdict = chain.verify()?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&verdict)?);
+        terminal::json(&verdict)?;
     }
     match &verdict.wrong {
         Some(wrong) => {
@@ -115,8 +121,9 @@ fn verify(chain: &Chain, as_json: bool) -> Done {
         }
         None if as_json => Ok(()),
         None => {
-            println!("{} rows, each as it was written", verdict.rows);
-            verdict.notes.iter().for_each(|note| println!("note: {note}"));
+            let rows = plural(usize::try_from(verdict.rows).unwrap_or(usize::MAX), "row");
+            outln!("{rows}, each as it was written");
+            verdict.notes.iter().for_each(|note| outln!("note: {note}"));
             Ok(())
         }
     }

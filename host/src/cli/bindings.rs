@@ -9,6 +9,7 @@ use super::{Done, Failure, Places};
 use crate::config;
 use crate::config::edit::edited;
 use crate::config::pin::pin as pinned;
+use crate::terminal::{self, errln, outln};
 use crate::whole_file::{keep_backup, replace};
 
 /// How long a touch is waited for.
@@ -68,18 +69,18 @@ fn list(places: &Places, as_json: bool) -> Done {
     super::load(&places.config)?;
     let status = status(places)?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&status["bindings"])?);
+        terminal::json(&status["bindings"])?;
         return Ok(());
     }
     let bindings = array(&status["bindings"]);
     if bindings.is_empty() {
-        println!("no bindings: every port goes by its own name");
+        outln!("no bindings: every port goes by its own name");
         return Ok(());
     }
-    println!("{:<20} {:<8} {:<8} {:<28} {:<28} HELP", "BINDING", "PROTOCOL", "HEALTH", "INPUT", "OUTPUT");
+    outln!("{:<20} {:<8} {:<8} {:<28} {:<28} HELP", "BINDING", "PROTOCOL", "HEALTH", "INPUT", "OUTPUT");
     for binding in bindings {
         let health = if binding["muted"] == true { "muted" } else { text(&binding["health"]) };
-        println!(
+        outln!(
             "{:<20} {:<8} {health:<8} {:<28} {:<28} {}",
             text(&binding["alias"]),
             text(&binding["protocol"]),
@@ -135,8 +136,8 @@ fn pin(places: &Places, alias: &str, port: Option<&str>) -> Done {
     let file = places.config.canonicalize()?;
     let backup = keep_backup(&file)?;
     replace(&file, after.as_bytes())?;
-    println!("{alias} is {} from now on: {matcher}", text(&port["label"]));
-    println!("(the file as it was: {})", backup.display());
+    outln!("{alias} is {} from now on: {matcher}", text(&port["label"]));
+    outln!("(the file as it was: {})", backup.display());
     Ok(())
 }
 
@@ -179,7 +180,7 @@ fn touched(places: &Places, status: &Value, alias: &str) -> Result<Value, Failur
             "conductor: no host is running that could feel a touch; name the port instead".into(),
         ));
     }
-    eprintln!("touch the device that is to be {alias} ({} seconds) ...", PATIENCE.as_secs());
+    errln!("touch the device that is to be {alias} ({} seconds) ...", PATIENCE.as_secs());
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         std::thread::sleep(LOOK);
@@ -197,6 +198,6 @@ fn touched(places: &Places, status: &Value, alias: &str) -> Result<Value, Failur
 
 fn mute(places: &Places, device: &str, muted: bool) -> Done {
     crate::api::client::post(&places.home, "/v1/mute", &serde_json::json!({ "device": device, "muted": muted }))?;
-    println!("{device} is {}", if muted { "muted until the host ends" } else { "heard again" });
+    outln!("{device} is {}", if muted { "muted until the host ends" } else { "heard again" });
     Ok(())
 }

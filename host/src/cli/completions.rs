@@ -1,18 +1,16 @@
 //! `conductor completions`: scripts with which shells complete this program's commands.
 
-use std::io::Write as _;
-
 use clap::CommandFactory as _;
 use clap_complete::{Shell, generate};
 
 use super::{Arguments, Done};
+use crate::terminal;
 
 pub(super) fn run(shell: Shell) -> Done {
     // Made first: the generator panics where it can't write, as when nobody reads to the end.
     let mut script = Vec::new();
     generate(shell, &mut Arguments::command(), "conductor", &mut script);
-    print!("{}", String::from_utf8_lossy(&script));
-    std::io::stdout().flush()?;
+    terminal::document(&String::from_utf8_lossy(&script));
     Ok(())
 }
 

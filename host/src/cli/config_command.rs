@@ -11,6 +11,7 @@ use crate::config::migrate::{MigrateError, migrated};
 use crate::control::plan::diff;
 use crate::host::StartError;
 use crate::plural::plural;
+use crate::terminal::{self, Lines, errln, outln};
 use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
 
@@ -29,7 +30,7 @@ pub(super) enum ConfigCommand {
 
 pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
     match command {
-        ConfigCommand::Schema => println!("{}", serde_json::to_string_pretty(&config::json_schema())?),
+        ConfigCommand::Schema => terminal::json(&config::json_schema())?,
         ConfigCommand::Validate(Output { json: true }) => validate(places)?,
         ConfigCommand::Validate(_) => {
             let loaded = load(&places.config)?;
@@ -38,7 +39,7 @@ pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
             warn(&compiled.warnings);
             let rules = plural(compiled.rules.rules().len(), "rule");
             let modes = plural(compiled.rules.modes().len(), "mode");
-            println!("{}: fine; {rules}, {modes}", places.config.display());
+            outln!("{}: fine; {rules}, {modes}", places.config.display());
         }
         ConfigCommand::Migrate(agreed) => migrate(places, agreed)?,
         ConfigCommand::Diff(output) => differences(places, output.json)?,
@@ -56,16 +57,18 @@ fn migrate(places: &Places, agreed: &Agreed) -> Done {
     let told = |text: String, backup: Option<&Path>| -> Done {
         if agreed.json {
             let answer = json!({ "file": name, "changed": backup.is_some(), "backup": backup });
-            println!("{}", serde_json::to_string_pretty(&answer)?);
+            terminal::json(&answer)?;
         } else {
-            println!("{text}");
+            outln!("{text}");
         }
         Ok(())
     };
     if after == before {
         return told(format!("{name} has no old form in it"), None);
     }
-    eprint!("{}", diff(name, before, &after));
+    let mut changes = Lines::new();
+    changes.push_text("", &diff(name, before, &after));
+    terminal::eprint(&changes);
     if !plan::agrees("Write this?", agreed)? {
         return told("nothing is written".to_owned(), None);
     }
@@ -91,16 +94,18 @@ fn differences(places: &Places, as_json: bool) -> Done {
         let answer = serde_json::json!({
             "file": file, "same": changes.is_empty(), "diff": changes, "refused": in_force["refused"],
         });
-        println!("{}", serde_json::to_string_pretty(&answer)?);
+        terminal::json(&answer)?;
         return Ok(());
     }
     if changes.is_empty() {
-        println!("{file} is in force as it is");
+        outln!("{file} is in force as it is");
         return Ok(());
     }
-    print!("{changes}");
+    let mut lines = Lines::new();
+    lines.push_text("", &changes);
+    terminal::print(&lines);
     if let Some(refused) = in_force["refused"].as_str() {
-        eprintln!("{refused}; `conductor config validate` says why");
+        errln!("{refused}; `conductor config validate` says why");
     }
     Ok(())
 }
@@ -123,9 +128,9 @@ fn validate(places: &Places) -> Done {
     let mut told = serde_json::to_value(&found)?;
     told["valid"] = (errors == 0).into();
     sizes.as_object().into_iter().flatten().for_each(|(name, size)| told[name] = size.clone());
-    println!("{}", serde_json::to_string_pretty(&told)?);
+    terminal::json(&told)?;
     match errors {
         0 => Ok(()),
-        _ => Err(Failure::Wrong(format!("{}: {errors} mistakes", places.config.display()))),
+        _ => Err(Failure::Wrong(format!("{}: {}", places.config.display(), plural(errors, "mistake")))),
     }
 }

@@ -10,6 +10,7 @@ use super::simulate::{self, Quiet};
 use super::{Done, Failure, Places, load, warn};
 use crate::api::view;
 use crate::host;
+use crate::terminal::{self, outln};
 
 /// What to explain.
 #[derive(Debug, clap::Args)]
@@ -58,13 +59,13 @@ pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
         let rule = view::rule(explanation.rule, &rules, true);
         if arguments.json {
             let fires = explanation.verdict.is_awake();
-            println!("{}", json!({ "rule": rule, "fires": fires, "why": explanation.to_string() }));
+            terminal::json_line(&json!({ "rule": rule, "fires": fires, "why": explanation.to_string() }));
         } else {
-            println!("{rule:<32} {explanation}");
+            outln!("{rule:<32} {explanation}");
         }
     }
     if explanations.is_empty() && !arguments.json {
-        println!("no rule looks at {}", asked.event);
+        outln!("no rule looks at {}", asked.event);
     }
     Ok(())
 }

@@ -11,9 +11,9 @@ mod top;
 use crate::feature::Package;
 use crate::feature::package::PackageInfo;
 use crate::host;
-use crate::package::install::plain;
 use crate::package::signature::{self, Signer, TrustedSigners};
 use crate::package::store::Store;
+use crate::terminal::{self, Lines, outln};
 
 pub(super) mod author;
 mod build;
@@ -108,25 +108,22 @@ fn list(places: &Places, json: bool) -> Done {
         }
     };
     if json {
-        println!("{}", serde_json::to_string_pretty(&features)?);
+        terminal::json(&features)?;
         return Ok(());
     }
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    println!(
-        "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ADDS",
-        "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED"
-    );
+    outln!("{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ADDS", "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED");
     for feature in features.as_array().into_iter().flatten() {
         let package = &feature["package"];
         if package.is_null() || feature["refused"].is_string() {
-            println!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
+            outln!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
             continue;
         }
         let adds: Vec<String> = ["actions", "tools", "providers", "skills"]
             .iter()
             .flat_map(|kind| package[*kind].as_array().into_iter().flatten().map(text))
             .collect();
-        println!(
+        outln!(
             "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",
             text(&package["id"]),
             text(&package["version"]),
@@ -137,28 +134,28 @@ fn list(places: &Places, json: bool) -> Done {
             few(&adds),
         );
         if let Some(left) = feature["quarantine"].as_u64() {
-            println!(
+            outln!(
                 "{:<26} kept trapping; left alone for {left} s more, or until `conductor feature enable {}`",
                 "",
                 text(&feature["name"])
             );
         }
         for denied in feature["denied"].as_array().into_iter().flatten() {
-            println!("{:<26} not granted: {}", "", text(denied));
+            outln!("{:<26} not granted: {}", "", text(denied));
         }
         for task in feature["tasks"].as_array().into_iter().flatten() {
             let reason = task["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
-            println!("{:<26} task {}: {}{reason}", "", text(&task["name"]), text(&task["state"]));
+            outln!("{:<26} task {}: {}{reason}", "", text(&task["name"]), text(&task["state"]));
         }
         if let Some(failure) = feature["last_failure"].as_str() {
-            println!("{:<26} last failure: {failure}", "");
+            outln!("{:<26} last failure: {failure}", "");
         }
     }
     for (name, _) in Store::at(&places.home).installed()?.features.iter().filter(|(_, feature)| !feature.enabled) {
-        println!("{name:<26} DISABLED; `conductor feature enable {name}`");
+        outln!("{name:<26} DISABLED; `conductor feature enable {name}`");
     }
     if !running {
-        println!("(no host is running: nothing was done yet)");
+        outln!("(no host is running: nothing was done yet)");
     }
     Ok(())
 }
@@ -193,13 +190,13 @@ fn inspect(places: &Places, file: &Path, json: bool) -> Done {
         let mut value = serde_json::to_value(info)?;
         value["signers"] = serde_json::to_value(&signers)?;
         value["problems"] = serde_json::to_value(&problems)?;
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        terminal::json(&value)?;
     } else {
-        print!("{}", words(info));
-        println!("signed by");
-        signers.iter().for_each(|signer| println!("  {signer}"));
+        terminal::print(&overview(info, true));
+        outln!("signed by");
+        signers.iter().for_each(|signer| outln!("  {signer}"));
         if signers.is_empty() {
-            println!("  nobody");
+            outln!("  nobody");
         }
     }
     if problems.is_empty() {
@@ -209,59 +206,60 @@ fn inspect(places: &Places, file: &Path, json: bool) -> Done {
     Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
 }
 
-/// A package in a few words. Nothing in it is run.
+/// What a package says about itself, without its imports and exports. Nothing in it is run.
 ///
 /// # Errors
 /// What is wrong with it.
-fn inspected(file: &Path) -> Result<String, Failure> {
+fn inspected(file: &Path) -> Result<Lines, Failure> {
     let info = Package::read(file)?.info;
     crate::feature::check::check(&info).map_err(|errors| {
         let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
         Failure::Failed(anyhow::anyhow!("{}", list.join("\n")))
     })?;
-    let words = words(&info);
-    Ok(words.split("imports\n").next().unwrap_or(&words).to_owned())
+    Ok(overview(&info, false))
 }
 
-fn words(info: &PackageInfo) -> String {
-    use std::fmt::Write as _;
+/// What a package says about itself, with or without its imports and exports.
+fn overview(info: &PackageInfo, with_interfaces: bool) -> Lines {
     let descriptor = &info.descriptor;
-    let mut out = String::new();
-    // Writing to a String can't fail.
-    let _ = writeln!(out, "{} {} ({})", descriptor.name, descriptor.version, descriptor.id);
-    let _ = writeln!(out, "  {}", plain(descriptor.summary.as_deref().unwrap_or("no summary")));
-    let _ = writeln!(out, "contract   {}", descriptor.contract);
-    let _ = writeln!(out, "license    {}", plain(descriptor.license.as_deref().unwrap_or("not said")));
-    let _ = writeln!(out, "size       {} bytes", info.size);
-    let _ = writeln!(out, "digest     sha256:{}", info.digest);
-    let _ = writeln!(out, "asks for");
+    let mut out = Lines::new();
+    out.push(format_args!("{} {} ({})", descriptor.name, descriptor.version, descriptor.id));
+    out.push(format_args!("  {}", descriptor.summary.as_deref().unwrap_or("no summary")));
+    out.push(format_args!("contract   {}", descriptor.contract));
+    out.push(format_args!("license    {}", descriptor.license.as_deref().unwrap_or("not said")));
+    out.push(format_args!("size       {} bytes", info.size));
+    out.push(format_args!("digest     sha256:{}", info.digest));
+    out.push("asks for");
     for request in &descriptor.capabilities {
         let need = if request.required { "required" } else { "optional" };
-        let _ = writeln!(out, "  {} ({need}): {}", package::scoped(request), plain(&request.reason));
+        out.push(format_args!("  {} ({need}): {}", package::scoped(request), request.reason));
     }
     if descriptor.capabilities.is_empty() {
-        let _ = writeln!(out, "  nothing");
+        out.push("  nothing");
     }
-    let _ = writeln!(out, "adds");
+    out.push("adds");
     for action in &descriptor.actions {
-        let _ = writeln!(out, "  action {}: {}", action.name, plain(&action.summary));
+        out.push(format_args!("  action {}: {}", action.name, action.summary));
     }
     for tool in &descriptor.tools {
-        let _ = writeln!(out, "  tool {} ({}): {}", tool.name, tool.tier.as_str(), plain(&tool.summary));
+        out.push(format_args!("  tool {} ({}): {}", tool.name, tool.tier.as_str(), tool.summary));
     }
     for hook in &descriptor.hooks {
-        let _ = writeln!(out, "  hook {}: {}", hook.point.as_str(), plain(&hook.summary));
+        out.push(format_args!("  hook {}: {}", hook.point.as_str(), hook.summary));
     }
     for task in &descriptor.tasks {
-        let _ = writeln!(out, "  task {}: {}", task.name, plain(&task.summary));
+        out.push(format_args!("  task {}: {}", task.name, task.summary));
     }
     for skill in &descriptor.skills {
-        let _ = writeln!(out, "  skill {}: {}", skill.name, plain(&skill.summary));
+        out.push(format_args!("  skill {}: {}", skill.name, skill.summary));
+    }
+    if !with_interfaces {
+        return out;
     }
     for (title, names) in [("imports", &info.imports), ("exports", &info.exports)] {
-        let _ = writeln!(out, "{title}");
+        out.push(format_args!("{title}"));
         for name in names {
-            let _ = writeln!(out, "  {name}");
+            out.push(format_args!("  {name}"));
         }
     }
     out

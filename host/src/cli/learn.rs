@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::tool::asked;
 use super::{Done, Failure, Places};
+use crate::terminal::{self, Lines, errln, outln};
 
 /// How often the ports are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -33,7 +34,7 @@ pub(super) struct LearnArguments {
 pub(super) fn run(places: &Places, arguments: &LearnArguments) -> Done {
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
     asked(places, "conductor_start_learn", &device, false)?;
-    eprintln!("move a control ({} seconds) ...", arguments.seconds);
+    errln!("move a control ({} seconds) ...", arguments.seconds);
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     while await_a_move(places, deadline)? {
         let learned = asked(places, "conductor_stop_learn", &json!({ "keep": true }), false)?;
@@ -43,7 +44,7 @@ pub(super) fn run(places: &Places, arguments: &LearnArguments) -> Done {
     }
     let learned = asked(places, "conductor_stop_learn", &json!({}), false)?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&learned)?);
+        terminal::json(&learned)?;
     } else {
         show(&learned);
     }
@@ -89,24 +90,28 @@ fn events(places: &Places) -> Result<u64, Failure> {
 fn show(learned: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for control in learned["controls"].as_array().into_iter().flatten() {
-        println!("{}: {}", text(&control["device"]), text(&control["last"]));
-        println!("    {}", text(&control["toml"]));
+        outln!("{}: {}", text(&control["device"]), text(&control["last"]));
+        let mut lines = Lines::new();
+        lines.push_text("    ", &text(&control["toml"]));
+        terminal::print(&lines);
         if let Some(guess) = control["guess"].as_str() {
-            println!("    {guess}");
+            outln!("    {guess}");
         }
     }
     for port in learned["unbound"].as_array().into_iter().flatten() {
         let name = text(&port["port"]);
         match (port["could_be"].as_str(), toml(&port["matcher"])) {
             (Some(binding), Some(_)) => {
-                println!("{name} is not heard, since it could as well be {binding}. To say that it is the one:");
-                println!("    conductor bindings pin {binding} {name:?}");
+                outln!("{name} is not heard, since it could as well be {binding}. To say that it is the one:");
+                outln!("    conductor bindings pin {binding} {name:?}");
             }
             (None, Some(matcher)) => {
-                println!("{name} has no binding. To give it a name of your own:");
-                println!("    [[bindings]]\n    alias = \"...\"\n    matchers = [{matcher}]");
+                outln!("{name} has no binding. To give it a name of your own:");
+                outln!("    [[bindings]]");
+                outln!("    alias = \"...\"");
+                outln!("    matchers = [{matcher}]");
             }
-            (_, None) => println!("{name} has no binding, and nothing that lasts tells it from its twin"),
+            (_, None) => outln!("{name} has no binding, and nothing that lasts tells it from its twin"),
         }
     }
 }

@@ -13,6 +13,7 @@ pub(super) fn run(places: &Places) -> Done {
             format!("no host is running in {}; start one with `conductor run`", places.home.display())
         })?;
         let (mut from_host, mut to_host) = stream.into_split();
+        #[expect(clippy::disallowed_methods, reason = "a program reads this, and its messages are JSON")]
         let (mut input, mut output) = (tokio::io::stdin(), tokio::io::stdout());
         tokio::select! {
             // The host has said all that it will.

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 
 use crate::conductor::make_home;
 use crate::config::{self, Diagnostics, Loaded};
+use crate::terminal::{self, Lines};
 
 mod audit;
 mod bindings;
@@ -138,6 +139,8 @@ enum Failure {
     Failed(anyhow::Error),
     /// 2
     Wrong(String),
+    /// 2: the configuration has mistakes.
+    Config(Diagnostics),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -158,17 +161,16 @@ struct Places {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    leave_when_nobody_reads();
-    let arguments = Arguments::parse();
+    terminal::report_panics();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return misread(error),
+    };
     // A host that runs tells its story; the other commands have an answer to print.
-    let level = if matches!(arguments.command, Command::Run(_)) { "info,rmcp=warn" } else { "warn" };
+    let level =
+        if matches!(arguments.command, Command::Run(_)) { "info,rmcp=warn" } else { "warn,conductor::notice=info" };
     let filter = tracing_subscriber::EnvFilter::try_from_env("CONDUCTOR_LOG").unwrap_or_else(|_| level.into());
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(filter)
-        .with_target(false)
-        .with_ansi(colour())
-        .init();
+    terminal::log::start(filter);
     // An author's commands need no home, and no features that came with the host.
     if let Command::Feature(feature::FeatureCommand::Author(command)) = &arguments.command {
         return ended(feature::author::run(command));
@@ -211,7 +213,7 @@ pub fn main() -> ExitCode {
 }
 
 fn openapi() -> Done {
-    println!("{}", serde_json::to_string_pretty(&crate::api::openapi::document())?);
+    terminal::json(&crate::api::openapi::document())?;
     Ok(())
 }
 
@@ -219,11 +221,15 @@ fn ended(done: Done) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => {
-            eprintln!("conductor: {}", told(&error));
+            terminal::eprint(&message(&format!("conductor: {}", told(&error))));
             ExitCode::from(1)
         }
-        Err(Failure::Wrong(message)) => {
-            eprintln!("{message}");
+        Err(Failure::Wrong(text)) => {
+            terminal::eprint(&message(&text));
+            ExitCode::from(2)
+        }
+        Err(Failure::Config(diagnostics)) => {
+            terminal::eprint(&diagnostics.lines());
             ExitCode::from(2)
         }
     }
@@ -238,17 +244,30 @@ fn told(error: &anyhow::Error) -> String {
         .unwrap_or_default()
 }
 
-/// `conductor feature list | head` closes our output before all is said. That is no failure of ours, but
-/// `println` panics on it.
-fn leave_when_nobody_reads() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let said = panic.payload().downcast_ref::<String>().map(String::as_str);
-        if said.is_some_and(|said| said.starts_with("failed printing to stdout")) {
-            std::process::exit(0);
-        }
-        report(panic);
-    }));
+/// A message of the program. What it quotes may have several lines, so that those after the first get a gutter.
+fn message(text: &str) -> Lines {
+    let mut lines = Lines::new();
+    let (first, more) = text.split_once('\n').unwrap_or((text, ""));
+    lines.push(first);
+    if !more.is_empty() {
+        lines.push_text("  | ", more);
+    }
+    lines
+}
+
+/// What clap has to say: the help or the version that was asked for, or what is wrong with the command line.
+fn misread(error: clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+    if !error.use_stderr() {
+        terminal::document(&error.render().to_string());
+        return code;
+    }
+    // It quotes what was typed: the message is made again for a command line without hidden characters.
+    let error = Arguments::try_parse_from(terminal::escaped_arguments()).err().unwrap_or(error);
+    let mut lines = Lines::new();
+    lines.push_text("", &error.render().to_string());
+    terminal::eprint(&lines);
+    code
 }
 
 fn places(arguments: &Arguments) -> Result<Places, Failure> {
@@ -300,18 +319,13 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 fn wrong(diagnostics: Diagnostics) -> Failure {
-    Failure::Wrong(diagnostics.render(colour()))
-}
-
-/// Whether to colour what goes to the terminal.
-fn colour() -> bool {
-    std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none()
+    Failure::Config(diagnostics)
 }
 
 /// Prints what is doubtful, if anything is.
 fn warn(warnings: &Diagnostics) {
     if !warnings.is_empty() {
-        eprintln!("{}", warnings.render(colour()));
+        terminal::eprint(&warnings.lines());
     }
 }
 

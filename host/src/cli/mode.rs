@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Done, Output, Places};
 use crate::api::client;
+use crate::terminal::{self, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ModeCommand {
@@ -25,21 +26,21 @@ pub(super) fn run(places: &Places, command: &ModeCommand) -> Done {
         ModeCommand::List(output) => {
             let answer = client::json(&places.home, "/v1/modes")?;
             if output.json {
-                println!("{}", serde_json::to_string_pretty(&answer)?);
+                terminal::json(&answer)?;
                 return Ok(());
             }
             let modes = answer["modes"].as_array().map(Vec::as_slice).unwrap_or_default();
             if modes.is_empty() {
-                println!("no modes: every mapping is global");
+                outln!("no modes: every mapping is global");
             }
             for mode in modes {
-                println!("{} {}", if *mode == answer["mode"] { "*" } else { " " }, mode.as_str().unwrap_or("-"));
+                outln!("{} {}", if *mode == answer["mode"] { "*" } else { " " }, mode.as_str().unwrap_or("-"));
             }
         }
         ModeCommand::Switch { name, json } => {
             let answer = client::post(&places.home, "/v1/mode", &json!({ "mode": name }))?;
             if *json {
-                println!("{}", serde_json::to_string_pretty(&answer)?);
+                terminal::json(&answer)?;
             }
         }
     }

@@ -3,21 +3,23 @@
 //! Watches the host that runs in this home. Where none runs, it opens every input itself and shows
 //! what comes; then no rule is there to fire.
 
-use std::io::Write as _;
-
 use super::{Done, Places, signals};
 use crate::api::client::{self, AskError};
 use crate::api::view::ObservationView;
 use crate::conductor::system_ports;
 use crate::config;
 use crate::host::Host;
+use crate::terminal::{self, Lines, errln};
+
+/// Columns of a line: an OSC packet may hold 64 KB of text.
+const MAX_COLUMNS: usize = 1000;
 
 pub(super) fn run(places: &Places, json: bool) -> Done {
     match client::events(&places.home, |view| print(&view, json)) {
         Err(AskError::NotRunning(_) | AskError::NoDoor) => {}
         other => return Ok(other?),
     }
-    eprintln!("no host is running in {}: listening to every input", places.home.display());
+    errln!("no host is running in {}: listening to every input", places.home.display());
     let nothing = config::parse("", "nothing").map_err(super::wrong)?;
     // Bindings still name devices, and OSC ports exist because they are configured.
     let loaded = super::load(&places.config).map(without_rules).unwrap_or(nothing);
@@ -52,8 +54,12 @@ fn without_rules(mut loaded: config::Loaded) -> config::Loaded {
 
 /// False when nobody reads any more.
 fn print(view: &ObservationView, json: bool) -> bool {
-    let line = if json { serde_json::to_string(view).unwrap_or_default() } else { words(view) };
-    writeln!(std::io::stdout(), "{line}").is_ok()
+    if json {
+        return terminal::try_json_line(view).is_ok();
+    }
+    let mut line = Lines::new();
+    line.push_fit(MAX_COLUMNS, &words(view));
+    terminal::try_print(&line).is_ok()
 }
 
 fn words(view: &ObservationView) -> String {

@@ -2,7 +2,6 @@
 //!
 //! They change the package store of the home; a host that runs there notices.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -13,11 +12,12 @@ use crate::feature::capability::CapabilityRequest;
 use crate::feature::registry::FeatureSource;
 use crate::feature::{Grants, Package};
 use crate::host;
-use crate::package::install::{self, Change, ChangeError, GrantWords, Plan, Wanted, plain};
+use crate::package::install::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use crate::package::receipt::{FeatureInstallReport, What};
 use crate::package::signature::{self, PublicKey, TrustedSigners};
 use crate::package::source::{Origin, Source};
 use crate::package::store::{Release, Store};
+use crate::terminal::{self, errln, outln};
 
 /// What to change.
 #[derive(Debug, clap::Subcommand)]
@@ -172,9 +172,9 @@ fn enable(places: &Places, store: &Store, trusted: &TrustedSigners, name: &str, 
         Err(error) => {
             let Some(lifted) = lift_quarantine(places, name) else { return Err(hint(places, error)) };
             if json {
-                println!("{}", json!({ "feature": name, "lifted": lifted }));
+                terminal::json_line(&json!({ "feature": name, "lifted": lifted }));
             } else {
-                println!("{name}: {}", if lifted { LIFTED } else { "it runs, and was not left alone" });
+                outln!("{name}: {}", if lifted { LIFTED } else { "it runs, and was not left alone" });
             }
             return Ok(());
         }
@@ -247,27 +247,24 @@ fn put(places: &Places, store: &Store, source: &Source, wanted: Wanted, options:
 /// Asks on the terminal for what the plan asks for. Without one, nothing is granted.
 fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {
     let mut given = Vec::new();
-    if plan.asked.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if plan.asked.is_empty() || !terminal::is_interactive() {
         return Ok(given);
     }
     let descriptor = &plan.package.info.descriptor;
     let more = if plan.what == What::Upgrade { "asks for more than before" } else { "asks for" };
-    eprintln!("{} {} ({}) {more}:", plain(&descriptor.name), plain(&descriptor.version), descriptor.id);
-    plan.notes.iter().for_each(|note| eprintln!("  note: {note}"));
+    errln!("{} {} ({}) {more}:", descriptor.name, descriptor.version, descriptor.id);
+    plan.notes.iter().for_each(|note| errln!("  note: {note}"));
     for request in &plan.asked {
         let need = if request.required { "it can't do without" } else { "it can do without" };
         let named = request.capability.must_be_named().then(|| format!("{} [none]", request.capability.question()));
         let question = named.unwrap_or_else(|| "grant it? [y/N]".into());
-        eprint!("  {} ({need}): {}\n  {question} ", scoped(request), plain(&request.reason));
-        std::io::stderr().flush()?;
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer)?;
-        let answer = answer.trim();
+        errln!("  {} ({need}): {}", scoped(request), request.reason);
+        let answer = terminal::ask(format_args!("  {question}"))?;
         if request.capability.must_be_named() {
             if !answer.is_empty() {
-                given.push(request.narrowed(answer).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?);
+                given.push(request.narrowed(&answer).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?);
             }
-        } else if matches!(answer, "y" | "Y" | "yes") {
+        } else if matches!(answer.as_str(), "y" | "Y" | "yes") {
             given.push(request.clone());
         }
     }
@@ -277,11 +274,7 @@ fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {
 /// A request with its scope.
 pub(super) fn scoped(request: &CapabilityRequest) -> String {
     let scope = request.capability.scope();
-    if scope.is_empty() {
-        plain(&request.key())
-    } else {
-        format!("{} {}", plain(&request.key()), plain(&scope.join(" ")))
-    }
+    if scope.is_empty() { request.key() } else { format!("{} {}", request.key(), scope.join(" ")) }
 }
 
 fn commit(places: &Places, store: &Store, plan: Plan, grants: Vec<CapabilityRequest>, json: bool) -> Done {
@@ -338,27 +331,27 @@ fn try_out(places: &Places, candidate: FeatureSource) -> Done {
 
 fn print(report: &FeatureInstallReport, json: bool) -> Done {
     if json {
-        println!("{}", serde_json::to_string_pretty(report)?);
+        terminal::json(report)?;
         return Ok(());
     }
     let state = if report.enabled { "" } else { ", disabled" };
     let state = if report.what == What::Remove { ", removed" } else { state };
-    println!("{}: {} {} ({}){state}", report.what.word(), report.feature, report.version, report.id);
-    println!("  digest       sha256:{}", report.digest);
-    println!("  from         {}", report.source);
-    println!("  signed by    {}", words(&report.signers, "nobody"));
-    println!("  may use      {}", words(&report.granted.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
-    println!(
+    outln!("{}: {} {} ({}){state}", report.what.word(), report.feature, report.version, report.id);
+    outln!("  digest       sha256:{}", report.digest);
+    outln!("  from         {}", report.source);
+    outln!("  signed by    {}", words(&report.signers, "nobody"));
+    outln!("  may use      {}", words(&report.granted.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
+    outln!(
         "  may not use  {}",
         words(&report.denied.iter().map(scoped).collect::<Vec<_>>(), "nothing that it asks for")
     );
     for (title, contributions) in [("adds", &report.installed), ("leaves out", &report.skipped)] {
         for (kind, names) in contributions {
-            println!("  {title:<12} {kind} {}", names.join(" "));
+            outln!("  {title:<12} {kind} {}", names.join(" "));
         }
     }
     for diagnostic in &report.diagnostics {
-        println!("  note         {diagnostic}");
+        outln!("  note         {diagnostic}");
     }
     Ok(())
 }
@@ -393,23 +386,23 @@ fn info(places: &Places, name: &str, json: bool) -> Done {
             "path": package.path,
             "previous": feature.previous,
         });
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        terminal::json(&value)?;
         return Ok(());
     }
     let descriptor = &package.info.descriptor;
     let state = if feature.enabled { "" } else { ", disabled" };
-    println!("{} {} ({}){state}", plain(&descriptor.name), plain(&descriptor.version), feature.id);
-    println!("  {}", plain(descriptor.summary.as_deref().unwrap_or("no summary")));
-    println!("  digest       sha256:{}", current.digest);
-    println!("  from         {}", current.origin);
-    println!("  signed by    {}", words(&signers.iter().map(ToString::to_string).collect::<Vec<_>>(), "nobody"));
-    println!("  may use      {}", words(&current.grants.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
-    println!("  may not use  {}", words(&denied.iter().map(scoped).collect::<Vec<_>>(), "nothing that it asks for"));
+    outln!("{} {} ({}){state}", descriptor.name, descriptor.version, feature.id);
+    outln!("  {}", descriptor.summary.as_deref().unwrap_or("no summary"));
+    outln!("  digest       sha256:{}", current.digest);
+    outln!("  from         {}", current.origin);
+    outln!("  signed by    {}", words(&signers.iter().map(ToString::to_string).collect::<Vec<_>>(), "nobody"));
+    outln!("  may use      {}", words(&current.grants.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
+    outln!("  may not use  {}", words(&denied.iter().map(scoped).collect::<Vec<_>>(), "nothing that it asks for"));
     for (kind, names) in descriptor.contributions() {
-        println!("  adds         {kind} {}", names.join(" "));
+        outln!("  adds         {kind} {}", names.join(" "));
     }
     if let Some(previous) = &feature.previous {
-        println!("  before       {} sha256:{}", plain(&previous.version), previous.digest);
+        outln!("  before       {} sha256:{}", previous.version, previous.digest);
     }
     Ok(())
 }
@@ -418,7 +411,7 @@ fn info(places: &Places, name: &str, json: bool) -> Done {
 pub(super) fn new_key(file: &Path) -> Done {
     let key = signature::new_key()?;
     signature::write_key(file, &key)?;
-    println!("{}", PublicKey::from(&key));
+    outln!("{}", PublicKey::from(&key));
     Ok(())
 }
 
@@ -429,7 +422,7 @@ pub(super) fn sign(file: &Path, key: &Path, output: &Path) -> Done {
     let signed =
         signature::sign(&package.bytes, &key).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
     std::fs::write(output, signed).map_err(|error| anyhow::anyhow!("{}: {error}", output.display()))?;
-    println!("{}: signed by {}", output.display(), PublicKey::from(&key));
+    outln!("{}: signed by {}", output.display(), PublicKey::from(&key));
     Ok(())
 }
 
@@ -438,6 +431,6 @@ pub(super) fn trust(places: &Places, name: &str, public_key: &str) -> Done {
     let key: PublicKey = public_key.parse().map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
     make_home(&places.home);
     TrustedSigners::add(&places.home, name, key)?;
-    println!("{name} is {key}");
+    outln!("{name} is {key}");
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `conductor plan`, `undo` and `redo`: where a person decides about proposed changes.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use clap::Subcommand;
 use serde::Deserialize as _;
@@ -10,6 +10,7 @@ use super::{Done, Failure, Output, Places};
 use crate::api::client;
 use crate::control::plan::rehearsal::{Difference, Rehearsal};
 use crate::plural::plural;
+use crate::terminal::{self, Lines, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PlanCommand {
@@ -57,16 +58,16 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
         PlanCommand::Show { id, json } => {
             let plan = plan(places, id)?;
             if *json {
-                println!("{}", serde_json::to_string_pretty(&plan)?);
+                terminal::json(&plan)?;
             } else {
-                print!("{}", shown(&plan));
+                terminal::print(&shown(&plan));
             }
             Ok(())
         }
         PlanCommand::Apply { id, agreed } => {
             let plan = plan(places, id)?;
             if !agreed.yes {
-                eprint!("{}", shown(&plan));
+                terminal::eprint(&shown(&plan));
             }
             let agreed_to = match text(&plan["risk"]["level"]) {
                 "privileged" => repeats(text(&plan["id"]), agreed)?,
@@ -74,7 +75,7 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
             };
             if agreed_to {
                 let path = format!("/v1/plans/{}/apply", text(&plan["id"]));
-                applied(&client::post(&places.home, &path, &json!({}))?, agreed)?;
+                applied(&client::post(&places.home, &path, &json!({}))?, "applied", agreed)?;
             }
             Ok(())
         }
@@ -82,7 +83,7 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
             let id = whole_id(places, id)?;
             client::post(&places.home, &format!("/v1/plans/{id}/reject"), &json!({}))?;
             if *json {
-                println!("{}", json!({ "rejected": id }));
+                terminal::json_line(&json!({ "rejected": id }));
             }
             Ok(())
         }
@@ -92,7 +93,8 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
 /// `undo` or `redo`.
 pub(super) fn step(places: &Places, what: &str, agreed: &Agreed) -> Done {
     if agrees(&format!("{what} the last change of the configuration?"), agreed)? {
-        applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?, agreed)?;
+        let done = if what == "undo" { "taken back" } else { "applied again" };
+        applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?, done, agreed)?;
     }
     Ok(())
 }
@@ -100,19 +102,19 @@ pub(super) fn step(places: &Places, what: &str, agreed: &Agreed) -> Done {
 fn list(places: &Places, as_json: bool) -> Done {
     let plans = client::json(&places.home, "/v1/plans")?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&plans)?);
+        terminal::json(&plans)?;
         return Ok(());
     }
     let plans = plans.as_array().map_or(&[][..], Vec::as_slice);
     if plans.is_empty() {
-        println!("no plan waits");
+        outln!("no plan waits");
         return Ok(());
     }
-    println!("{:<14} {:<11} {:<26} WHAT IT DOES", "PLAN", "RISK", "PROPOSED BY");
+    outln!("{:<14} {:<11} {:<26} WHAT IT DOES", "PLAN", "RISK", "PROPOSED BY");
     for plan in plans {
         let id = text(&plan["id"]);
         let (risk, proposer) = (text(&plan["risk"]["level"]), text(&plan["proposer"]));
-        println!("{:<14} {risk:<11} {proposer:<26} {}", id.get(..12).unwrap_or(id), text(&plan["description"]));
+        outln!("{:<14} {risk:<11} {proposer:<26} {}", id.get(..12).unwrap_or(id), text(&plan["description"]));
     }
     Ok(())
 }
@@ -136,18 +138,25 @@ fn whole_id(places: &Places, first: &str) -> Result<String, Failure> {
     }
 }
 
-fn shown(plan: &Value) -> String {
-    let mut out = format!("{}\nproposed by {}\n", text(&plan["description"]), text(&plan["proposer"]));
+/// Goes before each line of a diff: no text in it can look like a line around it.
+const DIFF: &str = "  | ";
+
+fn shown(plan: &Value) -> Lines {
+    let mut out = Lines::new();
+    out.push(text(&plan["description"]));
+    out.push(format_args!("proposed by {}", text(&plan["proposer"])));
     for note in plan["risk"]["notes"].as_array().into_iter().flatten() {
-        out += &format!("  ! {}\n", text(note));
+        out.push(format_args!("  ! {}", text(note)));
     }
-    out += &format!("\n{}\n", text(&plan["diff"]));
+    out.push("");
+    out.push_text(DIFF, text(&plan["diff"]));
+    out.push("");
     let Ok(rehearsal) = Rehearsal::deserialize(&plan["rehearsal"]) else { return out };
-    out += &format!("{}\n", rehearsal.in_words());
+    out.push(rehearsal.in_words());
     for (Difference { device, event, was, would_be, .. }, others) in alike(&rehearsal.shown) {
         let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
         let others = if others == 0 { String::new() } else { format!(", and {} like it", plural(others, "event")) };
-        out += &format!("  {device} {event}{others}: {} -> {}\n", rules(was), rules(would_be));
+        out.push(format_args!("  {device} {event}{others}: {} -> {}", rules(was), rules(would_be)));
     }
     out
 }
@@ -165,12 +174,13 @@ fn alike(differences: &[Difference]) -> Vec<(&Difference, usize)> {
     kinds
 }
 
-fn applied(answer: &Value, agreed: &Agreed) -> Done {
+/// Prints what was done with a change: `applied`, `taken back`.
+fn applied(answer: &Value, done: &str, agreed: &Agreed) -> Done {
     if agreed.json {
-        println!("{}", serde_json::to_string_pretty(answer)?);
+        terminal::json(answer)?;
     } else {
         let rules = answer["rules"].as_u64().and_then(|rules| usize::try_from(rules).ok()).unwrap_or(0);
-        println!("{}; {} in force", text(&answer["description"]), plural(rules, "rule"));
+        outln!("{done}: {}; {} in force", text(&answer["description"]), plural(rules, "rule"));
     }
     Ok(())
 }
@@ -183,11 +193,8 @@ pub(super) fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
     }
-    eprint!("{question} [y/N] ");
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    let answer = terminal::ask(format_args!("{question} [y/N]"))?;
+    Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
 }
 
 /// Digits of its id that a person types to apply a privileged plan.
@@ -202,12 +209,9 @@ fn repeats(id: &str, agreed: &Agreed) -> Result<bool, Failure> {
         return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
     }
     let first = id.get(..REPEATED).unwrap_or(id);
-    eprint!("This plan is privileged. To apply it, type the first {REPEATED} digits of its id ({first}): ");
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    let answer = answer.trim();
-    Ok(answer.len() >= REPEATED && id.starts_with(answer))
+    let digits = format_args!("the first {REPEATED} digits of its id ({first})");
+    let answer = terminal::ask(format_args!("This plan is privileged. To apply it, type {digits}:"))?;
+    Ok(answer.len() >= REPEATED && id.starts_with(&answer))
 }
 
 fn text(value: &Value) -> &str {
@@ -231,7 +235,7 @@ mod tests {
             "description": "d", "proposer": "p", "risk": { "notes": [] }, "diff": "",
             "rehearsal": { "events": 9, "different": 4, "shown": differences },
         });
-        let text = shown(&plan);
+        let text = shown(&plan).to_string();
         let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("tried")).skip(1).collect();
         let pads = "  pads note-on 36 1, and 2 events like it: lights -> copy";
         assert_eq!(lines, [pads, "  keys note-on 36 3: lights -> copy"], "{text}");

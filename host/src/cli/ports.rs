@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Done, Places, load};
 use crate::conductor::system_ports;
 use crate::ports::supervisor::{self, PortsStatus};
+use crate::terminal::{self, outln};
 
 pub(super) fn run(places: &Places, json: bool) -> Done {
     let (value, asked) = match running(places) {
@@ -12,7 +13,7 @@ pub(super) fn run(places: &Places, json: bool) -> Done {
         None => (serde_json::to_value(look(places))?, false),
     };
     if json {
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        terminal::json(&value)?;
     } else {
         print(&value, asked);
     }
@@ -36,9 +37,9 @@ fn print(value: &Value, asked: bool) {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let ports = value["ports"].as_array().cloned().unwrap_or_default();
     if ports.is_empty() {
-        println!("no ports");
+        outln!("no ports");
     } else {
-        println!("{:<10} {:<7} {:<34} {:<20} {:>9}  STATE", "BACKEND", "WAY", "PORT", "DEVICE", "EVENTS");
+        outln!("{:<10} {:<7} {:<34} {:<20} {:>9}  STATE", "BACKEND", "WAY", "PORT", "DEVICE", "EVENTS");
     }
     for port in &ports {
         let state = match &port["state"] {
@@ -47,7 +48,7 @@ fn print(value: &Value, asked: bool) {
             Value::Object(state) => state.iter().map(|(what, why)| format!("{what}: {}", text(why))).collect(),
             _ => String::new(),
         };
-        println!(
+        outln!(
             "{:<10} {:<7} {:<34} {:<20} {:>9}  {state}",
             text(&port["backend"]),
             text(&port["direction"]),
@@ -57,9 +58,9 @@ fn print(value: &Value, asked: bool) {
         );
     }
     for unreachable in value["unreachable"].as_array().into_iter().flatten() {
-        println!("{}", text(&unreachable[1]));
+        outln!("{}", text(&unreachable[1]));
     }
     if !asked {
-        println!("(no host is running: this is what the system offers, nothing is open)");
+        outln!("(no host is running: this is what the system offers, nothing is open)");
     }
 }

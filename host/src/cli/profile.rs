@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Done, Failure, Output, Places, load, wrong};
 use crate::config::{Diagnostics, Severity, nearest};
 use crate::profile::{self, ProfileView};
+use crate::terminal::{self, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProfileCommand {
@@ -29,7 +30,7 @@ pub(super) fn run(places: &Places, command: &ProfileCommand) -> Done {
         None => json!({ "profiles": written(places)?, "running": false }),
     };
     match command {
-        ProfileCommand::List(Output { json: true }) => println!("{}", serde_json::to_string_pretty(&status)?),
+        ProfileCommand::List(Output { json: true }) => terminal::json(&status)?,
         ProfileCommand::List(_) => list(&status),
         ProfileCommand::Show { name, json } => show(&status, name, *json)?,
     }
@@ -70,20 +71,20 @@ fn apps(profile: &Value) -> String {
 
 fn list(status: &Value) {
     if profiles(status).is_empty() {
-        println!("no profiles: the mode does not depend on the application in front");
+        outln!("no profiles: the mode does not depend on the application in front");
     } else {
-        println!("{:<20} {:<20} {:<8} {:<36} TITLE", "PROFILE", "MODE", "APPLIES", "APPLICATIONS");
+        outln!("{:<20} {:<20} {:<8} {:<36} TITLE", "PROFILE", "MODE", "APPLIES", "APPLICATIONS");
     }
     for profile in profiles(status) {
         let applies = if profile["applies"] == true { "yes" } else { "-" };
         let (name, mode) = (text(&profile["name"]), text(&profile["mode"]));
-        println!("{name:<20} {mode:<20} {applies:<8} {:<36} {}", apps(profile), text(&profile["title"]));
+        outln!("{name:<20} {mode:<20} {applies:<8} {:<36} {}", apps(profile), text(&profile["title"]));
     }
     match (&status["front"], &status["front_unknown"]) {
-        _ if status["running"] != true => println!("(no host is running: this is what the configuration says)"),
-        (Value::String(front), _) => println!("in front: {front}"),
-        (_, Value::String(reason)) => println!("in front: not known: {reason}"),
-        _ => println!("in front: nothing"),
+        _ if status["running"] != true => outln!("(no host is running: this is what the configuration says)"),
+        (Value::String(front), _) => outln!("in front: {front}"),
+        (_, Value::String(reason)) => outln!("in front: not known: {reason}"),
+        _ => outln!("in front: nothing"),
     }
 }
 
@@ -99,15 +100,15 @@ fn show(status: &Value, name: &str, as_json: bool) -> Done {
         return Err(Failure::Wrong(message));
     };
     if as_json {
-        println!("{}", serde_json::to_string_pretty(profile)?);
+        terminal::json(profile)?;
         return Ok(());
     }
-    println!("profile       {}", text(&profile["name"]));
-    println!("mode          {}", text(&profile["mode"]));
-    println!("applications  {}", apps(profile));
-    println!("title         {}", text(&profile["title"]));
+    outln!("profile       {}", text(&profile["name"]));
+    outln!("mode          {}", text(&profile["mode"]));
+    outln!("applications  {}", apps(profile));
+    outln!("title         {}", text(&profile["title"]));
     if status["running"] == true {
-        println!("applies       {}", if profile["applies"] == true { "yes" } else { "no" });
+        outln!("applies       {}", if profile["applies"] == true { "yes" } else { "no" });
     }
     Ok(())
 }

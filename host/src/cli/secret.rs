@@ -8,6 +8,7 @@ use super::{Done, Failure, Output, Places, make_home};
 use crate::control::audit::{Chain, Entry, Kind, Outcome};
 use crate::service::keychain::Keychain;
 use crate::service::secret_store::{SecretStore, StoreError};
+use crate::terminal::{self, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
@@ -41,7 +42,7 @@ pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
             make_home(&places.home);
             let entry = Entry::new(Kind::Secret, "set", "cli", id).with("in", "the environment");
             on_record(places, entry.with("variable", variable.as_str()), || store.refer(id, variable))?;
-            println!("{id} is read from {variable} of the environment that the host is started in");
+            outln!("{id} is read from {variable} of the environment that the host is started in");
         }
         SecretCommand::Set { id, keychain, env: None } => {
             make_home(&places.home);
@@ -49,12 +50,12 @@ pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
             let keychain = keychain.unwrap_or_else(Keychain::of_this_system);
             let entry = Entry::new(Kind::Secret, "set", "cli", id).with("in", keychain.to_string());
             on_record(places, entry, || store.set(id, &value, keychain))?;
-            println!("{id} is kept in the {keychain}");
+            outln!("{id} is kept in the {keychain}");
         }
         SecretCommand::List(output) => list(&store, output.json)?,
         SecretCommand::Remove { id } => {
             on_record(places, Entry::new(Kind::Secret, "remove", "cli", id), || store.remove(id))?;
-            println!("{id} is forgotten");
+            outln!("{id} is forgotten");
         }
     }
     Ok(())
@@ -78,7 +79,7 @@ fn on_record(places: &Places, entry: Entry, work: impl FnOnce() -> Result<(), St
 /// The value, from the terminal without showing it, or from standard input.
 fn value(id: &str) -> Result<String, Failure> {
     if std::io::stdin().is_terminal() {
-        return Ok(rpassword::prompt_password(format!("{id}: "))?);
+        return Ok(terminal::ask_secret(format_args!("{id}:"))?);
     }
     let mut text = String::new();
     std::io::stdin().take(MAX_VALUE).read_to_string(&mut text)?;
@@ -88,11 +89,11 @@ fn value(id: &str) -> Result<String, Failure> {
 fn list(store: &SecretStore, as_json: bool) -> Done {
     let list = store.list().map_err(failed)?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&list)?);
+        terminal::json(&list)?;
         return Ok(());
     }
     for (id, place) in list {
-        println!("{id:<28} {place}");
+        outln!("{id:<28} {place}");
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::api::view;
 use crate::clock::Clock;
 use crate::dispatch::Action;
 use crate::host;
+use crate::terminal::{self, outln};
 
 /// What to simulate.
 #[derive(Debug, clap::Args)]
@@ -100,10 +101,12 @@ impl Sink<Action> for Printer {
         let mode = rules.modes().get(usize::from(record.mode.0)).map_or("-", |name| name);
         let (device, event) = (record.device.as_str(), record.event.to_string());
         if self.json {
-            println!("{}", json!({ "at": record.at, "device": device, "event": event, "mode": mode, "rules": names }));
+            terminal::json_line(
+                &json!({ "at": record.at, "device": device, "event": event, "mode": mode, "rules": names }),
+            );
         } else {
             let what = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            println!("{:>10.3} ms  [{mode}] {device:<12} {event:<28} -> {what}", record.at as f64 / 1e6);
+            outln!("{:>10.3} ms  [{mode}] {device:<12} {event:<28} -> {what}", record.at as f64 / 1e6);
         }
     }
 }

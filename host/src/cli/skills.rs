@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::{Done, Failure, Output, Places};
+use crate::terminal::{self, Lines, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SkillsCommand {
@@ -23,11 +24,11 @@ pub(super) fn run(places: &Places, command: &SkillsCommand) -> Done {
     let skills = skills(places)?;
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     match command {
-        SkillsCommand::List(Output { json: true }) => println!("{}", serde_json::to_string_pretty(&skills)?),
+        SkillsCommand::List(Output { json: true }) => terminal::json(&skills)?,
         SkillsCommand::List(_) => {
-            println!("{:<28} {:<28} WHEN", "SKILL", "FEATURE");
+            outln!("{:<28} {:<28} WHEN", "SKILL", "FEATURE");
             for skill in skills.as_array().into_iter().flatten() {
-                println!("{:<28} {:<28} {}", text(&skill["name"]), text(&skill["feature"]), text(&skill["summary"]));
+                outln!("{:<28} {:<28} {}", text(&skill["name"]), text(&skill["feature"]), text(&skill["summary"]));
             }
         }
         SkillsCommand::Show { name, json } => {
@@ -35,9 +36,11 @@ pub(super) fn run(places: &Places, command: &SkillsCommand) -> Done {
             let unknown = || Failure::Wrong(format!("conductor: no feature has the skill {name:?}"));
             let skill = found.ok_or_else(unknown)?;
             if *json {
-                println!("{}", serde_json::to_string_pretty(skill)?);
+                terminal::json(skill)?;
             } else {
-                println!("{}", text(&skill["text"]));
+                let mut lines = Lines::new();
+                lines.push_text("", &text(&skill["text"]));
+                terminal::print(&lines);
             }
         }
     }

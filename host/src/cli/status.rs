@@ -4,16 +4,17 @@ use serde_json::Value;
 
 use super::{Done, Places};
 use crate::plural::plural;
+use crate::terminal::{self, Lines};
 
 pub(super) fn run(places: &Places, as_json: bool) -> Done {
     let status = crate::api::client::status(&places.home)?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        terminal::json(&status)?;
         return Ok(());
     }
     let plans = crate::api::client::json(&places.home, "/v1/plans")?;
     let plans = plans.as_array().map_or(0, Vec::len);
-    print!("{}", shown(&status, plans));
+    terminal::print(&shown(&status, plans));
     Ok(())
 }
 
@@ -21,8 +22,8 @@ pub(super) fn run(places: &Places, as_json: bool) -> Done {
 const MOST: usize = 5;
 
 /// The screen. `plans` is how many wait.
-fn shown(status: &Value, plans: usize) -> String {
-    let mut screen = Screen(String::new());
+fn shown(status: &Value, plans: usize) -> Lines {
+    let mut screen = Screen(Lines::new());
     let number = |key: &str| status[key].as_u64().unwrap_or_default();
     let list = |key: &str| status[key].as_array().map(Vec::as_slice).unwrap_or_default();
     let uptime = super::doctor::duration(number("uptime") / 1_000_000_000);
@@ -42,7 +43,7 @@ fn shown(status: &Value, plans: usize) -> String {
     if let Some(refused) = status["refused"].as_str() {
         screen.more(&format!("{refused}; `conductor config validate` says why"));
     }
-    screen.line("events", &format!("{}, {} actions failed", number("events"), number("failures")));
+    screen.line("events", &format!("{}, {} failed", number("events"), plural_of(number("failures"), "action")));
     if let Some(last) = status["last_failure"].as_str() {
         screen.more(&format!("the last one: {last}"));
     }
@@ -99,14 +100,18 @@ fn shown(status: &Value, plans: usize) -> String {
 }
 
 fn rows(audit: &Value) -> String {
-    plural(audit["written"].as_u64().and_then(|rows| usize::try_from(rows).ok()).unwrap_or(0), "row")
+    plural_of(audit["written"].as_u64().unwrap_or(0), "row")
 }
 
-struct Screen(String);
+fn plural_of(count: u64, noun: &str) -> String {
+    plural(usize::try_from(count).unwrap_or(usize::MAX), noun)
+}
+
+struct Screen(Lines);
 
 impl Screen {
     fn line(&mut self, about: &str, what: &str) {
-        self.0 += &format!("{about:<10} {what}\n");
+        self.0.push(format_args!("{about:<10} {what}"));
     }
 
     fn more(&mut self, what: &str) {
@@ -154,7 +159,7 @@ mod tests {
 conductor  1.2.3, process 7, for 1 min
 mode       Mix (of Play, Mix)
 rules      3, loaded 2 times
-events     5, 1 actions failed
+events     5, 1 action failed
            the last one: synth: gone
 ports      0 of 9 open
            p0: busy
@@ -170,7 +175,7 @@ features   1 of 2 at work
 plans      none waits
 audit      4 rows since the start
 ";
-        assert_eq!(shown(&status, 0), expected);
-        assert!(shown(&status, 2).contains("2 wait"));
+        assert_eq!(shown(&status, 0).to_string(), expected);
+        assert!(shown(&status, 2).to_string().contains("2 wait"));
     }
 }

@@ -9,6 +9,8 @@ use serde_json::json;
 use super::{Done, Failure, Places, load, simulate, warn};
 use crate::dispatch::Action;
 use crate::host;
+use crate::plural::plural;
+use crate::terminal::{self, outln};
 
 /// What to test.
 #[derive(Debug, clap::Args)]
@@ -40,26 +42,28 @@ pub(super) fn run(places: &Places, arguments: &TestArguments) -> Done {
     warn(&compiled.warnings);
     let rules = Arc::new(RuleSetHandle::new(compiled.rules));
 
-    let (mut passed, mut failed) = (0_u32, 0_u32);
+    let (mut passed, mut failed) = (0_usize, 0_usize);
     for (file, test) in files.iter().flat_map(|(file, tests)| tests.iter().map(move |test| (file, test))) {
         let differences = test.run(&rules, Action::next_mode);
         let is_passed = differences.is_empty();
         *(if is_passed { &mut passed } else { &mut failed }) += 1;
         if arguments.json {
             let told: Vec<String> = differences.iter().map(ToString::to_string).collect();
-            println!("{}", json!({ "file": file, "test": test.name, "passed": is_passed, "differences": told }));
+            terminal::json_line(&json!({ "file": file, "test": test.name, "passed": is_passed, "differences": told }));
             continue;
         }
-        println!("{} {file}:{} {}", if is_passed { "ok    " } else { "FAILED" }, test.line, test.name);
+        outln!("{} {file}:{} {}", if is_passed { "ok    " } else { "FAILED" }, test.line, test.name);
         for difference in &differences {
-            println!("       {difference}");
+            outln!("       {difference}");
         }
     }
     if !arguments.json {
-        println!("{passed} passed, {failed} failed");
+        outln!("{passed} passed, {failed} failed");
     }
+    let empty: Vec<&str> = files.iter().filter(|(_, tests)| tests.is_empty()).map(|(name, _)| name.as_str()).collect();
     match failed {
-        0 => Ok(()),
-        _ => Err(anyhow::anyhow!("{failed} of {} tests failed", passed + failed).into()),
+        0 if empty.is_empty() => Ok(()),
+        0 => Err(anyhow::anyhow!("no tests in {}; a test begins with a line `test NAME`", empty.join(", ")).into()),
+        _ => Err(anyhow::anyhow!("{failed} of {} failed", plural(passed + failed, "test")).into()),
     }
 }

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{Done, Failure, Output, Places};
+use crate::terminal::{self, errln, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolCommand {
@@ -32,14 +33,14 @@ pub(super) fn run(places: &Places, command: &ToolCommand) -> Done {
 fn list(places: &Places, as_json: bool) -> Done {
     let tools = crate::api::client::json(&places.home, "/v1/tools")?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&tools)?);
+        terminal::json(&tools)?;
         return Ok(());
     }
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    println!("{:<28} {:<14} {:<28} WHAT IT DOES", "TOOL", "TIER", "FEATURE");
+    outln!("{:<28} {:<14} {:<28} WHAT IT DOES", "TOOL", "TIER", "FEATURE");
     for tool in tools.as_array().into_iter().flatten() {
         let (name, tier) = (text(&tool["name"]), text(&tool["tier"]));
-        println!("{name:<28} {tier:<14} {:<28} {}", text(&tool["feature"]), text(&tool["summary"]));
+        outln!("{name:<28} {tier:<14} {:<28} {}", text(&tool["feature"]), text(&tool["summary"]));
     }
     Ok(())
 }
@@ -50,7 +51,7 @@ fn call(places: &Places, name: &str, args: &str, confirm: bool) -> Done {
     if !args.is_object() {
         return Err(Failure::Wrong("conductor: the arguments are a JSON object, such as {\"limit\": 5}".into()));
     }
-    println!("{}", serde_json::to_string_pretty(&asked(places, name, &args, confirm)?)?);
+    terminal::json(&asked(places, name, &args, confirm)?)?;
     Ok(())
 }
 
@@ -59,7 +60,7 @@ pub(super) fn asked(places: &Places, name: &str, args: &Value, confirm: bool) ->
     let path = format!("/v1/tools/{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
     let mut answer = crate::api::client::post(&places.home, &path, &json!({ "args": args, "confirmed": confirm }))?;
     for remark in answer["remarks"].as_array().into_iter().flatten() {
-        eprintln!("{}", remark.as_str().unwrap_or_default());
+        errln!("{}", remark.as_str().unwrap_or_default());
     }
     Ok(answer["result"].take())
 }

@@ -1,15 +1,20 @@
 //! Diagnostics: what is wrong with a configuration, where, and how it is shown to a person or a program.
 
-use std::fmt::{self, Write as _};
+use std::fmt::{self, Display};
 use std::ops::Range;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::place::Source;
+use crate::plural::plural;
+use crate::terminal::{Lines, Style, escape, width};
 
 /// How many characters of a source line are shown; of a longer one, the part around the mistake.
 const LINE_WIDTH: usize = 120;
+
+/// How many diagnostics are shown to a person: those at the top are mended first anyway. Programs get all.
+const MAX_SHOWN: usize = 50;
 
 /// How many candidates are compared with a word, at most, to find the nearest.
 const MOST_CANDIDATES: usize = 256;
@@ -32,11 +37,10 @@ impl Severity {
         }
     }
 
-    /// The ANSI codes that the name is shown in.
-    fn colour(self) -> &'static str {
+    fn style(self) -> Style {
         match self {
-            Self::Error => "\x1b[1;31m",
-            Self::Warning => "\x1b[1;33m",
+            Self::Error => Style::Error,
+            Self::Warning => Style::Warning,
         }
     }
 }
@@ -170,71 +174,80 @@ impl Diagnostics {
     }
 
     /// The text for a person, with ANSI colours if `colour` is set. Empty if nothing is wrong.
-    ///
-    /// Whatever comes from the file is shown without control characters.
     pub fn render(&self, colour: bool) -> String {
-        let mut text = String::new();
-        for diagnostic in &self.found {
-            // Writing to a string cannot fail.
-            let _ = self.write_one(&mut text, diagnostic, &Style { colour });
-            text.push('\n');
+        self.lines().render(colour)
+    }
+
+    /// The text for a person: the first 50, errors before warnings, and how many there are. Empty if nothing is wrong.
+    pub fn lines(&self) -> Lines {
+        let mut lines = Lines::new();
+        let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+        let errors = self.found.iter().filter(is_error).take(MAX_SHOWN);
+        let warnings = self.found.iter().filter(|found| !is_error(found));
+        let mut shown: Vec<&Diagnostic> = errors.chain(warnings).take(MAX_SHOWN).collect();
+        shown.sort_by_key(|found| found.place.start);
+        for diagnostic in &shown {
+            self.push_one(&mut lines, diagnostic);
+            lines.push("");
         }
         if !self.is_empty() {
-            let _ = writeln!(text, "{}", self.summary());
+            let hidden = if self.found.len() > MAX_SHOWN {
+                format!("; the first {MAX_SHOWN} are shown, and {} more are not", self.found.len() - MAX_SHOWN)
+            } else {
+                String::new()
+            };
+            lines.push(format_args!("{}{hidden}", self.summary()));
         }
-        text
+        lines
     }
 
     /// The last line: how many there are.
     fn summary(&self) -> String {
         let counted = |severity: Severity| match self.count(severity) {
             0 => None,
-            1 => Some(format!("1 {}", severity.as_str())),
-            many => Some(format!("{many} {}s", severity.as_str())),
+            many => Some(plural(many, severity.as_str())),
         };
         let counts = [counted(Severity::Error), counted(Severity::Warning)];
         let counts: Vec<String> = counts.into_iter().flatten().collect();
-        format!("{} in {}", counts.join(" and "), Clean(self.source.file()))
+        format!("{} in {}", counts.join(" and "), self.source.file())
     }
 
-    fn write_one(&self, out: &mut String, found: &Diagnostic, style: &Style) -> fmt::Result {
+    fn push_one(&self, out: &mut Lines, found: &Diagnostic) {
         let (line, column) = self.source.line_col(found.place.start);
         let severity = found.severity;
-        writeln!(
-            out,
-            "{}{}{}: {}:{line}:{column}: {}",
-            style.code(severity.colour()),
-            severity.as_str(),
-            style.code(Style::PLAIN),
-            Clean(self.source.file()),
-            Clean(&found.message),
-        )?;
+        out.push_spans(&[
+            (severity.style(), &severity.as_str()),
+            (Style::Plain, &format_args!(": {}:{line}:{column}: {}", self.source.file(), found.message)),
+        ]);
 
         let shown = Excerpt::new(&self.source, line, &found.place);
         let gutter = line.to_string().len();
-        let bar = format!("{}|{}", style.code(Style::GUTTER), style.code(Style::PLAIN));
-        let number = format!("{}{line}", style.code(Style::GUTTER));
-        writeln!(out, " {number} {bar} {}", Clean(&shown.text))?;
-        writeln!(
-            out,
-            " {:gutter$} {bar} {}{}{}{}",
-            "",
-            shown.indent,
-            style.code(severity.colour()),
-            "^".repeat(shown.carets),
-            style.code(Style::PLAIN),
-        )?;
+        let [blank, bar]: [&dyn Display; 2] = [&" ", &"|"];
+        let mut text: Vec<(Style, &dyn Display)> = vec![
+            (Style::Plain, blank),
+            (Style::Blue, &line),
+            (Style::Plain, blank),
+            (Style::Blue, bar),
+            (Style::Plain, blank),
+        ];
+        text.extend(shown.parts.iter().map(|part| (Style::Plain, part as &dyn Display)));
+        out.push_spans(&text);
+        out.push_spans(&[
+            (Style::Plain, &format_args!(" {:gutter$} ", "")),
+            (Style::Blue, bar),
+            (Style::Plain, &format_args!(" {:indent$}", "", indent = shown.indent)),
+            (severity.style(), &"^".repeat(shown.carets)),
+        ]);
 
         if let Some(allowed) = &found.allowed {
-            writeln!(out, " {:gutter$}   allowed: {}", "", Clean(allowed))?;
+            out.push(format_args!(" {:gutter$}   allowed: {allowed}", ""));
         }
         if let Some(nearest) = &found.nearest {
-            writeln!(out, " {:gutter$}   did you mean \"{}\"?", "", Clean(nearest))?;
+            out.push(format_args!(" {:gutter$}   did you mean \"{nearest}\"?", ""));
         }
         if let Some(help) = &found.help {
-            writeln!(out, " {:gutter$}   help: {}", "", Clean(help))?;
+            out.push(format_args!(" {:gutter$}   help: {help}", ""));
         }
-        Ok(())
     }
 }
 
@@ -245,7 +258,7 @@ impl Extend<Diagnostic> for Diagnostics {
     }
 }
 
-impl fmt::Display for Diagnostics {
+impl Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
@@ -294,8 +307,10 @@ impl Serialize for Located<'_> {
 
 /// The part of a source line that is shown, and where under it the carets stand.
 struct Excerpt {
-    text: String,
-    indent: String,
+    /// What comes before the place, the place, and what comes behind it. Tabs are blanks.
+    parts: [String; 3],
+    /// Columns before the carets.
+    indent: usize,
     carets: usize,
 }
 
@@ -311,43 +326,19 @@ impl Excerpt {
         let cut_left = text.chars().nth(LINE_WIDTH).is_some() && lead < from;
         let shown_from = if cut_left { from - lead } else { 0 };
         let shown: String = text[shown_from..].chars().take(LINE_WIDTH).collect();
-        let cut_right = shown_from + shown.len() < text.len();
+        let shown_to = shown_from + shown.len();
+        let cut_right = shown_to < text.len();
 
         let ahead = if cut_left { "…" } else { "" };
-        let tabs_stay = |c: char| if c == '\t' { '\t' } else { ' ' };
-        let indent = ahead.chars().chain(text[shown_from..from].chars());
-        let carets = text[from..to].chars().count();
-        let room = shown.chars().count() - text[shown_from..from].chars().count();
-        Self {
-            indent: indent.map(tabs_stay).collect(),
-            carets: carets.min(room).max(1),
-            text: format!("{ahead}{shown}{}", if cut_right { "…" } else { "" }),
-        }
-    }
-}
-
-/// Text without control characters other than tabs: a file must not be able to drive the terminal.
-struct Clean<'t>(&'t str);
-
-impl fmt::Display for Clean<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let harmless = |c: char| {
-            if c.is_control() && c != '\t' { '\u{fffd}' } else { c }
-        };
-        self.0.chars().try_for_each(|c| f.write_char(harmless(c)))
-    }
-}
-
-struct Style {
-    colour: bool,
-}
-
-impl Style {
-    const PLAIN: &'static str = "\x1b[0m";
-    const GUTTER: &'static str = "\x1b[34m";
-
-    fn code(&self, code: &'static str) -> &'static str {
-        if self.colour { code } else { "" }
+        let behind = if cut_right { "…" } else { "" };
+        let to = to.min(shown_to).max(from);
+        let parts = [
+            format!("{ahead}{}", &text[shown_from..from]),
+            text[from..to].to_owned(),
+            format!("{}{behind}", &text[to..shown_to]),
+        ]
+        .map(|part| part.replace('\t', "    "));
+        Self { indent: width(&escape(&parts[0])), carets: width(&escape(&parts[1])).max(1), parts }
     }
 }
 
@@ -375,7 +366,7 @@ mod tests {
     fn carets_stand_under_the_place_whatever_comes_before() {
         assert_eq!(
             rendered("a = 1\n\té = 2\n", 7..9),
-            "error: c.toml:2:2: wrong\n 2 | \té = 2\n   | \t^\n\n1 error in c.toml\n"
+            "error: c.toml:2:2: wrong\n 2 |     é = 2\n   |     ^\n\n1 error in c.toml\n"
         );
     }
 
@@ -400,6 +391,32 @@ mod tests {
     fn a_file_cannot_drive_the_terminal() {
         let shown = rendered("a = \"\u{1b}[2J\"\n", 4..5);
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+
+    #[test]
+    fn carets_stand_under_the_place_when_what_is_before_is_escaped() {
+        let shown = rendered("a = \"\u{202e}音\" x\n", 13..14);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1], " 1 | a = \"\\u{202e}音\" x");
+        assert_eq!(lines[2], format!("   | {}^", " ".repeat(17)));
+    }
+
+    #[test]
+    fn of_many_mistakes_the_first_are_shown_and_all_are_counted() {
+        let text = "x\n".repeat(20_000);
+        let mut all = Diagnostics::new(Source::new("c.toml", text));
+        all.extend((0..20_000).map(|line| match line {
+            0..100 => Diagnostic::warning(line * 2..line * 2 + 1, "doubtful"),
+            _ => Diagnostic::error(line * 2..line * 2 + 1, "wrong"),
+        }));
+        let shown = all.render(false);
+        assert_eq!(shown.matches("error: c.toml").count(), MAX_SHOWN, "errors go before warnings");
+        assert!(
+            shown.ends_with(
+                "\n19900 errors and 100 warnings in c.toml; the first 50 are shown, and 19950 more are not\n"
+            )
+        );
+        assert!(shown.len() < 8 * 1024, "{}", shown.len());
     }
 
     #[test]

@@ -17,12 +17,14 @@ use crate::feature::sandbox::Sandbox;
 use crate::observer::{self, Observer};
 use crate::package::source::Origin;
 use crate::package::store::{Installed, Release, Store};
+use crate::plural::plural;
 use crate::ports::supervisor::PortPlan;
 use crate::rules::{self, Compiled};
 use crate::service::Services;
 use crate::service::http::scope::SecretGrant;
 use crate::service::sinks::SinkQueue;
 use crate::service::udp::SystemDatagrams;
+use crate::terminal;
 
 /// Makes registries and rule sets of configurations.
 #[derive(Debug)]
@@ -54,10 +56,20 @@ impl Workshop {
     /// Builds what a configuration describes, beside what is in use.
     pub(super) fn make(&self, loaded: &Loaded, before: &Registry) -> Result<(Registry, Compiled), Diagnostics> {
         bindings::check(loaded)?;
-        let registry = before.with(self.feature_sources(loaded), &self.sandbox, &self.observer);
+        let sources = self.feature_sources(loaded);
+        self.announce(&sources);
+        let registry = before.with(sources, &self.sandbox, &self.observer);
         let mut compiled = rules::compile(loaded, &registry, &self.workers)?;
         warn_of_tools(loaded, &registry, &mut compiled.warnings);
         Ok((registry, compiled))
+    }
+
+    /// Says that it will take some time, where everything has to be compiled.
+    fn announce(&self, sources: &[FeatureSource]) {
+        if !sources.is_empty() && !self.sandbox.is_warm() {
+            let count = plural(sources.len(), "feature");
+            tracing::info!(target: terminal::log::NOTICE, "preparing {count} (first time) ...");
+        }
     }
 
     /// The features that a host with this configuration has.
@@ -221,6 +233,7 @@ pub fn installed(
 ) -> Result<Vec<FeatureReport>, StartError> {
     let workshop = Workshop::on_its_own(home, features)?;
     let sources = workshop.feature_sources(loaded);
+    workshop.announce(&sources);
     Ok(Registry::default().with(sources, &workshop.sandbox, &workshop.observer).reports())
 }
 
@@ -238,6 +251,7 @@ pub fn try_out(
 ) -> Result<Vec<(String, String)>, StartError> {
     let workshop = Workshop::on_its_own(Some(home), features)?;
     let mut sources = workshop.feature_sources(loaded);
+    workshop.announce(&sources);
     let before = Registry::default().with(sources.clone(), &workshop.sandbox, &workshop.observer);
     let refused_before = before.refused();
     sources.retain(|source| source.name != candidate.name);

@@ -8,11 +8,13 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, Elicitat
 use serde_json::{Map, Value, json};
 
 use crate::control::plan::risk::Level;
-use crate::feature::sandbox::limits::plain;
 use crate::host::PlanView;
+use crate::terminal::Lines;
 
 /// Bytes of a question: what a person may be expected to read in a window.
 const MAX_QUESTION: usize = 8 * 1024;
+/// Goes before each line of what others wrote, so that it can't look like one of the host's.
+const GUTTER: &str = "| ";
 /// Digits of a plan's id that stand for having looked.
 const DIGITS: usize = 6;
 
@@ -35,7 +37,7 @@ pub(super) enum About {
 /// One question.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Question {
-    message: String,
+    message: Lines,
     field: &'static str,
     wants: Wants,
 }
@@ -62,20 +64,26 @@ impl Matter {
     /// Whether a plan is applied. None where it is too long to be shown.
     pub(super) fn plan(view: &PlanView, agent: &str) -> Option<Self> {
         let PlanView { plan, rehearsal } = view;
-        let notes: String = plan.risk.notes.iter().map(|note| format!("! {note}\n")).collect();
-        let message = format!(
-            "Apply this change of Conductor's configuration?\n\n{}\nProposed by {} for the agent {agent}.\n{notes}\n{}\n{}.",
-            plan.description,
-            plan.proposer,
-            plan.diff,
-            rehearsal.in_words()
-        );
+        let notes =
+            |message: &mut Lines| plan.risk.notes.iter().for_each(|note| message.push(format_args!("! {note}")));
+        let mut message = Lines::new();
+        message.push("Apply this change of Conductor's configuration?");
+        message.push("");
+        message.push_text(GUTTER, &plan.description);
+        message.push(format_args!("Proposed by {} for the agent {agent}.", plan.proposer));
+        notes(&mut message);
+        message.push("");
+        message.push_text(GUTTER, &plan.diff);
+        message.push("");
+        message.push(format_args!("{}.", rehearsal.in_words()));
         let mut questions = vec![Question { message, field: "decision", wants: Wants::Choice(["apply", "reject"]) }];
         if plan.risk.level == Level::Privileged {
             let digits = plan.id.get(..DIGITS)?.to_owned();
-            let message = format!(
-                "This plan reaches beyond the show:\n{notes}\nTo apply it, write the first {DIGITS} digits of its id, {digits}."
-            );
+            let mut message = Lines::new();
+            message.push("This plan reaches beyond the show:");
+            notes(&mut message);
+            message.push("");
+            message.push(format_args!("To apply it, write the first {DIGITS} digits of its id, {digits}."));
             questions.push(Question { message, field: "plan", wants: Wants::Text(digits) });
         }
         Self { about: About::Plan(plan.id.clone()), questions }.bounded()
@@ -92,11 +100,18 @@ impl Matter {
             // The name of the tool is what there is to repeat.
             None => ("to devices, or as far".to_owned(), tool.to_owned()),
         };
-        let message = format!(
-            "The agent {agent} wants {tool} to be called, which reaches {what}. It can't be taken back.\n\nWhat is \
-             sent:\n{shown}"
-        );
-        let again = format!("Once more: {tool} will be called, with\n{shown}\n\nTo agree, write {word:?} again.");
+        let mut message = Lines::new();
+        message.push(format_args!(
+            "The agent {agent} wants {tool} to be called, which reaches {what}. It can't be taken back."
+        ));
+        message.push("");
+        message.push("What is sent:");
+        message.push_text(GUTTER, &shown);
+        let mut again = Lines::new();
+        again.push(format_args!("Once more: {tool} will be called, with"));
+        again.push_text(GUTTER, &shown);
+        again.push("");
+        again.push(format_args!("To agree, write {word:?} again."));
         let questions = vec![
             Question { message, field: "decision", wants: Wants::Choice(["send", "don't send"]) },
             Question { message: again, field: "again", wants: Wants::Text(word) },
@@ -105,7 +120,7 @@ impl Matter {
     }
 
     fn bounded(self) -> Option<Self> {
-        self.questions.iter().all(|question| question.message.len() <= MAX_QUESTION).then_some(self)
+        self.questions.iter().all(|question| question.message.to_string().len() <= MAX_QUESTION).then_some(self)
     }
 
     /// The question after so many that were answered with yes.
@@ -125,13 +140,7 @@ impl Question {
         let Value::Object(schema) = schema else { return None };
         Some(ElicitRequestParams::FormElicitationParams {
             meta: None,
-            // Text of others is in it, which must not look like the host's own lines on a terminal.
-            message: self
-                .message
-                .split('\n')
-                .map(|line| plain(line.to_owned(), MAX_QUESTION))
-                .collect::<Vec<_>>()
-                .join("\n"),
+            message: self.message.to_string().trim_end().to_owned(),
             requested_schema: ElicitationSchema::from_json_schema(schema).ok()?,
         })
     }
@@ -169,7 +178,8 @@ mod tests {
         let questions = [matter.question(0).unwrap(), matter.question(1).unwrap()];
         assert!(matter.question(2).is_none());
         for question in questions {
-            assert!(question.message.contains("240") && question.message.contains("pads"), "{}", question.message);
+            let message = question.message.to_string();
+            assert!(message.contains("240") && message.contains("pads"), "{message}");
             assert!(question.params().is_some());
         }
         assert!(questions[0].message != questions[1].message && questions[0].field != questions[1].field);

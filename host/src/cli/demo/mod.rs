@@ -7,7 +7,7 @@ mod stage;
 #[cfg(unix)]
 mod virtual_port;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::fmt::Display;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use crate::dispatch::Action;
 use crate::host::Host;
 use crate::observer::Observation;
 use crate::ports::supervisor::{PortState, PortsStatus};
+use crate::terminal::{self, Lines, Style};
 
 /// What to play on.
 #[derive(Debug, clap::Args)]
@@ -63,7 +64,7 @@ pub(super) fn run(places: &Places, arguments: &DemoArguments) -> Done {
     let host = builder.start(&loaded).map_err(super::started)?;
     let (ending, end) = crossbeam_channel::unbounded();
     signals::listen(ending, |_| ())?;
-    let screen = Screen::new();
+    let screen = Screen;
     screen.head(&host, stage.describe(), &target.to_string());
 
     let mut show = Show {
@@ -278,35 +279,27 @@ struct Line<'a> {
     effect: String,
 }
 
-struct Screen {
-    colour: bool,
-}
+struct Screen;
 
 impl Screen {
-    fn new() -> Self {
-        Self { colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
-    }
-
-    fn paint(&self, code: &str, text: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-
-    fn print(&self, line: &str) {
+    fn print(&self, spans: &[(Style, &dyn Display)]) {
+        let mut line = Lines::new();
+        line.push_spans(spans);
         // Nobody reads any more: the show goes on all the same.
-        let _ = writeln!(std::io::stdout(), "{line}");
+        let _ = terminal::try_print(&line);
     }
 
     fn note(&self, text: &str) {
-        self.print(&self.paint("2", text));
+        self.print(&[(Style::Dim, &text)]);
     }
 
     fn missing(&self, text: &str) {
-        self.print(&self.paint("31", &format!("MISSING: {text}")));
+        self.print(&[(Style::Red, &format_args!("MISSING: {text}"))]);
     }
 
     fn head(&self, host: &Host, stage: &str, target: &str) {
         let status = host.status();
-        self.print(&self.paint("1", "conductor demo: controller -> rule -> sandboxed feature -> the world"));
+        self.print(&[(Style::Bold, &"conductor demo: controller -> rule -> sandboxed feature -> the world")]);
         self.note(&format!("ports    {stage}; {} rules in the modes {}", status.rules, status.modes.join(", ")));
         for feature in &status.features {
             if let Some(package) = &feature.package {
@@ -324,23 +317,22 @@ impl Screen {
         }
         self.note(&format!("world    a socket that listens at {target}"));
         self.note("");
-        self.print(
-            &self.paint("2", &format!("{:>9}  {:<7} {:<24} {:<14} {}", "TIME", "FROM", "EVENT", "RULE", "RECEIVED")),
-        );
+        self.note(&format!("{:>9}  {:<7} {:<24} {:<14} {}", "TIME", "FROM", "EVENT", "RULE", "RECEIVED"));
     }
 
     fn line(&self, line: &Line<'_>) {
         let record = line.record;
         let time = format!("{:>7.3} s", record.at as f64 / 1e9);
         let event = format!("{:<24}", record.event.to_string());
-        let colour = if line.effect.starts_with("MISSING") { "31" } else { "32" };
-        self.print(&format!(
-            "{}  {:<7} {} {} {}",
-            self.paint("2", &time),
-            record.device.as_str(),
-            self.paint("36", &event),
-            self.paint("33", &format!("{:<14}", line.rule)),
-            self.paint(colour, &line.effect)
-        ));
+        let colour = if line.effect.starts_with("MISSING") { Style::Red } else { Style::Green };
+        self.print(&[
+            (Style::Dim, &time),
+            (Style::Plain, &format_args!("  {:<7} ", record.device.as_str())),
+            (Style::Cyan, &event),
+            (Style::Plain, &" "),
+            (Style::Yellow, &format_args!("{:<14}", line.rule)),
+            (Style::Plain, &" "),
+            (colour, &line.effect),
+        ]);
     }
 }

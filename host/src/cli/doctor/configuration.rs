@@ -66,6 +66,7 @@ impl Facts {
                     },
                     Err(error) => Outcome::Wrong(match super::super::started(error) {
                         Failure::Wrong(message) => message,
+                        Failure::Config(mistakes) => mistakes.render(false),
                         Failure::Failed(error) => super::super::told(&error),
                     }),
                 };

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::terminal::Lines;
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -47,22 +49,29 @@ impl Finding {
 }
 
 /// All of them for a person.
-pub(super) fn shown(findings: &[Finding]) -> String {
-    let mut out = String::new();
+pub(super) fn shown(findings: &[Finding]) -> Lines {
+    let mut out = Lines::new();
     for Finding { about, level, what, mend } in findings {
         let word = match level {
             Level::Ok => "ok",
             Level::Warning => "warning",
             Level::Trouble => "TROUBLE",
         };
-        // What more there is to a text stands below its first line.
-        let below = |text: &str| text.replace('\n', &format!("\n{:24}", ""));
-        out += &format!("{word:<8} {about:<14} {}\n", below(what));
+        below(&mut out, &format!("{word:<8} {about:<14} "), what);
         if let Some(mend) = mend {
-            out += &format!("{:<8} {:<14} -> {}\n", "", "", below(mend).replace('\n', "\n   "));
+            below(&mut out, &format!("{:24}-> ", ""), mend);
         }
     }
     out
+}
+
+/// A text, and below its first line what more there is to it.
+fn below(out: &mut Lines, head: &str, text: &str) {
+    let (first, more) = text.split_once('\n').unwrap_or((text, ""));
+    out.push(format_args!("{head}{first}"));
+    if !more.is_empty() {
+        out.push_text(&" ".repeat(head.len()), more);
+    }
 }
 
 #[cfg(test)]
@@ -74,7 +83,7 @@ mod tests {
         let findings = [Finding::ok("home", "fine"), Finding::trouble("midi", "no\nport", "do this\nand that")];
         let expected = "ok       home           fine\n\
             TROUBLE  midi           no\n                        port\n                        -> do this\n                           and that\n";
-        assert_eq!(shown(&findings), expected);
+        assert_eq!(shown(&findings).to_string(), expected);
         let json = serde_json::to_value(&findings[1]).unwrap();
         assert_eq!(json["level"], "trouble");
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Done, Failure, Places};
 use crate::api::client::{self, AskError};
+use crate::terminal;
 
 mod configuration;
 mod devices;
@@ -34,9 +35,9 @@ pub(super) fn run(places: &Places, as_json: bool) -> Done {
         let answer = json!({
             "ok": count(Level::Ok), "warnings": warnings, "troubles": troubles, "findings": findings,
         });
-        println!("{}", serde_json::to_string_pretty(&answer)?);
+        terminal::json(&answer)?;
     } else {
-        print!("{}", finding::shown(&findings));
+        terminal::print(&finding::shown(&findings));
     }
     match troubles {
         0 => Ok(()),

@@ -11,6 +11,7 @@ use super::super::{Done, Failure};
 use super::{author, inspected};
 use crate::feature::package::PackageError;
 use crate::feature::{Descriptor, Package, check};
+use crate::terminal::{self, errln, outln};
 
 /// Where the package of the feature in `folder` goes.
 pub(super) fn package_path(folder: &Path) -> Result<PathBuf, Failure> {
@@ -43,7 +44,7 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
             program.fill(&contract, &out);
             // What an earlier build left must not be taken for what this one made.
             let _ = fs::remove_file(&out);
-            eprintln!("building with `{}`", process::line(&program.command));
+            errln!("building with `{}`", process::line(&program.command));
             process::run(&mut program.command)?;
             let made = fs::read(&out).with_context(|| format!("the build left no {}", out.display()))?;
             let made = component::complete(made, &contract, "feature").context("the module makes no component")?;
@@ -56,8 +57,8 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
         _ => bytes,
     };
     fs::write(&out, &bytes).with_context(|| out.display().to_string())?;
-    print!("{}", inspected(&out)?);
-    println!("package    {}", out.display());
+    terminal::print(&inspected(&out)?);
+    outln!("package    {}", out.display());
     Ok(out)
 }
 
@@ -92,7 +93,7 @@ pub(super) fn embed(made: &Path, descriptor: &Path, output: &Path) -> Done {
         Ok(_) => return Err(anyhow!("{} carries a descriptor already", made.display()).into()),
     }
     fs::write(output, component::embed(bytes, &text)).with_context(|| output.display().to_string())?;
-    print!("{}", inspected(output)?);
+    terminal::print(&inspected(output)?);
     Ok(())
 }
 
@@ -112,7 +113,7 @@ fn rust(folder: &Path) -> anyhow::Result<Vec<u8>> {
              on Debian, `apt install rustc-web cargo-web rust-web-src lld-22` does as well"
         )
     })?;
-    eprintln!("building with {}", rust.describe());
+    errln!("building with {}", rust.describe());
     // A folder of its own: another Rust may build there than the one that runs the tests.
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.join("target"), PathBuf::from);
     let mut command = rust.cargo("build", folder, &target.join("guest"), false);

@@ -7,6 +7,7 @@ use super::build;
 use super::world::{Setup, World};
 use crate::feature::Package;
 use crate::feature::check;
+use crate::terminal::outln;
 
 pub(super) fn run(path: &Path) -> Done {
     let file = if path.is_dir() { build::package_path(path)? } else { path.to_owned() };
@@ -35,7 +36,7 @@ pub(super) fn run(path: &Path) -> Done {
     }
     if problems.is_empty() {
         let (id, version) = (&package.info.descriptor.id, &package.info.descriptor.version);
-        println!("{id} {version} is right: it is what it declares, and it installs");
+        outln!("{id} {version} is right: it is what it declares, and it installs");
         return Ok(());
     }
     let list: Vec<String> = problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();

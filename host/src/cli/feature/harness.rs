@@ -1,7 +1,7 @@
 //! The other end of the SDK's test harness: a request a line on standard input, an answer a line on standard
 //! output. `{"ok": ...}` or `{"error": "..."}`.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use super::super::Done;
 use super::world::{Setup, World};
 use crate::control::gate::ToolRequest;
 use crate::feature::Package;
+use crate::terminal;
 
 /// What may be asked.
 #[derive(Debug, Deserialize)]
@@ -56,14 +57,12 @@ struct ToolRequestFields {
 pub(super) fn run(package: &Path) -> Done {
     let package = Package::read(package)?;
     let mut world = None;
-    let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let answer = match serde_json::from_str(&line?) {
             Ok(request) => answer(&package, &mut world, request),
             Err(error) => json!({ "error": format!("not understood: {error}") }),
         };
-        writeln!(out, "{answer}")?;
-        out.flush()?;
+        terminal::json_line(&answer);
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::super::{Done, Failure};
 use super::author;
+use crate::terminal::outln;
 
 /// What a new feature contributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -78,7 +79,9 @@ pub(super) fn run(path: &str, kind: Kind, sdk: Option<&Path>) -> Done {
     write(folder, "feature.toml", &fill(descriptor))?;
     write(folder, "src/lib.rs", &fill(source))?;
     write(folder, &format!("tests/{}.rs", name.replace('-', "_")), &fill(test))?;
-    println!("{path} is there. Next:\n  cd {path}\n  conductor feature test");
+    outln!("{path} is there. Next:");
+    outln!("  cd {path}");
+    outln!("  conductor feature test");
     Ok(())
 }
 

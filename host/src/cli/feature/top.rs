@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::super::{Done, Failure, Places};
+use crate::terminal::outln;
 
 /// What of a feature is shown as a rate.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,12 +29,19 @@ pub(super) fn run(places: &Places, every: f64, looks: Option<u32>) -> Done {
         })?;
         let passed = last.elapsed().as_secs_f64().max(0.001);
         last = Instant::now();
-        println!(
+        outln!(
             "{:<26} {:>6} {:>9} {:>10} {:>10} {:>8} {:>8} {:>7}",
-            "FEATURE", "BUSY%", "MEMORY", "CALLS/S", "EVENTS/S", "FAILED", "TRAPPED", "QUEUE"
+            "FEATURE",
+            "BUSY%",
+            "MEMORY",
+            "CALLS/S",
+            "EVENTS/S",
+            "FAILED",
+            "TRAPPED",
+            "QUEUE"
         );
         for feature in features.as_array().into_iter().flatten().filter(|feature| !feature["package"].is_null()) {
-            println!("{}", line(feature, &mut before, passed));
+            outln!("{}", line(feature, &mut before, passed));
         }
         look += 1;
         if looks.is_some_and(|looks| look >= looks) {

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::super::{Done, Failure};
 use super::{OURS, Wanted, is_ours, utf8, write};
+use crate::terminal::{self, outln};
 
 const LABEL: &str = "dev.conductor.host";
 
@@ -90,7 +91,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
         )));
     }
     write(&path, &text(wanted)?)?;
-    println!("wrote {}", path.display());
+    outln!("wrote {}", path.display());
     if is_loaded {
         // The old one goes; that it was gone already is fine.
         let _ = told(&["bootout", &service]);
@@ -102,7 +103,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
             domain()
         )
     })?;
-    println!("it runs, and starts when you log in; its log: {}", wanted.home.join("host.log").display());
+    outln!("it runs, and starts when you log in; its log: {}", wanted.home.join("host.log").display());
     Ok(())
 }
 
@@ -113,22 +114,22 @@ pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
     let active = told(&["print", &format!("{}/{LABEL}", domain())]).is_ok();
     if as_json {
         let status = json!({ "unit": path, "installed": there.is_some(), "current": current, "active": active });
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        terminal::json(&status)?;
         return Ok(());
     }
     match current {
-        None => println!("not installed; `conductor service install`"),
-        Some(true) => println!("installed: {}", path.display()),
-        Some(false) => println!("installed: {}; for another program, home or configuration", path.display()),
+        None => outln!("not installed; `conductor service install`"),
+        Some(true) => outln!("installed: {}", path.display()),
+        Some(false) => outln!("installed: {}; for another program, home or configuration", path.display()),
     }
-    println!("launchd: {}", if active { "loaded" } else { "not loaded" });
+    outln!("launchd: {}", if active { "loaded" } else { "not loaded" });
     Ok(())
 }
 
 pub(super) fn uninstall() -> Done {
     let path = path()?;
     if !path.exists() {
-        println!("it is not installed");
+        outln!("it is not installed");
         return Ok(());
     }
     if !is_ours(&path)? {
@@ -139,7 +140,7 @@ pub(super) fn uninstall() -> Done {
     }
     let stopped = told(&["bootout", &format!("{}/{LABEL}", domain())]);
     std::fs::remove_file(&path)?;
-    println!("removed {}", path.display());
+    outln!("removed {}", path.display());
     stopped.map(drop).map_err(|why| Failure::Failed(anyhow::anyhow!("launchd did not end it: {why}")))
 }
 

@@ -73,7 +73,7 @@ pub(super) fn run(places: &Places, command: &ServiceCommand) -> Done {
     {
         let wanted = Wanted::new(places)?;
         match command {
-            ServiceCommand::Install { print: true } => print!("{}", system::text(&wanted)?),
+            ServiceCommand::Install { print: true } => crate::terminal::document(&system::text(&wanted)?),
             ServiceCommand::Install { print: false } => {
                 // A service that ends at once helps nobody.
                 super::load(&places.config)?;

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::super::{Done, Failure};
 use super::{OURS, Wanted, is_ours, utf8, write};
+use crate::terminal::{self, outln};
 
 const UNIT: &str = "conductor.service";
 
@@ -118,7 +119,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
         )));
     }
     write(&path, &text(wanted)?)?;
-    println!("wrote {}", path.display());
+    outln!("wrote {}", path.display());
     let steps: [&[&str]; 3] = [&["daemon-reload"], &["enable", UNIT], &["restart", UNIT]];
     for (done, step) in steps.iter().enumerate() {
         if let Err(why) = told(step) {
@@ -130,8 +131,8 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
             )));
         }
     }
-    println!("it runs, and starts when you log in; its log: journalctl --user -u {UNIT}");
-    println!("(to have it run without a login, too: loginctl enable-linger)");
+    outln!("it runs, and starts when you log in; its log: journalctl --user -u {UNIT}");
+    outln!("(to have it run without a login, too: loginctl enable-linger)");
     Ok(())
 }
 
@@ -144,21 +145,21 @@ pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
         let status = json!({
             "unit": path, "installed": there.is_some(), "current": current, "active": active, "enabled": enabled,
         });
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        terminal::json(&status)?;
         return Ok(());
     }
     match current {
-        None => println!("not installed; `conductor service install`"),
-        Some(true) => println!("installed: {}", path.display()),
-        Some(false) => println!(
+        None => outln!("not installed; `conductor service install`"),
+        Some(true) => outln!("installed: {}", path.display()),
+        Some(false) => outln!(
             "installed: {}; it runs another program, home or configuration than this one; \
              `conductor service install` would have it run this one",
             path.display()
         ),
     }
     match (active, enabled) {
-        (None, _) => println!("systemd can't be asked: `systemctl --user` gives no answer"),
-        (Some(active), enabled) => println!("systemd: {active}, {}", enabled.as_deref().unwrap_or("-")),
+        (None, _) => outln!("systemd can't be asked: `systemctl --user` gives no answer"),
+        (Some(active), enabled) => outln!("systemd: {active}, {}", enabled.as_deref().unwrap_or("-")),
     }
     Ok(())
 }
@@ -166,7 +167,7 @@ pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
 pub(super) fn uninstall() -> Done {
     let path = path()?;
     if !path.exists() {
-        println!("it is not installed");
+        outln!("it is not installed");
         return Ok(());
     }
     if !is_ours(&path)? {
@@ -177,7 +178,7 @@ pub(super) fn uninstall() -> Done {
     }
     let stopped = told(&["disable", "--now", UNIT]);
     std::fs::remove_file(&path)?;
-    println!("removed {}", path.display());
+    outln!("removed {}", path.display());
     let forgotten = told(&["daemon-reload"]);
     match stopped.and(forgotten) {
         Ok(()) => Ok(()),

@@ -44,6 +44,15 @@ impl CodeCache {
         Self { store }
     }
 
+    /// Whether this version of the program has compiled anything for this home. Without a home it is as if it had,
+    /// since the next start would be no faster.
+    pub fn is_warm(&self, engine: &Engine) -> bool {
+        let Some(store) = &self.store else { return true };
+        let end = format!("-{:016x}.cwasm", compatibility(engine));
+        let Ok(files) = std::fs::read_dir(&store.folder) else { return false };
+        files.flatten().any(|file| file.file_name().to_string_lossy().ends_with(&end))
+    }
+
     /// The compiled package, from the cache or from the compiler.
     ///
     /// # Errors

@@ -159,6 +159,11 @@ impl Sandbox {
         Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
     }
 
+    /// Whether compiled features are at hand, at least some: see [`CodeCache::is_warm`].
+    pub fn is_warm(&self) -> bool {
+        [&self.realtime, &self.control].into_iter().any(|engine| self.cache.is_warm(engine))
+    }
+
     fn link(&self, engine: &Engine, package: &Package, lane: Lane) -> Result<InstancePre<InstanceState>, PrepareError> {
         let link = |error: wasmtime::Error| PrepareError::Link(format!("{error:#}"));
         let component: Component = self.cache.compile(engine, package).map_err(link)?;
