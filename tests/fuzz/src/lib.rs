@@ -17,6 +17,8 @@ mod osc;
 mod resolver;
 mod rules;
 mod rules_from;
+#[cfg(feature = "host")]
+mod terminal;
 mod timeline;
 
 /// A target.
@@ -38,11 +40,12 @@ pub const ENGINE: [Target; 4] = [
 
 /// Those in the host.
 #[cfg(feature = "host")]
-pub const HOST: [Target; 4] = [
+pub const HOST: [Target; 5] = [
     Target { name: "osc", run: osc::run },
     Target { name: "artnet", run: artnet::run },
     Target { name: "config", run: config::run },
     Target { name: "resolver", run: resolver::run },
+    Target { name: "terminal", run: terminal::run },
 ];
 /// Those in the host: none were built in.
 #[cfg(not(feature = "host"))]

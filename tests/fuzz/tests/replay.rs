@@ -65,4 +65,4 @@ macro_rules! replayed {
     };
 }
 
-replayed! { midi timeline gestures rules osc artnet config resolver }
+replayed! { midi timeline gestures rules osc artnet config resolver terminal }
