@@ -12,3 +12,4 @@ mod fits;
 pub mod gate;
 pub mod limit;
 pub mod plan;
+pub mod trouble;

@@ -13,14 +13,14 @@ use conductor_engine::RuleSetHandle;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Host, Made, State};
+use super::{Host, State};
 use crate::api::view;
-use crate::config::edit;
+use crate::config::{self, edit};
 use crate::control::audit::{Entry, Kind, Outcome};
 use crate::control::caller::Caller;
 use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
-use crate::control::plan::{Plan, PlanError, Revision, state_hash};
+use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, state_hash};
 use crate::news::New;
 use crate::observer::{Observation, PlanNews, PlanStep};
 use crate::whole_file::{keep_backup, replace};
@@ -54,6 +54,20 @@ impl Host {
         self.services.plans.waiting()
     }
 
+    /// The same as lists show it, without what the plans change.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn plan_summaries(&self) -> Result<Vec<PlanSummary>, PlanError> {
+        self.tell_expired();
+        self.services.plans.summaries()
+    }
+
+    /// Whether a plan of this id waits.
+    pub(crate) fn has_plan(&self, id: &str) -> bool {
+        self.services.plans.has(id).unwrap_or(false)
+    }
+
     /// How long a plan waits before it expires.
     pub fn plans_wait(&self) -> Duration {
         self.services.plans.expires()
@@ -66,9 +80,10 @@ impl Host {
     /// because it does not fit what is in force now.
     pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.services.plans.plan(id)?;
-        let mut state = self.state();
-        let text = edit::edited(state.source.text(), &plan.changes)?;
-        let made = make(&mut state, &text)?;
+        let current = self.in_force.load();
+        let text = edit::edited(current.source.text(), &plan.changes)?;
+        let made = config::parse(&text, current.source.file()).and_then(|loaded| self.make(loaded));
+        let made = made.map_err(|wrong| PlanError::Invalid(wrong.render(false)))?;
         let rules = self.rules.load();
         // Modes and rules are numbers that mean something in their own set only.
         let mut records = self.observed.records();
@@ -90,7 +105,7 @@ impl Host {
     fn apply(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
         let mut state = self.state();
         let plan = self.services.plans.plan(id)?;
-        let file = config_file(&state)?;
+        let file = self.plan_file()?;
         let before = read(&file)?;
         stale(&plan.base, &before)?;
         let after = edit::edited(&before, &plan.changes)?;
@@ -158,7 +173,7 @@ impl Host {
         from: &str,
         to: &str,
     ) -> Result<Applied, PlanError> {
-        let file = config_file(state)?;
+        let file = self.plan_file()?;
         stale(&state_hash(from), &read(&file)?)?;
         let rules = self.write(state, caller, &file, to, step)?;
         self.observer.put(Observation::Reload(format!("{did}: {description}")));
@@ -176,7 +191,9 @@ impl Host {
         text: &str,
         step: &Step,
     ) -> Result<usize, PlanError> {
-        let made = make(state, text)?;
+        let loaded = state.reader.parse(text, self.in_force.load().source.file());
+        let made =
+            loaded.and_then(|loaded| self.make(loaded)).map_err(|wrong| PlanError::Invalid(wrong.render(false)))?;
         let (desk, hash) = (&self.services.plans, state_hash(text));
         let begun = entry(step, &caller.to_string()).outcome(Outcome::Begun).with("state", hash.as_str());
         self.services.audit.require(begun)?;
@@ -197,11 +214,19 @@ impl Host {
         Ok(self.swap_in(state, made).rules)
     }
 
+    /// The file that plans are written to.
+    ///
+    /// # Errors
+    /// [`PlanError::NoFile`] if the host was started without one.
+    pub(super) fn plan_file(&self) -> Result<PathBuf, PlanError> {
+        let file = self.config_file.clone().ok_or(PlanError::NoFile)?;
+        // What a link names is replaced, not the link.
+        Ok(fs::canonicalize(&file).unwrap_or(file))
+    }
+
     /// Decides about a change that a killed host may have left half done.
     pub(super) fn settle_plans(&self) {
-        let state = self.state();
-        let settled =
-            config_file(&state).and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
+        let settled = self.plan_file().and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
         match settled {
             Ok(Some((step, was_done))) => {
                 let found = entry(&step, "host");
@@ -270,12 +295,6 @@ fn entry(step: &Step, who: &str) -> Entry {
     }
 }
 
-pub(super) fn config_file(state: &State) -> Result<PathBuf, PlanError> {
-    let file = state.config_file.clone().ok_or(PlanError::NoFile)?;
-    // What a link names is replaced, not the link.
-    Ok(fs::canonicalize(&file).unwrap_or(file))
-}
-
 fn read(file: &Path) -> Result<String, PlanError> {
     fs::read_to_string(file).map_err(|source| PlanError::File { file: file.display().to_string(), source })
 }
@@ -283,9 +302,4 @@ fn read(file: &Path) -> Result<String, PlanError> {
 fn stale(expected: &str, text: &str) -> Result<(), PlanError> {
     let current = state_hash(text);
     if current == expected { Ok(()) } else { Err(PlanError::StaleState { plan: expected.to_owned(), current }) }
-}
-
-fn make(state: &mut State, text: &str) -> Result<Made, PlanError> {
-    let made = state.reader.parse(text, state.source.file()).and_then(|loaded| state.make(loaded));
-    made.map_err(|wrong| PlanError::Invalid(wrong.render(false)))
 }

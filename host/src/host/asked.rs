@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crossbeam_channel::Receiver;
 
-use super::{Host, Reloaded, apply};
+use super::{Host, Reloaded};
 use crate::config::{self, Diagnostics, Severity};
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
 use crate::control::caller::Caller;
@@ -91,13 +91,13 @@ impl Host {
 
     /// Every feature.
     pub fn features(&self) -> Vec<FeatureReport> {
-        self.state().registry.reports()
+        self.in_force.load().registry.reports()
     }
 
     /// The file of the configuration in force, its text, and what was said of another that was refused since.
     pub fn config_in_force(&self) -> (String, String, Option<String>) {
-        let state = self.state();
-        (state.source.file().to_owned(), state.source.text().to_owned(), state.refused.clone())
+        let current = self.in_force.load();
+        (current.source.file().to_owned(), current.source.text().to_owned(), current.refused.clone())
     }
 
     /// What there is to say about a configuration: `text`, or what the file says now. Nothing changes.
@@ -109,8 +109,7 @@ impl Host {
             Some(text) => text,
             None => self.config_on_disk()?.1,
         };
-        let state = self.state();
-        let made = config::parse(&text, state.source.file()).and_then(|loaded| state.make(loaded));
+        let made = config::parse(&text, self.in_force.load().source.file()).and_then(|loaded| self.make(loaded));
         Ok(made.map_or_else(|wrong| wrong, |made| made.compiled.warnings))
     }
 
@@ -126,12 +125,12 @@ impl Host {
         if let Err(wrong) = self.reload_features() {
             tracing::warn!("{} mistakes with what is installed now", wrong.count(Severity::Error));
         }
-        let name = self.state().source.file().to_owned();
+        let name = self.in_force.load().source.file().to_owned();
         self.reload(&text, &name).map_err(ReloadError::Wrong)
     }
 
     fn config_on_disk(&self) -> Result<(PathBuf, String), ReloadError> {
-        let file = apply::config_file(&self.state()).map_err(|_| ReloadError::NoFile)?;
+        let file = self.plan_file().map_err(|_| ReloadError::NoFile)?;
         match std::fs::read_to_string(&file) {
             Ok(text) => Ok((file, text)),
             Err(source) => Err(ReloadError::File { file, source }),

@@ -1,26 +1,26 @@
 //! The start: what a host is made of, and in which order.
 
-use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use conductor_engine::{DeviceId, FactsHandle, RuleSetHandle};
 use crossbeam_channel::{Sender, TrySendError};
 
-use super::changes::Told;
+use super::changes;
+use super::generation::{Generation, InForce};
 use super::view::View;
 use super::workshop::Workshop;
 use super::{Host, State};
 use crate::chat::Models;
 use crate::clock::Clock;
-use crate::config::reader::Reader;
 use crate::config::{Diagnostics, Loaded};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::gate::Gate;
 use crate::control::limit::Policy;
 use crate::control::plan::desk::{self, Desk};
 use crate::control::plan::state_hash;
+use crate::control::trouble::TroubleLog;
 use crate::dispatch::Reason;
 use crate::dispatch::desktop::{self, Connect};
 use crate::dispatch::outputs::Outputs;
@@ -265,6 +265,12 @@ impl HostBuilder {
             queue: queue.clone(),
         };
         let supervisor = Supervisor::start(self.backends, queue.clone(), clock, Box::new(events))?;
+        let in_force = InForce::new(Generation {
+            registry: registry.clone(),
+            source: loaded.source.clone(),
+            config: Arc::new(loaded.config.clone()),
+            refused: None,
+        });
         let view = Arc::new(View {
             rules: Arc::clone(&rules),
             observer: observer.clone(),
@@ -275,9 +281,7 @@ impl HostBuilder {
             facts: Arc::clone(&facts),
             clock,
             queue: queue.clone(),
-            registry: RwLock::new(registry.clone()),
-            refused: RwLock::default(),
-            config: RwLock::new(loaded.source.clone()),
+            in_force: in_force.clone(),
         });
         let models = Arc::new(Models::default());
         models.set(loaded.config.models.clone(), registry.clone());
@@ -285,8 +289,7 @@ impl HostBuilder {
         let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
         supervisor.apply(plan);
         registry.begin(&observed);
-        let told = Told::start(&observed)?;
-        told.set(registry.clone());
+        changes::start(&observed, in_force.clone())?;
 
         let host = Host {
             rules,
@@ -298,9 +301,11 @@ impl HostBuilder {
             services,
             view,
             models,
-            told,
             gate,
-            elicitation: Mutex::new(loaded.config.mcp.elicitation),
+            workshop,
+            in_force,
+            troubles: TroubleLog::default(),
+            config_file: self.config_file,
             warnings: compiled.warnings,
             home: self.home,
             clock,
@@ -309,16 +314,7 @@ impl HostBuilder {
             facts,
             watch,
             stop_asked: crossbeam_channel::bounded(1),
-            state: Mutex::new(State {
-                reader: Reader::default(),
-                workshop,
-                registry,
-                source: loaded.source.clone(),
-                refused: None,
-                taken_back: HashSet::new(),
-                granted: BTreeMap::new(),
-                config_file: self.config_file,
-            }),
+            state: Mutex::new(State::default()),
         };
         let started = Entry::new(Kind::Host, "start", "host", loaded.source.file());
         host.services

@@ -5,6 +5,7 @@ mod asked;
 pub(crate) mod bindings;
 mod builder;
 mod changes;
+mod generation;
 mod rollback;
 pub mod status;
 mod view;
@@ -24,19 +25,20 @@ use tokio_util::sync::CancellationToken;
 pub use self::apply::{Applied, PlanView};
 pub use self::asked::{ReloadError, UnknownMode};
 pub use self::builder::{HostBuilder, StartError};
-use self::changes::Told;
+use self::generation::{Generation, InForce};
 use self::view::View;
 use self::workshop::Workshop;
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::reader::Reader;
-use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity, Source};
+use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::Caller;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::control::limit::Policy;
 use crate::control::plan::state_hash;
+use crate::control::trouble::{Misconduct, TroubleLog};
 use crate::dispatch::Action;
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::workers::Workers;
@@ -52,28 +54,20 @@ use crate::plural::plural;
 use crate::ports::supervisor::{Supervisor, UnknownDevice};
 use crate::rules::Compiled;
 use crate::service::Services;
-use crate::service::host_state::HostView;
 use crate::service::invocation::OnProgress;
 
 /// How long a stop waits for features to finish what they were asked to do.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
-#[derive(Debug)]
+/// What only those need who put another configuration in force; its lock is what makes them wait for each other.
+#[derive(Debug, Default)]
 struct State {
-    workshop: Workshop,
-    registry: Registry,
     /// What reads it again.
     reader: Reader,
-    /// The configuration in force.
-    source: Source,
-    /// What was said of the last configuration, where it was refused.
-    refused: Option<String>,
     /// Digests of upgrades that went wrong.
     taken_back: HashSet<String>,
     /// What the configuration grants, by feature, as it is on record.
     granted: BTreeMap<String, Value>,
-    /// The file that applied plans are written to.
-    config_file: Option<PathBuf>,
 }
 
 /// What a configuration was made into, beside what is in use.
@@ -103,11 +97,6 @@ impl State {
         }
         self.granted = grants;
     }
-
-    fn make(&self, loaded: Loaded) -> Result<Made, Diagnostics> {
-        let (registry, compiled) = self.workshop.make(&loaded, &self.registry)?;
-        Ok(Made { loaded, registry, compiled })
-    }
 }
 
 /// The entries of an object that are not as they are in another.
@@ -135,10 +124,12 @@ pub struct Host {
     services: Arc<Services>,
     view: Arc<View>,
     models: Arc<Models>,
-    told: Told,
     gate: Gate,
-    /// What may be agreed to over MCP.
-    elicitation: Mutex<Elicitation>,
+    workshop: Workshop,
+    in_force: InForce,
+    troubles: TroubleLog,
+    /// The file that applied plans are written to.
+    config_file: Option<PathBuf>,
     warnings: Diagnostics,
     home: Option<PathBuf>,
     clock: Clock,
@@ -170,8 +161,15 @@ impl Host {
         HostBuilder::new()
     }
 
+    /// Held while another configuration is made and put in force. Reads go by [`Host::in_force`] instead.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Builds what a configuration describes, beside what is in force.
+    fn make(&self, loaded: Loaded) -> Result<Made, Diagnostics> {
+        let (registry, compiled) = self.workshop.make(&loaded, &self.in_force.load().registry)?;
+        Ok(Made { loaded, registry, compiled })
     }
 
     /// Puts another configuration in force. No event is lost: those that come in between meet the
@@ -183,7 +181,7 @@ impl Host {
     /// What is wrong with it; then everything stays as it was, and the status says so.
     pub fn reload(&self, text: &str, file_name: &str) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let made = state.reader.parse(text, file_name).and_then(|loaded| state.make(loaded));
+        let made = state.reader.parse(text, file_name).and_then(|loaded| self.make(loaded));
         let result = made.map(|made| self.swap_in(&mut state, made));
         let entry = Entry::new(Kind::Host, "reload", "configuration", file_name).with("state", state_hash(text));
         self.services.audit.note(match &result {
@@ -197,8 +195,7 @@ impl Host {
             }
             Err(diagnostics) => {
                 let text = format!("{file_name} was refused; the old rules stay ({})", mistakes(diagnostics));
-                state.refused = Some(text.clone());
-                self.view.set_refused(Some(text.clone()));
+                self.in_force.set_refused(Some(text.clone()));
                 self.observer.put(Observation::Refused(text));
             }
         }
@@ -213,15 +210,12 @@ impl Host {
     /// them fails.
     pub fn reload_features(&self) -> Result<Reloaded, Diagnostics> {
         let mut state = self.state();
-        let State { reader, source, .. } = &mut *state;
-        let loaded = reader.parse(source.text(), source.file())?;
-        let sources = state.workshop.feature_sources(&loaded);
-        let refused = state.refused.take();
-        let made = state.make(loaded);
-        let result = made.map(|made| self.swap_in(&mut state, made));
+        let before = self.in_force.load();
+        let loaded = state.reader.parse(before.source.text(), before.source.file())?;
+        let sources = self.workshop.feature_sources(&loaded);
+        let result = self.make(loaded).map(|made| self.swap_in(&mut state, made));
         // That a configuration was refused is none the less so for other features.
-        self.view.set_refused(refused.clone());
-        state.refused = refused;
+        self.in_force.set_refused(before.refused.clone());
         match &result {
             Ok(reloaded) => {
                 let text = format!("took over what is installed: {}", plural(reloaded.rules, "rule"));
@@ -231,7 +225,7 @@ impl Host {
                 let mistakes = mistakes(diagnostics);
                 let text = format!("rules don't fit what is installed now; the old ones stay ({mistakes})");
                 self.observer.put(Observation::Refused(text));
-                state.registry.withdraw(&sources);
+                before.registry.withdraw(&sources);
             }
         }
         result
@@ -240,27 +234,22 @@ impl Host {
     /// Makes what was made the thing in use. Nothing can fail any more.
     fn swap_in(&self, state: &mut State, made: Made) -> Reloaded {
         let Made { loaded, registry, compiled } = made;
-        let plan = state.workshop.port_plan(&loaded.config, &compiled, &registry);
+        let plan = self.workshop.port_plan(&loaded.config, &compiled, &registry);
         let rules = compiled.rules.rules().len();
         let generation = self.rules.swap(compiled.rules);
         let _ = self.queue.send(Input::Reloaded);
         self.workers.outputs.show(&compiled.lights);
         self.watch.set_profiles(compiled.profiles);
-        let previous = std::mem::replace(&mut state.registry, registry);
-        previous.give_way(&state.registry);
-        state.refused = None;
-        self.view.set_refused(None);
-        self.view.set_registry(state.registry.clone());
-        state.source = loaded.source.clone();
+        let Loaded { config, source, .. } = loaded;
+        self.gate.set(Policy::new(&config.tools));
+        self.models.set(config.models.clone(), registry.clone());
+        state.tell_grants(&config, &self.services.audit);
+        let previous = self.in_force.replace(Generation { registry, source, config: Arc::new(config), refused: None });
+        let current = self.in_force.load();
+        previous.registry.give_way(&current.registry);
         self.supervisor.apply(plan);
-        self.view.set_config(loaded.source);
-        self.told.set(state.registry.clone());
-        self.models.set(loaded.config.models.clone(), state.registry.clone());
-        self.gate.set(Policy::new(&loaded.config.tools));
-        *self.elicitation.lock().unwrap_or_else(PoisonError::into_inner) = loaded.config.mcp.elicitation;
-        state.tell_grants(&loaded.config, &self.services.audit);
-        state.registry.begin(&self.observed);
-        state.registry.changed(&Change::Config);
+        current.registry.begin(&self.observed);
+        current.registry.changed(&Change::Config);
         self.services.news.tell(New::Config);
         Reloaded { generation, rules, warnings: compiled.warnings }
     }
@@ -272,8 +261,8 @@ impl Host {
 
     /// Whether this is the configuration in force, and no other was refused since.
     pub fn is_in_force(&self, text: &str) -> bool {
-        let state = self.state();
-        state.refused.is_none() && state.source.text() == text
+        let current = self.in_force.load();
+        current.refused.is_none() && current.source.text() == text
     }
 
     /// Makes another mode active, as a `ModeChange` would. Unknown modes are left alone.
@@ -291,7 +280,7 @@ impl Host {
 
     /// Every tool that features contribute and that may be called.
     pub fn tools(&self) -> Vec<ToolView> {
-        self.gate.tools(&self.state().registry)
+        self.gate.tools(&self.in_force.load().registry)
     }
 
     /// Calls a tool for somebody. See [`Gate::call`].
@@ -306,9 +295,9 @@ impl Host {
         cancelled: CancellationToken,
         progress: OnProgress,
     ) -> Result<ToolResult, ToolError> {
-        // A copy: what is installed may change while the tool works.
-        let registry = self.state().registry.clone();
-        self.gate.call(&registry, caller, name, request, cancelled, progress).await
+        // This one to the end: what is installed may change while the tool works.
+        let current = self.in_force.load();
+        self.gate.call(&current.registry, caller, name, request, cancelled, progress).await
     }
 
     /// Tells everybody who listens that something is different.
@@ -323,7 +312,7 @@ impl Host {
 
     /// What may be agreed to over MCP, as the configuration says.
     pub fn elicitation(&self) -> Elicitation {
-        *self.elicitation.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_force.load().config.mcp.elicitation
     }
 
     /// Puts on record that somebody asked for a tool in a way that can't be understood.
@@ -339,10 +328,21 @@ impl Host {
         self.services.audit.note(if more == 0 { entry } else { entry.with("more", more) });
     }
 
+    /// Lists a client in the status that was slowed, turned away or cut off. See [`TroubleLog::note`].
+    pub(crate) fn note_misconduct(
+        &self,
+        name: Option<&str>,
+        door: &'static str,
+        scope: Option<&'static str>,
+        what: Misconduct,
+    ) {
+        self.troubles.note(self.clock.wall(), name, door, scope, what);
+    }
+
     /// Ends a feature's quarantine, because a person says so. Whether it was in one; none where no such
     /// feature runs.
     pub fn lift_quarantine(&self, caller: &Caller, feature: &str) -> Option<bool> {
-        let lifted = self.state().registry.lift_quarantine(feature)?;
+        let lifted = self.in_force.load().registry.lift_quarantine(feature)?;
         if lifted {
             self.services.audit.note(Entry::new(Kind::Package, "lift", &caller.to_string(), feature));
             tracing::info!(feature, "a person ended its quarantine");
@@ -355,7 +355,7 @@ impl Host {
     /// # Errors
     /// What the feature says, or that there is no such action.
     pub fn prepare_action(&self, name: &str, params: &str) -> Result<Arc<PreparedAction>, CallError> {
-        let found = self.state().registry.find(name);
+        let found = self.in_force.load().registry.find(name);
         let refused = match found {
             Lookup::Found { queue, action } => return queue.prepare(&action, params),
             Lookup::Refused { feature, reason } => format!("{feature} is not installed: {reason}"),
@@ -378,7 +378,7 @@ impl Host {
 
     /// The skills that features contribute.
     pub fn skills(&self) -> Vec<Skill> {
-        self.state().registry.skills()
+        self.in_force.load().registry.skills()
     }
 
     /// The models that can be asked.
@@ -388,7 +388,7 @@ impl Host {
 
     /// The configuration in force, as its author wrote it.
     pub fn config(&self) -> String {
-        self.view.config()
+        self.in_force.load().source.text().to_owned()
     }
 
     /// Everything that happens from now on.
@@ -419,9 +419,9 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, workers, engine_thread, state, rules, told, models, services, view, .. } = self;
-        told.set(Registry::default());
-        view.set_registry(Registry::default());
+        let Self { queue, supervisor, workers, engine_thread, in_force, rules, models, services, .. } = self;
+        let last = in_force.load();
+        in_force.replace(Generation { registry: Registry::default(), ..(*last).clone() });
         models.set(BTreeMap::new(), Registry::default());
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.
@@ -432,8 +432,7 @@ impl Host {
             tracing::warn!("something that does actions did not end within {} s", STOP_WITHIN.as_secs());
         }
         drop(rules);
-        let registry = state.into_inner().unwrap_or_else(PoisonError::into_inner).registry;
-        if !registry.stop(Instant::now() + STOP_WITHIN) {
+        if !last.registry.stop(Instant::now() + STOP_WITHIN) {
             tracing::warn!("a feature did not finish within {} s", STOP_WITHIN.as_secs());
         }
         drop(supervisor);

@@ -21,7 +21,8 @@ impl Host {
     /// A version that was taken back is not gone back to, so two bad ones do not take turns.
     pub fn roll_back_bad_upgrades(&self) -> Vec<String> {
         let mut state = self.state();
-        let (Some(store), Some(home)) = (state.workshop.packages.clone(), self.home.clone()) else { return Vec::new() };
+        let (Some(store), Some(home)) = (self.workshop.packages.clone(), self.home.clone()) else { return Vec::new() };
+        let current = self.in_force.load();
         let Ok(installed) = store.installed() else { return Vec::new() };
         let mut done = Vec::new();
         for (name, feature) in &installed.features {
@@ -31,7 +32,7 @@ impl Host {
             if !watched || state.taken_back.contains(&previous.digest) {
                 continue;
             }
-            let Some(trouble) = state.registry.trouble(name, TRAPS) else { continue };
+            let Some(trouble) = current.registry.trouble(name, TRAPS) else { continue };
             state.taken_back.insert(feature.current.digest.clone());
             let (bad, good) = (&feature.current.version, &previous.version);
             let back = TrustedSigners::read(&home).map_err(|error| error.to_string()).and_then(|trusted| {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Host;
 use crate::control::audit::AuditStatus;
+use crate::control::trouble::TroublesomeClient;
 use crate::feature::registry::FeatureReport;
 use crate::front::Front;
 use crate::ports::supervisor::PortsStatus;
@@ -58,6 +59,8 @@ pub struct Status {
     pub dropped_messages: u64,
     /// Whether what happens is put on record.
     pub audit: AuditStatus,
+    /// Clients that were slowed, turned away or cut off, the most recent first; at most 32.
+    pub troublesome_clients: Vec<TroublesomeClient>,
     /// Ports.
     #[serde(flatten)]
     pub ports: PortsStatus,
@@ -106,10 +109,7 @@ impl Host {
                 rules.generation(),
             )
         };
-        let (refused, features, config) = {
-            let state = self.state();
-            (state.refused.clone(), state.registry.reports(), state.source.file().to_owned())
-        };
+        let current = self.in_force.load();
         let uptime = self.clock.now();
         let (failures, last_failure) = self.observed.failures();
         let mode = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
@@ -139,7 +139,7 @@ impl Host {
             started: self.clock.wall().saturating_sub(uptime / 1_000_000),
             uptime,
             home: self.home.clone(),
-            config,
+            config: current.source.file().to_owned(),
             mode: mode.or_else(|| modes.first().cloned()),
             modes,
             front,
@@ -147,17 +147,18 @@ impl Host {
             profiles: profiles.collect(),
             rules,
             generation,
-            refused,
+            refused: current.refused.clone(),
             events: self.observed.recorded(),
             failures,
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
             unobserved: self.observer.missed(),
             dropped_messages: self.services.sinks.dropped(),
             audit: self.services.audit.status(),
+            troublesome_clients: self.troubles.list(),
             ports: self.supervisor.status(),
             outputs: outputs.collect(),
             workers: workers.collect(),
-            features,
+            features: current.registry.reports(),
         }
     }
 }

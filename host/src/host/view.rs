@@ -1,6 +1,6 @@
 //! The host as services for features see it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{
@@ -10,6 +10,7 @@ use conductor_engine::{
 use serde_json::{Value, json};
 
 use super::bindings;
+use super::generation::InForce;
 use crate::api::view;
 use crate::clock::Clock;
 use crate::config::edit::{self, Change};
@@ -20,7 +21,7 @@ use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Envelope};
 use crate::doorbell;
 use crate::event_loop::Input;
-use crate::feature::registry::{FeatureReport, Registry};
+use crate::feature::registry::FeatureReport;
 use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
 use crate::ports::SysExIdentity;
 use crate::ports::supervisor::{Mutes, PortsReader, PortsStatus};
@@ -42,30 +43,10 @@ pub(super) struct View {
     pub(super) facts: Arc<FactsHandle>,
     pub(super) clock: Clock,
     pub(super) queue: doorbell::Sender<Input>,
-    /// The features in use; none any more when the host stops.
-    pub(super) registry: RwLock<Registry>,
-    /// Why the last configuration was refused, where it was.
-    pub(super) refused: RwLock<Option<String>>,
-    /// The configuration in force.
-    pub(super) config: RwLock<Source>,
+    pub(super) in_force: InForce,
 }
 
 impl View {
-    /// Other features are in use.
-    pub(super) fn set_registry(&self, registry: Registry) {
-        *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
-    }
-
-    /// The last configuration was refused, or is in force.
-    pub(super) fn set_refused(&self, refused: Option<String>) {
-        *self.refused.write().unwrap_or_else(PoisonError::into_inner) = refused;
-    }
-
-    /// A copy: what is installed may change while somebody works with it.
-    fn registry(&self) -> Registry {
-        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// The configuration in force with this one global mapping, and no other anywhere.
     fn with_only(&self, mapping: Value) -> Result<Loaded, String> {
         let text = self.config();
@@ -83,11 +64,6 @@ impl View {
         let text = edit::edited(&text, &changes).map_err(|error| error.to_string())?;
         config::parse(&text, "preview").map_err(|wrong| in_words(wrong.iter()))
     }
-
-    /// Another configuration is in force.
-    pub(super) fn set_config(&self, source: Source) {
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = source;
-    }
 }
 
 impl HostView for View {
@@ -97,20 +73,19 @@ impl HostView for View {
     }
 
     fn config(&self) -> String {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).text().to_owned()
+        self.in_force.load().source.text().to_owned()
     }
 
     fn config_file(&self) -> String {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).file().to_owned()
+        self.in_force.load().source.file().to_owned()
     }
 
     fn notes_on(&self, text: &str) -> Result<Vec<String>, String> {
-        let file = self.config_file();
-        let after = config::parse(text, &file).and_then(|loaded| bindings::check(&loaded).map(|()| loaded));
+        let current = self.in_force.load();
+        let after = config::parse(text, current.source.file());
+        let after = after.and_then(|loaded| bindings::check(&loaded).map(|()| loaded));
         let after = after.map_err(|wrong| wrong.render(false))?;
-        // What is in force has no mistake.
-        let before = config::parse(&self.config(), &file).map(|before| before.config).unwrap_or_default();
-        Ok(rules::doubles(&before, &after.config))
+        Ok(rules::doubles(&current.config, &after.config))
     }
 
     fn findings(&self, text: &str) -> Vec<Finding> {
@@ -138,7 +113,7 @@ impl HostView for View {
             mode: (!modes.is_empty()).then(|| self.mode()),
             modes,
             rules: rules.rules().len(),
-            refused: self.refused.read().unwrap_or_else(PoisonError::into_inner).clone(),
+            refused: self.in_force.load().refused.clone(),
             events: self.observed.recorded(),
             failures,
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
@@ -146,7 +121,7 @@ impl HostView for View {
     }
 
     fn features(&self) -> Vec<FeatureReport> {
-        self.registry().reports()
+        self.in_force.load().registry.reports()
     }
 
     fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<ExplanationView>, String> {
@@ -237,8 +212,8 @@ impl HostView for View {
     fn perform(&self, action: Value) -> Result<String, String> {
         let mapping = json!({ "trigger": { "type": "Note", "note": 60 }, "action": action });
         let loaded = self.with_only(mapping)?;
-        let compiled =
-            rules::compile(&loaded, &self.registry(), &self.workers).map_err(|wrong| in_words(wrong.iter()))?;
+        let compiled = rules::compile(&loaded, &self.in_force.load().registry, &self.workers)
+            .map_err(|wrong| in_words(wrong.iter()))?;
         let done = compiled.rules.rules().first().map(view::described).unwrap_or_default();
         let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.facts));
         // The mode is for actions that ask for it; where it is gone, the first one is in force.

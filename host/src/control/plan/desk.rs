@@ -13,10 +13,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{Plan, PlanError, Proposal, Revision, diff, risk, state_hash};
+use super::{Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, diff, risk, state_hash};
 use crate::clock::Clock;
 use crate::config::edit;
 use crate::digest::hex;
+use crate::feature::sandbox::limits::plain;
 
 /// Plans that wait at once.
 pub const MAX_PLANS: usize = 64;
@@ -26,6 +27,8 @@ pub const MAX_OWN: usize = 16;
 pub const MAX_CHANGES: usize = 256;
 /// Bytes of the changes of one plan, paths and values (256 KiB).
 pub const MAX_BYTES: usize = 256 * 1024;
+/// Bytes of a description in a list.
+const MAX_LISTED: usize = 500;
 /// Revisions that are kept.
 pub const MAX_REVISIONS: i64 = 100;
 /// How long a plan waits, unless the environment says otherwise.
@@ -240,6 +243,30 @@ impl Desk {
         waiting(&self.record(), self.clock.wall())
     }
 
+    /// The same as lists show it, without reading what the plans change.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn summaries(&self) -> Result<Vec<PlanSummary>, PlanError> {
+        const QUERY: &str = "SELECT id, proposer, description, created, expires, base, risk,
+            json_array_length(changes) AS changes, octet_length(diff) AS diff_bytes
+            FROM plans WHERE expires > ?1 ORDER BY created, rowid";
+        let record = self.record();
+        let mut query = record.prepare(QUERY)?;
+        let plans = query.query_map([ms(self.clock.wall())], summary)?.collect::<Result<_, _>>()?;
+        Ok(plans)
+    }
+
+    /// Whether a plan of this id waits.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn has(&self, id: &str) -> Result<bool, PlanError> {
+        let query = "SELECT 1 FROM plans WHERE id = ?1 AND expires > ?2";
+        let found = self.record().query_row(query, params![id, ms(self.clock.wall())], |_| Ok(())).optional()?;
+        Ok(found.is_some())
+    }
+
     /// One plan that waits.
     ///
     /// # Errors
@@ -398,6 +425,22 @@ fn plan(row: &rusqlite::Row<'_>) -> rusqlite::Result<Plan> {
         base: row.get("base")?,
         diff: row.get("diff")?,
         risk: from_json(row, "risk")?,
+    })
+}
+
+fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlanSummary> {
+    let risk: risk::Risk = from_json(row, "risk")?;
+    let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+    Ok(PlanSummary {
+        id: row.get("id")?,
+        proposer: row.get("proposer")?,
+        description: plain(row.get("description")?, MAX_LISTED),
+        changes: number("changes")?,
+        created: number("created")?,
+        expires: number("expires")?,
+        base: row.get("base")?,
+        diff_bytes: number("diff_bytes")?,
+        risk: RiskSummary { level: risk.level, notes: risk.notes.len() },
     })
 }
 

@@ -60,6 +60,38 @@ pub struct Plan {
     pub risk: Risk,
 }
 
+/// A plan as lists show it, without what it changes: that can be long, and is shown with the plan alone.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PlanSummary {
+    /// 32 hex digits.
+    pub id: String,
+    /// Who proposed it.
+    pub proposer: String,
+    /// A sentence for the person who decides, in one line and cut after 500 bytes.
+    pub description: String,
+    /// How many changes it makes.
+    pub changes: u64,
+    /// When it was proposed, in milliseconds since 1970.
+    pub created: u64,
+    /// When it stops waiting, in milliseconds since 1970.
+    pub expires: u64,
+    /// The [`state_hash`] of the configuration that it changes.
+    pub base: String,
+    /// Bytes of the diff that the plan has.
+    pub diff_bytes: u64,
+    /// How much to look at before deciding.
+    pub risk: RiskSummary,
+}
+
+/// A plan's risk as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RiskSummary {
+    /// How far it reaches.
+    pub level: risk::Level,
+    /// How many notes there are on it.
+    pub notes: usize,
+}
+
 /// An applied plan, which can be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {

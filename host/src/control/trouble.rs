@@ -1,0 +1,130 @@
+//! Clients that were slowed, turned away or cut off, for a person to see in the status.
+//!
+//! The list is bounded: a client that keeps changing its name displaces other entries of the same list and nothing
+//! else. What is on record for good is in the audit.
+
+use std::sync::{Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::feature::sandbox::limits::plain;
+
+/// Entries that are kept; the one that was seen least recently gives way.
+const MAX_ENTRIES: usize = 32;
+/// Bytes that are kept of a client's name.
+const MAX_NAME: usize = 64;
+
+/// What a client did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Misconduct {
+    /// It has too many connections, or did not say what they are for. New ones were rejected.
+    Connections,
+    /// It has too many event streams. New ones were rejected.
+    Streams,
+    /// It has more sessions than fit. The longest idle one was closed.
+    Sessions,
+    /// It sends more requests than allowed. They were rejected.
+    Rate,
+    /// It sends its requests too slowly. They were rejected.
+    SlowRequest,
+    /// Its requests are too long, or too many of them are on their way. They were rejected.
+    LongRequest,
+    /// It does not read its answers. It was slowed, and further answers were replaced by errors.
+    UnreadAnswers,
+    /// It read nothing for so long that it was cut off.
+    Stalled,
+    /// Its user has too many questions to answer. Further ones were not asked.
+    Questions,
+}
+
+/// A client that did something of the kind, once or more often.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TroublesomeClient {
+    /// What it calls itself, which may be false; `null` if it has not said.
+    pub name: Option<String>,
+    /// The door: `socket`, `tcp`, `mcp_socket` or `mcp_http`.
+    pub door: &'static str,
+    /// How much it may do there: `owner`, `control`, `read` or `agent`; `null` if it showed no token.
+    pub scope: Option<&'static str>,
+    /// What it did.
+    pub what: Misconduct,
+    /// When it did so first, in milliseconds since 1970.
+    pub first: u64,
+    /// When it did so last, in milliseconds since 1970.
+    pub last: u64,
+    /// How often.
+    pub count: u64,
+}
+
+/// The list of a host.
+#[derive(Debug, Default)]
+pub struct TroubleLog(Mutex<Vec<TroublesomeClient>>);
+
+impl TroubleLog {
+    /// Adds a case at `now`, in milliseconds since 1970.
+    pub fn note(
+        &self,
+        now: u64,
+        name: Option<&str>,
+        door: &'static str,
+        scope: Option<&'static str>,
+        what: Misconduct,
+    ) {
+        let name = name.map(|name| plain(name.chars().take(MAX_NAME).collect(), MAX_NAME));
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |other: &&mut TroublesomeClient| {
+            other.name == name && other.door == door && other.scope == scope && other.what == what
+        };
+        if let Some(known) = all.iter_mut().find(is_same) {
+            known.last = now;
+            known.count += 1;
+            return;
+        }
+        if all.len() >= MAX_ENTRIES
+            && let Some(oldest) = (0..all.len()).min_by_key(|at| all[*at].last)
+        {
+            all.swap_remove(oldest);
+        }
+        tracing::debug!(?name, door, ?scope, ?what, "a client was slowed, turned away or cut off");
+        all.push(TroublesomeClient { name, door, scope, what, first: now, last: now, count: 1 });
+    }
+
+    /// All of them, the most recent first.
+    pub fn list(&self) -> Vec<TroublesomeClient> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        all.sort_by_key(|one| std::cmp::Reverse(one.last));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_names_is_bounded_and_printable() {
+        let log = TroubleLog::default();
+        for at in 0..10_000 {
+            log.note(at, Some(&format!("\u{1b}[2J{at}{}", "x".repeat(1000))), "tcp", Some("read"), Misconduct::Rate);
+        }
+        let all = log.list();
+        assert_eq!((all.len(), all[0].last), (MAX_ENTRIES, 9_999));
+        for one in &all {
+            let name = one.name.as_deref().unwrap();
+            assert!(name.len() <= MAX_NAME && !name.contains('\u{1b}'), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_again_is_counted() {
+        let log = TroubleLog::default();
+        (1..4).for_each(|at| log.note(at, Some("x"), "mcp_socket", Some("agent"), Misconduct::Stalled));
+        log.note(9, Some("x"), "mcp_socket", Some("agent"), Misconduct::Questions);
+        let all = log.list();
+        let [newer, older] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((newer.what, newer.count), (Misconduct::Questions, 1));
+        assert_eq!((older.what, older.first, older.last, older.count), (Misconduct::Stalled, 1, 3, 3));
+    }
+}
