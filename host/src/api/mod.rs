@@ -10,10 +10,17 @@ use std::path::{Path, PathBuf};
 
 pub mod client;
 #[cfg(unix)]
+mod connection;
+mod door;
+#[cfg(unix)]
+mod exchange;
+mod holder;
+#[cfg(unix)]
 mod lines;
 #[cfg(unix)]
 pub mod mcp;
 pub mod openapi;
+mod quota;
 mod refusal;
 mod route;
 mod routes;

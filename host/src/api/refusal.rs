@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::MAX_BODY;
+use super::quota::JobError;
 use crate::control::gate::ToolError;
 use crate::control::plan::PlanError;
 
@@ -24,6 +24,8 @@ pub enum Code {
     BadRequest,
     /// The request is longer than is taken. 413.
     TooLong,
+    /// The request did not come whole in time. 408.
+    Timeout,
     /// There is no such thing. 404.
     NotFound,
     /// There is no token, or it is not one of this host. 401.
@@ -74,6 +76,11 @@ pub(super) struct Refusal {
 impl Refusal {
     pub(super) fn new(status: StatusCode, code: Code, error: impl ToString) -> Self {
         Self { status, refused: Refused { error: error.to_string(), code }, retry_after: None }
+    }
+
+    /// Says after how many seconds it may be asked again.
+    pub(super) fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     pub(super) fn not_found(error: impl ToString) -> Self {
@@ -143,20 +150,17 @@ impl From<ToolError> for Refusal {
 
 impl From<JsonRejection> for Refusal {
     fn from(rejection: JsonRejection) -> Self {
-        let (code, error) = match &rejection {
-            JsonRejection::BytesRejection(_) => {
-                (Code::TooLong, format!("the request is too long; at most {MAX_BODY} bytes are taken"))
-            }
-            _ => (Code::BadRequest, format!("the request is not understood: {}", rejection.body_text())),
-        };
-        Self::new(rejection.status(), code, error)
+        let error = format!("the request is not understood: {}", rejection.body_text());
+        Self::new(rejection.status(), Code::BadRequest, error)
     }
 }
 
-/// Work that came to nothing because it was not finished.
-impl From<tokio::task::JoinError> for Refusal {
-    fn from(_: tokio::task::JoinError) -> Self {
-        Self::internal("the host could not finish it")
+impl From<JobError> for Refusal {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::TimedOut => Self::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, error).retry_after(1),
+            JobError::Unfinished => Self::internal(error),
+        }
     }
 }
 

@@ -13,7 +13,6 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::MAX_BODY;
 use super::refusal::{Code, Refusal};
 use super::scope::{Scope, at_least};
 use crate::host::Host;
@@ -169,5 +168,6 @@ pub(super) fn router(routes: Vec<Route>) -> Router<Arc<Host>> {
         .method_not_allowed_fallback(async || {
             Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "this path does not take this method")
         })
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        // Doors read bodies, and say how long they may be.
+        .layer(DefaultBodyLimit::disable())
 }

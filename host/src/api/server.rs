@@ -1,4 +1,7 @@
-//! The server: one router on the Unix socket, on a thread of its own.
+//! The server: one router, on two threads.
+//!
+//! The owner's socket has a thread of its own, with threads of its own for long jobs: whatever agents and holders of
+//! lent tokens have the other one do, the owner's commands are answered.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,23 +10,33 @@ use std::path::{self, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use axum::Extension;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::{Extension, Router};
 use chrono::{DateTime, Local};
 use tokio::net::UnixListener;
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
+use super::door::{Client, Door};
+use super::holder::Holder;
+use super::quota::{Limits, Quota};
 use super::scope::Scope;
-use super::tcp::Door;
-use super::{client, mcp, mcp_socket, socket};
+use super::tcp::HttpListener;
+use super::{client, connection, exchange, mcp, mcp_socket, socket};
 use crate::host::Host;
+
+/// Threads for long jobs of the owner.
+const MAX_OWNER_JOBS: usize = 16;
+/// Threads for long jobs of everybody else.
+const MAX_JOBS: usize = 8;
 
 /// A running server. Dropping it closes the socket.
 #[derive(Debug)]
 pub struct Server {
     /// The sockets, and what says where the HTTP door is.
     files: Vec<PathBuf>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    stop: CancellationToken,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// Why there is no server.
@@ -90,54 +103,78 @@ impl Server {
         let (listener, agents) = (listen(path)?, listen(agents_path)?);
         // Who asks over the socket can do without it.
         let unbound = |error: &io::Error| tracing::error!("the API can't be served over HTTP: {error}");
-        let door = http.and_then(|port| Door::bind(home, port).inspect_err(unbound).ok());
+        let door = http.and_then(|port| HttpListener::bind(home, port).inspect_err(unbound).ok());
         let address = door.as_ref().map(|door| door.file().to_owned());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(error)?;
-        let (stop, stopped) = oneshot::channel();
+        let stop = CancellationToken::new();
         let router = super::router().with_state(Arc::clone(&host));
         let host = Arc::downgrade(&host);
-        let thread = std::thread::Builder::new().name("api".into()).spawn(move || {
-            runtime.block_on(async move {
-                let listeners = (UnixListener::from_std(listener), UnixListener::from_std(agents));
-                let (listener, agents) = match listeners {
-                    (Ok(listener), Ok(agents)) => (listener, agents),
-                    (Err(error), _) | (_, Err(error)) => return tracing::error!("the API can't listen: {error}"),
-                };
-                let http = {
-                    let (router, host) =
-                        (router.clone().merge(mcp::http::router(mcp::server(Weak::clone(&host)))), Weak::clone(&host));
-                    async move {
-                        match door {
-                            Some(door) => door.serve(router, host).await,
-                            None => std::future::pending().await,
-                        }
+        let owner = serve_owner(listener, router.clone(), Weak::clone(&host));
+        let others = async move {
+            let agents = match UnixListener::from_std(agents) {
+                Ok(agents) => agents,
+                Err(error) => return tracing::error!("agents can't be listened to: {error}"),
+            };
+            let http = async {
+                match door {
+                    Some(door) => {
+                        let mcp = mcp::http::router(mcp::server(Weak::clone(&host)));
+                        door.serve(router.merge(mcp), Weak::clone(&host)).await;
                     }
-                };
-                tokio::select! {
-                    served = axum::serve(listener, router.layer(Extension(Scope::Owner))).into_future() => {
-                        if let Err(error) = served {
-                            tracing::error!("the API ended: {error}");
-                        }
-                    }
-                    () = mcp::socket::serve(agents, host) => {}
-                    () = http => {}
-                    _ = stopped => {}
+                    None => std::future::pending().await,
                 }
-            });
-            // Streams that are still open end with the runtime.
-            runtime.shutdown_background();
-        });
-        let thread = Some(thread.map_err(error)?);
-        Ok(Self { thread, files: sockets.into_iter().chain(address).collect(), stop: Some(stop) })
+            };
+            tokio::join!(mcp::socket::serve(agents, Weak::clone(&host)), http);
+        };
+        let threads = vec![
+            serve_on("api", MAX_OWNER_JOBS, stop.clone(), owner).map_err(error)?,
+            serve_on("agents", MAX_JOBS, stop.clone(), others).map_err(error)?,
+        ];
+        Ok(Self { threads, files: sockets.into_iter().chain(address).collect(), stop })
     }
+}
+
+/// Serves the owner, whose socket nobody else can open.
+async fn serve_owner(listener: std::os::unix::net::UnixListener, router: Router, host: Weak<Host>) {
+    let listener = match UnixListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!("the API can't listen: {error}"),
+    };
+    let door = Door::new("socket", host);
+    let client = Client::new(Holder::Owner, Quota::new(Limits::OWNER_SOCKET), Arc::clone(&door));
+    let of_owner = client.clone();
+    let metered = middleware::from_fn(move |mut request: Request, next: Next| {
+        request.extensions_mut().insert(of_owner.clone());
+        exchange::metered(of_owner.clone(), request, next)
+    });
+    let router = router.layer(Extension(Scope::Owner)).layer(metered);
+    connection::serve(listener, router, door, Some(client)).await;
+}
+
+/// Runs `work` until it ends or is stopped, on a thread of its own with so many threads beside it for long jobs.
+fn serve_on(
+    name: &str,
+    jobs: usize,
+    stop: CancellationToken,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_io().enable_time().max_blocking_threads(jobs).build()?;
+    std::thread::Builder::new().name(name.into()).spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                () = work => {}
+                () = stop.cancelled() => {}
+            }
+        });
+        // Streams that are still open end with the runtime.
+        runtime.shutdown_background();
+    })
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
+        self.stop.cancel();
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
         for file in &self.files {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use base64::Engine as _;
@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio_stream::StreamExt as _;
 use tokio_websockets::{Limits, Message, ServerBuilder, WebSocketStream};
 
+use super::door::Client;
 use super::refusal::{Code, Query, Refusal};
 use super::stream::{Reader, Which};
 use crate::host::Host;
@@ -29,11 +30,12 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Answers a handshake, and then tells what happens until the client leaves.
 pub(super) async fn stream(
     State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
     Query(which): Query<Which>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let accept = accepted(request.headers())?;
-    let reader = Reader::new(&host, which)?;
+    let reader = Reader::new(&host, &client, which)?;
     let upgrade = hyper::upgrade::on(request);
     tokio::spawn(async move {
         match upgrade.await {

@@ -8,20 +8,19 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use super::refusal::{Code, Refusal};
+use super::door::Client;
+use super::refusal::Refusal;
 use super::view::{Kind, ObservationView};
+use crate::control::trouble::Misconduct;
 use crate::digest::hex;
 use crate::host::Host;
 use crate::observer::history::{History, Moment};
 
-/// Streams that are open at once.
-const MOST: usize = 256;
 /// What is sent at once, at most.
 const BATCH: usize = 256;
 /// How long a client lets observations gather, so that many clients cost little.
@@ -63,6 +62,8 @@ pub(super) struct Reader {
     /// What is told before all else.
     first: Option<Arc<str>>,
     gathered: Instant,
+    /// Its place among its client's streams.
+    _permit: OwnedSemaphorePermit,
 }
 
 /// What tells the cursors of this process from those of others.
@@ -89,13 +90,13 @@ fn line(number: u64, what: ObservationView) -> String {
 
 impl Reader {
     /// A client's place, as it asks for it.
-    pub(super) fn new(host: &Arc<Host>, which: Which) -> Result<Self, Refusal> {
+    ///
+    /// # Errors
+    /// 400 for a cursor or a kind that there is not; 429 if the client has too many streams.
+    pub(super) fn new(host: &Arc<Host>, client: &Client, which: Which) -> Result<Self, Refusal> {
         let kinds = which.kinds.as_deref().map(kinds).transpose()?;
         let history = host.observed().history().clone();
-        if history.watched() >= MOST {
-            let error = format!("{MOST} streams are open already; close one first");
-            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error));
-        }
+        let permit = client.quota.stream().inspect_err(|_| client.note(None, Misconduct::Streams))?;
         let last = history.last();
         let newest = *last.borrow();
         let (position, first) = match which.after.as_deref() {
@@ -112,7 +113,7 @@ impl Reader {
         };
         // Weak, so that an open stream does not keep a stopping host alive.
         let host = Arc::downgrade(host);
-        Ok(Self { host, history, last, position, kinds, first, gathered: Instant::now() })
+        Ok(Self { host, history, last, position, kinds, first, gathered: Instant::now(), _permit: permit })
     }
 
     /// What comes next, one message or more; none when the host is gone.

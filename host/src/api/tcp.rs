@@ -9,27 +9,26 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 
+use super::connection::{self, Connection};
+use super::door::{self, Client, Door};
+use super::exchange::{closed, metered};
+use super::mcp;
+use super::quota::Quotas;
 use super::refusal::{Code, Refused};
 use super::token::{Holder, Tokens};
+use crate::control::trouble::Misconduct;
 use crate::feature::sandbox::rate::Rate;
 use crate::host::Host;
 
-/// Connections at once.
-const MAX_CONNECTIONS: usize = 256;
-/// How long a client may take to say what it wants.
-const HEAD_WITHIN: Duration = Duration::from_secs(15);
 /// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.
 const TOLD: (f64, f64) = (1.0, 10.0);
 /// Where MCP is.
@@ -40,16 +39,16 @@ pub fn address_file(home: &Path) -> PathBuf {
     home.join("api.json")
 }
 
-/// A door that is bound but not open yet.
+/// The HTTP door, bound but not open yet.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct HttpListener {
     listener: std::net::TcpListener,
     port: u16,
     tokens: Tokens,
     file: PathBuf,
 }
 
-impl Door {
+impl HttpListener {
     /// Takes this port; 0 takes one that is free. Says in the home which.
     ///
     /// # Errors
@@ -84,31 +83,7 @@ impl Door {
         };
         let guard = Guard::new(port, tokens, host);
         let router = router.layer(middleware::from_fn_with_state(Arc::clone(&guard), admitted));
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            let (stream, from) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of file handles, say: that passes.
-                    tracing::debug!("a client could not be let in: {error}");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                turn_away(&stream);
-                guard.refusals.tell(&from.to_string(), &format!("{MAX_CONNECTIONS} clients are here already"));
-                continue;
-            };
-            let service = TowerToHyperService::new(router.clone());
-            tokio::spawn(async move {
-                let mut http = hyper::server::conn::http1::Builder::new();
-                http.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
-                // A client that leaves in the middle is no trouble of ours.
-                let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
-                drop(place);
-            });
-        }
+        connection::serve(listener, router, Arc::clone(&guard.api), None).await;
     }
 }
 
@@ -122,17 +97,13 @@ pub fn guarded(router: Router, home: &Path, port: u16, host: Weak<Host>) -> io::
     Ok(router.layer(middleware::from_fn_with_state(guard, admitted)))
 }
 
-/// Says that there is no place, without waiting for the client to read it.
-fn turn_away(stream: &TcpStream) {
-    const BODY: &str = "{\"error\":\"too many clients are here already; try again later\",\"code\":\"unavailable\"}\n";
-    let head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: application/json";
-    let _ = stream.try_write(format!("{head}\r\ncontent-length: {}\r\n\r\n{BODY}", BODY.len()).as_bytes());
-}
-
 /// What a request has to have.
 struct Guard {
     port: u16,
     tokens: Tokens,
+    quotas: Quotas,
+    api: Arc<Door>,
+    mcp: Arc<Door>,
     refusals: Refusals,
 }
 
@@ -142,8 +113,14 @@ type Refusal = (StatusCode, String);
 impl Guard {
     fn new(port: u16, tokens: Tokens, host: Weak<Host>) -> Arc<Self> {
         let (rate, burst) = TOLD;
+        let (api, mcp) = (Door::new("tcp", Weak::clone(&host)), Door::new(mcp::http::DOOR, Weak::clone(&host)));
         let refusals = Refusals { host, told: Rate::new(rate, burst), more: 0.into() };
-        Arc::new(Self { port, tokens, refusals })
+        Arc::new(Self { port, tokens, quotas: Quotas::new(), api, mcp, refusals })
+    }
+
+    fn client(&self, holder: Holder) -> Client {
+        let door = if holder == Holder::Agent { &self.mcp } else { &self.api };
+        Client::new(holder, self.quotas.of(holder).clone(), Arc::clone(door))
     }
 
     fn check(&self, request: &Request) -> Result<Holder, Refusal> {
@@ -200,10 +177,17 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     match guard.check(&request) {
         Ok(holder) => {
+            let client = guard.client(holder);
+            let connection = request.extensions().get::<Connection>();
+            if let Err(refusal) = connection.map_or(Ok(()), |connection| connection.identify(&client)) {
+                client.note(door::name(request.headers()), Misconduct::Connections);
+                return closed(refusal.into_response());
+            }
             if let Some(scope) = holder.of_api() {
                 request.extensions_mut().insert(scope);
             }
-            next.run(request).await
+            request.extensions_mut().insert(client.clone());
+            metered(client, request, next).await
         }
         Err((status, why)) => {
             let asked = format!("{} {}", request.method(), request.uri().path());
@@ -213,9 +197,7 @@ async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: N
             if status == StatusCode::UNAUTHORIZED {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
             }
-            // What is left of the request is not read, either.
-            response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
-            response
+            closed(response)
         }
     }
 }

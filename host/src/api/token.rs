@@ -10,55 +10,13 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Error, ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::scope;
+pub use super::holder::Holder;
 use crate::host_key::write_private;
 
 /// Bytes of a token before they are written as hex.
 const BYTES: usize = 32;
-
-/// Whose token it is, and so what it opens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
-    /// The whole API, with applying plans.
-    Owner,
-    /// The API without what a person decides (`scope::Scope::Control`).
-    Control,
-    /// What the API tells (`scope::Scope::Read`).
-    Read,
-    /// MCP, and nothing else.
-    Agent,
-}
-
-impl Holder {
-    /// Every one.
-    pub const ALL: [Self; 4] = [Self::Owner, Self::Control, Self::Read, Self::Agent];
-
-    /// How much of the API it opens; none of it for agents, who come as far as MCP, which asks for no scope.
-    pub(super) fn of_api(self) -> Option<scope::Scope> {
-        match self {
-            Self::Owner => Some(scope::Scope::Owner),
-            Self::Control => Some(scope::Scope::Control),
-            Self::Read => Some(scope::Scope::Read),
-            Self::Agent => None,
-        }
-    }
-
-    /// The file of its token, in a home.
-    pub fn file(self, home: &Path) -> PathBuf {
-        home.join(self.name())
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Owner => "api.token",
-            Self::Control => "api-control.token",
-            Self::Read => "api-read.token",
-            Self::Agent => "mcp.token",
-        }
-    }
-}
 
 /// A secret of 64 hex digits.
 struct Token([u8; 2 * BYTES]);
@@ -102,7 +60,7 @@ impl Token {
         let mut random = [0; BYTES];
         getrandom::fill(&mut random).map_err(Error::other)?;
         let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        match write_private(home, holder.name(), digits.as_bytes()) {
+        match write_private(home, holder.file_name(), digits.as_bytes()) {
             // Another process was faster: its token is the one.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
             _ => read(),

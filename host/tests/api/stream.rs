@@ -134,15 +134,15 @@ fn a_websocket_speaks_as_the_protocol_has_it() {
 #[test]
 fn the_number_of_streams_is_bounded() {
     let stage = Stage::new(SHOW);
-    let mut open: Vec<Lines> = (0..256).map(|_| Lines::open(stage.home(), "")).collect();
+    let mut open: Vec<Lines> = (0..192).map(|_| Lines::open(stage.home(), "")).collect();
     let (status, said) = get(stage.home(), "/v1/events");
     assert_eq!((status, &said["code"]), (429, &json!("too_many")), "{said}");
     stage.fader(5);
-    assert_eq!(moved(&open[255].next()), 5);
+    assert_eq!(moved(&open[191].next()), 5);
     // A place becomes free as soon as somebody leaves.
-    open.truncate(200);
+    open.truncate(150);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while stage.host().observed().history().watched() > 200 {
+    while stage.host().observed().history().watched() > 150 {
         assert!(std::time::Instant::now() < deadline, "those that left still have their places");
         stage.fader(6);
         std::thread::yield_now();

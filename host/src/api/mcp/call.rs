@@ -9,9 +9,7 @@
 //! send the call again with what their user said. What it was about is kept here meanwhile, under a number that
 //! nobody can guess and that serves once: what comes back from a client decides nothing but yes or no.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
@@ -20,79 +18,25 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 
 use super::ask::{About, Answer, Matter};
+use super::questions::{ANSWER_TIMEOUT, Asker, Kept};
+use super::{Server, http};
+use crate::api::holder::Holder;
 use crate::config::Elicitation;
 use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::control::plan::risk::Level;
-use crate::digest::hex;
+use crate::control::trouble::Misconduct;
 use crate::feature::descriptor::Tier;
 use crate::host::Host;
 use crate::plural::plural;
 
-/// How long a question waits for an answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(300);
-/// Questions that wait at once, each in the window of some agent.
-const MAX_QUESTIONS: usize = 32;
-
-/// Questions that wait for an answer.
-#[derive(Debug)]
-pub(super) struct Questions {
-    /// For those who are asked while their call waits.
-    places: Semaphore,
-    /// Of those who send their call again, by the number that they got.
-    kept: Mutex<HashMap<String, Kept>>,
-}
-
-impl Default for Questions {
-    fn default() -> Self {
-        Self { places: Semaphore::new(MAX_QUESTIONS), kept: Mutex::default() }
-    }
-}
-
-/// A call whose user was asked.
-#[derive(Debug)]
-struct Kept {
-    caller: Caller,
-    tool: String,
-    args: Map<String, Value>,
-    matter: Matter,
-    /// Questions that were answered with yes.
-    answered: usize,
-    /// The tool's answer, where it has given one.
-    result: Option<CallToolResult>,
-    until: Instant,
-}
-
-impl Questions {
-    /// Keeps a call, under a number; none where too many are kept.
-    fn keep(&self, kept: Kept) -> Option<String> {
-        let mut number = [0; 16];
-        getrandom::fill(&mut number).ok()?;
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        all.retain(|_, kept| kept.until > now);
-        let number = hex(&number);
-        (all.len() < MAX_QUESTIONS).then(|| {
-            all.insert(number.clone(), kept);
-            number
-        })
-    }
-
-    /// The call of this number, once.
-    fn take(&self, number: &str) -> Option<Kept> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(number);
-        kept.filter(|kept| kept.until > Instant::now())
-    }
-}
-
 /// A call under way.
 pub(super) struct Call<'c> {
-    pub(super) host: &'c Arc<Host>,
-    pub(super) questions: &'c Questions,
-    pub(super) context: &'c RequestContext<RoleServer>,
+    server: &'c Server,
+    host: &'c Arc<Host>,
+    context: &'c RequestContext<RoleServer>,
     tool: String,
     args: Map<String, Value>,
     caller: Caller,
@@ -111,8 +55,8 @@ enum Way {
 
 impl<'c> Call<'c> {
     pub(super) fn new(
+        server: &'c Server,
         host: &'c Arc<Host>,
-        questions: &'c Questions,
         context: &'c RequestContext<RoleServer>,
         tool: &str,
         args: Map<String, Value>,
@@ -120,7 +64,7 @@ impl<'c> Call<'c> {
         let client = context.client_info();
         let caller = Caller::mcp(client.as_ref().map(|client| client.name.as_str()));
         let agent = format!("{:?}", caller.name().unwrap_or("without a name"));
-        Self { host, questions, context, tool: tool.to_owned(), args, caller, agent }
+        Self { server, host, context, tool: tool.to_owned(), args, caller, agent }
     }
 
     /// Does what a request wants: makes the call, or goes on with one whose user was asked.
@@ -185,8 +129,8 @@ impl<'c> Call<'c> {
         if matches!(tool.tool.tier, Tier::ReadOnly | Tier::Stateful) {
             return None;
         }
-        let (host, id) = (Arc::clone(self.host), id.to_owned());
-        let view = tokio::task::spawn_blocking(move || host.plan(&id)).await.ok()?.ok()?;
+        let id = id.to_owned();
+        let view = self.server.look(move |host| host.plan(&id)).await.ok()?.ok()?;
         if view.plan.proposer != tool.feature {
             return None;
         }
@@ -210,6 +154,19 @@ impl<'c> Call<'c> {
         Some(if modern { Way::ByAnswer } else { Way::Meanwhile })
     }
 
+    /// Whose question one is that is the answer of its call.
+    fn asker(&self) -> Asker {
+        match self.server.door {
+            http::DOOR => Asker::Name(self.caller.clone()),
+            _ => Asker::Server(self.server.number),
+        }
+    }
+
+    fn note_questions(&self) {
+        let scope = Some(Holder::Agent.scope_name());
+        self.host.note_misconduct(self.caller.name(), self.server.door, scope, Misconduct::Questions);
+    }
+
     async fn ask(self, matter: Matter, result: Option<CallToolResult>) -> Result<CallToolResponse, ErrorData> {
         match self.way() {
             Some(Way::Meanwhile) => {
@@ -222,14 +179,18 @@ impl<'c> Call<'c> {
     }
 
     async fn ask_meanwhile(&self, matter: &Matter) -> Answer {
-        let Ok(_place) = self.questions.places.try_acquire() else { return Answer::Open };
+        let Some(place) = self.server.questions.ask(Asker::Server(self.server.number)) else {
+            self.note_questions();
+            return Answer::Open;
+        };
         let mut answered = 0;
         while let Some(question) = matter.question(answered) {
             let Some(params) = question.params() else { return Answer::Open };
-            let asked = self.context.peer.create_elicitation_with_timeout(params, Some(ANSWER_WITHIN));
+            let asked = self.context.peer.create_elicitation_with_timeout(params, Some(ANSWER_TIMEOUT));
             let said = tokio::select! {
                 said = asked => said,
                 () = self.context.ct.cancelled() => return Answer::Open,
+                () = place.gave_way() => return Answer::Open,
             };
             match said.map(|said| question.means(&said)) {
                 Ok(Answer::Yes) => answered += 1,
@@ -262,9 +223,9 @@ impl<'c> Call<'c> {
             matter: matter.clone(),
             answered,
             result: result.clone(),
-            until: Instant::now() + ANSWER_WITHIN,
         };
-        let Some(number) = self.questions.keep(kept) else {
+        let Some(number) = self.server.questions.keep(self.asker(), kept) else {
+            self.note_questions();
             return self.decided(&matter, Answer::Open, result).await;
         };
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
@@ -278,7 +239,7 @@ impl<'c> Call<'c> {
         number: &str,
         mut said: std::collections::BTreeMap<String, Value>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let kept = self.questions.take(number);
+        let kept = self.server.questions.take(number);
         let own = kept.filter(|kept| kept.caller == self.caller && kept.tool == self.tool && kept.args == self.args);
         let Some(Kept { matter, answered, result, .. }) = own else {
             let why = "no question waits under this requestState: it was answered, has expired, or is another call's";
@@ -319,7 +280,7 @@ impl<'c> Call<'c> {
         };
         let mut result = result.unwrap_or_default();
         let (host, id) = (Arc::clone(self.host), plan.clone());
-        let done = tokio::task::spawn_blocking(move || match answer {
+        let done = self.server.jobs.write(move || match answer {
             Answer::Yes => match host.apply_plan(&user, &id) {
                 Ok(applied) => Ok(format!("The user applied the plan; {} in force.", plural(applied.rules, "rule"))),
                 Err(error) => Err(format!("The user wanted the plan to be applied, but it was not: {error}")),

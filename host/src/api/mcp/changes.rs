@@ -46,12 +46,13 @@ impl Subscribed {
     }
 }
 
-/// What a client of 2026-07-28 is told of, of what it wants.
-pub(super) fn accepted(wanted: &SubscriptionFilter) -> SubscriptionFilter {
+/// What a client of 2026-07-28 is told of, of what it wants: resources only that exist.
+pub(super) fn accepted(wanted: &SubscriptionFilter, exists: impl Fn(&str) -> bool) -> SubscriptionFilter {
     let mut accepted = wanted.clone();
     if let Some(uris) = &mut accepted.resource_subscriptions {
         uris.retain(|uri| uri.len() <= MAX_URI);
         uris.truncate(MAX_SUBSCRIPTIONS);
+        uris.retain(|uri| exists(uri));
     }
     accepted
 }

@@ -2,6 +2,7 @@
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
+use crate::feature::sandbox::limits::MAX_RESULT;
 use crate::host::Host;
 use crate::news::New;
 
@@ -37,7 +38,7 @@ const TEMPLATES: [[&str; 4]; 3] = [
 /// All that is there.
 pub(super) fn all(host: &Host) -> Vec<Resource> {
     let mut all: Vec<Resource> = PAGES.iter().map(|[name, uri, what, kind]| resource(uri, name, what, kind)).collect();
-    for plan in host.plans().unwrap_or_default() {
+    for plan in host.plan_summaries().unwrap_or_default() {
         all.push(resource(&format!("{PLANS}/{}", plan.id), "plan", &plan.description, "application/json"));
     }
     for skill in host.skills() {
@@ -64,7 +65,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// The names that fit a template's place.
 pub(super) fn names(host: &Host, template: &str) -> Vec<String> {
     match template {
-        "conductor://plans/{id}" => host.plans().unwrap_or_default().into_iter().map(|plan| plan.id).collect(),
+        "conductor://plans/{id}" => host.plan_summaries().unwrap_or_default().into_iter().map(|plan| plan.id).collect(),
         "conductor://skills/{name}" => host.skills().into_iter().map(|skill| skill.name).collect(),
         "conductor://docs/{page}" => DOCS.iter().map(|(page, _)| (*page).to_owned()).collect(),
         _ => Vec::new(),
@@ -82,7 +83,7 @@ pub(super) fn read(host: &Host, uri: &str) -> Result<Option<ResourceContents>, S
         STATUS => (json(serde_json::to_string(&host.status()))?, "application/json"),
         PORTS => (json(serde_json::to_string(&host.status().ports))?, "application/json"),
         PLANS => {
-            let plans = host.plans().map_err(|error| error.to_string())?;
+            let plans = host.plan_summaries().map_err(|error| error.to_string())?;
             (json(serde_json::to_string(&plans))?, "application/json")
         }
         _ => match below(host, uri)? {
@@ -90,7 +91,39 @@ pub(super) fn read(host: &Host, uri: &str) -> Result<Option<ResourceContents>, S
             None => return Ok(None),
         },
     };
-    Ok(Some(ResourceContents::text(text, uri).with_mime_type(kind)))
+    Ok(Some(ResourceContents::text(bounded(text, uri, kind), uri).with_mime_type(kind)))
+}
+
+/// The text, or as much of it as an answer may have, with a note of how to get the rest. Of JSON there is the note
+/// only: a part of it would be none.
+fn bounded(text: String, uri: &str, kind: &str) -> String {
+    if text.len() <= MAX_RESULT {
+        return text;
+    }
+    let rest = match uri {
+        CONFIG => "tools that list mappings, modes and bindings show the rest part by part",
+        STATUS => "tools that get the status of bindings, features and ports show it part by part",
+        PORTS => "tools that list ports show it part by part",
+        _ => "a person sees all of it with `conductor plan show`, or with `conductor` for what else there is",
+    };
+    let note = format!("{} bytes, of which an answer has at most {MAX_RESULT}: {rest}", text.len());
+    if kind == "application/json" {
+        return serde_json::json!({ "truncated": note }).to_string();
+    }
+    let room = MAX_RESULT - note.len() - 8;
+    format!("{}\n# {note}\n", &text[..text.floor_char_boundary(room)])
+}
+
+/// Whether there is something at an address.
+pub(super) fn exists(host: &Host, uri: &str) -> bool {
+    if let Some(id) = uri.strip_prefix("conductor://plans/") {
+        return host.has_plan(id);
+    }
+    if let Some(name) = uri.strip_prefix("conductor://skills/") {
+        return host.skills().iter().any(|skill| skill.name == name);
+    }
+    let page = uri.strip_prefix("conductor://docs/");
+    [CONFIG, STATUS, PLANS, PORTS].contains(&uri) || DOCS.iter().any(|(name, _)| Some(*name) == page)
 }
 
 fn below(host: &Host, uri: &str) -> Result<Option<(String, &'static str)>, String> {

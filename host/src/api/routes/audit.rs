@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::elsewhere;
+use super::look;
+use crate::api::door::Client;
 use crate::api::refusal::{Code, Query, Refusal};
 use crate::api::route::{Route, get};
 use crate::api::scope::Scope;
@@ -77,13 +78,17 @@ impl From<Row> for AuditRow {
     }
 }
 
-async fn audit(State(host): State<Arc<Host>>, Query(which): Query<Which>) -> Result<Json<Vec<AuditRow>>, Refusal> {
+async fn audit(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    Query(which): Query<Which>,
+) -> Result<Json<Vec<AuditRow>>, Refusal> {
     let limit = which.limit.unwrap_or(LIMIT);
     if !(1..=MOST).contains(&limit) {
         return Err(Refusal::bad_request(format!("limit is {limit}; 1 to {MOST} rows are told at once")));
     }
     let after = which.after.map(|after| i64::try_from(after).unwrap_or(i64::MAX));
-    let rows = elsewhere(move || host.audit_rows(after, limit)).await?;
+    let rows = look(&client, move || host.audit_rows(after, limit)).await?;
     Ok(Json(rows.into_iter().map(AuditRow::from).collect()))
 }
 

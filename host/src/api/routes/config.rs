@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{caller, elsewhere};
+use super::{caller, change, look};
+use crate::api::door::Client;
 use crate::api::refusal::{Body, Code, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::config::Severity;
@@ -75,8 +76,12 @@ struct Verdict {
     diagnostics: Value,
 }
 
-async fn validate(State(host): State<Arc<Host>>, Body(candidate): Body<Candidate>) -> Result<Json<Verdict>, Refusal> {
-    let found = elsewhere(move || host.check_config(candidate.text)).await?;
+async fn validate(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    Body(candidate): Body<Candidate>,
+) -> Result<Json<Verdict>, Refusal> {
+    let found = look(&client, move || host.check_config(candidate.text)).await?;
     let (errors, warnings) = (found.count(Severity::Error), found.count(Severity::Warning));
     let told = serde_json::to_value(&found).map_err(Refusal::internal)?;
     Ok(Json(Verdict { valid: errors == 0, errors, warnings, diagnostics: told["diagnostics"].clone() }))
@@ -93,8 +98,12 @@ struct Reloaded {
     warnings: String,
 }
 
-async fn reload(State(host): State<Arc<Host>>, headers: HeaderMap) -> Result<Json<Reloaded>, Refusal> {
-    let done = elsewhere(move || host.reload_from_file(&caller(&headers))).await?;
+async fn reload(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    headers: HeaderMap,
+) -> Result<Json<Reloaded>, Refusal> {
+    let done = change(&client, move || host.reload_from_file(&caller(&headers))).await?;
     let warnings = done.warnings.render(false);
     Ok(Json(Reloaded { generation: done.generation, rules: done.rules, warnings }))
 }

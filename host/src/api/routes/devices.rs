@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{caller, elsewhere};
+use super::{caller, change};
+use crate::api::door::Client;
 use crate::api::refusal::{Body, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::host::Host;
@@ -65,10 +66,11 @@ struct Muted {
 /// Answers when it is done: ports may have to be looked at, which takes a moment.
 async fn mute(
     State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
     headers: HeaderMap,
     Body(Mute { device, muted }): Body<Mute>,
 ) -> Result<Json<Muted>, Refusal> {
-    elsewhere(move || host.mute_for(&caller(&headers), &device, muted)).await?;
+    change(&client, move || host.mute_for(&caller(&headers), &device, muted)).await?;
     Ok(Json(Muted { muted }))
 }
 

@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::IntoResponse;
 
+use crate::api::door::Client;
 use crate::api::refusal::{Query, Refusal};
 use crate::api::route::{Route, get};
 use crate::api::socket;
@@ -29,8 +30,12 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn events(State(host): State<Arc<Host>>, Query(which): Query<Which>) -> Result<impl IntoResponse, Refusal> {
-    let reader = Reader::new(&host, which)?;
+async fn events(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    Query(which): Query<Which>,
+) -> Result<impl IntoResponse, Refusal> {
+    let reader = Reader::new(&host, &client, which)?;
     let lines = futures_util::stream::unfold(reader, async |mut reader| {
         let lines = reader.next().await?;
         let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 1).sum());

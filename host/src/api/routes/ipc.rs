@@ -14,7 +14,8 @@ use serde_json::{Map, Value, json};
 
 use super::config::Candidate;
 use super::tools::called;
-use super::{caller, elsewhere};
+use super::{caller, change, look};
+use crate::api::door::Client;
 use crate::api::refusal::{Body, Code, Refusal, from_object};
 use crate::api::route::{Route, post};
 use crate::api::scope::Scope;
@@ -184,6 +185,7 @@ impl Command {
 async fn ipc(
     State(host): State<Arc<Host>>,
     Extension(scope): Extension<Scope>,
+    Extension(client): Extension<Client>,
     headers: HeaderMap,
     Body(mut body): Body<Map<String, Value>>,
 ) -> Result<Json<Answer>, Refusal> {
@@ -207,11 +209,17 @@ async fn ipc(
     if let Some(warning) = warning {
         tracing::warn!(%caller, "{warning}");
     }
-    let data = done(host, scope, caller, command).await?;
+    let data = done(host, scope, &client, caller, command).await?;
     Ok(Json(Answer { data, warning: warning.map(str::to_owned) }))
 }
 
-async fn done(host: Arc<Host>, scope: Scope, caller: Caller, command: Command) -> Result<Value, Refusal> {
+async fn done(
+    host: Arc<Host>,
+    scope: Scope,
+    client: &Client,
+    caller: Caller,
+    command: Command,
+) -> Result<Value, Refusal> {
     let tool = async |name: &str, args, confirmed| {
         let result = called(&host, scope, &caller, name, ToolRequest { args, confirmed }).await?;
         Ok(result.result)
@@ -228,7 +236,10 @@ async fn done(host: Arc<Host>, scope: Scope, caller: Caller, command: Command) -
         }
         _ => {}
     }
-    elsewhere(move || quickly(&host, &caller, command)).await
+    if command.needs() == Scope::Read {
+        return look(client, move || quickly(&host, &caller, command)).await;
+    }
+    change(client, move || quickly(&host, &caller, command)).await
 }
 
 /// Does what asks no feature.
@@ -272,7 +283,7 @@ fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Refu
             host.reject_plan(caller, &plan_id)?;
             json!({ "rejected": plan_id })
         }
-        Command::ListPendingPlans => written(serde_json::to_value(host.plans()?))?,
+        Command::ListPendingPlans => written(serde_json::to_value(host.plan_summaries()?))?,
         // Done by then.
         Command::Stop
         | Command::StartMidiLearn(_)

@@ -13,6 +13,7 @@ pub(super) mod tools;
 
 use axum::http::{HeaderMap, header};
 
+use super::door::Client;
 use super::refusal::Refusal;
 use super::route::Route;
 use crate::control::caller::Caller;
@@ -41,12 +42,23 @@ fn caller(headers: &HeaderMap) -> Caller {
     Caller::api(headers.get(header::USER_AGENT).and_then(|name| name.to_str().ok()))
 }
 
-/// Does what compiles rules, looks at ports or waits for the disk: elsewhere, so that other clients need not wait.
-async fn elsewhere<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Refusal>
+/// Returns what `work` returns, which compiles rules, looks at ports or waits for the disk: on a thread of its own, of
+/// which the client has so many, and in time.
+async fn look<T, E>(client: &Client, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Refusal>
 where
     T: Send + 'static,
     E: Send + 'static,
     Refusal: From<E>,
 {
-    Ok(tokio::task::spawn_blocking(work).await??)
+    Ok(client.quota.jobs().read(work).await??)
+}
+
+/// The same for work that changes something, whose result is waited for however long it takes.
+async fn change<T, E>(client: &Client, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Refusal>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+    Refusal: From<E>,
+{
+    Ok(client.quota.jobs().write(work).await??)
 }

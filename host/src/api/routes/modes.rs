@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{caller, elsewhere};
+use super::{caller, change};
+use crate::api::door::Client;
 use crate::api::refusal::{Body, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::host::{Host, UnknownMode};
@@ -54,11 +55,12 @@ struct Asked {
 
 async fn switch(
     State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
     headers: HeaderMap,
     Body(asked): Body<Asked>,
 ) -> Result<Json<Asked>, Refusal> {
     let mode = asked.mode.clone();
-    elsewhere(move || host.switch_mode(&caller(&headers), &mode)).await?;
+    change(&client, move || host.switch_mode(&caller(&headers), &mode)).await?;
     Ok(Json(asked))
 }
 

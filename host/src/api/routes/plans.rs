@@ -3,20 +3,26 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 
-use super::{caller, elsewhere};
+use super::{caller, change, look};
+use crate::api::door::Client;
 use crate::api::refusal::{Named, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::Scope;
-use crate::control::plan::Plan;
+use crate::control::plan::PlanSummary;
 use crate::host::{Applied, Host, PlanView};
 
 pub(super) fn routes() -> Vec<Route> {
     const DECIDED: &[u16] = &[404, 409, 410, 422, 503];
     vec![
-        get::<Vec<Plan>>("/v1/plans", "listPlans", "The plans that wait for a person, oldest first").by(plans),
+        get::<Vec<PlanSummary>>(
+            "/v1/plans",
+            "listPlans",
+            "The plans that wait for a person, oldest first, without what they change",
+        )
+        .by(plans),
         get::<PlanView>("/v1/plans/{id}", "getPlan", "A plan, with what would have fired differently")
             .refuses(&[404, 410, 422])
             .by(plan),
@@ -38,26 +44,51 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn plans(State(host): State<Arc<Host>>) -> Result<Json<Vec<Plan>>, Refusal> {
-    Ok(Json(elsewhere(move || host.plans()).await?))
+async fn plans(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+) -> Result<Json<Vec<PlanSummary>>, Refusal> {
+    Ok(Json(look(&client, move || host.plan_summaries()).await?))
 }
 
-async fn plan(State(host): State<Arc<Host>>, Named(id): Named) -> Result<Json<PlanView>, Refusal> {
-    Ok(Json(elsewhere(move || host.plan(&id)).await?))
+async fn plan(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    Named(id): Named,
+) -> Result<Json<PlanView>, Refusal> {
+    Ok(Json(look(&client, move || host.plan(&id)).await?))
 }
 
-async fn apply(State(host): State<Arc<Host>>, headers: HeaderMap, Named(id): Named) -> Result<Json<Applied>, Refusal> {
-    Ok(Json(elsewhere(move || host.apply_plan(&caller(&headers), &id)).await?))
+async fn apply(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    headers: HeaderMap,
+    Named(id): Named,
+) -> Result<Json<Applied>, Refusal> {
+    Ok(Json(change(&client, move || host.apply_plan(&caller(&headers), &id)).await?))
 }
 
-async fn reject(State(host): State<Arc<Host>>, headers: HeaderMap, Named(id): Named) -> Result<Json<()>, Refusal> {
-    Ok(Json(elsewhere(move || host.reject_plan(&caller(&headers), &id)).await?))
+async fn reject(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    headers: HeaderMap,
+    Named(id): Named,
+) -> Result<Json<()>, Refusal> {
+    Ok(Json(change(&client, move || host.reject_plan(&caller(&headers), &id)).await?))
 }
 
-async fn undo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Result<Json<Applied>, Refusal> {
-    Ok(Json(elsewhere(move || host.undo(&caller(&headers))).await?))
+async fn undo(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    headers: HeaderMap,
+) -> Result<Json<Applied>, Refusal> {
+    Ok(Json(change(&client, move || host.undo(&caller(&headers))).await?))
 }
 
-async fn redo(State(host): State<Arc<Host>>, headers: HeaderMap) -> Result<Json<Applied>, Refusal> {
-    Ok(Json(elsewhere(move || host.redo(&caller(&headers))).await?))
+async fn redo(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    headers: HeaderMap,
+) -> Result<Json<Applied>, Refusal> {
+    Ok(Json(change(&client, move || host.redo(&caller(&headers))).await?))
 }

@@ -1,0 +1,63 @@
+//! Who a request is from: the kind of token that it came with, what is left for that kind, and the list that a client
+//! gets on that takes too much.
+
+use std::sync::{Arc, Weak};
+
+use axum::http::{HeaderMap, header};
+
+use super::holder::Holder;
+use super::quota::Quota;
+use crate::control::trouble::Misconduct;
+use crate::host::Host;
+
+/// The client of a request, as its token tells: an extension of every request that was let in.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    pub(super) holder: Holder,
+    pub(super) quota: Quota,
+    pub(super) door: Arc<Door>,
+}
+
+/// A way in.
+#[derive(Debug)]
+pub(super) struct Door {
+    /// As the status calls it: `socket`, `tcp`, `mcp_socket`, `mcp_http`.
+    pub(super) name: &'static str,
+    pub(super) host: Weak<Host>,
+}
+
+impl Door {
+    pub(super) fn new(name: &'static str, host: Weak<Host>) -> Arc<Self> {
+        Arc::new(Self { name, host })
+    }
+
+    /// Puts a client without a token on the list of those that misbehave.
+    pub(super) fn note_stranger(&self, what: Misconduct) {
+        if let Some(host) = self.host.upgrade() {
+            host.note_misconduct(None, self.name, None, what);
+        }
+    }
+}
+
+impl Client {
+    pub(super) fn new(holder: Holder, quota: Quota, door: Arc<Door>) -> Self {
+        Self { holder, quota, door }
+    }
+
+    /// Whether this is the owner, who is never cut off.
+    pub(super) fn is_owner(&self) -> bool {
+        self.holder == Holder::Owner
+    }
+
+    /// Puts it on the list of clients that misbehave, by the name that it gives itself.
+    pub(super) fn note(&self, name: Option<&str>, what: Misconduct) {
+        if let Some(host) = self.door.host.upgrade() {
+            host.note_misconduct(name, self.door.name, Some(self.holder.scope_name()), what);
+        }
+    }
+}
+
+/// What a client calls itself.
+pub(super) fn name(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::USER_AGENT).and_then(|name| name.to_str().ok())
+}

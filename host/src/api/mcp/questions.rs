@@ -1,0 +1,184 @@
+//! Questions to users that wait for an answer, each in the window of some agent.
+//!
+//! One client has at most [`MAX_OWN`] of them: what else it would have to ask is not asked, and waits for a person at
+//! the command line. All together have [`MAX_QUESTIONS`]; for one more, the oldest of the client that has most gives
+//! way, so that nobody who asks much, or under many names, keeps the others from asking at all.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::model::CallToolResult;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::ask::Matter;
+use crate::control::caller::Caller;
+use crate::digest::hex;
+
+/// How long a question waits for an answer.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+/// Questions that wait at once behind one door.
+const MAX_QUESTIONS: usize = 32;
+/// Questions of one client that wait at once.
+const MAX_OWN: usize = 4;
+
+/// The questions of the clients behind one door.
+#[derive(Debug, Default)]
+pub(super) struct Questions(Mutex<HashMap<String, Pending>>);
+
+/// Whose question it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Asker {
+    /// The client of this server.
+    Server(u64),
+    /// Clients of this name: each of their requests has a server of its own.
+    Name(Caller),
+}
+
+#[derive(Debug)]
+struct Pending {
+    asker: Asker,
+    since: Instant,
+    what: Waiting,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    /// A call that goes on as soon as it is answered, or this is cancelled.
+    Call(CancellationToken),
+    /// A call that is sent again with the answer.
+    Kept(Box<Kept>),
+}
+
+/// A call whose user was asked.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) caller: Caller,
+    pub(super) tool: String,
+    pub(super) args: Map<String, Value>,
+    pub(super) matter: Matter,
+    /// Questions that were answered with yes.
+    pub(super) answered: usize,
+    /// The tool's answer; `None` if it has given none.
+    pub(super) result: Option<CallToolResult>,
+}
+
+/// The place of a call that waits for an answer, given up by being dropped.
+pub(super) struct Place {
+    questions: Arc<Questions>,
+    number: String,
+    gave_way: CancellationToken,
+}
+
+impl Place {
+    /// Returns when the question has to give way to another one.
+    pub(super) async fn gave_way(&self) {
+        self.gave_way.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.questions.all().remove(&self.number);
+    }
+}
+
+impl Questions {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Pending>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a question that is answered while its call waits; `None` if the client has too many.
+    pub(super) fn ask(self: &Arc<Self>, asker: Asker) -> Option<Place> {
+        let gave_way = CancellationToken::new();
+        let number = self.add(asker, Waiting::Call(gave_way.clone()))?;
+        Some(Place { questions: Arc::clone(self), number, gave_way })
+    }
+
+    /// Keeps a call until it is sent again, under a number that nobody can guess; `None` if the client has too many.
+    pub(super) fn keep(&self, asker: Asker, kept: Kept) -> Option<String> {
+        self.add(asker, Waiting::Kept(Box::new(kept)))
+    }
+
+    /// The call of this number, once.
+    pub(super) fn take(&self, number: &str) -> Option<Kept> {
+        let mut all = self.all();
+        let Waiting::Kept(_) = all.get(number)?.what else { return None };
+        let pending = all.remove(number)?;
+        match pending.what {
+            Waiting::Kept(kept) if pending.since.elapsed() < ANSWER_TIMEOUT => Some(*kept),
+            _ => None,
+        }
+    }
+
+    fn add(&self, asker: Asker, what: Waiting) -> Option<String> {
+        let mut number = [0; 16];
+        getrandom::fill(&mut number).ok()?;
+        let number = hex(&number);
+        let mut all = self.all();
+        all.retain(|_, pending| pending.since.elapsed() < ANSWER_TIMEOUT);
+        if all.values().filter(|pending| pending.asker == asker).count() >= MAX_OWN {
+            return None;
+        }
+        if all.len() >= MAX_QUESTIONS
+            && let Some(oldest) = oldest_of_greediest(&all)
+            && let Some(Pending { what: Waiting::Call(gave_way), .. }) = all.remove(&oldest)
+        {
+            gave_way.cancel();
+        }
+        all.insert(number.clone(), Pending { asker, since: Instant::now(), what });
+        Some(number)
+    }
+}
+
+/// The number of the oldest question of the client that has most; of two that have as many, of the one with the older.
+fn oldest_of_greediest(all: &HashMap<String, Pending>) -> Option<String> {
+    let mut by_asker = HashMap::<&Asker, (usize, Instant, &String)>::new();
+    for (number, pending) in all {
+        let (count, since, oldest) = by_asker.entry(&pending.asker).or_insert((0, pending.since, number));
+        *count += 1;
+        if pending.since <= *since {
+            (*since, *oldest) = (pending.since, number);
+        }
+    }
+    let greediest = by_asker.into_values().max_by_key(|(count, since, _)| (*count, std::cmp::Reverse(*since)));
+    greediest.map(|(_, _, oldest)| oldest.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_client_has_a_few_questions_and_the_others_theirs() {
+        let questions = Arc::<Questions>::default();
+        let _greedy: Vec<_> = std::iter::from_fn(|| questions.ask(Asker::Server(1))).collect();
+        assert_eq!(questions.all().len(), MAX_OWN);
+        let other = questions.ask(Asker::Server(2));
+        assert!(other.is_some());
+        drop(other);
+        assert_eq!(questions.all().len(), MAX_OWN, "an answered question leaves its place");
+    }
+
+    #[test]
+    fn with_all_places_taken_the_greediest_gives_way() {
+        let questions = Arc::<Questions>::default();
+        let greedy = [1, 2, 3].map(|_| questions.ask(Asker::Server(0)).unwrap());
+        let modest: Vec<_> = (3..MAX_QUESTIONS as u64).map(|one| questions.ask(Asker::Server(one)).unwrap()).collect();
+        let _newer = questions.ask(Asker::Server(1000)).unwrap();
+        assert_eq!(questions.all().len(), MAX_QUESTIONS);
+        assert!(greedy[0].gave_way.is_cancelled() && !greedy[1].gave_way.is_cancelled(), "its oldest one");
+        assert!(modest.iter().all(|one| !one.gave_way.is_cancelled()));
+    }
+
+    // Names are free: a client that asks under a new one each time does not shut out the others.
+    #[test]
+    fn a_flood_of_names_does_not_keep_others_from_asking() {
+        let questions = Arc::<Questions>::default();
+        let _flood: Vec<_> =
+            (0..1000).map(|name| questions.ask(Asker::Name(Caller::mcp(Some(&name.to_string())))).unwrap()).collect();
+        assert_eq!(questions.all().len(), MAX_QUESTIONS);
+        assert!(questions.ask(Asker::Server(1)).is_some());
+    }
+}
