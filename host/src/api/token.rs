@@ -93,6 +93,8 @@ impl Token {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt as _;
