@@ -202,6 +202,11 @@ fn on_a_full_disk_nothing_is_applied_and_the_host_goes_on() {
     let (status, _) = host.status_when(|status| status["audit"]["lost"].as_u64() >= Some(2));
     assert!(status["audit"]["trouble"].as_str().unwrap().contains("audit.sqlite"), "{status:#}");
     assert!(refused(&home, &["undo", "--yes"]).contains("nothing to undo"));
+    // What looks at the machine says the same of the record.
+    let found = home.conductor(&["doctor", "--json"]);
+    let found: Value = serde_json::from_str(&found.out).unwrap();
+    let of_the_audit = found["findings"].as_array().unwrap().iter().find(|finding| finding["about"] == "audit");
+    assert_eq!(of_the_audit.unwrap()["level"], "trouble", "{found:#}");
 
     disk(&host, "unlimited");
     assert_eq!(home.conductor(&["plan", "apply", &plan, "--yes"]).code, Some(0));

@@ -1,7 +1,7 @@
 //! The home: whether it can be written, has room, and is its owner's alone.
 
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
@@ -140,11 +140,14 @@ fn nearest_folder(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned)
 }
 
-/// Whether a file can be made here. It is gone at once.
-fn writable(folder: &Path) -> io::Result<()> {
+/// Whether a file can be made here and has room for something. It is gone at once.
+pub(super) fn writable(folder: &Path) -> io::Result<()> {
     let probe = folder.join(format!(".doctor-{}", std::process::id()));
-    OpenOptions::new().write(true).create_new(true).open(&probe)?;
-    fs::remove_file(&probe)
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    // On a full disk a file can still be made, as long as nothing is in it.
+    let written = file.write_all(&[0; 4096]).and_then(|()| file.sync_all());
+    fs::remove_file(&probe)?;
+    written
 }
 
 #[cfg(unix)]

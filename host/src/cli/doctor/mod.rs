@@ -59,7 +59,7 @@ fn look(places: &Places) -> Vec<Finding> {
     findings.extend(configuration.judge());
     findings.extend(devices.judge());
     findings.extend(network.judge());
-    findings.extend(record::Facts::gather(&places.home).judge());
+    findings.extend(record::Facts::gather(&places.home, running.as_ref()).judge());
     findings
 }
 

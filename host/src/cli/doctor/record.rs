@@ -1,8 +1,13 @@
 //! What the host keeps: the audit and secrets.
 
+use std::fs::OpenOptions;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::finding::Finding;
+use super::home::writable;
 use crate::control::audit::verify::Verdict;
 use crate::control::audit::{AuditError, Chain};
 use crate::service::keychain::{Keychain, KeychainError};
@@ -16,6 +21,8 @@ const LARGE: u64 = 1 << 30;
 pub(super) struct Facts {
     file: PathBuf,
     audit: Result<Verdict, AuditError>,
+    /// Why nothing can be added to it.
+    unwritable: Option<String>,
     /// How much of the disk it takes, in bytes.
     size: u64,
     /// The keychain of this system, and why it can't be used.
@@ -33,7 +40,8 @@ struct Kept {
 }
 
 impl Facts {
-    pub(super) fn gather(home: &Path) -> Self {
+    /// How it is in this home, where a host may run that says how it is.
+    pub(super) fn gather(home: &Path, running: Option<&Value>) -> Self {
         let keychain = Keychain::of_this_system();
         let answers = keychain.answers().map_err(|error| error.to_string());
         let kept = |(id, place): (String, Place)| match place {
@@ -47,6 +55,9 @@ impl Facts {
             size: std::fs::metadata(chain.file()).map_or(0, |about| about.len()),
             file: chain.file(),
             audit: chain.verify(),
+            unwritable: running
+                .and_then(|status| status["audit"]["trouble"].as_str().map(str::to_owned))
+                .or_else(|| unwritable(&chain.file()).map(|error| error.to_string())),
             keychain: (keychain, answers),
             secrets: secrets.map(|list| list.into_iter().filter_map(kept).collect()),
         }
@@ -91,6 +102,13 @@ impl Facts {
                 format!("the audit was altered: row {}: {}", wrong.number, wrong.why),
                 format!("keep {file} and audit.head as evidence: move both away. A new chain begins with the next row"),
             ),
+            Ok(_) if let Some(why) = &self.unwritable => Finding::trouble(
+                ABOUT,
+                format!("nothing can be put on record: {why}"),
+                format!(
+                    "make room on the disk, and make {file} and the folder writable; until then no plan is applied"
+                ),
+            ),
             Ok(Verdict { rows, notes, .. }) if notes.is_empty() && self.size >= LARGE => Finding::warning(
                 ABOUT,
                 format!("{rows} rows, each as it was written, take {} MB of the disk", self.size / 1_000_000),
@@ -111,6 +129,18 @@ impl Facts {
     }
 }
 
+/// Why nothing can be added to the audit: it can't be opened for that, or there is no room beside it. `None` if
+/// it can, or is not there yet because its folder is not.
+fn unwritable(file: &Path) -> Option<io::Error> {
+    let folder = file.parent().filter(|folder| folder.is_dir())?;
+    if file.exists()
+        && let Err(error) = OpenOptions::new().append(true).open(file)
+    {
+        return Some(error);
+    }
+    writable(folder).err()
+}
+
 #[cfg(test)]
 mod tests {
     use clap::ValueEnum as _;
@@ -123,6 +153,7 @@ mod tests {
         Facts {
             file: "/h/audit.sqlite".into(),
             audit: Ok(Verdict { rows: 3, wrong: None, notes: Vec::new() }),
+            unwritable: None,
             size: 20_480,
             keychain: (a_keychain(), Ok(())),
             secrets: Ok(Vec::new()),
@@ -149,6 +180,30 @@ mod tests {
         let noted = |rows| Ok(Verdict { rows, wrong: None, notes: vec!["n".into()] });
         assert_eq!(levels(&Facts { audit: noted(0), ..facts() })[0], Level::Ok);
         assert_eq!(levels(&Facts { audit: noted(5), ..facts() })[0], Level::Warning);
+    }
+
+    #[test]
+    fn an_audit_that_cannot_be_written_is_trouble() {
+        let full = Facts { unwritable: Some("no space left".into()), ..facts() };
+        assert_eq!(levels(&full)[0], Level::Trouble);
+        assert!(full.judge()[0].what.contains("no space left"), "{full:?}");
+    }
+
+    #[test]
+    fn whether_the_audit_can_be_written_is_tried_and_leaves_nothing() {
+        let home = std::env::temp_dir().join(format!("cond-doctor-record-{}", std::process::id()));
+        let file = home.join("audit.sqlite");
+        assert!(unwritable(&file).is_none(), "no home, no audit");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(&file, "rows").unwrap();
+        assert!(unwritable(&file).is_none());
+        assert_eq!(std::fs::read(&file).unwrap(), b"rows", "it is left as it was");
+        assert_eq!(std::fs::read_dir(&home).unwrap().count(), 1, "nothing is left behind");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        let found = unwritable(&file);
+        std::fs::remove_dir_all(&home).unwrap();
+        assert!(found.is_some());
     }
 
     #[test]
