@@ -99,7 +99,7 @@ impl EventLoop {
                 }
                 Input::Profile(next) => self.turn(next.as_deref()),
                 Input::Gone(device) => {
-                    self.engine.forget(&device);
+                    self.engine.forget(&device, &mut self.out);
                     self.out.releases.tell(&Release::Device(device));
                 }
                 Input::Reloaded => self.reloaded(),

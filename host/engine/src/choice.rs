@@ -169,7 +169,7 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
             (u64::from(channel), u64::from(controller))
         }
         _ if !holds => return None,
-        Event::Osc(ref message) => (0, key_of(message.address.as_bytes())),
+        Event::Osc(ref message) => (0, key_of(message.address().as_bytes())),
         Event::ArtNet(ref change) => (u64::from(change.universe), u64::from(change.channel)),
         Event::Midi(_) | Event::Gamepad(_) => (event.channel().map_or(16, u64::from), u64::from(event.number())),
         Event::Gesture(_) => return None,
@@ -178,7 +178,7 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
     key[0] = event.kind() as u8;
     key[1..9].copy_from_slice(&kind.to_le_bytes());
     key[9..].copy_from_slice(&number.to_le_bytes());
-    Some((Control::Moving(key_of(&key)), event.unit() >= 0.5))
+    Some((Control::Moving(key_of(&key)), event.is_pressed()))
 }
 
 #[cfg(test)]
@@ -272,7 +272,7 @@ mod tests {
     fn osc_is_told_apart_by_its_address() {
         let address = "/a".to_owned();
         let mut held = Asked::new(Trigger::Osc { address, arg: None }, true);
-        let osc = |address: &str, value| OscMessage { address: address.into(), args: [OscArg::Float(value)].into() };
+        let osc = |address: &str, value| OscMessage::new(address, vec![OscArg::Float(value)]);
         assert!(held.by("Live", Event::Osc(osc("/a", 1.0).into())));
         assert!(!held.by("Play", Event::Osc(osc("/b", 1.0).into())));
         assert!(held.by("Play", Event::Osc(osc("/a", 0.0).into())));

@@ -170,15 +170,27 @@ impl<A> Engine<A> {
         Ok(())
     }
 
-    /// A device has gone: what was under way on it ends, and nothing of it is held.
-    pub fn forget(&mut self, device: &DeviceId) {
-        self.held.forget(device);
-        self.decided.forget(device);
+    /// A device has gone: what was under way on it ends, and nothing of it is held. Its sticks and triggers have
+    /// come to rest for the rules that follow them.
+    pub fn forget(&mut self, device: &DeviceId, sink: &mut impl Sink<A>) {
         if let Some(&place) = self.gestures.places.get(device) {
-            self.gestures.devices[place].clear();
-            self.gestures.account(place);
+            let Self { mode: active, facts, held, decided, kept, gestures, now, .. } = self;
+            let facts = facts.load();
+            let moment = Moment { at: *now, mode: active.name(), facts: &facts, held };
+            let attempts = &mut gestures.devices[place];
+            let untracked = &mut gestures.untracked;
+            let mut work = Work { kept, attempts, untracked, moment, decided, sink, next_mode: None };
+            work.rest(|_, _| true);
+            let next_mode = work.next_mode.take();
+            gestures.devices[place].clear();
+            gestures.account(place);
+            if let Some(next) = next_mode {
+                change_mode(active, &self.rules.load(), &next, sink);
+            }
             self.let_go();
         }
+        self.held.forget(device);
+        self.decided.forget(device);
     }
 
     /// It is `now`: does what is due.
@@ -269,7 +281,7 @@ impl<A> Engine<A> {
             sink,
             next_mode,
         };
-        let here = Here { set: set as u8, rules, mode, consumed: deferred.consumed, event: &event };
+        let here = Here { set: set as u8, rules, mode, consumed: deferred.consumed, event: &event, fired };
         let put = work.event(&here, &deferred, stood);
         let next_mode = work.next_mode.take();
         if let Some((channel, value)) = put {
@@ -319,10 +331,11 @@ impl<A> Engine<A> {
         if let Some(place) = self.kept.iter().position(same) {
             return place;
         }
-        // A stick that is out goes on being out, but not for rules that are no more.
+        // A stick that is out goes on being out, but not for rules that are no more. The new ones know where it
+        // stood.
         if self.gestures.is_busy {
             for place in 0..self.gestures.devices.len() {
-                self.gestures.devices[place].end(|attempt| attempt.goal == Goal::Return);
+                self.gestures.devices[place].end(|attempt| matches!(attempt.goal, Goal::Return | Goal::Rest));
                 self.gestures.account(place);
             }
             self.let_go();

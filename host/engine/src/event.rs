@@ -349,6 +349,15 @@ impl Event {
         }
     }
 
+    /// Whether something that moves is to be taken for pressed: in the upper half of its way; a stick, when it is
+    /// pushed half of its way or farther, to whichever side. At rest nothing is.
+    pub fn is_pressed(&self) -> bool {
+        match self {
+            Self::Gamepad(GamepadEvent::Stick { value, .. }) => value.abs() >= 0.5,
+            moved => moved.unit() >= 0.5,
+        }
+    }
+
     /// Whether it is one reading of something that moves, so that a later one makes it worthless:
     /// controllers, pressure, pitch bend, OSC messages whose first argument is a float, a gamepad's sticks
     /// and triggers, DMX channels.
@@ -364,7 +373,7 @@ impl Event {
                     | MidiMessage::PitchBend { .. }
             ),
             Self::Osc(message) => {
-                matches!(message.args.first(), Some(OscArg::Float(_) | OscArg::Double(_)))
+                matches!(message.args().first(), Some(OscArg::Float(_) | OscArg::Double(_)))
             }
             Self::Gamepad(moved) => !matches!(moved, GamepadEvent::Button { .. }),
             Self::ArtNet(_) => true,
@@ -416,7 +425,7 @@ fn midi_value(message: &MidiMessage) -> (u16, u16) {
 }
 
 fn osc_value(message: &OscMessage) -> f64 {
-    message.args.iter().find_map(OscArg::as_f64).unwrap_or(0.0)
+    message.args().iter().find_map(OscArg::as_f64).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -466,7 +475,7 @@ pub(crate) mod tests {
     }
 
     fn osc(args: Vec<OscArg>) -> Event {
-        OscMessage { address: "/x".into(), args }.into()
+        OscMessage::new("/x", args).into()
     }
 
     #[test]

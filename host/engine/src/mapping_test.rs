@@ -238,7 +238,7 @@ impl MappingTest {
                         differences.push(Difference { line: None, message: error.to_string() });
                     }
                 }
-                Act::Gone(device) => engine.forget(device),
+                Act::Gone(device) => engine.forget(device, &mut heard),
                 act => facts.set(known.learn(step.at, act)),
             }
         }

@@ -6,12 +6,57 @@
 use std::sync::Arc;
 
 /// One OSC message: an address and its arguments.
+///
+/// The address may be an address pattern ("OSC Message Dispatching and Pattern Matching" in the
+/// specification): then the message is for every address that the pattern [reaches](Self::reaches).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OscMessage {
     /// Starts with `/`. It comes from outside: the engine compares it and never trusts its shape.
-    pub address: Arc<str>,
+    address: Arc<str>,
     /// The arguments, in the order sent.
-    pub args: Vec<OscArg>,
+    args: Vec<OscArg>,
+    /// The address, compiled, if it is a pattern.
+    pattern: Option<Arc<OscPattern>>,
+}
+
+impl OscMessage {
+    /// Bytes that the address of a message may have to be dispatched as a pattern.
+    pub const MAX_PATTERN: usize = 255;
+    /// Wildcards (`?`, `*`, `[...]`, `{...}`) that the address of a message may have to be dispatched as a
+    /// pattern. With [`MAX_PATTERN`](Self::MAX_PATTERN) it bounds what one message costs each rule that has
+    /// to be compared.
+    pub const MAX_WILDCARDS: usize = 16;
+
+    /// A message. An address with wildcards that is no pattern, or beyond the limits, stands for nothing but
+    /// its own text. Compiles the pattern, so this is nothing for the event path.
+    pub fn new(address: impl Into<Arc<str>>, args: Vec<OscArg>) -> Self {
+        let address = address.into();
+        let may_be = address.len() <= Self::MAX_PATTERN && address.contains(['?', '*', '[', '{']);
+        let pattern = may_be.then(|| OscPattern::parse(&address).ok()).flatten();
+        let pattern = pattern.filter(|pattern| pattern.wildcards() <= Self::MAX_WILDCARDS).map(Arc::new);
+        Self { address, args, pattern }
+    }
+
+    /// The address as it was sent.
+    pub fn address(&self) -> &Arc<str> {
+        &self.address
+    }
+
+    /// The arguments, in the order sent.
+    pub fn args(&self) -> &[OscArg] {
+        &self.args
+    }
+
+    /// Whether the address is a pattern, which may reach several addresses.
+    pub fn is_pattern(&self) -> bool {
+        self.pattern.is_some()
+    }
+
+    /// Whether the message is for this address: it is the message's own, or the message's pattern matches it.
+    /// Allocates nothing; see [`OscPattern`] for what it costs.
+    pub fn reaches(&self, address: &str) -> bool {
+        *self.address == *address || self.pattern.as_ref().is_some_and(|pattern| pattern.matches(address))
+    }
 }
 
 /// One OSC argument. The letter is its type tag.
@@ -220,6 +265,16 @@ impl OscPattern {
             Some(Part::Literal(text)) => Some(text),
             _ => None,
         }
+    }
+
+    /// How many wildcards it has.
+    pub fn wildcards(&self) -> usize {
+        let of = |part: &Part| match part {
+            Part::Literal(_) => 0,
+            Part::Anything => 1,
+            Part::Steps(steps) => steps.iter().filter(|step| !matches!(step, Step::Literal(_))).count(),
+        };
+        self.parts.iter().map(of).sum()
     }
 
     /// Whether the whole of `address` matches.
@@ -439,6 +494,34 @@ mod tests {
 
     fn pattern(text: &str) -> OscPattern {
         OscPattern::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    // "OSC Message Dispatching and Pattern Matching" in the specification.
+    #[test]
+    fn the_address_of_a_message_may_be_a_pattern() {
+        let sent = |address: &str| OscMessage::new(address, Vec::new());
+        assert!(sent("/mixer/*/mute").reaches("/mixer/1/mute"));
+        assert!(
+            sent("/mixer/{1,2}/mute").reaches("/mixer/2/mute") && !sent("/mixer/{1,2}/mute").reaches("/mixer/3/mute")
+        );
+        assert!(!sent("/mixer/*").reaches("/mixer/1/mute"), "nothing matches across a slash");
+        assert!(sent("/go").reaches("/go") && !sent("/go").is_pattern());
+        // What looks like a pattern and is none stands for its text.
+        for odd in ["/a[", "/a{b", "/a b*", "x*", "*"] {
+            assert!(!sent(odd).is_pattern() && sent(odd).reaches(odd) && !sent(odd).reaches("/a"), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_would_cost_too_much_is_dispatched_as_text() {
+        let sent = |address: String| OscMessage::new(address, Vec::new());
+        let wildcards = |count: usize| format!("/{}", "*a".repeat(count));
+        assert!(sent(wildcards(OscMessage::MAX_WILDCARDS)).is_pattern());
+        assert!(!sent(wildcards(OscMessage::MAX_WILDCARDS + 1)).is_pattern());
+        assert!(!sent(format!("/{}", "/*".repeat(17))).is_pattern(), "over all its parts");
+        let long = |length: usize| format!("/*{}", "a".repeat(length - 2));
+        assert!(sent(long(OscMessage::MAX_PATTERN)).is_pattern());
+        assert!(!sent(long(OscMessage::MAX_PATTERN + 1)).is_pattern());
     }
 
     #[test]

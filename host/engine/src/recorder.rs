@@ -39,6 +39,11 @@ impl Fired {
     pub fn total(&self) -> u32 {
         self.total
     }
+
+    /// Whether the rule is among them; true for every rule if there were more than are kept.
+    pub(crate) fn may_have(&self, rule: RuleId) -> bool {
+        self.total as usize > Self::KEPT || self.ids().contains(&rule)
+    }
 }
 
 impl Extend<RuleId> for Fired {

@@ -60,7 +60,7 @@ use std::str::FromStr;
 use crate::Nanos;
 use crate::event::{ArtNetChange, Event, GamepadEvent};
 use crate::midi::MidiMessage;
-use crate::osc::{OscArg, OscMessage, check_address};
+use crate::osc::{OscArg, OscMessage, OscPattern, check_address};
 
 /// Events in the order of time.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -540,17 +540,23 @@ fn parse_hex(text: &str) -> Option<Vec<u8>> {
 
 fn parse_osc(line: &mut Line) -> Parsed<Event> {
     let found = line.expect("an OSC address, such as /mixer/1/fader")?;
-    let Token::Word(address) = found.token else {
-        return mistake(found.at, "an OSC address goes here, such as /mixer/1/fader");
+    // A pattern with brackets is no word.
+    let address = match found.token {
+        Token::Word(address) => address.to_owned(),
+        Token::Text(address) => address,
+        _ => return mistake(found.at, "an OSC address goes here, such as /mixer/1/fader"),
     };
-    if let Err(error) = check_address(address) {
+    // What is sent may be a pattern as well; of two mistakes the one for an address says more.
+    if let Err(error) = check_address(&address)
+        && OscPattern::parse(&address).is_err()
+    {
         return mistake(found.at, error.to_string());
     }
     let mut args = Vec::new();
     while let Some(found) = line.next()? {
         args.push(parse_arg(line, found, 0)?);
     }
-    Ok(OscMessage { address: address.into(), args }.into())
+    Ok(OscMessage::new(address, args).into())
 }
 
 /// Arrays may be in arrays; this deep, so that a script can not exhaust the stack.
@@ -639,17 +645,18 @@ impl fmt::Display for Time {
 
 impl fmt::Display for TimelineEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_word = !self.device.is_empty()
-            && !self.device.starts_with(['#', '\''])
-            && !self.device.contains(|c: char| c.is_whitespace() || c.is_control() || "[]\"".contains(c));
         write!(f, "{} ", Time(self.at))?;
-        if is_word {
-            f.write_str(&self.device)?;
-        } else {
-            write_quoted(f, '"', &self.device)?;
-        }
+        write_name(f, &self.device)?;
         write!(f, " {}", self.event)
     }
+}
+
+/// Writes a name as a word, or in double quotes where it would not be read back as one.
+fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    let is_word = !name.is_empty()
+        && !name.starts_with(['#', '\''])
+        && !name.contains(|c: char| c.is_whitespace() || c.is_control() || "[]\"".contains(c));
+    if is_word { f.write_str(name) } else { write_quoted(f, '"', name) }
 }
 
 impl fmt::Display for Event {
@@ -658,8 +665,9 @@ impl fmt::Display for Event {
         match self {
             Self::Midi(message) => write_midi(f, message),
             Self::Osc(message) => {
-                write!(f, " {}", message.address)?;
-                message.args.iter().try_for_each(|arg| write!(f, " {arg}"))
+                f.write_str(" ")?;
+                write_name(f, message.address())?;
+                message.args().iter().try_for_each(|arg| write!(f, " {arg}"))
             }
             Self::Gamepad(GamepadEvent::Button { button, pressed }) => {
                 write!(f, " {button} {}", if *pressed { "down" } else { "up" })

@@ -11,7 +11,7 @@ use crate::Nanos;
 use crate::event::{ArtNetChange, Event, GamepadEvent};
 use crate::gesture::Encoding;
 use crate::midi::MidiMessage;
-use crate::osc::{OscMessage, OscPattern};
+use crate::osc::{OscArg, OscMessage, OscPattern};
 
 /// Numbers from `first` to `last`, both included: notes, controllers and programs 0 to 127, what a gamepad
 /// has 128 to 144.
@@ -189,14 +189,15 @@ pub enum Trigger {
         /// On which channel.
         channel: Option<u8>,
     },
-    /// An OSC message to exactly this address.
+    /// An OSC message to exactly this address, or to an address pattern that matches it.
     Osc {
         /// The address.
         address: String,
         /// A test of one argument.
         arg: Option<OscArgTest>,
     },
-    /// An OSC message to an address that matches.
+    /// An OSC message to an address that matches. Two patterns are not compared with each other: the address of
+    /// a message that is a pattern itself is taken as text, or is the same pattern.
     OscPattern {
         /// The pattern.
         pattern: OscPattern,
@@ -306,7 +307,7 @@ pub enum Trigger {
 /// How often it counts that something is where a rule wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Readings {
-    /// Each reading.
+    /// Each reading, and the return to rest as a reading of 0.
     Each,
     /// The first, and no other until it has been back by [`MARGIN`](Self::MARGIN).
     First,
@@ -372,6 +373,15 @@ impl Trigger {
         }
     }
 
+    /// Whether its rule follows a stick or trigger with each reading, and so fires once more when that comes
+    /// back to rest: the last reading outside of the dead zone would otherwise stay in force.
+    pub fn reports_rest(&self) -> bool {
+        matches!(
+            self,
+            Self::GamepadStick { readings: Readings::Each, .. } | Self::GamepadTrigger { readings: Readings::Each, .. }
+        )
+    }
+
     /// Whether it waits for nothing but that a key goes down.
     pub fn is_press(&self) -> bool {
         match self {
@@ -430,8 +440,11 @@ impl Trigger {
 
     fn matches_osc(&self, message: &OscMessage) -> bool {
         let (found, test) = match self {
-            Self::Osc { address, arg } => (**address == *message.address, arg),
-            Self::OscPattern { pattern, arg } => (pattern.matches(&message.address), arg),
+            Self::Osc { address, arg } => (message.reaches(address), arg),
+            Self::OscPattern { pattern, arg } => {
+                let is_same = message.is_pattern() && pattern.as_str() == &**message.address();
+                (is_same || pattern.matches(message.address()), arg)
+            }
             _ => return false,
         };
         found && test.is_none_or(|test| test.passes(message))
@@ -533,9 +546,9 @@ impl OscArgTest {
     /// Whether the message's argument passes. NaN never does.
     pub fn passes(self, message: &OscMessage) -> bool {
         message
-            .args
+            .args()
             .get(self.index)
-            .and_then(|arg| arg.as_f64())
+            .and_then(OscArg::as_f64)
             .is_some_and(|value| self.min <= value && value <= self.max)
     }
 }
@@ -658,7 +671,6 @@ pub enum SysExPatternError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::osc::OscArg;
 
     fn note_on(note: u8, velocity: u8) -> Event {
         MidiMessage::NoteOn { channel: 9, note, velocity }.into()
@@ -703,13 +715,13 @@ mod tests {
     #[test]
     fn an_osc_argument_is_tested_by_value_whatever_its_type() {
         let test = OscArgTest { index: 1, min: 0.5, max: 1.0 };
-        let message = |arg| OscMessage { address: "/x".into(), args: vec![OscArg::Nil, arg] };
+        let message = |arg| OscMessage::new("/x", vec![OscArg::Nil, arg]);
         assert!(test.passes(&message(OscArg::Float(0.5))));
         assert!(test.passes(&message(OscArg::Bool(true))));
         assert!(test.passes(&message(OscArg::Int(1))));
         assert!(!test.passes(&message(OscArg::Float(f32::NAN))));
         assert!(!test.passes(&message(OscArg::String("1".into()))));
-        assert!(!test.passes(&OscMessage { address: "/x".into(), args: vec![] }));
+        assert!(!test.passes(&OscMessage::new("/x", vec![])));
     }
 
     #[test]

@@ -48,8 +48,7 @@ fn answers(set: &RuleSet<String>) -> Vec<(RuleId, u16)> {
     let mut answers = Vec::new();
     for n in 0..128_u8 {
         let device = DeviceId::new(&format!("device {}", n % 7));
-        let fader =
-            OscMessage { address: format!("/fader/{}", n % 9).into(), args: vec![OscArg::Float(f32::from(n) / 127.0)] };
+        let fader = OscMessage::new(format!("/fader/{}", n % 9), vec![OscArg::Float(f32::from(n) / 127.0)]);
         let events: [Event; 4] = [
             MidiMessage::NoteOn { channel: n % 16, note: n, velocity: 64 }.into(),
             MidiMessage::ControlChange { channel: n % 16, controller: n, value: 1 }.into(),

@@ -204,7 +204,7 @@ proptest! {
             for (_, what, number) in odd.iter().filter(|(at, _, _)| *at == index) {
                 match what {
                     0 => { rules.swap(compiled(*number as usize)); }
-                    1 => engine.forget(&DeviceId::new(device)),
+                    1 => engine.forget(&DeviceId::new(device), &mut heard),
                     2 => at = at.saturating_sub(u64::from(*number)),
                     _ => { let _ = engine.set_mode("Live", &mut heard); }
                 }
@@ -215,7 +215,7 @@ proptest! {
         engine.advance(now + 3_600_000 * MS, &mut heard);
         prop_assert_eq!(engine.deadline(), None);
         for device in ["pads", "keys"] {
-            engine.forget(&DeviceId::new(device));
+            engine.forget(&DeviceId::new(device), &mut heard);
         }
         prop_assert!(engine.is_idle());
         prop_assert!(heard.0.is_sorted_by_key(|fire| fire.0), "time runs forward");

@@ -87,10 +87,10 @@ impl Section {
                 dead_zone: next().parse().expect("a dead zone"),
                 readings: if kind == "push" { Readings::First } else { Readings::Each },
             },
-            "pull" => Trigger::GamepadTrigger {
+            kind @ ("pull" | "follow") => Trigger::GamepadTrigger {
                 triggers: numbers(next()),
                 threshold: next().parse().expect("a threshold"),
-                readings: Readings::First,
+                readings: if kind == "pull" { Readings::First } else { Readings::Each },
             },
             other => panic!("{line}: there is no trigger {other}"),
         };

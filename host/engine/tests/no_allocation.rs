@@ -68,6 +68,7 @@ const SCRIPT: &str = r#"
     0s pads active-sensing
     0s pads reset
     0s pads osc /mixer/1/fader 0.5 "main"
+    0s pads osc /mixer/*/{pan,fader} 0.5
     0s pads gamepad-button 130 down
     0s pads gamepad-stick 128 -0.5
     0s pads gamepad-trigger 133 0.5
@@ -129,7 +130,7 @@ fn crowded() -> RuleSet<u32> {
 #[test]
 fn matching_and_recording_every_kind_of_event_allocate_nothing() {
     let timeline = Timeline::parse(SCRIPT).expect("a script");
-    let kinds: Vec<_> = timeline.entries.iter().map(|entry| entry.event.kind() as u8).collect();
+    let kinds: std::collections::HashSet<_> = timeline.entries.iter().map(|entry| entry.event.kind() as u8).collect();
     let sent = EventKind::ALL.iter().filter(|kind| !kind.is_gesture()).count();
     assert_eq!(kinds.len(), sent, "the script has every kind");
     let device = DeviceId::new("pads");
@@ -189,6 +190,13 @@ fn gestures() -> RuleSet<u32> {
             dead_zone: 0.5,
             readings: Readings::First,
         },
+        Trigger::GamepadStick {
+            sticks: NumberRange::one(129),
+            push: Push::Any,
+            dead_zone: 0.5,
+            readings: Readings::Each,
+        },
+        Trigger::GamepadTrigger { triggers: NumberRange::one(133), threshold: 0.1, readings: Readings::Each },
     ];
     let held = Condition::NoteHeld { notes: keys, channel: None, device: None };
     let rules = triggers.into_iter().enumerate().flat_map(|(index, trigger)| {
@@ -238,6 +246,10 @@ fn finding_gestures_allocates_nothing_once_a_device_is_known() {
         +5ms pads cc 38 7
         +1ms pads gamepad-stick 128 1
         +1ms pads gamepad-stick 128 0
+        +1ms pads gamepad-stick 129 -0.8
+        +1ms pads gamepad-stick 129 0.1
+        +1ms pads gamepad-trigger 133 0.7
+        +1ms pads gamepad-trigger 133 0
     ";
     let timeline = Timeline::parse(script).expect("a script");
     let device = DeviceId::new("pads");

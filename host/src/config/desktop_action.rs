@@ -43,7 +43,7 @@ pub enum Stroke {
     #[default]
     Tap,
     /// Down with the press of the pad, and up with its release. Something continuous, such as a fader,
-    /// presses in the upper half of its way.
+    /// presses in the upper half of its way; a stick, when it is pushed half of its way or farther.
     Hold,
     /// Down. It stays down until something lets it up, the mode is left or the rules change.
     Press,

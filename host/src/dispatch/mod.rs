@@ -263,12 +263,12 @@ impl Envelope {
     }
 
     /// Whether the event presses something, rather than letting go of it: a note begins; what moves is
-    /// in the upper half of its way.
+    /// in the upper half of its way, a stick at least half out.
     pub fn presses(&self) -> bool {
         match self.event {
             Event::Midi(MidiMessage::NoteOn { .. }) => true,
             Event::Midi(MidiMessage::NoteOff { .. }) => false,
-            ref moved => moved.unit() >= 0.5,
+            ref moved => moved.is_pressed(),
         }
     }
 }

@@ -128,7 +128,11 @@ fn weight(observation: &Observation) -> usize {
     let own = match observation {
         Observation::Event(record) => match &record.event {
             Event::Midi(MidiMessage::SysEx(bytes)) => bytes.len(),
-            Event::Osc(message) => message.address.len() + message.args.iter().map(argument).sum::<usize>(),
+            Event::Osc(message) => {
+                // A pattern is there compiled, too.
+                let address = message.address().len() + if message.is_pattern() { PATTERN } else { 0 };
+                address + message.args().iter().map(argument).sum::<usize>()
+            }
             _ => 0,
         },
         Observation::Failure(failure) => failure.worker.len() + failure.reason.to_string().len(),
@@ -142,6 +146,9 @@ fn weight(observation: &Observation) -> usize {
     };
     WORDS + size_of::<Moment>() + own * 6
 }
+
+/// More than a compiled OSC address pattern takes, divided by what bytes are counted with.
+const PATTERN: usize = 512;
 
 /// The bytes of an OSC argument, about.
 fn argument(arg: &OscArg) -> usize {

@@ -114,8 +114,16 @@ fn work(mut gilrs: Gilrs, jobs: &Receiver<Job>, found: &Mutex<Vec<PortInfo>>) {
     loop {
         loop {
             match jobs.try_recv() {
-                Ok(Job::Open(key, sink)) => drop(open.insert(key, OpenPad::new(sink))),
-                Ok(Job::Close(key)) => drop(open.remove(&key)),
+                Ok(Job::Open(key, sink)) => {
+                    if let Some(mut before) = open.insert(key, OpenPad::new(sink)) {
+                        before.rest();
+                    }
+                }
+                Ok(Job::Close(key)) => {
+                    if let Some(mut closed) = open.remove(&key) {
+                        closed.rest();
+                    }
+                }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return,
             }
@@ -129,6 +137,10 @@ fn work(mut gilrs: Gilrs, jobs: &Receiver<Job>, found: &Mutex<Vec<PortInfo>>) {
         };
         if matches!(event, EventType::Connected | EventType::Disconnected) {
             *lock(found) = ports(&gilrs);
+            // Whatever it was last: nobody pushes it any more.
+            if let Some(pad) = open.get_mut(&format!("gamepad {id}")) {
+                pad.rest();
+            }
         } else if let Some(pad) = open.get_mut(&format!("gamepad {id}")) {
             pad.take(event);
         }
@@ -166,6 +178,11 @@ impl OpenPad {
             },
             _ => {}
         }
+    }
+
+    /// Its sticks and triggers are let go of: it is unplugged, or not listened to any more.
+    fn rest(&mut self) {
+        GamepadEvent::STICKS.chain(GamepadEvent::TRIGGERS).for_each(|number| self.axis(number, 0.0));
     }
 
     fn button(&mut self, button: Button, pressed: bool) {

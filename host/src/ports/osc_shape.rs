@@ -9,14 +9,16 @@ const MAX_BUNDLE_DEPTH: usize = 16;
 /// Arrays within arrays of one message's arguments.
 const MAX_ARRAY_DEPTH: usize = 8;
 
-/// Whether nesting stays within bounds, and every array that begins also ends (OSC 1.0 and 1.1).
-pub(super) fn is_sound(packet: &[u8]) -> bool {
-    is_sound_at(packet, 0)
+/// Hands over the messages of a packet, those of bundles one by one, as far as it is whole. Returns whether it
+/// is to its end, and nesting stays within bounds.
+pub(super) fn messages(packet: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
+    messages_at(packet, 0, each)
 }
 
-fn is_sound_at(packet: &[u8], depth: usize) -> bool {
+fn messages_at(packet: &[u8], depth: usize, each: &mut dyn FnMut(&[u8])) -> bool {
     let Some(content) = packet.strip_prefix(b"#bundle\0") else {
-        return type_tags(packet).is_some_and(are_balanced);
+        each(packet);
+        return true;
     };
     if depth == MAX_BUNDLE_DEPTH {
         return false;
@@ -27,7 +29,7 @@ fn is_sound_at(packet: &[u8], depth: usize) -> bool {
         let Some((length, after)) = rest.split_first_chunk::<4>() else { return false };
         let length = u32::from_be_bytes(*length) as usize;
         let (Some(element), Some(after)) = (after.get(..length), after.get(length..)) else { return false };
-        if !is_sound_at(element, depth + 1) {
+        if !messages_at(element, depth + 1, each) {
             return false;
         }
         rest = after;
@@ -35,17 +37,17 @@ fn is_sound_at(packet: &[u8], depth: usize) -> bool {
     true
 }
 
-/// The type tags of a message: what stands behind the address. Old senders leave them out.
-fn type_tags(message: &[u8]) -> Option<&[u8]> {
-    let address = message.iter().position(|byte| *byte == 0)?;
+/// The address of a message, and what stands behind it. `None` if it does not begin with a `/`, or does not end.
+pub(super) fn address(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = message.iter().position(|byte| *byte == 0).filter(|_| message.first() == Some(&b'/'))?;
     // Strings end with a zero and are filled up to a multiple of four.
-    let tags = message.get((address / 4 + 1) * 4..)?;
-    Some(&tags[..tags.iter().position(|byte| *byte == 0).unwrap_or(tags.len())])
+    Some((&message[..end], message.get((end / 4 + 1) * 4..)?))
 }
 
-fn are_balanced(tags: &[u8]) -> bool {
+/// Whether every array in a type tag string ends, and none is too deep. It reaches to the first zero.
+pub(super) fn are_balanced(tags: &[u8]) -> bool {
     let mut depth = 0_usize;
-    for tag in tags {
+    for tag in tags.iter().take_while(|tag| **tag != 0) {
         match tag {
             b'[' if depth == MAX_ARRAY_DEPTH => return false,
             b'[' => depth += 1,
@@ -76,24 +78,36 @@ mod tests {
         bytes
     }
 
+    fn is_whole(packet: &[u8]) -> bool {
+        messages(packet, &mut |_| ())
+    }
+
     #[test]
     fn arrays_are_balanced_and_not_too_deep() {
-        for good in [",", ",i", ",[i[f]]i", ",[[[[[[[[i]]]]]]]]"] {
-            assert!(is_sound(&message(good)), "{good}");
+        for good in [",", ",i", ",[i[f]]i", ",[[[[[[[[i]]]]]]]]", ",i\0\0[["] {
+            assert!(are_balanced(good.as_bytes()), "{good}");
         }
         for bad in [",[", ",]", ",i[i", ",][", ",[[[[[[[[[i]]]]]]]]]"] {
-            assert!(!is_sound(&message(bad)), "{bad}");
+            assert!(!are_balanced(bad.as_bytes()), "{bad}");
         }
-        assert!(!is_sound(&message(&format!(",{}{}", "[".repeat(10_000), "]".repeat(10_000)))));
+        assert!(!are_balanced(format!(",{}{}", "[".repeat(10_000), "]".repeat(10_000)).as_bytes()));
     }
 
     #[test]
     fn bundles_are_whole_and_not_too_deep() {
         let nested = |depth| (0..depth).fold(message(",i"), |inner, _| bundle(&inner));
-        assert!(is_sound(&nested(MAX_BUNDLE_DEPTH)));
-        assert!(!is_sound(&nested(MAX_BUNDLE_DEPTH + 1)) && !is_sound(&nested(3000)));
-        assert!(!is_sound(&bundle(&message(",["))));
+        assert!(is_whole(&nested(MAX_BUNDLE_DEPTH)));
+        assert!(!is_whole(&nested(MAX_BUNDLE_DEPTH + 1)) && !is_whole(&nested(3000)));
         let whole = nested(2);
-        assert!((9..whole.len()).filter(|end| *end != 16).all(|end| !is_sound(&whole[..end])), "cut anywhere");
+        assert!((9..whole.len()).filter(|end| *end != 16).all(|end| !is_whole(&whole[..end])), "cut anywhere");
+    }
+
+    #[test]
+    fn an_address_begins_with_a_slash_and_is_filled_up() {
+        assert_eq!(address(b"/a\0\0,\0\0\0"), Some((&b"/a"[..], &b",\0\0\0"[..])));
+        assert_eq!(address(b"/abc\0\0\0\0"), Some((&b"/abc"[..], &b""[..])));
+        for broken in [&b"/abc"[..], b"/abc\0\0", b"a\0\0\0", b""] {
+            assert_eq!(address(broken), None, "{broken:?}");
+        }
     }
 }

@@ -327,7 +327,7 @@ fn osc_packet(address: &str) -> Vec<u8> {
 fn address(events: &Receiver<Input>) -> String {
     match events.recv_timeout(PATIENCE) {
         Ok(Input::Event { event: conductor_engine::DeviceEvent { event: Event::Osc(message), .. }, .. }) => {
-            message.address.to_string()
+            message.address().to_string()
         }
         other => panic!("{other:?}"),
     }

@@ -367,7 +367,7 @@ fn entries(timeline: &str) -> Vec<(conductor_engine::TimelineEntry, usize)> {
 }
 
 fn packet(message: &OscMessage) -> Vec<u8> {
-    let args = message.args.iter().map(|arg| match arg {
+    let args = message.args().iter().map(|arg| match arg {
         OscArg::Int(value) => rosc::OscType::Int(*value),
         OscArg::Float(value) => rosc::OscType::Float(*value),
         OscArg::Long(value) => rosc::OscType::Long(*value),
@@ -376,6 +376,6 @@ fn packet(message: &OscMessage) -> Vec<u8> {
         OscArg::Bool(value) => rosc::OscType::Bool(*value),
         other => panic!("{other:?} is not played here"),
     });
-    let message = rosc::OscMessage { addr: message.address.to_string(), args: args.collect() };
+    let message = rosc::OscMessage { addr: message.address().to_string(), args: args.collect() };
     rosc::encoder::encode(&rosc::OscPacket::Message(message)).unwrap()
 }

@@ -119,7 +119,7 @@ fn play(
             }
             Step::Gone(device) => {
                 engine.advance(now, &mut heard);
-                engine.forget(device);
+                engine.forget(device, &mut heard);
             }
             Step::Mode(mode) => {
                 engine.advance(now, &mut heard);

@@ -18,10 +18,10 @@ fn messages(packet: &[u8]) -> Vec<OscMessage> {
     let mut messages = Vec::new();
     osc_packet::read(packet, &mut |message| messages.extend(message));
     for message in &messages {
-        message.args.iter().for_each(is_finite);
+        message.args().iter().for_each(is_finite);
         let event = Event::from(message.clone());
         assert!((0.0..=1.0).contains(&event.unit()) && event.value().is_finite(), "{event}");
-        let _ = (event.to_string(), event.is_continuous(), check_address(&message.address));
+        let _ = (event.to_string(), event.is_continuous(), check_address(message.address()));
     }
     messages
 }

@@ -276,7 +276,7 @@ pub fn event(bytes: &mut Bytes<'_>) -> Event {
                 byte @ 1..128 => OscArg::Int(byte.into()),
                 byte => OscArg::Float(f32::from(byte) / 64.0 - 3.0),
             };
-            OscMessage { address: bytes.pick(&ADDRESSES).into(), args: vec![arg] }.into()
+            OscMessage::new(bytes.pick(&ADDRESSES), vec![arg]).into()
         }
         17 => {
             let data = bytes.take(usize::from(note));

@@ -61,9 +61,12 @@ pub(crate) enum Goal {
         /// The parameter, for one; none for a plain controller.
         parameter: Option<(bool, u16)>,
     },
-    /// That a stick or trigger comes back from where the rule wants it. Has no deadline, and nothing waits
-    /// for it.
+    /// That a stick or trigger comes back from where the rule wants it, so that it can count again. Has no
+    /// deadline, and nothing waits for it.
     Return,
+    /// That a stick or trigger that the rule follows comes back to rest, which the rule then fires for. Has
+    /// no deadline, and nothing waits for it.
+    Rest,
 }
 
 /// One rule's attempt at a gesture.
@@ -252,10 +255,21 @@ impl Attempts {
         let first = |&(_, attempt): &(usize, &Attempt)| (attempt.set, attempt.rank, attempt.serial);
         let (index, _) = self.attempts.iter().enumerate().filter(due).min_by_key(first)?;
         self.is_unsettled = true;
+        Some(self.remove(index))
+    }
+
+    /// Takes out the first, in the order of rules, of the attempts that `is_wanted` picks.
+    pub(crate) fn take(&mut self, is_wanted: impl Fn(&Attempt) -> bool) -> Option<Attempt> {
+        let wanted = self.attempts.iter().enumerate().filter(|(_, attempt)| is_wanted(attempt));
+        let (index, _) = wanted.min_by_key(|(_, attempt)| (attempt.set, attempt.rank))?;
+        Some(self.remove(index))
+    }
+
+    fn remove(&mut self, index: usize) -> Attempt {
         self.serials.remove(index);
         let attempt = self.attempts.remove(index);
         self.count(attempt.set, -1);
-        Some(attempt)
+        attempt
     }
 
     /// Whether an attempt on one of these presses is under way.

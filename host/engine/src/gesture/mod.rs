@@ -11,6 +11,7 @@
 //! | chord | the press of any of its keys | with the press of the last, all of them down, the first less than the rule's time ago | then, and when a key of it comes up |
 //! | turn, fine control, parameter | | with the message, or when the fine part is overdue | |
 //! | push of a stick or trigger | | when it comes from outside, once until it is back by a little more | |
+//! | rest of a stick or trigger that a rule follows | a reading that the rule fires for | with the first reading that is no longer one for it, as a reading of 0 | |
 //!
 //! A time is up at its very nanosecond: a key that comes up exactly then was held long enough, a second
 //! press exactly then is too late. What happens because a time is up happens before the event that comes
@@ -35,7 +36,10 @@
 //! - *A key goes down that is down*: its end was lost. It came up just before.
 //! - *Time goes backwards*: it stands still until it has caught up.
 //! - *Two devices with the same keys* have nothing to do with each other; nor has what is said of them.
-//! - *A device goes away*: what was under way on it ends, and what waited does not fire.
+//! - *A device goes away*: what was under way on it ends, and what waited does not fire. Sticks and triggers
+//!   come to rest.
+//! - *A stick is out and the mode changes*: the rule that followed it hears of its rest in whatever mode that
+//!   is. If the rules are replaced, the new ones do, and the old ones no more.
 //! - *All notes off, all sound off, reset* lets the keys come up.
 //! - *A press is consumed* by a rule: no gesture begins with it but those of rules with a higher priority.
 //! - *A gesture is consumed*: gestures after it in the order of rules lose the presses that it was made of.

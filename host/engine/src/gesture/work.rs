@@ -65,6 +65,8 @@ pub(crate) struct Here<'a, A> {
     /// The priority of the rule that consumed it.
     pub(crate) consumed: Option<i32>,
     pub(crate) event: &'a Event,
+    /// The rules that fired for the event itself.
+    pub(crate) fired: Fired,
 }
 
 /// Work on what is under way on one device.
@@ -107,7 +109,9 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             }
             Event::Gamepad(GamepadEvent::Stick { stick: number, value })
             | Event::Gamepad(GamepadEvent::Trigger { trigger: number, value }) => {
-                self.way(here, number, value, stood.unwrap_or(0.0));
+                let stood = stood.unwrap_or(0.0);
+                self.way(here, number, value, stood);
+                self.follow(here, number, value, stood);
                 None
             }
             _ => None,
@@ -336,22 +340,10 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
             let rule = candidate.rule;
             let is_out = self.attempts.find(here.set, rule.id.0, Goal::Return, key).is_some();
-            if is_out || !is_there(&rule.trigger, value, 0.0) {
+            if rule.trigger.reports_rest() || is_out || !is_there(&rule.trigger, value, 0.0) {
                 continue;
             }
-            self.begin(Attempt {
-                set: here.set,
-                rank: rule.id.0,
-                goal: Goal::Return,
-                key,
-                serial: 0,
-                velocity: 0,
-                position: candidate.position,
-                mode: here.mode,
-                began: self.moment.at,
-                deadline: Nanos::MAX,
-                defers: false,
-            });
+            self.begin_way(here, rule, Goal::Return, key, candidate.position);
             // It was there before the rule was.
             if is_there(&rule.trigger, stood, Readings::MARGIN) {
                 continue;
@@ -366,6 +358,82 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 break;
             }
         }
+    }
+
+    /// A stick or trigger moves from where it stood, for the rules that follow it. Those that took the reading
+    /// wait for its return. Those that it leaves fire once more, with a reading of 0: rules of the active mode
+    /// that could have taken where it stood, and every rule that took a reading before, in whatever mode.
+    fn follow(&mut self, here: &Here<'_, A>, number: u8, value: f32, stood: f32) {
+        let key = Key::button(number);
+        let mut consumed = here.consumed;
+        let (device, moment) = (self.attempts.device.clone(), self.moment);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
+            let (rule, position) = (candidate.rule, candidate.position);
+            if !rule.trigger.reports_rest() {
+                continue;
+            }
+            let (set, rank) = (here.set, rule.id.0);
+            let is_same = |attempt: &Attempt| {
+                (attempt.set, attempt.rank, attempt.goal, attempt.key) == (set, rank, Goal::Rest, key)
+            };
+            let is_followed = self.attempts.find(set, rank, Goal::Rest, key).is_some();
+            if takes(&rule.trigger, value) {
+                let has_fired = here.fired.may_have(rule.id);
+                if is_followed && has_fired && value == 0.0 {
+                    // Without a dead zone, rest is a reading as any other.
+                    self.attempts.end(is_same);
+                } else if !is_followed && has_fired && value != 0.0 {
+                    self.begin_way(here, rule, Goal::Rest, key, position);
+                }
+                continue;
+            }
+            let is_consumed = consumed.is_some_and(|priority| rule.priority <= priority);
+            if is_followed || is_there(&rule.trigger, stood, 0.0) && !is_consumed {
+                self.attempts.end(is_same);
+                self.fire_rest(set, rank, key, position, here.mode);
+                consumed = if rule.consume { Some(rule.priority) } else { consumed };
+            }
+        }
+        self.rest(|attempt, trigger| attempt.key == key && (value == 0.0 || !takes(trigger, value)));
+    }
+
+    /// Fires the rules that follow the sticks and triggers that `is_back` picks once more, with 0.
+    pub(crate) fn rest(&mut self, is_back: impl Fn(&Attempt, &Trigger) -> bool) {
+        let kept = self.kept;
+        let is_over = |attempt: &Attempt| {
+            attempt.goal == Goal::Rest
+                && rule_of(kept, attempt.set, attempt.rank).is_none_or(|rule| is_back(attempt, &rule.trigger))
+        };
+        while let Some(Attempt { set, rank, key, position, mode, .. }) = self.attempts.take(is_over) {
+            self.fire_rest(set, rank, key, position, mode);
+        }
+    }
+
+    fn fire_rest(&mut self, set: u8, rank: u32, key: Key, position: u16, mode: ModeIx) {
+        let number = key.number();
+        let at_rest = if GamepadEvent::STICKS.contains(&number) {
+            GamepadEvent::Stick { stick: number, value: 0.0 }
+        } else {
+            GamepadEvent::Trigger { trigger: number, value: 0.0 }
+        };
+        self.fire_found(&Found { set, rank, position, mode, presses: Presses::default(), event: at_rest.into() });
+    }
+
+    /// A stick or trigger is out: its return is waited for.
+    fn begin_way(&mut self, here: &Here<'_, A>, rule: &Rule<A>, goal: Goal, key: Key, position: u16) {
+        self.begin(Attempt {
+            set: here.set,
+            rank: rule.id.0,
+            goal,
+            key,
+            serial: 0,
+            velocity: 0,
+            position,
+            mode: here.mode,
+            began: self.moment.at,
+            deadline: Nanos::MAX,
+            defers: false,
+        });
     }
 
     /// Time is up for some attempts.
@@ -384,7 +452,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                     let event = Event::Gesture(control_event(key, parameter, value));
                     self.fire_found(&Found { set, rank, position, mode, presses: Presses::default(), event });
                 }
-                Goal::FinePart { .. } | Goal::SecondTap | Goal::Chord | Goal::Return => {}
+                Goal::FinePart { .. } | Goal::SecondTap | Goal::Chord | Goal::Return | Goal::Rest => {}
             }
         }
         self.settle();
@@ -442,8 +510,9 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         let answers = self.decided.of_rule(rule, generation, device, event, &self.moment);
         let next = self.sink.fire(Firing { at, device, event, rule, position: found.position, answers, generation });
         self.next_mode = next.or(self.next_mode.take());
-        let cause =
-            if matches!(event, Event::Gesture(_)) || rule.trigger.is_gesture() { Cause::Gesture } else { Cause::Wait };
+        let trigger = &rule.trigger;
+        let is_found = matches!(event, Event::Gesture(_)) || trigger.is_gesture() || trigger.reports_rest();
+        let cause = if is_found { Cause::Gesture } else { Cause::Wait };
         let fired = Fired::from_iter([rule.id]);
         let (device, event) = (device.clone(), event.clone());
         self.sink.record(Record { at, device, event, cause, mode: found.mode, generation, fired });
@@ -476,6 +545,15 @@ fn is_there(trigger: &Trigger, value: f32, margin: f32) -> bool {
         // A margin that reaches the middle would keep the rule from ever counting again.
         Trigger::GamepadStick { push, dead_zone, .. } => reaches(push, value, dead_zone, margin),
         Trigger::GamepadTrigger { threshold, .. } => reaches(Push::Positive, value, threshold, margin),
+        _ => false,
+    }
+}
+
+/// Whether a rule that follows a stick or trigger fires for this reading.
+fn takes(trigger: &Trigger, value: f32) -> bool {
+    match *trigger {
+        Trigger::GamepadStick { push, dead_zone, .. } => push.reaches(value, dead_zone),
+        Trigger::GamepadTrigger { threshold, .. } => value >= threshold,
         _ => false,
     }
 }

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::gesture::Encoding;
 use crate::hash::StableHasher;
 use crate::rule::Rule;
-use crate::trigger::{Readings, Trigger};
+use crate::trigger::Trigger;
 
 mod index;
 
@@ -60,7 +60,8 @@ pub struct RuleSet<A> {
     rules: Vec<Rule<A>>,
     fingerprint: u64,
     index: Index,
-    /// Of the rules for gestures, by the events that they are begun or carried on by.
+    /// Of the rules for gestures, by the events that they are begun or carried on by, and of those that follow
+    /// a stick or trigger.
     gestures: Option<Box<Index>>,
     /// Whether any rule has a condition, or an action that decides by one.
     has_conditions: bool,
@@ -72,10 +73,8 @@ impl<A> RuleSet<A> {
     /// Indexes rules that are checked, sorted and numbered.
     pub(crate) fn build(modes: Vec<Arc<str>>, rules: Vec<Rule<A>>) -> Self {
         let fingerprint = fingerprint(&modes, &rules);
-        let index = Index::build(modes.len(), &rules, |rule| !rule.trigger.is_gesture());
-        let has_gestures = rules.iter().any(|rule| rule.trigger.is_gesture());
-        let gestures =
-            has_gestures.then(|| Box::new(Index::build(modes.len(), &rules, |rule| rule.trigger.is_gesture())));
+        let index = Index::of_events(modes.len(), &rules);
+        let gestures = Index::with_memory(modes.len(), &rules).map(Box::new);
         let has_conditions = rules.iter().any(|rule| rule.condition.is_some() || rule.choices.is_some());
         let remembers = rules.iter().any(asks_what_is_held);
         Self { modes, rules, fingerprint, index, gestures, has_conditions, remembers }
@@ -88,7 +87,7 @@ impl<A> RuleSet<A> {
         self
     }
 
-    /// Whether there are rules for gestures.
+    /// Whether there are rules for gestures, or that follow a stick or trigger.
     #[inline]
     pub fn has_gestures(&self) -> bool {
         self.gestures.is_some()
@@ -113,7 +112,7 @@ impl<A> RuleSet<A> {
         self.gestures.as_ref().is_some_and(|index| find(index))
     }
 
-    /// The rules for gestures that the event may begin or carry on, in order; none of them consumes here.
+    /// The rules for gestures that the event may begin or carry on, and those that follow what moves, in order.
     pub(crate) fn gestures_at<'a>(
         &'a self,
         mode: ModeIx,
@@ -216,8 +215,8 @@ fn asks_what_is_held<A>(rule: &Rule<A>) -> bool {
         Trigger::FineControl { .. }
             | Trigger::Parameter { .. }
             | Trigger::Turn { encoding: Encoding::Difference, .. }
-            | Trigger::GamepadStick { readings: Readings::First, .. }
-            | Trigger::GamepadTrigger { readings: Readings::First, .. }
+            | Trigger::GamepadStick { .. }
+            | Trigger::GamepadTrigger { .. }
     );
     for condition in rule.conditions() {
         condition.each(&mut |condition| {

@@ -5,6 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 const ADDRESSES: [&str; 6] = ["/mixer/1/fader", "/mixer/2/fader", "/mixer", "/", "/transport", "x"];
+/// Addresses of messages that are patterns, and some that look like it.
+const SENT_PATTERNS: [&str; 8] =
+    ["/mixer/*/fader", "/mixer/{1,2}/fader", "/*", "/[l-n]ixer", "/t?ansport", "/{", "/*/*/*", "/mixer/[1/fader"];
 const PATTERNS: [&str; 6] = ["/mixer/*/fader", "/mixer/[12]/fader", "/mixer", "/*", "/{mixer,x}", "/t*"];
 
 fn numbers() -> impl Strategy<Value = NumberRange> {
@@ -122,8 +125,9 @@ pub fn event() -> impl Strategy<Value = Event> {
             .prop_map(|bytes| MidiMessage::SysEx(bytes.into())),
         1 => select(vec![MidiMessage::Clock, MidiMessage::SongSelect(3), MidiMessage::TimeCode(1)]),
     ];
-    let osc = (select(&ADDRESSES[..]), proptest::collection::vec(osc_arg, 0..3))
-        .prop_map(|(address, args)| Event::from(OscMessage { address: address.into(), args }));
+    let addresses: Vec<&str> = ADDRESSES.iter().chain(&SENT_PATTERNS).copied().collect();
+    let osc = (select(addresses), proptest::collection::vec(osc_arg, 0..3))
+        .prop_map(|(address, args)| Event::from(OscMessage::new(address, args)));
     let gamepad = prop_oneof![
         (128u8..=144, any::<bool>()).prop_map(|(button, pressed)| GamepadEvent::Button { button, pressed }),
         (128u8..=131, -1.0f32..=1.0).prop_map(|(stick, value)| GamepadEvent::Stick { stick, value }),

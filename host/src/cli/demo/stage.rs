@@ -118,8 +118,8 @@ impl Stage for System {
 /// Sends an OSC event to the host's own OSC port, as a tablet would.
 pub(super) fn send_osc(socket: &UdpSocket, entry: &TimelineEntry) -> anyhow::Result<()> {
     let Event::Osc(message) = &entry.event else { anyhow::bail!("{entry}: only OSC can be sent here") };
-    let args = message.args.iter().map(osc_type).collect();
-    let packet = rosc::OscPacket::Message(rosc::OscMessage { addr: message.address.to_string(), args });
+    let args = message.args().iter().map(osc_type).collect();
+    let packet = rosc::OscPacket::Message(rosc::OscMessage { addr: message.address().to_string(), args });
     socket.send(&rosc::encoder::encode(&packet)?)?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::hash::StableState;
 use crate::held::parameter;
 use crate::rule::Rule;
 use crate::rule_set::ModeIx;
-use crate::trigger::{NumberRange, Readings, Trigger, ValueRange};
+use crate::trigger::{NumberRange, Trigger, ValueRange};
 
 /// Collects entries, each with the lanes it belongs to, and puts them there at the end.
 struct Builder {
@@ -22,6 +22,9 @@ struct Builder {
     pending_keyed: Vec<(Pair, Entry)>,
     /// How many OSC names there are, addresses and first parts together.
     names: u32,
+    /// Whether the index is for what takes memory: then an entry says which events concern a rule, and the
+    /// rest is found out by whoever remembers.
+    with_memory: bool,
 }
 
 /// An entry for some lanes of one table.
@@ -48,7 +51,7 @@ const ANY_NUMBER: u8 = 0;
 const LANES: usize = 129;
 
 impl Builder {
-    fn new(modes: usize, rules: usize) -> Self {
+    fn new(modes: usize, rules: usize, with_memory: bool) -> Self {
         Self {
             index: Index {
                 global: NONE,
@@ -66,6 +69,7 @@ impl Builder {
             pending: Vec::with_capacity(rules),
             pending_keyed: Vec::new(),
             names: 0,
+            with_memory,
         }
     }
 
@@ -103,7 +107,7 @@ impl Builder {
             max: u16::MAX,
             base: NO_NUMBER,
             // What a gesture consumes is known when it is found.
-            flags: if rule.consume && !rule.trigger.is_gesture() { CONSUME } else { 0 }
+            flags: if rule.consume && !self.with_memory { CONSUME } else { 0 }
                 | if rule.condition.is_some() { ASK_CONDITION } else { 0 },
         };
         let with = |range: ValueRange| Entry { min: range.min, max: range.max, ..entry };
@@ -150,6 +154,8 @@ impl Builder {
                 let entry = Entry { flags: entry.flags | ask, ..entry };
                 let name = name_of(&mut self.index.osc_addresses, address, &mut self.names);
                 self.pending_keyed.push((Pair(bucket, name), entry));
+                let entry = Entry { flags: entry.flags | ASK_TRIGGER, ..entry };
+                self.lane(bucket, Kind::OscAddress, None, None, entry);
             }
             Trigger::OscPattern { pattern, .. } => {
                 let entry = Entry { flags: entry.flags | ASK_TRIGGER, ..entry };
@@ -170,11 +176,11 @@ impl Builder {
                     self.gamepad(bucket, Kind::ButtonUp, buttons, entry);
                 }
             }
-            &Trigger::GamepadStick { sticks, readings, .. } => {
-                self.gamepad(bucket, Kind::Stick, sticks, asked_each_time(entry, readings));
+            &Trigger::GamepadStick { sticks, .. } => {
+                self.gamepad(bucket, Kind::Stick, sticks, self.asked(entry));
             }
-            &Trigger::GamepadTrigger { triggers, readings, .. } => {
-                self.gamepad(bucket, Kind::GamepadTrigger, triggers, asked_each_time(entry, readings));
+            &Trigger::GamepadTrigger { triggers, .. } => {
+                self.gamepad(bucket, Kind::GamepadTrigger, triggers, self.asked(entry));
             }
             &Trigger::LongPress { keys, velocity, channel, .. }
             | &Trigger::DoubleTap { keys, velocity, channel, .. } => {
@@ -212,6 +218,11 @@ impl Builder {
                 }
             }
         }
+    }
+
+    /// An entry whose trigger has to be asked about each reading; with memory, by whoever remembers.
+    fn asked(&self, entry: Entry) -> Entry {
+        if self.with_memory { entry } else { Entry { flags: entry.flags | ASK_TRIGGER, ..entry } }
     }
 
     /// Adds an entry to the lanes of a range of numbers. A rule for all of them goes into the one lane
@@ -254,9 +265,20 @@ impl Builder {
 }
 
 impl Index {
-    /// The index of those rules.
-    pub(in crate::rule_set) fn build<A>(modes: usize, rules: &[Rule<A>], is_in: impl Fn(&Rule<A>) -> bool) -> Self {
-        let mut builder = Builder::new(modes, rules.len());
+    /// The index of the rules that answer to an event by itself.
+    pub(in crate::rule_set) fn of_events<A>(modes: usize, rules: &[Rule<A>]) -> Self {
+        Self::build(modes, rules, false, |rule| !rule.trigger.is_gesture())
+    }
+
+    /// The index of the rules for which what was before matters: those for gestures, and those that follow a
+    /// stick or trigger. `None` if there are none.
+    pub(in crate::rule_set) fn with_memory<A>(modes: usize, rules: &[Rule<A>]) -> Option<Self> {
+        let is_in = |rule: &Rule<A>| rule.trigger.is_gesture() || rule.trigger.reports_rest();
+        rules.iter().any(is_in).then(|| Self::build(modes, rules, true, is_in))
+    }
+
+    fn build<A>(modes: usize, rules: &[Rule<A>], with_memory: bool, is_in: impl Fn(&Rule<A>) -> bool) -> Self {
+        let mut builder = Builder::new(modes, rules.len(), with_memory);
         for rule in rules.iter().filter(|rule| is_in(rule)) {
             builder.add(rule);
         }
@@ -319,14 +341,6 @@ impl Index {
         }
         self.buckets[key.0 as usize].has_keyed_lanes = true;
         self.keyed_lanes.insert(key, (start, self.entries.len() as u32));
-    }
-}
-
-/// A gesture looks at every reading itself; for a match the trigger is asked.
-fn asked_each_time(entry: Entry, readings: Readings) -> Entry {
-    match readings {
-        Readings::Each => Entry { flags: entry.flags | ASK_TRIGGER, ..entry },
-        Readings::First => entry,
     }
 }
 

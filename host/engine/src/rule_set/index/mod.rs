@@ -14,7 +14,8 @@
 //!
 //! The lanes found, at most sixteen and most often one, are then merged by rank. OSC messages find their
 //! lanes by address: one for the exact address, one for patterns that begin with its first part, one
-//! for patterns that begin with a wildcard. Art-Net's channels, of which there are too many for tables,
+//! for patterns that begin with a wildcard. A message whose address is a pattern itself has to be compared
+//! with every address of a bucket, for which there is a lane, too. Art-Net's channels, of which there are too many for tables,
 //! find theirs by universe and channel.
 //!
 //! So neither the number of rules nor that of modes and devices matters, only that of rules which share
@@ -28,6 +29,7 @@ use crate::device::DeviceId;
 use crate::event::{Event, GamepadEvent};
 use crate::hash::{KeyState, StableState, key_of_pair};
 use crate::midi::MidiMessage;
+use crate::osc::OscMessage;
 
 mod build;
 
@@ -55,7 +57,10 @@ enum Kind {
     SysEx,
     /// System common and realtime: only met by rules for any MIDI message.
     System,
+    /// Rules for OSC patterns that begin with a wildcard.
     Osc,
+    /// Every rule for one OSC address, for messages whose address is a pattern.
+    OscAddress,
     ButtonDown,
     ButtonUp,
     Stick,
@@ -64,7 +69,7 @@ enum Kind {
 }
 
 impl Kind {
-    const COUNT: usize = 15;
+    const COUNT: usize = 16;
     const WITH_CHANNEL: [Self; 7] = [
         Self::NoteOn,
         Self::NoteOff,
@@ -316,7 +321,7 @@ impl Index {
                 self.find_numbered(ids.device, probe, lanes);
                 self.find_numbered(ids.device_and_mode, probe, lanes);
             }
-            Event::Osc(message) => self.find_osc(ids, &message.address, lanes),
+            Event::Osc(message) => self.find_osc(ids, message, lanes),
             Event::Gesture(_) => {}
             Event::ArtNet(change) => {
                 let key = dmx_key(change.universe, change.channel);
@@ -358,7 +363,8 @@ impl Index {
     }
 
     #[inline(never)]
-    fn find_osc(&self, ids: &BucketIds, address: &str, lanes: &mut Lanes) {
+    fn find_osc(&self, ids: &BucketIds, message: &OscMessage, lanes: &mut Lanes) {
+        let address: &str = message.address();
         let name = |names: &HashMap<Box<str>, u32, StableState>, text: &str| {
             if names.is_empty() { None } else { names.get(text).copied() }
         };
@@ -368,6 +374,9 @@ impl Index {
                 continue;
             };
             self.find_number(bucket.kinds[Kind::Osc as usize].any, NO_NUMBER, lanes);
+            if message.is_pattern() {
+                self.find_number(bucket.kinds[Kind::OscAddress as usize].any, NO_NUMBER, lanes);
+            }
             for name in names.into_iter().flatten() {
                 self.find_keyed(id, name, lanes);
             }
