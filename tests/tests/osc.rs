@@ -160,7 +160,9 @@ fn hostile_packets() -> Vec<Vec<u8>> {
         b"/fader\0\0,i[i\0\0\0\0\0\0\0\x01\0\0\0\x02".to_vec(),
         vec![b'/'; 65_000],
     ];
-    packets.extend((1..whole.len()).map(|length| whole[..length].to_vec()));
+    // Cut off right behind the address it is whole, as old senders have it.
+    const ADDRESS: usize = "/fader/1\0\0\0\0".len();
+    packets.extend((1..whole.len()).filter(|length| *length != ADDRESS).map(|length| whole[..length].to_vec()));
     let mut dice = Dice(7);
     packets.extend((0..200).map(|_| {
         let length = usize::from(dice.roll());
@@ -202,32 +204,70 @@ fn kernel_drops(port: u16) -> String {
     format!("the kernel dropped {} packets to port {port}", found.unwrap_or("?"))
 }
 
-// PERF-2's promise of delivery: 12 000 discrete events per second in bursts of 64, all of them, in order.
+// PERF-2's promise of delivery: 12 000 discrete events per second in bursts of 64, all of them, in order. What fits
+// the sockets' buffers is never lost, however long a reader waits for a processor; so that is how many are
+// under way at once, and no more.
 #[test]
 fn every_event_of_every_burst_arrives_in_order() {
     const BURST: i32 = 64;
     const BURSTS: i32 = 188;
+    // The kernel counts 832 bytes for a datagram like these, and a socket that asks for nothing has 208 KiB.
+    const UNDER_WAY: i32 = 3 * BURST;
     let pause = Duration::from_secs(1) / 12_000 * BURST.unsigned_abs();
     let (input, out) = (free_port(), Listener::new());
     let home = Home::new(&(tablet(input) + &everything(&out.target(), "/n")));
     let host = home.run();
     let tablet = Tablet::to(input);
+    let output = out.target().rsplit_once(':').unwrap().1.parse().unwrap();
+    let arrives = |n: i32| assert_eq!(out.number(), n, "{}; {}", kernel_drops(input), kernel_drops(output));
 
+    let mut arrived = 0;
     for burst in 0..BURSTS {
         let next = Instant::now() + pause;
         for n in 0..BURST {
             tablet.send("/n", [OscType::Int(burst * BURST + n)]);
         }
+        while (burst + 2) * BURST - arrived > UNDER_WAY {
+            arrives(arrived);
+            arrived += 1;
+        }
         // The pace of a source that does not wait for its listener.
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
+    (arrived..BURST * BURSTS).for_each(arrives);
 
-    let output = out.target().rsplit_once(':').unwrap().1.parse().unwrap();
-    for n in 0..BURST * BURSTS {
-        assert_eq!(out.number(), n, "{}; {}", kernel_drops(input), kernel_drops(output));
-    }
     let status = host.status();
     assert_eq!((&status["failures"], &status["events"]), (&0.into(), &(BURST * BURSTS).into()), "{status:#}");
+    assert_eq!(port(&status, "tablet").unwrap()["lost"], 0);
+}
+
+// PRT-5: old senders leave the type tag string out, and a sender may address several methods at once (OSC 1.0).
+#[test]
+fn old_senders_and_address_patterns_are_understood() {
+    let (input, out) = (free_port(), Listener::new());
+    let rule = |address: &str, says: &str| {
+        mapping(&format!("type = 'OscMessage', address = '{address}'"), &out.target(), &format!("address = '{says}'"))
+    };
+    let rules = rule("/ch/1/mute", "/one") + &rule("/ch/2/mute", "/two") + &rule("/ch/3/mute", "/three");
+    let home = Home::new(&(tablet(input) + &rules));
+    let host = home.run();
+    let tablet = Tablet::to(input);
+
+    tablet.send_bytes(b"/ch/3/mute\0\0");
+    assert_eq!(out.line(), "/three ");
+    tablet.send("/ch/{1,2}/mute", [OscType::Int(1)]);
+    assert_eq!(out.lines(2), ["/one ", "/two "]);
+    tablet.send("/ch/*/mute", []);
+    assert_eq!(out.lines(3), ["/one ", "/two ", "/three "]);
+
+    tablet.send_bytes(b"/ch/3/mute\0");
+    host.status_when(|status| port(status, "tablet").is_some_and(|port| port["malformed"] == 1));
+    for command in ["ports", "status"] {
+        let shown = home.conductor(&[command]);
+        assert!(shown.out.contains("1 malformed"), "{command}: {}", shown.out);
+    }
+    let doctor = home.conductor(&["doctor"]);
+    assert!(doctor.out.contains("made no sense"), "{}", doctor.out);
 }
 
 // ACT-2, ACT-4: a target that is away costs the others nothing.

@@ -33,6 +33,14 @@ pub(super) fn look(places: &Places) -> PortsStatus {
     supervisor::look(system_ports(), &plan)
 }
 
+/// What came to a port and was of no use: `3 malformed, 12 lost`. `None` if nothing was.
+pub(super) fn missed(port: &Value) -> Option<String> {
+    let counts = ["malformed", "lost"].map(|name| (name, port[name].as_u64().unwrap_or(0)));
+    let counts: Vec<String> =
+        counts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")).collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
+}
+
 fn print(value: &Value, asked: bool) {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let ports = value["ports"].as_array().cloned().unwrap_or_default();
@@ -48,8 +56,9 @@ fn print(value: &Value, asked: bool) {
             Value::Object(state) => state.iter().map(|(what, why)| format!("{what}: {}", text(why))).collect(),
             _ => String::new(),
         };
+        let missed = missed(port).map(|missed| format!(" ({missed})")).unwrap_or_default();
         outln!(
-            "{:<10} {:<7} {:<34} {:<20} {:>9}  {state}",
+            "{:<10} {:<7} {:<34} {:<20} {:>9}  {state}{missed}",
             text(&port["backend"]),
             text(&port["direction"]),
             text(&port["name"]),

@@ -56,7 +56,11 @@ fn shown(status: &Value, plans: usize) -> Lines {
         Some(format!("{}: {why}", text(&port["name"])))
     });
     let unreachable = list("unreachable").iter().map(|one| text(&one[1]).to_owned());
-    screen.some(closed.chain(unreachable).collect());
+    let missed = ports.iter().filter_map(|port| {
+        let missed = super::ports::missed(port)?;
+        Some(format!("{}: {missed}; `conductor doctor` says why", text(&port["name"])))
+    });
+    screen.some(closed.chain(unreachable).chain(missed).collect());
 
     let bindings = list("bindings");
     if !bindings.is_empty() {
@@ -142,6 +146,17 @@ fn text(value: &Value) -> &str {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_a_port_could_not_read_or_lost_is_shown() {
+        let ports = json!([
+            { "name": "127.0.0.1:9000", "state": "open", "malformed": 3, "lost": 12 },
+            { "name": "pads", "state": "open", "malformed": 0, "lost": 0 },
+        ]);
+        let screen = shown(&json!({ "ports": ports }), 0);
+        assert!(screen.contains("127.0.0.1:9000: 3 malformed, 12 lost"), "{screen}");
+        assert!(!screen.contains("pads"), "{screen}");
+    }
 
     #[test]
     fn a_screen_says_what_is_wrong_and_no_more() {

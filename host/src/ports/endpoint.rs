@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::binding::{Listen, Made, Place, Senders};
+use super::receive_buffer::{self, DropCounter};
 use super::slip::SlipReader;
 use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, Protocol};
 
@@ -15,6 +16,8 @@ use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, 
 const CLOSE_WITHIN: Duration = Duration::from_millis(100);
 /// How long it waits for more while values of it wait for their turn.
 const SETTLE: Duration = Duration::from_millis(2);
+/// After so many datagrams in a row it is looked whether the system has dropped any.
+const DROPS_EVERY: u32 = 1024;
 /// Streams open at once at one endpoint. What comes beyond is closed at once.
 const MOST_STREAMS: usize = 16;
 
@@ -103,17 +106,28 @@ pub fn datagrams(
     let (name, allow) = (listen.name(), listen.allow.clone());
     let receiver = addresses(&listen.at).and_then(|addresses| {
         let socket = UdpSocket::bind(addresses.as_slice())?;
+        receive_buffer::enlarge(&socket);
         socket.set_read_timeout(Some(CLOSE_WITHIN))?;
         Receiver::start(thread, move |stop| {
             // The largest UDP payload, so that nothing is cut off.
             let mut buffer = vec![0_u8; 65_536];
-            let mut settled = true;
+            let (mut settled, mut in_a_row, mut drops) = (true, 0, DropCounter::default());
             while !stop.load(Ordering::Relaxed) {
-                // Errors are time-outs, or word that somebody else's port is closed.
-                match socket.recv_from(&mut buffer) {
-                    Ok((length, sender)) if is_allowed(&allow, sender) => take(&mut sink, &buffer[..length]),
-                    Ok(_) => sink.unheard(),
-                    Err(_) => {}
+                // What is there already comes without a wait. Errors are time-outs, or word that somebody else's
+                // port is closed.
+                in_a_row = match socket.recv_from(&mut buffer) {
+                    Ok((length, sender)) => {
+                        if is_allowed(&allow, sender) {
+                            take(&mut sink, &buffer[..length]);
+                        } else {
+                            sink.unheard();
+                        }
+                        (in_a_row + 1) % DROPS_EVERY
+                    }
+                    Err(_) => 0,
+                };
+                if in_a_row == 0 {
+                    sink.lost(drops.dropped(&socket));
                 }
                 if sink.settle() != settled {
                     settled = !settled;
@@ -204,4 +218,48 @@ fn cannot_listen(name: &str, error: &io::Error) -> PortError {
         io::ErrorKind::PermissionDenied => format!("{name}: not allowed; ports below 1024 need privileges"),
         _ => format!("{name}: {error}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use conductor_engine::DeviceId;
+
+    use super::super::held::Pacer;
+    use super::super::sink::{Hearing, PortCounters};
+    use super::*;
+    use crate::clock::Clock;
+    use crate::doorbell::{self, Doorbell};
+
+    /// A receiver that waits for the engine, which takes nothing, keeps what comes in its socket's buffer; what
+    /// finds no room there is counted. Nothing is lost without a word.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_the_system_drops_is_counted() {
+        const SENT: u64 = 40_000;
+        let (queue, inputs) = doorbell::bounded(1, &Doorbell::default());
+        let (counters, pacer) = (Arc::new(PortCounters::default()), Pacer::start().unwrap());
+        let hearing = Hearing::whole(DeviceId::new("touch"));
+        let sink = EventSink::new(&hearing, queue, Clock::start(), Arc::clone(&counters), &pacer);
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let at = Place { host: "127.0.0.1".into(), port: free.port() };
+        let listen = Listen { at, transport: super::super::binding::Transport::Udp, allow: Vec::new() };
+        let receiver = datagrams("osc-test", &listen, sink, EventSink::osc).unwrap();
+
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..SENT {
+            sender.send_to(b"/go\0,\0\0\0", free).unwrap();
+        }
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while count(&counters.events) + count(&counters.lost) < SENT {
+            let _ = inputs.recv_timeout(Duration::from_millis(10));
+            assert!(Instant::now() < deadline, "{counters:?}");
+        }
+        assert_eq!(count(&counters.events) + count(&counters.lost), SENT);
+        assert!(count(&counters.lost) > 0 && count(&counters.events) > 200, "{counters:?}");
+        drop(inputs);
+        drop(receiver);
+    }
 }

@@ -296,6 +296,7 @@ impl Keeper {
         status.events = counters.events.load(Ordering::Relaxed);
         status.dropped = counters.dropped.load(Ordering::Relaxed);
         status.malformed = counters.malformed.load(Ordering::Relaxed);
+        status.lost = counters.lost.load(Ordering::Relaxed);
         status.unheard = counters.unheard.load(Ordering::Relaxed);
     }
 

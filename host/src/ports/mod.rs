@@ -25,6 +25,7 @@ pub mod midi;
 pub mod osc;
 pub mod osc_packet;
 mod osc_shape;
+mod receive_buffer;
 pub mod resolve;
 pub mod simulated;
 pub mod sink;

@@ -30,6 +30,8 @@ pub struct PortCounters {
     pub dropped: AtomicU64,
     /// Messages that made no sense: truncated, of a wrong type, not a number, too long.
     pub malformed: AtomicU64,
+    /// Datagrams that the system dropped, since its receive buffer was full.
+    pub lost: AtomicU64,
     /// Events that nobody was to hear: of a muted device, of a binding that is ambiguous, of a sender that is
     /// not allowed.
     pub unheard: AtomicU64,
@@ -273,6 +275,11 @@ impl EventSink {
         });
     }
 
+    /// Counts datagrams that the system dropped before they could be read.
+    pub fn lost(&self, datagrams: u64) {
+        self.way.counters.lost.fetch_add(datagrams, Ordering::Relaxed);
+    }
+
     /// Counts a message that makes no sense.
     pub fn malformed(&self) {
         self.way.counters.malformed.fetch_add(1, Ordering::Relaxed);
@@ -282,7 +289,9 @@ impl EventSink {
 /// Whether the newer of two values makes the older one worthless.
 fn are_of_one_control(one: &Event, other: &Event) -> bool {
     match (one, other) {
-        (Event::Osc(one), Event::Osc(other)) => one.address == other.address && one.args.len() == other.args.len(),
+        (Event::Osc(one), Event::Osc(other)) => {
+            one.address() == other.address() && one.args().len() == other.args().len()
+        }
         (Event::Gamepad(one), Event::Gamepad(other)) => one.number() == other.number(),
         (Event::ArtNet(one), Event::ArtNet(other)) => (one.universe, one.channel) == (other.universe, other.channel),
         _ => false,

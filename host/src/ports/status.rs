@@ -59,6 +59,9 @@ pub struct DiscoveredPort {
     pub dropped: u64,
     /// Messages that made no sense.
     pub malformed: u64,
+    /// Datagrams that the system dropped: they came faster than they could be read, and its receive buffer was
+    /// full. 0 where the system does not tell.
+    pub lost: u64,
     /// Events that nobody was to hear: of a muted device, an ambiguous binding, a sender that is not allowed.
     pub unheard: u64,
 }
@@ -164,6 +167,7 @@ impl DiscoveredPort {
             events: 0,
             dropped: 0,
             malformed: 0,
+            lost: 0,
             unheard: 0,
         }
     }
@@ -183,6 +187,7 @@ impl DiscoveredPort {
             events: 0,
             dropped: 0,
             malformed: 0,
+            lost: 0,
             unheard: 0,
         }
     }

@@ -16,6 +16,9 @@ struct Endpoint {
     /// As listings call it.
     name: String,
     state: State,
+    /// What it could not read, and what the system dropped, since it was opened.
+    malformed: u64,
+    lost: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -44,8 +47,8 @@ impl Facts {
         let specs = loaded.map(|loaded| crate::host::bindings::plan(&loaded.config).bindings).unwrap_or_default();
         let host = running.and_then(|status| status["pid"].as_u64());
         let open = |name: &str| {
-            let ports = running.and_then(|status| status["ports"].as_array());
-            ports.into_iter().flatten().any(|port| port["key"] == name && port["state"] == "open")
+            let mut ports = running.and_then(|status| status["ports"].as_array()).into_iter().flatten();
+            ports.find(|port| port["key"] == name && port["state"] == "open")
         };
         let mut endpoints: Vec<Endpoint> = Vec::new();
         for spec in &specs {
@@ -55,15 +58,18 @@ impl Facts {
             if endpoints.iter().any(|endpoint| endpoint.name == name) {
                 continue;
             }
-            let state = if open(&name) { State::Ours } else { tried(listen, host) };
-            endpoints.push(Endpoint { alias: spec.alias.clone(), name, state });
+            let ours = open(&name);
+            let count = |counter: &str| ours.and_then(|port| port[counter].as_u64()).unwrap_or(0);
+            let (malformed, lost) = (count("malformed"), count("lost"));
+            let state = if ours.is_some() { State::Ours } else { tried(listen, host) };
+            endpoints.push(Endpoint { alias: spec.alias.clone(), name, state, malformed, lost });
         }
         Self { endpoints }
     }
 
     pub(super) fn judge(&self) -> Vec<Finding> {
         const ABOUT: &str = "network";
-        let judge = |Endpoint { alias, name, state }: &Endpoint| match state {
+        let judge = |Endpoint { alias, name, state, .. }: &Endpoint| match state {
             State::Free => Finding::ok(ABOUT, format!("{name} is free for {alias}")),
             State::Ours => Finding::ok(ABOUT, format!("{name} is {alias}: the running host listens there")),
             State::Taken(owner) => {
@@ -87,8 +93,24 @@ impl Facts {
                 Finding::trouble(ABOUT, format!("{name}, where {alias} listens, can't be used: {why}"), mend)
             }
         };
-        self.endpoints.iter().map(judge).collect()
+        self.endpoints.iter().flat_map(|endpoint| [Some(judge(endpoint)), missed(endpoint)]).flatten().collect()
     }
+}
+
+/// What came to an endpoint and was of no use; `None` if nothing was.
+fn missed(Endpoint { alias, name, malformed, lost, .. }: &Endpoint) -> Option<Finding> {
+    let (what, mend) = match (malformed, lost) {
+        (0, 0) => return None,
+        (malformed, 0) => (
+            format!("{malformed} packets or messages for {alias} ({name}) made no sense"),
+            "see that what sends there speaks the binding's protocol and transport (UDP, or TCP with SLIP)",
+        ),
+        (_, lost) => (
+            format!("the system dropped {lost} datagrams for {alias} ({name}): they came faster than they were read"),
+            "send less at once; or allow a larger buffer: `sudo sysctl -w net.core.rmem_max=4194304`, then start the host again",
+        ),
+    };
+    Some(Finding::warning("network", what, mend))
 }
 
 /// Binds the endpoint for a moment.
@@ -193,6 +215,10 @@ mod tests {
         let loaded = crate::config::parse(&osc(at.port()), "c.toml").unwrap();
         let status = serde_json::json!({ "pid": 1, "ports": [{ "key": at.to_string(), "state": "open" }] });
         assert_eq!(Facts::gather(Some(&loaded), Some(&status)).judge()[0].level, Level::Ok);
+        let ports = serde_json::json!([{ "key": at.to_string(), "state": "open", "malformed": 3, "lost": 12 }]);
+        let found = Facts::gather(Some(&loaded), Some(&serde_json::json!({ "pid": 1, "ports": ports }))).judge();
+        assert_eq!(found[1].level, Level::Warning, "{found:?}");
+        assert!(found[1].what.contains("dropped 12 datagrams for desk"), "{found:?}");
         let status = serde_json::json!({ "pid": 1, "ports": [] });
         assert_eq!(Facts::gather(Some(&loaded), Some(&status)).judge()[0].level, Level::Trouble);
     }
@@ -200,7 +226,7 @@ mod tests {
     #[test]
     fn an_address_that_is_not_here_is_told() {
         let state = State::Failed("no".into(), io::ErrorKind::AddrNotAvailable);
-        let endpoint = Endpoint { alias: "desk".into(), name: "192.0.2.1:1".into(), state };
+        let endpoint = Endpoint { alias: "desk".into(), name: "192.0.2.1:1".into(), state, malformed: 0, lost: 0 };
         let found = Facts { endpoints: vec![endpoint] }.judge();
         assert_eq!(found[0].level, Level::Trouble);
         assert!(found[0].mend.as_ref().unwrap().contains("ip address"));
