@@ -33,6 +33,8 @@ enum Which {
     Wheel(u8),
     SysEx(String),
     Osc(String),
+    /// The device sent a pattern, which may stand for several addresses.
+    OscPattern(String),
     Button(u16),
     Stick(u16),
     Trigger(u16),
@@ -52,13 +54,28 @@ impl Which {
             kind::AFTERTOUCH => Self::Pressure(channel),
             kind::PITCH_BEND => Self::Wheel(channel),
             kind::SYSEX => Self::SysEx(text.split_whitespace().skip(1).take(8).collect::<Vec<_>>().join(" ")),
-            kind::OSC => Self::Osc(word(1)?.to_owned()),
+            kind::OSC => Self::osc(word(1)?)?,
             kind::GAMEPAD_BUTTON => Self::Button(number),
             kind::GAMEPAD_STICK => Self::Stick(number),
             kind::GAMEPAD_TRIGGER => Self::Trigger(number),
             kind::ARTNET => Self::Dmx(word(1)?.parse().ok()?, number),
             _ => return None,
         })
+    }
+}
+
+impl Which {
+    /// What an OSC message was sent to. `None` for what no trigger takes: `#`, quotes for what is no word,
+    /// unusual characters, and patterns with sets of characters.
+    fn osc(address: &str) -> Option<Self> {
+        let is_plain = |c: char| c.is_ascii_graphic() && !"#*,?[]{}\"".contains(c);
+        let is_sent = |c: char| is_plain(c) || "*?".contains(c);
+        match address {
+            _ if !address.starts_with('/') => None,
+            address if address.chars().all(is_plain) => Some(Self::Osc(address.to_owned())),
+            address if address.chars().all(is_sent) => Some(Self::OscPattern(address.to_owned())),
+            _ => None,
+        }
     }
 }
 
@@ -148,6 +165,11 @@ impl Moves {
             Which::Wheel(channel) => (it.kind, it.channel) = (TriggerKind::PitchBend, Some(*channel)),
             Which::SysEx(prefix) => (it.kind, it.prefix) = (TriggerKind::SysEx, Some(prefix.clone())),
             Which::Osc(address) => (it.kind, it.address) = (TriggerKind::OscMessage, Some(address.clone())),
+            Which::OscPattern(pattern) => {
+                (it.kind, it.pattern) = (TriggerKind::OscPattern, Some(pattern.clone()));
+                guess =
+                    Some("it sends a pattern; an OscMessage for any address that this matches hears it, too".into());
+            }
             Which::Button(button) => (it.kind, it.button) = (TriggerKind::GamepadButton, one(*button)),
             Which::Stick(axis) => {
                 (it.kind, it.axis) = (TriggerKind::GamepadAnalogStick, one(*axis));
@@ -261,5 +283,18 @@ mod tests {
                 r#"trigger = { address = "/fader", device = "pads", type = "OscMessage" }"#,
             ]
         );
+    }
+
+    #[test]
+    fn no_trigger_is_proposed_that_would_be_refused() {
+        let address = |address: &str| learned(&[(&format!("osc {address} 1"), event(kind::OSC, 0, 1.0))]);
+        let toml = |control: &[Control]| control.iter().map(|control| control.toml.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            toml(&address("/wild/*")),
+            [r#"trigger = { device = "pads", pattern = "/wild/*", type = "OscPattern" }"#]
+        );
+        for odd in ["/a#b", "\"/a", "a", "/[1-2]", "/{a", "/\u{e9}"] {
+            assert_eq!(address(odd), [], "{odd}");
+        }
     }
 }
