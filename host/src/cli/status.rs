@@ -153,7 +153,7 @@ mod tests {
             { "name": "127.0.0.1:9000", "state": "open", "malformed": 3, "lost": 12 },
             { "name": "pads", "state": "open", "malformed": 0, "lost": 0 },
         ]);
-        let screen = shown(&json!({ "ports": ports }), 0);
+        let screen = shown(&json!({ "ports": ports }), 0).to_string();
         assert!(screen.contains("127.0.0.1:9000: 3 malformed, 12 lost"), "{screen}");
         assert!(!screen.contains("pads"), "{screen}");
     }
