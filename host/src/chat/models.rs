@@ -14,9 +14,9 @@ use crate::feature::descriptor::HookPoint;
 use crate::feature::registry::{Provider, Registry};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
-use crate::feature::sandbox::limits::plain;
 use crate::service::models::{Answer, Later, ModelView};
 use crate::service::refusal::Refusal;
+use crate::terminal::{excerpt, excerpt_lines};
 
 /// Bytes of what is asked or answered that hooks get to see.
 const SHOWN: usize = 16 * 1024;
@@ -49,7 +49,7 @@ impl Models {
         let Some(model) = models.get(name) else {
             let near = nearest(name, models.keys().map(String::as_str));
             let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-            return Err(Error::Invalid(format!("there is no model {:?} under [models]{near}", plain(name.into(), 64))));
+            return Err(Error::Invalid(format!("there is no model {:?} under [models]{near}", excerpt(name, 64))));
         };
         let Some(provider) = registry.provider(&model.provider) else {
             let there = registry.provider_names();
@@ -149,7 +149,7 @@ fn shown_request(asker: &str, model: &str, provider: &Provider, question: &Quest
         model: model.to_owned(),
         provider: provider.feature.facts().descriptor.id.to_string(),
         messages: u32::try_from(question.messages.len()).unwrap_or(u32::MAX),
-        last: plain(last, SHOWN),
+        last: excerpt_lines(&last, SHOWN),
         tools: question.tools.iter().map(|tool| tool.name.clone()).collect(),
     }
 }
@@ -160,7 +160,7 @@ fn shown_answer(answer: &Answer) -> ShownAnswer {
         _ => None,
     };
     ShownAnswer {
-        text: plain(texts(&answer.parts), SHOWN),
+        text: excerpt_lines(&texts(&answer.parts), SHOWN),
         calls: answer.parts.iter().filter_map(call).collect(),
         stop: answer.stop.clone(),
         usage: answer.usage,

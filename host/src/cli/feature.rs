@@ -36,6 +36,9 @@ pub(super) enum FeatureCommand {
         /// How many looks; until Ctrl-C when left out
         #[arg(long)]
         looks: Option<u32>,
+        /// Print JSON, one object a line for each feature
+        #[arg(long)]
+        json: bool,
     },
     #[command(flatten)]
     Author(author::AuthorCommand),
@@ -80,7 +83,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
     match command {
         FeatureCommand::List(output) => list(places, output.json),
-        FeatureCommand::Top { every, looks } => top::run(places, *every, *looks),
+        FeatureCommand::Top { every, looks, json } => top::run(places, *every, *looks, *json),
         FeatureCommand::Inspect { file, json } => inspect(places, file, *json),
         FeatureCommand::Change(command) => package::run(places, command),
         FeatureCommand::Key(package::KeyCommand::New { file }) => package::new_key(file),

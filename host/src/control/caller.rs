@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::feature::sandbox::limits::plain;
+use crate::terminal::excerpt;
 
 /// Bytes that are kept of a name.
 const MAX_NAME: usize = 64;
@@ -44,7 +44,7 @@ impl Caller {
     }
 
     fn new(door: Door, name: Option<&str>) -> Self {
-        let name = name.map(|name| plain(name.chars().take(MAX_NAME).collect(), MAX_NAME));
+        let name = name.map(|name| excerpt(name, MAX_NAME));
         Self { door, name: name.filter(|name| !name.trim().is_empty()) }
     }
 

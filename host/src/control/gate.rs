@@ -20,9 +20,10 @@ use super::limit::{Asked, Policy, Used};
 use crate::feature::descriptor::{HookPoint, Tier};
 use crate::feature::registry::{Registry, Tool};
 use crate::feature::sandbox::control::{Decision, ToolCall};
-use crate::feature::sandbox::limits::{self, plain};
+use crate::feature::sandbox::limits;
 use crate::feature::sandbox::{CallError, Refusal, RegisteredTool};
 use crate::service::invocation::OnProgress;
+use crate::terminal::excerpt;
 
 /// Bytes of arguments that hooks get to see.
 const SHOWN_ARGS: usize = 16 * 1024;
@@ -209,7 +210,7 @@ impl Gate {
         let Some(tool) = tool else {
             let names: Vec<String> = self.tools(registry).into_iter().map(|view| view.tool.name).collect();
             let nearest = crate::config::nearest(name, names.iter().map(String::as_str));
-            return Err(ToolError::Unknown { name: plain(name.to_owned(), 64), nearest });
+            return Err(ToolError::Unknown { name: excerpt(name, 64), nearest });
         };
         if !policy.allows(name) {
             return Err(ToolError::NotAllowed(name.to_owned()));
@@ -236,16 +237,16 @@ impl Gate {
             tool: name.to_owned(),
             feature: tool.feature.clone(),
             tier: tool.registered.tier.as_str().to_owned(),
-            args: plain(text.clone(), SHOWN_ARGS),
+            args: excerpt(&text, SHOWN_ARGS),
         });
         for (feature, actor) in registry.hooks(HookPoint::PreToolCall) {
             match asked(actor.before(Arc::clone(&seen))).await {
                 Ok(Decision::Proceed) => {}
                 Ok(Decision::Annotate(remark)) => {
-                    remarks.push(format!("{feature}: {}", plain(remark, limits::MAX_TEXT)));
+                    remarks.push(format!("{feature}: {}", excerpt(&remark, limits::MAX_TEXT)));
                 }
                 Ok(Decision::Deny(reason)) => {
-                    return Err(ToolError::Denied { feature, reason: plain(reason, limits::MAX_TEXT) });
+                    return Err(ToolError::Denied { feature, reason: excerpt(&reason, limits::MAX_TEXT) });
                 }
                 // A hook that can't be asked might have denied it.
                 Err(error) => {
@@ -335,7 +336,7 @@ async fn answer(
         return Err(CallError::Refused(Refusal::Exhausted("the feature is busy".into())));
     };
     let text = answer?;
-    let wrong = |what: String| CallError::Refused(Refusal::Failed(plain(what, limits::MAX_TEXT)));
+    let wrong = |what: String| CallError::Refused(Refusal::Failed(excerpt(&what, limits::MAX_TEXT)));
     let result = serde_json::from_str(&text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;
     if let Some(schema) = &tool.registered.output {
         // Whoever called was told to rely on it.

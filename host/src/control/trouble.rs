@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::feature::sandbox::limits::plain;
+use crate::terminal::excerpt;
 
 /// Entries that are kept; the one that was seen least recently gives way.
 const MAX_ENTRIES: usize = 32;
@@ -72,7 +72,7 @@ impl TroubleLog {
         scope: Option<&'static str>,
         what: Misconduct,
     ) {
-        let name = name.map(|name| plain(name.chars().take(MAX_NAME).collect(), MAX_NAME));
+        let name = name.map(|name| excerpt(name, MAX_NAME));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |other: &&mut TroublesomeClient| {
             other.name == name && other.door == door && other.scope == scope && other.what == what

@@ -22,6 +22,7 @@ use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
 use crate::config::{Inputs, Launch, Shell};
 use crate::observer::{Observation, Observer};
+use crate::terminal::excerpt;
 
 /// Commands that run at once.
 pub const MAX_RUNNING: usize = 16;
@@ -236,7 +237,7 @@ fn how_it_ended(status: ExitStatus, said: &[u8]) -> String {
     const MOST: usize = 200;
     let said = String::from_utf8_lossy(said);
     let line = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let line: String = line.trim().chars().filter(|character| !character.is_control()).take(MOST).collect();
+    let line = excerpt(line.trim(), MOST);
     if line.is_empty() { format!("it ended with {status}") } else { format!("it ended with {status}: {line}") }
 }
 

@@ -474,7 +474,7 @@ impl Descriptor {
 fn invalid(error: toml::de::Error) -> DescriptorError {
     let text = error.to_string();
     DescriptorError::Invalid(if text.len() > limits::MAX_TEXT {
-        limits::plain(error.message().to_owned(), limits::MAX_TEXT)
+        excerpt(error.message(), limits::MAX_TEXT)
     } else {
         text
     })

@@ -55,6 +55,7 @@ use crate::ports::supervisor::{Supervisor, UnknownDevice};
 use crate::rules::Compiled;
 use crate::service::Services;
 use crate::service::invocation::OnProgress;
+use crate::terminal::excerpt;
 
 /// How long a stop waits for features to finish what they were asked to do.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
@@ -323,7 +324,7 @@ impl Host {
     /// Puts on record that somebody was not let in at a door, and that so many others were not since the last that
     /// went on record.
     pub(crate) fn note_refused_client(&self, door: &str, asked: &str, why: &str, more: u64) {
-        tracing::warn!(door, asked = crate::feature::sandbox::limits::plain(asked.to_owned(), 128), "refused: {why}");
+        tracing::warn!(door, asked = excerpt(asked, 128), "refused: {why}");
         let entry = Entry::new(Kind::Host, "connect", door, asked).refused(why);
         self.services.audit.note(if more == 0 { entry } else { entry.with("more", more) });
     }

@@ -12,6 +12,10 @@ use super::store::{Installed, InstalledFeature, Release, Store, StoreError};
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::check::{self, CheckError};
 use crate::feature::{Descriptor, Package, PackageError};
+use crate::terminal::excerpt;
+
+/// Bytes of what a package says it needs a capability for, where an error quotes it.
+const MAX_REASON: usize = 300;
 
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -128,21 +132,13 @@ fn known(installed: &[String]) -> String {
 fn needs(missing: &[CapabilityRequest]) -> String {
     missing
         .iter()
-        .map(|request| format!("{} ({})", request.key(), plain(&request.reason)))
+        .map(|request| format!("{} ({})", request.key(), excerpt(&request.reason, MAX_REASON)))
         .collect::<Vec<_>>()
         .join(", ")
 }
 
 fn flags(missing: &[CapabilityRequest]) -> String {
     missing.iter().map(|request| format!("--grant {}", request.key())).collect::<Vec<_>>().join(" ")
-}
-
-/// What a stranger wrote, fit for a terminal: on one line, without what steers it, at most 300 characters.
-pub fn plain(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().take(300).map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Capabilities as a person writes them: `all`, `alert`, `network`, `network:osc`,
@@ -544,7 +540,7 @@ pub fn change(
         if feature.enabled {
             let lacks = descriptor.as_ref().map(|descriptor| lacking(descriptor, &feature.current.grants));
             notes.extend(lacks.iter().flatten().map(|request| {
-                format!("hosts don't load it: it requires {} ({})", request.key(), plain(&request.reason))
+                format!("hosts don't load it: it requires {} ({})", request.key(), excerpt(&request.reason, MAX_REASON))
             }));
         }
         let report = report(what, name, &feature, descriptor.as_ref(), trusted, notes);
@@ -629,12 +625,6 @@ mod tests {
         assert_eq!(granted[0].capability, Capability::Files { purpose: "notes".into(), write: true, path });
         assert_eq!(asked[0].within(&granted), Some(granted[0].clone()));
         assert_eq!(asked[0].beyond(&granted), None);
-    }
-
-    #[test]
-    fn what_a_stranger_wrote_can_not_steer_a_terminal() {
-        assert_eq!(plain("Talk\u{1b}[2K to\nthe \u{202e}lamp."), "Talk\u{fffd}[2K to\u{fffd}the \u{fffd}lamp.");
-        assert_eq!(plain(&"x".repeat(1000)).len(), 300);
     }
 
     #[test]

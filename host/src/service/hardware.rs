@@ -5,8 +5,8 @@ use wasmtime::component::Resource;
 use crate::feature::capability::{self, Capability};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::hardware;
-use crate::feature::sandbox::limits::plain;
 use crate::feature::sandbox::state::{FeatureFacts, InstanceState};
+use crate::terminal::excerpt;
 
 /// The guest's handle to devices, for one call that a person confirmed.
 #[derive(Debug)]
@@ -27,11 +27,11 @@ impl FeatureFacts {
         if !asked {
             return Err(Error::Denied(format!(
                 "the descriptor does not request \"midi-out\" with `sysex` for {:?}",
-                plain(target.to_owned(), 64)
+                excerpt(target, 64)
             )));
         }
         if !(self.grants.sysex && capability::names(&self.grants.midi_out, target)) {
-            let (name, target) = (self.descriptor.id.name(), plain(target.to_owned(), 64));
+            let (name, target) = (self.descriptor.id.name(), excerpt(target, 64));
             return Err(Error::Denied(format!(
                 "system exclusive messages to {target:?} are not granted; a person writes `midi_out = [{target:?}]` and \
                  `sysex = true` under [features.{name}.grants]"

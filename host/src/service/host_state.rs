@@ -13,10 +13,11 @@ use crate::feature::capability;
 use crate::feature::registry::FeatureReport;
 use crate::feature::sandbox::bindings::imports::host_state;
 use crate::feature::sandbox::bindings::{self, Error};
-use crate::feature::sandbox::limits::{MAX_TEXT, plain};
+use crate::feature::sandbox::limits::MAX_TEXT;
 use crate::feature::sandbox::state::InstanceState;
 use crate::ports::SysExIdentity;
 use crate::ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideStatus};
+use crate::terminal::{excerpt, excerpt_lines};
 
 /// The host, as services see it.
 pub trait HostView: Debug + Send + Sync {
@@ -253,7 +254,7 @@ impl host_state::HostReader for InstanceState {
         let waiting = super::waiting(|| self.facts.services.plans.waiting());
         Ok(match waiting {
             Ok(plans) => Ok(plans.into_iter().map(plan).collect()),
-            Err(error) => Err(Error::Unavailable(plain(error.to_string(), MAX_TEXT))),
+            Err(error) => Err(Error::Unavailable(excerpt(&error.to_string(), MAX_TEXT))),
         })
     }
 
@@ -294,7 +295,7 @@ impl host_state::HostReader for InstanceState {
         let one = |one: ExplanationView| host_state::Explanation { rule: one.rule, awake: one.awake, why: one.why };
         Ok(match asked {
             Ok(Ok(explained)) => Ok(explained.into_iter().map(one).collect()),
-            Ok(Err(wrong)) => Err(Error::Invalid(plain(wrong, MAX_TEXT))),
+            Ok(Err(wrong)) => Err(Error::Invalid(excerpt_lines(&wrong, MAX_TEXT))),
             Err(error) => Err(error),
         })
     }

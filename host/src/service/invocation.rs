@@ -7,9 +7,10 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::Resource;
 
 use crate::feature::sandbox::bindings::imports::invocations;
-use crate::feature::sandbox::limits::{self, plain};
+use crate::feature::sandbox::limits;
 use crate::feature::sandbox::rate::Rate;
 use crate::feature::sandbox::state::InstanceState;
+use crate::terminal::excerpt;
 
 /// Bytes kept of a word about progress.
 const MAX_PROGRESS: usize = 256;
@@ -48,7 +49,7 @@ impl invocations::HostInvocation for InstanceState {
         let invocation = self.table.get(&invocation)?;
         if invocation.rate.take(Instant::now()) {
             let done = if done.is_nan() { 0.0 } else { done.clamp(0.0, 1.0) };
-            (invocation.progress)(done, plain(text, MAX_PROGRESS));
+            (invocation.progress)(done, excerpt(&text, MAX_PROGRESS));
         }
         Ok(())
     }

@@ -9,9 +9,10 @@ use crate::control::plan::desk::{MAX_BYTES, MAX_CHANGES};
 use crate::control::plan::{PlanError, Proposal};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::planning;
-use crate::feature::sandbox::limits::{self, plain};
+use crate::feature::sandbox::limits;
 use crate::feature::sandbox::state::InstanceState;
 use crate::news::New;
+use crate::terminal::{excerpt, excerpt_lines};
 
 /// The guest's handle to propose.
 #[derive(Debug, Default)]
@@ -37,7 +38,7 @@ impl InstanceState {
         let view = self.view()?;
         let proposal = Proposal {
             proposer: self.facts.descriptor.id.to_string(),
-            description: plain(description, limits::MAX_TEXT),
+            description: excerpt(&description, limits::MAX_TEXT),
             privileged,
             changes: changes.into_iter().map(change).collect::<Result<_, _>>().map_err(Error::Invalid)?,
         };
@@ -51,7 +52,7 @@ impl InstanceState {
         });
         self.facts.services.news.tell(New::Plans);
         proposed.inspect(|plan| view.plan_waits(plan)).map(|plan| plan.id).map_err(|error| {
-            let text = plain(error.to_string(), limits::MAX_TEXT);
+            let text = excerpt_lines(&error.to_string(), limits::MAX_TEXT);
             match error {
                 PlanError::Denied(_) => Error::Denied(text),
                 PlanError::Full(_) => Error::Exhausted(text),
@@ -67,7 +68,7 @@ fn change(change: planning::Change) -> Result<Change, String> {
     if change.path.len() > limits::MAX_TEXT || path.iter().any(String::is_empty) {
         return Err(format!(
             "{:?} is no path; write keys and numbers from the top, such as modes/0/mappings/3/action",
-            plain(change.path, 64)
+            excerpt(&change.path, 64)
         ));
     }
     let value = change.value.map(|value| serde_json::from_str(&value)).transpose();

@@ -14,8 +14,9 @@ use super::install::Context;
 use crate::feature::FeatureId;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::{alerts, diagnostics, notifications};
-use crate::feature::sandbox::limits::{self, plain};
+use crate::feature::sandbox::limits;
 use crate::feature::sandbox::state::{FeatureFacts, InstanceState};
+use crate::terminal::excerpt;
 
 /// Messages that the queue holds before it refuses more.
 const QUEUE: usize = 256;
@@ -109,7 +110,7 @@ impl FeatureFacts {
             queue.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        queue.put(SinkMessage { feature: self.descriptor.id.clone(), kind, text: plain(text, max) });
+        queue.put(SinkMessage { feature: self.descriptor.id.clone(), kind, text: excerpt(&text, max) });
     }
 }
 

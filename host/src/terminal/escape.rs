@@ -193,21 +193,49 @@ pub(super) fn escape_line(line: &str) -> String {
     if line.contains('\t') { escape(&line.replace('\t', "    ")).into_owned() } else { escape(line).into_owned() }
 }
 
-/// A text that is kept for people to read, such as why something failed: escaped, and of at most `max` bytes, without
-/// the note that says how much was cut off.
+/// A text that is kept for people to read, such as why something failed: what is hidden in it is escaped, and it is of
+/// at most `max` bytes. Unlike [`escape`] it leaves all backslashes alone, so that a text which is kept more than
+/// once, on its way from a guest into the record, is escaped once. One that is cut ends in how much is missing, within these bytes; where they are too few to say that, in `…` beyond them.
 pub fn excerpt(text: &str, max: usize) -> String {
+    let total = text.chars().count();
+    let note = cut_off(total).len();
+    let room = if max >= 2 * note { max - note } else { max };
     let mut out = String::with_capacity(text.len().min(max));
-    let mut left = text.chars().count();
+    // How many bytes and characters there are where it would be cut.
+    let mut kept = (0, 0);
     let mut piece = String::new();
-    for next in pieces(text) {
+    for (at, next) in pieces(text).enumerate() {
         piece.clear();
-        next.write(&mut piece, |out, c| write!(out, "\\u{{{:x}}}", u32::from(c)));
+        match next {
+            Piece::Backslash => piece.push('\\'),
+            other => other.write(&mut piece, |out, c| write!(out, "\\u{{{:x}}}", u32::from(c))),
+        }
         if out.len() + piece.len() > max {
-            out.push_str(&cut_off(left));
+            out.truncate(kept.0);
+            out.push_str(if room < max { &cut_off(total - kept.1) } else { "…" });
             return out;
         }
         out.push_str(&piece);
-        left -= 1;
+        if out.len() <= room {
+            kept = (out.len(), at + 1);
+        }
+    }
+    out
+}
+
+/// The same for a text that has lines: they stay lines. Tabs are blanks.
+pub fn excerpt_lines(text: &str, max: usize) -> String {
+    let mut out = String::new();
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        let room = max.saturating_sub(out.len());
+        let line = excerpt(&line.replace('\t', "    "), room);
+        out.push_str(&line);
+        if line.len() >= room {
+            break;
+        }
     }
     out
 }
@@ -341,9 +369,13 @@ mod tests {
     #[test]
     fn what_is_cut_says_how_much_is_missing() {
         assert_eq!(excerpt("short", 10), "short");
-        assert_eq!(excerpt("äöü", 3), "ä… 2 more characters");
-        assert_eq!(excerpt(&"x".repeat(1300), 66), format!("{}… 1 234 more characters", "x".repeat(66)));
-        assert_eq!(excerpt("\u{1b}\u{1b}", 7), "\\u{1b}… 1 more character");
+        assert_eq!(excerpt("äöü", 3), "ä…");
+        assert_eq!(excerpt("\u{1b}\u{1b}", 7), "\\u{1b}…");
+        assert_eq!(excerpt(&"x".repeat(1300), 91), format!("{}… 1 234 more characters", "x".repeat(66)));
+        assert_eq!(excerpt(&"x".repeat(91), 91), "x".repeat(91));
+        assert_eq!(excerpt_lines("a\nb\u{1b}\n\tc", 40), "a\nb\\u{1b}\n    c");
+        assert_eq!(excerpt(&excerpt("a\u{1b}\\u{1b}", 99), 99), "a\\u{1b}\\u{1b}", "kept twice, escaped once");
+        assert_eq!(excerpt_lines("aaaa\nbbbb\ncccc", 7), "aaaa\nbb…");
         assert_eq!(fit("short", 5), "short");
         assert_eq!(fit(&"x".repeat(100), 40), format!("{}… 81 more characters", "x".repeat(19)));
         let wide = fit(&"音".repeat(100), 40).into_owned();
@@ -376,7 +408,10 @@ mod tests {
         #[test]
         fn what_is_cut_is_bounded(text in ".{0,200}", max in 0_usize..100) {
             let note = "… 1 234 more characters".len();
-            prop_assert!(excerpt(&text, max).len() <= max + note);
+            prop_assert!(excerpt(&text, max).len() <= max + '…'.len_utf8());
+            prop_assert!(!excerpt(&text, max).chars().any(is_hidden));
+            prop_assert_eq!(excerpt(&excerpt(&text, 10_000), 10_000), excerpt(&text, 10_000));
+            prop_assert!(excerpt_lines(&text, max).len() <= max + '…'.len_utf8() + 1);
             prop_assert!(width(&fit(&text, max)) <= max.max(note));
             prop_assert!(!fit(&text, max).chars().any(is_hidden));
         }

@@ -22,7 +22,7 @@ mod lines;
 pub mod log;
 mod output;
 
-pub use escape::{MAX_MARKS, escape, excerpt, fit, is_hidden, paragraphs, width};
+pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, is_hidden, paragraphs, width};
 pub use lines::{Lines, Style};
 pub(crate) use output::{
     ask, ask_secret, document, eprint, errln, escaped_arguments, is_interactive, json, json_line, outln, print,

@@ -20,6 +20,7 @@ mod quarantine;
 mod registration;
 mod store;
 mod tasks;
+mod terminal;
 mod text;
 mod tiers;
 mod time;

@@ -39,8 +39,8 @@ use crate::api::holder::Holder;
 use crate::api::quota::{JobError, Jobs};
 use crate::control::gate::ToolView;
 use crate::feature::descriptor::Tier;
-use crate::feature::sandbox::limits::plain;
 use crate::host::Host;
+use crate::terminal::excerpt;
 
 /// What an agent is told first.
 const INSTRUCTIONS: &str = "Conductor maps what controllers (MIDI, gamepad, OSC, Art-Net) send to actions. Look before \
@@ -270,7 +270,7 @@ fn first_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
 }
 
 fn no_resource(uri: &str) -> ErrorData {
-    let uri = plain(uri.to_owned(), 256);
+    let uri = excerpt(uri, 256);
     ErrorData::resource_not_found(format!("there is no resource {uri:?}"), Some(json!({ "uri": uri })))
 }
 

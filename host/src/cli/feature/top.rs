@@ -1,12 +1,14 @@
 //! `conductor feature top`: what features use, as it changes.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::super::{Done, Failure, Places};
-use crate::terminal::outln;
+use crate::terminal::{self, outln};
 
 /// What of a feature is shown as a rate.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,7 +18,7 @@ struct Counts {
     busy_ms: u64,
 }
 
-pub(super) fn run(places: &Places, every: f64, looks: Option<u32>) -> Done {
+pub(super) fn run(places: &Places, every: f64, looks: Option<u32>, as_json: bool) -> Done {
     let mut before: HashMap<String, Counts> = HashMap::new();
     let mut last = Instant::now();
     let mut look = 0;
@@ -29,19 +31,16 @@ pub(super) fn run(places: &Places, every: f64, looks: Option<u32>) -> Done {
         })?;
         let passed = last.elapsed().as_secs_f64().max(0.001);
         last = Instant::now();
-        outln!(
-            "{:<26} {:>6} {:>9} {:>10} {:>10} {:>8} {:>8} {:>7}",
-            "FEATURE",
-            "BUSY%",
-            "MEMORY",
-            "CALLS/S",
-            "EVENTS/S",
-            "FAILED",
-            "TRAPPED",
-            "QUEUE"
-        );
+        if !as_json {
+            head();
+        }
         for feature in features.as_array().into_iter().flatten().filter(|feature| !feature["package"].is_null()) {
-            outln!("{}", line(feature, &mut before, passed));
+            let usage = Usage::new(feature, &mut before, passed);
+            if as_json {
+                terminal::json_line(&serde_json::to_value(&usage)?);
+            } else {
+                outln!("{usage}");
+            }
         }
         look += 1;
         if looks.is_some_and(|looks| look >= looks) {
@@ -51,29 +50,84 @@ pub(super) fn run(places: &Places, every: f64, looks: Option<u32>) -> Done {
     }
 }
 
-fn line(feature: &Value, before: &mut HashMap<String, Counts>, passed: f64) -> String {
-    let number = |key: &str| feature[key].as_u64().unwrap_or(0);
-    let id = feature["package"]["id"].as_str().unwrap_or("-");
-    let now = Counts {
-        done: number("performed") + number("calls"),
-        events: number("events_seen"),
-        busy_ms: number("busy_ms"),
-    };
-    // The first look has nothing to compare with.
-    let then = before.insert(id.to_owned(), now).unwrap_or(now);
-    let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / passed;
-    format!(
-        "{:<26} {:>6.1} {:>8.1}M {:>10.1} {:>10.1} {:>8} {:>8} {:>7}{}",
-        id,
-        rate(now.busy_ms, then.busy_ms) / 10.0,
-        number("memory") as f64 / 1e6,
-        rate(now.done, then.done),
-        rate(now.events, then.events),
-        number("failed") + number("calls_failed"),
-        number("trapped"),
-        number("waiting"),
-        feature["quarantine"].as_u64().map(|left| format!("  LEFT ALONE for {left} s")).unwrap_or_default(),
-    )
+fn head() {
+    outln!(
+        "{:<26} {:>6} {:>9} {:>10} {:>10} {:>8} {:>8} {:>7}",
+        "FEATURE",
+        "BUSY%",
+        "MEMORY",
+        "CALLS/S",
+        "EVENTS/S",
+        "FAILED",
+        "TRAPPED",
+        "QUEUE"
+    );
+}
+
+/// What one feature uses.
+#[derive(Debug, Serialize)]
+struct Usage {
+    /// Its id.
+    feature: String,
+    /// Of one core, in percent.
+    busy_percent: f64,
+    /// Bytes.
+    memory: u64,
+    calls_per_second: f64,
+    events_per_second: f64,
+    /// Calls that failed, since the host started.
+    failed: u64,
+    /// Traps, since the host started.
+    trapped: u64,
+    /// Calls that wait.
+    waiting: u64,
+    /// Seconds for which it is not called, since it kept trapping. `None` if it is called.
+    quarantine: Option<u64>,
+}
+
+impl Usage {
+    /// What a feature of the status has used in the `passed` seconds since the look before.
+    fn new(feature: &Value, before: &mut HashMap<String, Counts>, passed: f64) -> Self {
+        let number = |key: &str| feature[key].as_u64().unwrap_or(0);
+        let id = feature["package"]["id"].as_str().unwrap_or("-").to_owned();
+        let now = Counts {
+            done: number("performed") + number("calls"),
+            events: number("events_seen"),
+            busy_ms: number("busy_ms"),
+        };
+        // The first look has nothing to compare with.
+        let then = before.insert(id.clone(), now).unwrap_or(now);
+        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / passed;
+        Self {
+            feature: id,
+            busy_percent: rate(now.busy_ms, then.busy_ms) / 10.0,
+            memory: number("memory"),
+            calls_per_second: rate(now.done, then.done),
+            events_per_second: rate(now.events, then.events),
+            failed: number("failed") + number("calls_failed"),
+            trapped: number("trapped"),
+            waiting: number("waiting"),
+            quarantine: feature["quarantine"].as_u64(),
+        }
+    }
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:<26} {:>6.1} {:>8.1}M {:>10.1} {:>10.1} {:>8} {:>8} {:>7}",
+            self.feature,
+            self.busy_percent,
+            self.memory as f64 / 1e6,
+            self.calls_per_second,
+            self.events_per_second,
+            self.failed,
+            self.trapped,
+            self.waiting,
+        )?;
+        self.quarantine.map_or(Ok(()), |left| write!(f, "  LEFT ALONE for {left} s"))
+    }
 }
 
 #[cfg(test)]
@@ -89,8 +143,8 @@ mod tests {
             })
         };
         let mut before = HashMap::new();
-        assert!(line(&feature(100, 50), &mut before, 1.0).contains("  0.0"));
-        let second = line(&feature(300, 550), &mut before, 2.0);
+        assert!(Usage::new(&feature(100, 50), &mut before, 1.0).to_string().contains("  0.0"));
+        let second = Usage::new(&feature(300, 550), &mut before, 2.0).to_string();
         let words: Vec<&str> = second.split_whitespace().collect();
         assert_eq!(words, ["project:x", "25.0", "2.0M", "100.0", "0.0", "1", "0", "3"]);
     }

@@ -3,10 +3,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use crate::terminal::excerpt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::feature::sandbox::limits::plain;
 
 /// Bytes that are kept of who it was, and of what it was about.
 pub const MAX_NAME: usize = 128;
@@ -91,7 +90,7 @@ impl Entry {
     /// That `who` did `what` (`call`, `apply`) to the `subject`: a tool, a plan, a feature. It is
     /// [`Outcome::Done`] and has no time yet; whoever writes it gives it the time of day.
     pub fn new(kind: Kind, what: &str, who: &str, subject: &str) -> Self {
-        let name = |text: &str| plain(text.chars().take(MAX_NAME).collect(), MAX_NAME);
+        let name = |text: &str| excerpt(text, MAX_NAME);
         let (what, who, subject) = (name(what), name(who), name(subject));
         Self { at: 0, kind, what, who, subject, outcome: Outcome::Done, took: None, detail: Map::new() }
     }
@@ -127,9 +126,9 @@ impl Entry {
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         let value = match value.into() {
-            Value::String(text) => Value::String(plain(text, MAX_DETAIL)),
+            Value::String(text) => Value::String(excerpt(&text, MAX_DETAIL)),
             plain_value @ (Value::Number(_) | Value::Bool(_) | Value::Null) => plain_value,
-            nested => Value::String(plain(nested.to_string(), MAX_DETAIL)),
+            nested => Value::String(excerpt(&nested.to_string(), MAX_DETAIL)),
         };
         self.detail.insert(key.to_owned(), value);
         self

@@ -17,7 +17,7 @@ use super::{Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, diff,
 use crate::clock::Clock;
 use crate::config::edit;
 use crate::digest::hex;
-use crate::feature::sandbox::limits::plain;
+use crate::terminal::excerpt;
 
 /// Plans that wait at once.
 pub const MAX_PLANS: usize = 64;
@@ -434,7 +434,7 @@ fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlanSummary> {
     Ok(PlanSummary {
         id: row.get("id")?,
         proposer: row.get("proposer")?,
-        description: plain(row.get("description")?, MAX_LISTED),
+        description: excerpt(&row.get::<_, String>("description")?, MAX_LISTED),
         changes: number("changes")?,
         created: number("created")?,
         expires: number("expires")?,

@@ -17,7 +17,7 @@ use super::bindings::control_exports::{
 };
 use super::bindings::{Error, Lane};
 use super::cpu;
-use super::limits::{self, plain};
+use super::limits;
 use super::outcome::{CallError, InstallError, Refusal, explain};
 use super::registrations::Registrations;
 use super::state::{FeatureFacts, InstanceState};
@@ -29,6 +29,7 @@ use crate::service::planning::Planner;
 use crate::service::privileges::Authority;
 use crate::service::runs::Run;
 use crate::service::runtime_controls::Controls;
+use crate::terminal::excerpt;
 
 pub use super::bindings::control_exports::chat_hooks::{
     Answer as ShownAnswer, Decision as ChatDecision, Request as ShownRequest, Turn as ShownTurn,
@@ -231,7 +232,7 @@ impl ControlInstance {
         let hooks = export!(self, tool_hooks);
         begin(&mut self.store, HOOK);
         let result = within(hooks.call_after_call(&mut self.store, call, failed), HOOK).await?.map(Ok);
-        Ok(self.outcome(result, HOOK)?.map(|remark| plain(remark, limits::MAX_TEXT)))
+        Ok(self.outcome(result, HOOK)?.map(|remark| excerpt(&remark, limits::MAX_TEXT)))
     }
 
     /// Asks or tells its hooks around what models are asked.
@@ -251,7 +252,7 @@ impl ControlInstance {
                 remark.map(|remark| remark.map_or(ChatDecision::Proceed, ChatDecision::Annotate))
             }
         };
-        let cut = |text| plain(text, limits::MAX_TEXT);
+        let cut = |text: String| excerpt(&text, limits::MAX_TEXT);
         Ok(match self.outcome(result.map(Ok), HOOK)? {
             ChatDecision::Proceed => ChatDecision::Proceed,
             ChatDecision::Annotate(remark) => ChatDecision::Annotate(cut(remark)),

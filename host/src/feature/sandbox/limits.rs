@@ -139,11 +139,6 @@ impl Drop for Limiter {
     }
 }
 
-/// A guest's text as it is kept for people: see [`excerpt`](crate::terminal::excerpt).
-pub fn plain(text: String, max: usize) -> String {
-    crate::terminal::excerpt(&text, max)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,13 +171,5 @@ mod tests {
         assert_eq!(another.take_refusal().as_deref(), Some("the limit of 256 MiB for all its instances"));
         full.pop();
         assert!(another.memory_growing(0, 1, None).is_ok_and(|grown| grown));
-    }
-
-    #[test]
-    fn text_is_cut_between_characters_and_keeps_none_that_controls() {
-        assert_eq!(plain("äöü".into(), 3), "ä…");
-        assert_eq!(plain("short".into(), 10), "short");
-        assert_eq!(plain("a\u{1b}[2J\r\nb".into(), 10), "a [2J  b");
-        assert_eq!(plain("a\u{202e}b".into(), 10), "a b");
     }
 }

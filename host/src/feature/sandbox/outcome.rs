@@ -6,8 +6,9 @@ use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 
 use super::bindings::Error;
-use super::limits::{self, plain};
+use super::limits;
 pub use crate::service::refusal::Refusal;
+use crate::terminal::excerpt;
 
 /// Why a call into a guest gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +23,7 @@ pub enum CallError {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let text = |text| plain(text, limits::MAX_TEXT);
+        let text = |text: String| excerpt(&text, limits::MAX_TEXT);
         match error {
             Error::Denied(t) => Self::Denied(text(t)),
             Error::Unavailable(t) => Self::Unavailable(text(t)),
@@ -49,7 +50,7 @@ pub enum InstallError {
 
 impl InstallError {
     pub(super) fn instantiate(error: &wasmtime::Error) -> Self {
-        Self::Instantiate(plain(format!("{error:#}"), limits::MAX_TEXT))
+        Self::Instantiate(excerpt(&one_line(&format!("{error:#}")), limits::MAX_TEXT))
     }
 }
 
@@ -67,6 +68,11 @@ pub(super) fn explain(error: &wasmtime::Error, reached: Option<String>, budget: 
         }
         (_, Some(limit)) => format!("trapped: it reached {limit}"),
         (Some(trap), None) => format!("trapped: {}", trap.to_string().trim_start_matches("wasm trap: ")),
-        (None, None) => plain(format!("trapped: {}", error.root_cause()), limits::MAX_TEXT),
+        (None, None) => excerpt(&one_line(&format!("trapped: {}", error.root_cause())), limits::MAX_TEXT),
     }
+}
+
+/// What the runtime says, whose lines are sentences.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::limits::{self, plain};
+use super::limits;
 use super::outcome::InstallError;
 use crate::feature::descriptor::{Descriptor, HookPoint, Tier};
+use crate::terminal::excerpt;
 
 /// An action that an instance has registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,7 +181,7 @@ fn once<'a>(
         let names: Vec<&str> = declared.by_ref().map(String::as_str).collect();
         return Err(format!(
             "{:?} is not declared under [[{section}]] in the descriptor, which has {}",
-            plain(name.to_owned(), 64),
+            excerpt(name, 64),
             names.join(", ")
         ));
     }

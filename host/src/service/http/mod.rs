@@ -17,7 +17,8 @@ mod request;
 pub mod scope;
 pub mod secrets;
 
-use crate::feature::sandbox::limits::{MAX_TEXT, plain};
+use crate::feature::sandbox::limits::MAX_TEXT;
+use crate::terminal::excerpt;
 
 pub use account::HttpAccount;
 pub use client::{HttpClient, Patience, Streamed};
@@ -86,7 +87,7 @@ pub enum HttpError {
 impl HttpError {
     /// As much of the text as is kept, and nothing in it that controls a terminal.
     fn kept(self) -> Self {
-        let text = |text| plain(text, MAX_TEXT);
+        let text = |text: String| excerpt(&text, MAX_TEXT);
         match self {
             Self::Denied(why) => Self::Denied(text(why)),
             Self::Unavailable(why) => Self::Unavailable(text(why)),
