@@ -212,7 +212,7 @@ pub fn excerpt(text: &str, max: usize) -> String {
         }
         if out.len() + piece.len() > max {
             out.truncate(kept.0);
-            out.push_str(if room < max { &cut_off(total - kept.1) } else { "…" });
+            out.push_str(&if room < max { cut_off(total - kept.1) } else { "…".to_owned() });
             return out;
         }
         out.push_str(&piece);
