@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hmac::{Hmac, KeyInit as _};
 use sha2::Sha256;
 
+use crate::plain_file;
+
 /// The key of one home.
 #[derive(Clone)]
 pub(crate) struct HostKey([u8; 32]);
@@ -40,7 +42,7 @@ impl HostKey {
     /// The key of this home; an error where there is none.
     pub(crate) fn read(home: &Path) -> Result<Self> {
         let mut key = [0; 32];
-        std::fs::File::open(home.join(FILE))?.read_exact(&mut key)?;
+        plain_file::open(&home.join(FILE))?.read_exact(&mut key)?;
         Ok(Self(key))
     }
 

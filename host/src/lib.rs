@@ -37,6 +37,7 @@ mod host_key;
 pub mod news;
 pub mod observer;
 pub mod package;
+mod plain_file;
 mod plural;
 pub mod ports;
 pub mod profile;

@@ -4,13 +4,17 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::plain_file;
+
 /// Replaces a file as a whole, so that after a power cut it is the old one or the new one. Whoever might
 /// use the old one may use the new one.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let written = File::create(&temporary).and_then(|mut file| {
+    // What was left there, or put there, is not opened: it may be a pipe.
+    let _ = fs::remove_file(&temporary);
+    let written = File::create_new(&temporary).and_then(|mut file| {
         if let Ok(old) = fs::metadata(path) {
             file.set_permissions(old.permissions())?;
         }
@@ -35,6 +39,6 @@ pub(crate) fn keep_backup(file: &Path) -> io::Result<PathBuf> {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".bak");
     let backup = file.with_file_name(name);
-    replace(&backup, &fs::read(file)?)?;
+    replace(&backup, &plain_file::read(file, plain_file::MAX_TEXT)?)?;
     Ok(backup)
 }

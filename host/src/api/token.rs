@@ -6,7 +6,6 @@
 //! working.
 
 use std::fmt;
-use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Error, ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -14,6 +13,7 @@ use std::path::Path;
 
 pub use super::holder::Holder;
 use crate::host_key::write_private;
+use crate::plain_file;
 
 /// Bytes of a token before they are written as hex.
 const BYTES: usize = 32;
@@ -69,7 +69,7 @@ impl Token {
 
     fn read(path: &Path) -> io::Result<Self> {
         let wrong = |what: &str| Error::new(ErrorKind::InvalidData, format!("{what}; remove it, and another is made"));
-        let mut file = File::open(path)?;
+        let mut file = plain_file::open(path)?;
         let about = file.metadata()?;
         if !about.is_file() || about.mode() & 0o077 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
             return Err(wrong("others than its owner may have read or written this token"));

@@ -10,6 +10,7 @@ use crate::config::Severity;
 use crate::config::migrate::{MigrateError, migrated};
 use crate::control::plan::diff;
 use crate::host::StartError;
+use crate::plain_file;
 use crate::plural::plural;
 use crate::terminal::{self, Lines, errln, outln};
 use crate::whole_file::{keep_backup, replace};
@@ -74,7 +75,7 @@ fn migrate(places: &Places, agreed: &Agreed) -> Done {
     }
     // What a link names is replaced, not the link.
     let file = places.config.canonicalize()?;
-    if std::fs::read_to_string(&file)? != before {
+    if plain_file::read_text(&file, plain_file::MAX_TEXT)? != before {
         return Err(Failure::Failed(anyhow::anyhow!("{name} has changed meanwhile; nothing is written")));
     }
     let backup = keep_backup(&file)?;
@@ -88,7 +89,8 @@ fn differences(places: &Places, as_json: bool) -> Done {
     let (file, before) = (text("file"), text("text"));
     // The host may have been started elsewhere.
     let path = if Path::new(file).is_absolute() { Path::new(file) } else { &places.config };
-    let after = std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    let after = plain_file::read_text(path, plain_file::MAX_TEXT)
+        .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     let changes = diff(file, before, &after);
     if as_json {
         let answer = serde_json::json!({
@@ -112,7 +114,8 @@ fn differences(places: &Places, as_json: bool) -> Done {
 
 /// The same, for programs: everything is printed, and the exit code says whether the file would be taken.
 fn validate(places: &Places) -> Done {
-    let text = std::fs::read_to_string(&places.config).map_err(|error| unreadable(&places.config, &error))?;
+    let text = plain_file::read_text(&places.config, plain_file::MAX_TEXT)
+        .map_err(|error| unreadable(&places.config, &error))?;
     let checked = config::parse(&text, &places.config.display().to_string())
         .map_err(StartError::Config)
         .and_then(|loaded| host::check(&loaded, Some(&places.home), places.features.as_deref()));

@@ -10,6 +10,7 @@ use notify::Watcher as _;
 
 use super::OnDiagnostics;
 use crate::host::Host;
+use crate::plain_file;
 
 /// How often the host looks whether an upgrade went wrong.
 const TEND: Duration = Duration::from_secs(1);
@@ -134,7 +135,7 @@ impl Kept {
 
     fn reload(&mut self) {
         let Some(file) = &self.file else { return };
-        let text = match std::fs::read_to_string(file) {
+        let text = match plain_file::read_text(file, plain_file::MAX_TEXT) {
             Ok(text) if text == self.text && !self.host.is_in_force(&text) => return,
             // An applied plan, which is in force already.
             Ok(text) if self.host.is_in_force(&text) => {

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{hex, unhex};
+use crate::plain_file;
 use crate::whole_file::replace;
 
 /// Name of the custom section that carries the signatures.
@@ -26,6 +27,9 @@ pub const SECTION: &str = "conductor:signature";
 
 /// The most signatures of one package.
 pub const MAX_SIGNATURES: usize = 16;
+
+/// The largest key file, and the largest list of trusted signers, in bytes (1 MiB).
+const MAX_FILE: u64 = 1024 * 1024;
 
 /// What is signed begins with this, so that no signature made for something else can serve here.
 const DOMAIN: &[u8] = b"conductor package signature v1\0";
@@ -257,7 +261,7 @@ pub fn write_key(path: &Path, key: &SigningKey) -> Result<(), SignatureError> {
 /// # Errors
 /// The file can't be read, or holds no key. What it holds is not repeated.
 pub fn read_key(path: &Path) -> Result<SigningKey, SignatureError> {
-    let text = std::fs::read_to_string(path).map_err(|error| file_error(path, error))?;
+    let text = plain_file::read_text(path, MAX_FILE).map_err(|error| file_error(path, error))?;
     let seed = unhex(text.trim())
         .ok_or_else(|| file_error(path, "is no key file; `conductor feature key new FILE` makes one"))?;
     Ok(SigningKey::from_bytes(&seed))
@@ -299,7 +303,7 @@ impl TrustedSigners {
     /// The file can't be read, or is no such list.
     pub fn read(home: &Path) -> Result<Self, SignatureError> {
         let path = trusted(home);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match plain_file::read_text(&path, MAX_FILE) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(file_error(&path, error)),
@@ -335,7 +339,7 @@ impl TrustedSigners {
             None => {}
         }
         // What a person wrote there stays as it is.
-        let mut text = std::fs::read_to_string(&path).unwrap_or_default();
+        let mut text = plain_file::read_text(&path, MAX_FILE).unwrap_or_default();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }

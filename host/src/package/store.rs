@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,14 @@ use crate::control::audit::{AuditError, Chain, Entry, Kind, Outcome};
 use crate::feature::FeatureId;
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::package::MAX_PACKAGE;
+use crate::plain_file;
 use crate::whole_file::replace;
 
 /// The layout of `installed.toml` that this host reads and writes.
 const LAYOUT: u32 = 1;
+
+/// The largest `installed.toml` that is read, in bytes (16 MiB).
+const MAX_STATE: u64 = 16 * 1024 * 1024;
 
 /// How many receipts are kept.
 pub const MAX_RECEIPTS: usize = 200;
@@ -188,7 +192,7 @@ impl Store {
     /// The file can't be read or understood.
     pub fn installed(&self) -> Result<Installed, StoreError> {
         let path = self.state_file();
-        let text = match fs::read_to_string(&path) {
+        let text = match plain_file::read_text(&path, MAX_STATE) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Installed::default()),
             Err(error) => return Err(at(&path)(error)),
@@ -211,9 +215,7 @@ impl Store {
     /// They can't be read, or were altered.
     pub fn read(&self, digest: &str) -> Result<Vec<u8>, StoreError> {
         let path = self.blob(digest);
-        let mut bytes = Vec::new();
-        let file = File::open(&path).map_err(at(&path))?;
-        file.take(MAX_PACKAGE + 1).read_to_end(&mut bytes).map_err(at(&path))?;
+        let bytes = plain_file::read(&path, MAX_PACKAGE).map_err(at(&path))?;
         let found = sha256(&bytes);
         if found == digest { Ok(bytes) } else { Err(StoreError::Altered { path, found }) }
     }

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
 use super::http::secrets::{EnvironmentSecrets, Secret, SecretError, Secrets, from_environment};
 use super::keychain::{Keychain, KeychainError};
+use crate::plain_file;
 use crate::whole_file::replace;
 
 /// The file, in the home.
@@ -87,7 +88,7 @@ impl SecretStore {
     /// # Errors
     /// [`StoreError::List`].
     pub fn list(&self) -> Result<BTreeMap<String, Place>, StoreError> {
-        let text = match fs::read_to_string(&self.file) {
+        let text = match plain_file::read_text(&self.file, plain_file::MAX_TEXT) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
             Err(error) => return Err(self.failed(error)),
@@ -189,6 +190,8 @@ impl Secrets for SecretStore {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use clap::ValueEnum as _;
 
     use super::*;

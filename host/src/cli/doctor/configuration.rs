@@ -10,6 +10,7 @@ use super::finding::{Finding, Level};
 use crate::config::{self, Loaded};
 use crate::host;
 use crate::package::store::Store;
+use crate::plain_file;
 use crate::plural::plural;
 
 const ABOUT: &str = "configuration";
@@ -52,7 +53,7 @@ impl Facts {
         // Without a home nothing is cached; looking must not make one.
         let home = places.home.is_dir().then_some(places.home.as_path());
         let features_folder = places.features.as_deref();
-        let loaded = std::fs::read_to_string(&places.config)
+        let loaded = plain_file::read_text(&places.config, plain_file::MAX_TEXT)
             .map(|text| config::parse(&text, &places.config.display().to_string()));
         let (outcome, loaded) = match loaded {
             Err(error) => (Outcome::Unreadable(error), None),

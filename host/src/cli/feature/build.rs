@@ -9,9 +9,15 @@ use conductor_feature_build::{GuestRust, cargo, component, guest_rust, process};
 
 use super::super::{Done, Failure};
 use super::{author, inspected};
+use crate::feature::descriptor::MAX_DESCRIPTOR;
 use crate::feature::package::PackageError;
 use crate::feature::{Descriptor, Package, check};
+use crate::plain_file;
 use crate::terminal::{self, errln, outln};
+
+/// The largest module or component that a build may have made, in bytes (256 MiB): what is packed may be larger than the
+/// package.
+const MAX_MADE: u64 = 256 * 1024 * 1024;
 
 /// Where the package of the feature in `folder` goes.
 pub(super) fn package_path(folder: &Path) -> Result<PathBuf, Failure> {
@@ -21,7 +27,7 @@ pub(super) fn package_path(folder: &Path) -> Result<PathBuf, Failure> {
 
 fn descriptor(folder: &Path) -> Result<Descriptor, Failure> {
     let path = folder.join("feature.toml");
-    let text = fs::read(&path).map_err(|error| {
+    let text = plain_file::read(&path, MAX_DESCRIPTOR as u64).map_err(|error| {
         Failure::Wrong(format!(
             "conductor: {}: {error}\nA feature's folder has its feature.toml; `conductor feature new NAME` begins one.",
             path.display()
@@ -46,14 +52,17 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
             let _ = fs::remove_file(&out);
             errln!("building with `{}`", process::line(&program.command));
             process::run(&mut program.command)?;
-            let made = fs::read(&out).with_context(|| format!("the build left no {}", out.display()))?;
+            let made =
+                plain_file::read(&out, MAX_MADE).with_context(|| format!("the build left no {}", out.display()))?;
             let made = component::complete(made, &contract, "feature").context("the module makes no component")?;
             component::without_initialiser(made)
         }
         None => rust(folder)?,
     };
     let bytes = match Package::from_bytes(&out, bytes.clone()) {
-        Err(PackageError::NoDescriptor { .. }) => component::embed(bytes, &fs::read(folder.join("feature.toml"))?),
+        Err(PackageError::NoDescriptor { .. }) => {
+            component::embed(bytes, &plain_file::read(&folder.join("feature.toml"), MAX_DESCRIPTOR as u64)?)
+        }
         _ => bytes,
     };
     fs::write(&out, &bytes).with_context(|| out.display().to_string())?;
@@ -82,9 +91,9 @@ pub(super) fn test(folder: &Path, rest: &[String]) -> Done {
 
 /// Puts a descriptor into a component.
 pub(super) fn embed(made: &Path, descriptor: &Path, output: &Path) -> Done {
-    let bytes = fs::read(made).with_context(|| made.display().to_string())?;
+    let bytes = plain_file::read(made, MAX_MADE).with_context(|| made.display().to_string())?;
     let bytes = component::without_initialiser(bytes);
-    let text = fs::read(descriptor).with_context(|| descriptor.display().to_string())?;
+    let text = plain_file::read(descriptor, MAX_DESCRIPTOR as u64).with_context(|| descriptor.display().to_string())?;
     Descriptor::parse(&text)
         .map_err(|error| Failure::Wrong(format!("conductor: {}: {error}", descriptor.display())))?;
     match Package::from_bytes(made, bytes.clone()) {
@@ -166,7 +175,7 @@ impl Program {
 
 /// The build that a folder brings along, if it is no Rust crate.
 fn foreign(folder: &Path) -> anyhow::Result<Option<Program>> {
-    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    let read = |name: &str| plain_file::read_text(&folder.join(name), plain_file::MAX_TEXT).ok();
     if read("Makefile").is_some_and(|text| text.lines().any(|line| line.starts_with("feature:"))) {
         return Ok(Some(Program::new(folder, &["make", "feature"])));
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::super::{Done, Failure};
 use super::{OURS, Wanted, is_ours, utf8, write};
+use crate::plain_file;
 use crate::terminal::{self, outln};
 
 const LABEL: &str = "dev.conductor.host";
@@ -109,7 +110,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
 
 pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
     let path = path()?;
-    let there = std::fs::read_to_string(&path).ok();
+    let there = plain_file::read_text(&path, plain_file::MAX_TEXT).ok();
     let current = there.as_ref().map(|there| text(wanted).is_ok_and(|text| text == *there));
     let active = told(&["print", &format!("{}/{LABEL}", domain())]).is_ok();
     if as_json {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 
 use super::{Done, Failure, Output, Places};
+use crate::plain_file;
 
 #[cfg(any(target_os = "macos", test))]
 mod launchd;
@@ -113,7 +114,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Whether a file is one of ours, or not there.
 fn is_ours(path: &Path) -> std::io::Result<bool> {
-    match std::fs::read_to_string(path) {
+    match plain_file::read_text(path, plain_file::MAX_TEXT) {
         Ok(text) => Ok(text.contains(OURS)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),

@@ -24,6 +24,7 @@ use super::entry::{Entry, Kind};
 use crate::digest::{hex, sha256};
 use crate::host_key::HostKey;
 use crate::package::now;
+use crate::plain_file;
 use crate::whole_file::replace;
 
 /// How long to wait for another process that adds rows.
@@ -32,6 +33,9 @@ const BUSY: Duration = Duration::from_secs(5);
 pub(super) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// What a row is called that says that the chain was found altered.
 pub(super) const ALTERED: &str = "altered";
+
+/// The largest head that is read, in bytes: one line of a number and two hashes.
+const MAX_HEAD: u64 = 4096;
 
 const SCHEMA: &str = "
     CREATE TABLE rows (
@@ -275,7 +279,7 @@ impl Chain {
 
     /// What stands beside the file.
     pub(super) fn beside(&self, key: &HostKey) -> Beside {
-        let Ok(text) = fs::read_to_string(self.head_file()) else { return Beside::Missing };
+        let Ok(text) = plain_file::read_text(&self.head_file(), MAX_HEAD) else { return Beside::Missing };
         match Head::from_line(&text) {
             // Made, and not written yet.
             None if text.is_empty() => Beside::Missing,
