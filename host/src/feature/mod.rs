@@ -1,7 +1,7 @@
 //! Features: sandboxed WebAssembly components, from the file on disk to a running instance.
 //!
 //! The way of a package: [`package`] reads the bytes without running them (size, digest,
-//! descriptor, imports, exports); [`check`] compares what the component's type says with what the
+//! descriptor, imports, exports), and [`structure`] bounds what is in them; [`check`] compares what the component's type says with what the
 //! descriptor declares; [`capability`] cuts what was requested down to what was granted, and
 //! [`grants`] is what that comes to; [`sandbox`] compiles and runs it.
 //!
@@ -22,6 +22,7 @@ pub mod package;
 pub mod quarantine;
 pub mod registry;
 pub mod sandbox;
+pub mod structure;
 pub mod task;
 
 pub use descriptor::{Descriptor, FeatureId};

@@ -1,26 +1,17 @@
 //! Packages: one `.wasm` file, read and described without running anything in it.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
-use wasmparser::{CanonicalFunction, ComponentType, Encoding, Parser, Payload, Validator};
+use wasmparser::{Parser, Validator};
 
 use super::descriptor::{Descriptor, DescriptorError, SECTION};
+use super::structure::{self, Structure, StructureError};
+use crate::digest::sha256;
+use crate::plain_file::{self, FileIdentity};
 
 /// The largest package that is read, in bytes (32 MiB).
 pub const MAX_PACKAGE: u64 = 32 * 1024 * 1024;
-
-/// How deep components may stand in each other: the feature, and the adapters that its tools make.
-const MAX_DEPTH: usize = 2;
-/// Instances that a package may define, over all its components.
-const MAX_INSTANCES: usize = 512;
-
-/// The squares of all functions' bytes, summed: a function of 1 MiB, or many smaller ones. The time
-/// that compiling takes grows like that, and this much takes half a minute; an interpreter is at a
-/// quarter of it.
-const MAX_SQUARES: usize = 1 << 40;
 
 /// A package that was read: well-formed, described, not yet checked, not yet run.
 #[derive(Debug, Clone)]
@@ -31,6 +22,9 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// What the bytes say.
     pub info: PackageInfo,
+    /// The file that the bytes were read from. `None` if they come from elsewhere, or if the file was written so lately
+    /// that it can't be known again.
+    pub(crate) file: Option<FileIdentity>,
 }
 
 /// What a package says about itself.
@@ -96,12 +90,12 @@ pub enum PackageError {
         message: String,
     },
     /// It holds what would let it take memory or time that no limit of the sandbox counts.
-    #[error("{}: {what}", path.display())]
-    Unbounded {
+    #[error("{}: {source}", path.display())]
+    Structure {
         /// The file.
         path: PathBuf,
-        /// What it holds, and why features may not.
-        what: &'static str,
+        /// Of what it has too much, or what it may not have.
+        source: StructureError,
     },
     /// It carries no descriptor.
     #[error("{}: carries no descriptor; a feature has its feature.toml in a custom section named \"{SECTION}\"", path.display())]
@@ -134,15 +128,18 @@ impl Package {
     /// See [`PackageError`]; the file is not read beyond [`MAX_PACKAGE`].
     pub fn read(path: &Path) -> Result<Self, PackageError> {
         let io = |source| PackageError::Io { path: path.to_owned(), source };
-        let file = std::fs::File::open(path).map_err(io)?;
+        let file = plain_file::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
         if size > MAX_PACKAGE {
             return Err(PackageError::TooLarge { path: path.to_owned(), size });
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-        // A file may grow while it is read, or be a device without a length.
-        file.take(MAX_PACKAGE + 1).read_to_end(&mut bytes).map_err(io)?;
-        Self::from_bytes(path, bytes)
+        let identity = FileIdentity::of(&file).map_err(io)?;
+        let bytes = plain_file::read_opened(&file, MAX_PACKAGE).map_err(io)?;
+        let mut package = Self::from_bytes(path, bytes)?;
+        // What was written while it was read is not known by what it is now.
+        package.file =
+            identity.filter(|before| FileIdentity::of(&file).is_ok_and(|after| after.as_ref() == Some(before)));
+        Ok(package)
     }
 
     /// Describes bytes that were read from `path`.
@@ -161,7 +158,7 @@ impl Package {
                 PackageError::NotWasm { path }
             });
         }
-        let wrong = |error: wasmparser::BinaryReaderError| {
+        let malformed = |error: wasmparser::BinaryReaderError| {
             let message = error.to_string();
             if message.contains("unexpected end") {
                 PackageError::Truncated { path: path.clone(), message }
@@ -169,68 +166,14 @@ impl Package {
                 PackageError::Malformed { path: path.clone(), message }
             }
         };
-        Validator::new().validate_all(&bytes).map_err(wrong)?;
-
-        let unbounded = |what| PackageError::Unbounded { path: path.clone(), what };
-        // How many components stand around each other; and all scopes, modules included.
-        let mut scopes: Vec<bool> = Vec::new();
-        let (mut instances, mut squares) = (0_usize, 0_usize);
-        let mut descriptors = Vec::new();
-        let (mut imports, mut exports) = (Vec::new(), Vec::new());
-        for payload in Parser::new(0).parse_all(&bytes) {
-            match payload.map_err(wrong)? {
-                Payload::Version { encoding, .. } => {
-                    scopes.push(encoding == Encoding::Component);
-                    if scopes.iter().filter(|component| **component).count() > MAX_DEPTH {
-                        return Err(unbounded(
-                            "nests components too deep; each level could double the code to compile",
-                        ));
-                    }
-                }
-                Payload::End(_) => drop(scopes.pop()),
-                Payload::CodeSectionEntry(body) => {
-                    let size = body.as_bytes().len();
-                    squares = squares.saturating_add(size.saturating_mul(size));
-                    if squares > MAX_SQUARES {
-                        return Err(unbounded("has functions so large that compiling them could take hours"));
-                    }
-                }
-                Payload::ComponentInstanceSection(section) => instances += section.count() as usize,
-                Payload::InstanceSection(section) => instances += section.count() as usize,
-                Payload::ComponentTypeSection(section) => {
-                    for defined in section {
-                        if matches!(defined.map_err(wrong)?, ComponentType::Resource { .. }) {
-                            return Err(unbounded("defines a resource type; the host could not count its handles"));
-                        }
-                    }
-                }
-                Payload::ComponentCanonicalSection(section) => {
-                    for function in section {
-                        match function.map_err(wrong)? {
-                            CanonicalFunction::Lift { .. }
-                            | CanonicalFunction::Lower { .. }
-                            | CanonicalFunction::ResourceDrop { .. } => {}
-                            _ => return Err(unbounded("uses a built-in function that features have no use for")),
-                        }
-                    }
-                }
-                Payload::CustomSection(section) if section.name() == SECTION => descriptors.push(section.data()),
-                Payload::ComponentImportSection(section) if scopes.len() == 1 => {
-                    for import in section {
-                        imports.push(import.map_err(wrong)?.name.name.to_owned());
-                    }
-                }
-                Payload::ComponentExportSection(section) if scopes.len() == 1 => {
-                    for export in section {
-                        exports.push(export.map_err(wrong)?.name.name.to_owned());
-                    }
-                }
-                _ => {}
-            }
-        }
-        if instances > MAX_INSTANCES {
-            return Err(unbounded("defines more instances than any feature needs"));
-        }
+        // First: validating takes memory and time for what is declared, too.
+        let Structure { descriptors, imports, exports } = structure::read(&bytes).map_err(|error| match error {
+            StructureError::Malformed(error) => malformed(error),
+            source => PackageError::Structure { path: path.clone(), source },
+        })?;
+        Validator::new().validate_all(&bytes).map_err(malformed)?;
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let (imports, exports) = (owned(imports), owned(exports));
         let descriptor = match descriptors.as_slice() {
             [] => return Err(PackageError::NoDescriptor { path }),
             [one] => {
@@ -238,8 +181,7 @@ impl Package {
             }
             several => return Err(PackageError::SeveralDescriptors { path, count: several.len() }),
         };
-        let digest = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        let info = PackageInfo { digest, size: bytes.len(), descriptor, imports, exports };
-        Ok(Self { path, bytes, info })
+        let info = PackageInfo { digest: sha256(&bytes), size: bytes.len(), descriptor, imports, exports };
+        Ok(Self { path, bytes, info, file: None })
     }
 }
