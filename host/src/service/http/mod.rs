@@ -10,7 +10,7 @@
 //! Nothing here knows guests or the contract's types.
 
 pub mod account;
-mod address;
+pub(crate) mod address;
 pub mod client;
 pub mod network;
 mod request;
