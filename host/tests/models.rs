@@ -15,7 +15,7 @@ use conductor_host::chat::completion::{ATTEMPTS, Ask};
 use conductor_host::chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, ToolChoice, complete};
 use conductor_host::feature::Grants;
 use conductor_host::feature::registry::{FeatureSource, Registry};
-use conductor_host::feature::sandbox::Sandbox;
+use conductor_host::feature::sandbox::{Compiler, Sandbox};
 use conductor_host::observer;
 use conductor_host::service::Services;
 use conductor_host::service::http::secrets::{Secret, SecretError};
@@ -142,7 +142,8 @@ impl Stage {
         let (sinks, said) = SinkQueue::new();
         let mut services = Services::new(sinks, Box::new(SystemDatagrams));
         services.http = HttpClient::new(Arc::new(SystemNetwork::new()), Arc::new(OneSecret));
-        let sandbox = Sandbox::new(None, Arc::new(services)).unwrap();
+        let sandbox =
+            Sandbox::new(None, Arc::new(services), Compiler::program(env!("CARGO_BIN_EXE_conductor"))).unwrap();
         let (observer, _, _) = observer::start(said, None).unwrap();
         let host = format!("127.0.0.1:{port}").parse().unwrap();
         let source = FeatureSource {

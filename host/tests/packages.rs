@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use conductor_host::feature::package::MAX_PACKAGE;
-use conductor_host::feature::sandbox::{PrepareError, Sandbox};
+use conductor_host::feature::sandbox::{Compiler, PrepareError, Sandbox};
 use conductor_host::feature::{Grants, Package, PackageError};
 use conductor_host::service::Services;
 use conductor_host::service::sinks::SinkQueue;
@@ -53,7 +53,12 @@ fn refused(bytes: Vec<u8>) -> String {
 
 fn sandbox() -> Sandbox {
     let (sinks, _) = SinkQueue::new();
-    Sandbox::new(None, Arc::new(Services::new(sinks, Box::new(SystemDatagrams)))).unwrap()
+    Sandbox::new(
+        None,
+        Arc::new(Services::new(sinks, Box::new(SystemDatagrams))),
+        Compiler::program(env!("CARGO_BIN_EXE_conductor")),
+    )
+    .unwrap()
 }
 
 /// What the sandbox says of a component that is well-formed but should not run.

@@ -17,7 +17,7 @@ use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_host::dispatch::{Envelope, WorkerCounters};
 use conductor_host::feature::quarantine::STRIKES;
 use conductor_host::feature::sandbox::bindings::Event;
-use conductor_host::feature::sandbox::{ActionInstance, PreparedFeature, Sandbox};
+use conductor_host::feature::sandbox::{ActionInstance, Compiler, PreparedFeature, Sandbox};
 use conductor_host::feature::{Grants, Package};
 use conductor_host::observer::{self, Observer};
 use conductor_host::service::Services;
@@ -78,7 +78,13 @@ impl Lab {
         let network = Recorded::default();
         let (sinks, said) = SinkQueue::new();
         let services = Services::new(sinks.clone(), Box::new(network.clone()));
-        Self { sandbox: Sandbox::new(None, Arc::new(services)).unwrap(), network, said, sinks }
+        Self {
+            sandbox: Sandbox::new(None, Arc::new(services), Compiler::program(env!("CARGO_BIN_EXE_conductor")))
+                .unwrap(),
+            network,
+            said,
+            sinks,
+        }
     }
 
     fn prepare(&self, name: &str, grants: Grants) -> PreparedFeature {

@@ -9,6 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::conductor::make_home;
 use crate::config::{self, Diagnostics, Loaded};
+use crate::feature::sandbox::compiler;
+use crate::plain_file;
 use crate::terminal::{self, Lines};
 
 mod audit;
@@ -118,6 +120,12 @@ enum Command {
     /// List and call the tools that features contribute
     #[command(subcommand)]
     Tool(tool::ToolCommand),
+    /// Compile one package, for a host that started this
+    #[command(name = compiler::WORKER, hide = true)]
+    CompileWorker {
+        /// Limits, of memory and of CPU time
+        limits: Vec<std::ffi::OsString>,
+    },
     /// Print what has a shell complete this program's commands
     Completions {
         /// The shell
@@ -166,6 +174,10 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return misread(error),
     };
+    // One of these is for a host, not for a person: it prints no log.
+    if let Command::CompileWorker { limits } = arguments.command {
+        return compiler::main(limits);
+    }
     // A host that runs tells its story; the other commands have an answer to print.
     let level =
         if matches!(arguments.command, Command::Run(_)) { "info,rmcp=warn" } else { "warn,conductor::notice=info" };
@@ -185,8 +197,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&places, arguments),
         Command::Status(output) => status::run(&places, output.json),
         Command::Service(command) => service::run(&places, command),
-        // Said already: it needs no home.
-        Command::Completions { .. } => Ok(()),
+        // Said already: they need no home.
+        Command::Completions { .. } | Command::CompileWorker { .. } => Ok(()),
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Doctor(output) => doctor::run(&places, output.json),
         Command::Audit(command) => audit::run(&places, command),
@@ -304,7 +316,7 @@ fn features_folder() -> Option<PathBuf> {
 
 /// Reads the configuration.
 fn load(path: &Path) -> Result<Loaded, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+    let text = plain_file::read_text(path, plain_file::MAX_TEXT).map_err(|error| unreadable(path, &error))?;
     config::parse(&text, &path.display().to_string()).map_err(wrong)
 }
 

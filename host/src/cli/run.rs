@@ -6,6 +6,7 @@ use super::signals::{self, Signal};
 use super::{Done, Failure, Places, unreadable, warn, wrong};
 use crate::conductor::{Conductor, OpenError};
 use crate::control::plan::desk::EXPIRES;
+use crate::feature::sandbox::Compiler;
 use crate::plural::plural;
 use crate::ports::supervisor::PortState;
 
@@ -19,7 +20,9 @@ pub(super) struct RunArguments {
 }
 
 pub(super) fn run(places: &Places, arguments: &RunArguments) -> Done {
+    let compiler = Compiler::find();
     let mut builder = Conductor::builder()
+        .host(|host| host.compiler(compiler.clone()))
         .home(&places.home)
         .config_file(&places.config)
         .plans_expire(plans_expire()?)
@@ -31,7 +34,14 @@ pub(super) fn run(places: &Places, arguments: &RunArguments) -> Done {
     }
     // Before the host, so that nothing that comes during the start is missed.
     let (sender, signals) = crossbeam_channel::unbounded();
-    signals::listen(sender, |signal| signal)?;
+    let cancelled = compiler.clone();
+    signals::listen(sender, move |signal| {
+        if signal == Signal::End {
+            // A start that compiles packages goes on without them, and then ends.
+            cancelled.cancel();
+        }
+        signal
+    })?;
     let conductor = builder.start().map_err(opened)?;
 
     let status = conductor.host().status();

@@ -27,6 +27,7 @@ use crate::api::server::{self, ServeError, Server};
 use crate::config::{self, Diagnostics};
 use crate::host::{Host, HostBuilder, StartError};
 use crate::package::store::Store;
+use crate::plain_file;
 use crate::ports::PortBackend;
 use crate::ports::artnet::ArtNetBackend;
 use crate::ports::gamepad::GamepadBackend;
@@ -205,7 +206,7 @@ impl ConductorBuilder {
         let in_home = || home.as_deref().map(|home| Written::File(home.join("config.toml")));
         let (text, name, file) = match config.or_else(in_home).ok_or(OpenError::Nothing)? {
             Written::Text(text) => (text, "the configuration".to_owned(), None),
-            Written::File(file) => match std::fs::read_to_string(&file) {
+            Written::File(file) => match plain_file::read_text(&file, plain_file::MAX_TEXT) {
                 Ok(text) => (text, file.display().to_string(), Some(file)),
                 Err(source) => return Err(OpenError::File { file, source }),
             },
@@ -279,6 +280,10 @@ impl Conductor {
 
 impl Drop for Conductor {
     fn drop(&mut self) {
+        if let Some(host) = &self.host {
+            // The keeper may be waiting for a compiler.
+            host.cancel_compilation();
+        }
         if let Some(keeper) = self.keeper.take() {
             keeper.stop();
         }

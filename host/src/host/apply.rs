@@ -23,6 +23,7 @@ use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, state_hash};
 use crate::news::New;
 use crate::observer::{Observation, PlanNews, PlanStep};
+use crate::plain_file;
 use crate::whole_file::{keep_backup, replace};
 
 /// A plan, with what it would have done.
@@ -296,7 +297,8 @@ fn entry(step: &Step, who: &str) -> Entry {
 }
 
 fn read(file: &Path) -> Result<String, PlanError> {
-    fs::read_to_string(file).map_err(|source| PlanError::File { file: file.display().to_string(), source })
+    plain_file::read_text(file, plain_file::MAX_TEXT)
+        .map_err(|source| PlanError::File { file: file.display().to_string(), source })
 }
 
 fn stale(expected: &str, text: &str) -> Result<(), PlanError> {

@@ -9,6 +9,7 @@ use crate::config::{self, Diagnostics, Severity};
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
 use crate::control::caller::Caller;
 use crate::feature::registry::FeatureReport;
+use crate::plain_file;
 use crate::ports::supervisor::{PortsStatus, UnknownDevice};
 use crate::service::host_state::HostView as _;
 
@@ -131,7 +132,7 @@ impl Host {
 
     fn config_on_disk(&self) -> Result<(PathBuf, String), ReloadError> {
         let file = self.plan_file().map_err(|_| ReloadError::NoFile)?;
-        match std::fs::read_to_string(&file) {
+        match plain_file::read_text(&file, plain_file::MAX_TEXT) {
             Ok(text) => Ok((file, text)),
             Err(source) => Err(ReloadError::File { file, source }),
         }

@@ -30,7 +30,7 @@ use crate::doorbell;
 use crate::event_loop::{self, Input};
 use crate::facts::{self, FactsOf};
 use crate::feature::registry::Registry;
-use crate::feature::sandbox::Sandbox;
+use crate::feature::sandbox::{Compiler, Sandbox};
 use crate::front::{self, FrontWatch};
 use crate::news::{New, News};
 use crate::observer::{self, Observation, Observer};
@@ -60,6 +60,7 @@ pub struct HostBuilder {
     subscriber: Option<Sender<Observation>>,
     config_file: Option<PathBuf>,
     plans_expire: Duration,
+    compiler: Option<Compiler>,
 }
 
 impl std::fmt::Debug for HostBuilder {
@@ -88,6 +89,7 @@ impl HostBuilder {
             subscriber: None,
             config_file: None,
             plans_expire: desk::EXPIRES,
+            compiler: None,
         }
     }
 
@@ -184,6 +186,13 @@ impl HostBuilder {
         self
     }
 
+    /// Compiles packages with this compiler; if not said, with [`Compiler::find`].
+    #[must_use]
+    pub fn compiler(mut self, compiler: Compiler) -> Self {
+        self.compiler = Some(compiler);
+        self
+    }
+
     /// Starts with a configuration: installs the features, compiles the rules, opens the ports.
     ///
     /// A feature or a port that can't be had is reported and skipped.
@@ -208,7 +217,9 @@ impl HostBuilder {
         let services = Arc::new(services);
         let gate = Gate::new(services.audit.clone());
         gate.set(Policy::new(&loaded.config.tools));
-        let sandbox = Sandbox::new(self.home.as_deref(), Arc::clone(&services)).map_err(StartError::Sandbox)?;
+        let compiler = self.compiler.unwrap_or_else(Compiler::find);
+        let sandbox =
+            Sandbox::new(self.home.as_deref(), Arc::clone(&services), compiler.clone()).map_err(StartError::Sandbox)?;
         let (queue, inputs) = event_loop::queue();
         let workers = Workers::new(
             observer.clone(),
@@ -301,6 +312,7 @@ impl HostBuilder {
             services,
             view,
             models,
+            compiler,
             gate,
             workshop,
             in_force,

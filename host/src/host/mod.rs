@@ -47,7 +47,7 @@ use crate::event_loop::Input;
 use crate::facts;
 use crate::feature::registry::{Lookup, Registry, Skill};
 use crate::feature::sandbox::control::Change;
-use crate::feature::sandbox::{CallError, Refusal};
+use crate::feature::sandbox::{CallError, Compiler, Refusal};
 use crate::news::{Listener, New};
 use crate::observer::{Observation, Observed, Observer};
 use crate::plural::plural;
@@ -125,6 +125,7 @@ pub struct Host {
     services: Arc<Services>,
     view: Arc<View>,
     models: Arc<Models>,
+    compiler: Compiler,
     gate: Gate,
     workshop: Workshop,
     in_force: InForce,
@@ -142,6 +143,8 @@ pub struct Host {
     watch: facts::Watch,
     /// Whether somebody asks for a stop.
     stop_asked: (Sender<()>, Receiver<()>),
+    /// What only those who change it look at, one after the other: making a new one may take minutes. Everybody else looks
+    /// at `view`.
     state: Mutex<State>,
 }
 
@@ -416,6 +419,12 @@ impl Host {
     /// The clock that events are stamped with.
     pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Ends the compilation of packages, so that a reload which is under way ends soon. To be called before
+    /// [`stop`](Self::stop), by whoever has others that hold on to this host.
+    pub fn cancel_compilation(&self) {
+        self.compiler.cancel();
     }
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.

@@ -13,7 +13,7 @@ use crate::dispatch::workers::Workers;
 use crate::feature::Grants;
 use crate::feature::grants::{FolderGrant, RepositoryGrant};
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
-use crate::feature::sandbox::Sandbox;
+use crate::feature::sandbox::{Compiler, Sandbox};
 use crate::observer::{self, Observer};
 use crate::package::source::Origin;
 use crate::package::store::{Installed, Release, Store};
@@ -47,7 +47,7 @@ impl Workshop {
         let (sinks, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None)?;
         let services = Services::new(sinks, Box::new(SystemDatagrams)).tried_out_in(home);
-        let sandbox = Sandbox::new(home, Arc::new(services)).map_err(StartError::Sandbox)?;
+        let sandbox = Sandbox::new(home, Arc::new(services), Compiler::find()).map_err(StartError::Sandbox)?;
         let workers = Workers::idle(observer.clone());
         let (bundled, packages) = (features.map(Path::to_owned), home.map(Store::at));
         Ok(Self { sandbox, observer, workers, bundled, packages, listen_to_all: false })

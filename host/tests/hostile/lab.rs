@@ -17,7 +17,7 @@ use conductor_host::feature::descriptor::Tier;
 use conductor_host::feature::grants::{FolderGrant, RepositoryGrant};
 use conductor_host::feature::registry::FeatureReport;
 use conductor_host::feature::registry::{FeatureSource, Registry};
-use conductor_host::feature::sandbox::{CallError, PreparedFeature, Sandbox};
+use conductor_host::feature::sandbox::{CallError, Compiler, PreparedFeature, Sandbox};
 use conductor_host::feature::{Grants, Package};
 use conductor_host::observer::{self, Observed, Observer};
 use conductor_host::ports::SysExIdentity;
@@ -268,6 +268,11 @@ pub struct Lab {
     pub work: Folder,
 }
 
+/// The compiler of every case: a worker of its own for each package.
+pub fn compiler() -> Compiler {
+    Compiler::program(env!("CARGO_BIN_EXE_conductor"))
+}
+
 impl Lab {
     pub fn new() -> Self {
         let (datagrams, stage, home) = (Recorded::default(), Stage::default(), Folder::new());
@@ -282,7 +287,7 @@ impl Lab {
         // Compiled code is shared by all tests: it is the same for all.
         let code = std::env::temp_dir().join(format!("conductor-hostile-code-{}", std::process::id()));
         std::fs::create_dir_all(&code).unwrap();
-        let sandbox = Sandbox::new(Some(&code), Arc::clone(&services)).unwrap();
+        let sandbox = Sandbox::new(Some(&code), Arc::clone(&services), compiler()).unwrap();
         let (look, work) = (Folder::new(), Folder::new());
         Self { sandbox, services, datagrams, stage, view, models, said, sinks, home, look, work }
     }

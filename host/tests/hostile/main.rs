@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod compiling;
 mod endless;
 mod files;
 mod floods;
@@ -16,9 +17,13 @@ mod lab;
 mod limits;
 mod models;
 mod packages;
+#[cfg(unix)]
+mod paths;
 mod quarantine;
 mod registration;
+mod registries;
 mod store;
+mod structure;
 mod tasks;
 mod terminal;
 mod text;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use conductor_host::feature::sandbox::{PreparedFeature, Sandbox};
+use conductor_host::feature::sandbox::{Compiler, PreparedFeature, Sandbox};
 use conductor_host::feature::{Grants, Package};
 use conductor_host::service::Services;
 use conductor_host::service::sinks::SinkQueue;
@@ -23,7 +23,7 @@ impl Lane {
         let (sinks, _) = SinkQueue::new();
         let mut services = Services::new(sinks, Box::new(Discard)).home(Some(home));
         services.datagram_rate = 1e12;
-        Ok(Self { sandbox: Sandbox::new(Some(home), Arc::new(services))? })
+        Ok(Self { sandbox: Sandbox::new(Some(home), Arc::new(services), Compiler::find())? })
     }
 
     /// The sandbox itself.

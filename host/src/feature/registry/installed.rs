@@ -1,5 +1,6 @@
 //! One installed feature: its instances, and what goes on in it by itself.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -13,11 +14,14 @@ use crate::feature::sandbox::state::FeatureFacts;
 use crate::feature::sandbox::{PreparedFeature, RegisteredAction};
 use crate::feature::task::Task;
 use crate::observer::Observed;
+use crate::plain_file::{self, FileIdentity};
 
 /// An installed feature. Dropping the last one takes its grants back and ends all that it does.
 #[derive(Debug)]
 pub(super) struct Installed {
     pub(super) source: FeatureSource,
+    /// The file that its package was read from, where that can be known again.
+    pub(super) file: Option<FileIdentity>,
     pub(super) size: usize,
     pub(super) facts: Arc<FeatureFacts>,
     pub(super) prepared: PreparedFeature,
@@ -59,6 +63,12 @@ impl Installed {
         if let Some(actions) = &self.actions {
             actions.queue.abandon();
         }
+    }
+
+    /// Whether the file at `path` is the one that its package was read from, and was not written since.
+    pub(super) fn is_of_file_at(&self, path: &Path) -> bool {
+        let found = || FileIdentity::of(&plain_file::open(path).ok()?).ok().flatten();
+        self.file.is_some() && self.file == found()
     }
 
     pub(super) fn descriptor(&self) -> &Descriptor {

@@ -120,6 +120,14 @@ impl Entry {
     }
 }
 
+/// What is at the place of a feature.
+enum Found {
+    /// The package of the feature that runs.
+    Same(Arc<Installed>),
+    /// Another one, or none.
+    New(Result<Package, PackageError>),
+}
+
 /// The features of one configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
@@ -185,21 +193,11 @@ impl Registry {
     /// the others are installed.
     pub fn with(&self, sources: Vec<FeatureSource>, sandbox: &Sandbox, observer: &Observer) -> Self {
         let mut next = Self::default();
-        for source in sources {
-            let package = Package::read(&source.path);
-            let kept = match (self.entries.get(&source.name), &package) {
-                (Some(Entry::Installed(installed)), Ok(package))
-                    if installed.source == source
-                        && installed.facts.digest == package.info.digest
-                        && !installed.facts.is_revoked() =>
-                {
-                    Some(Arc::clone(installed))
-                }
-                _ => None,
-            };
-            let installed = match kept {
-                Some(kept) => Ok(kept),
-                None => package
+        let found = sources.chunks(sandbox.parallel_compiles()).flat_map(|sources| self.find_all(sources, sandbox));
+        for (source, found) in sources.iter().cloned().zip(found) {
+            let installed = match found {
+                Found::Same(installed) => Ok(installed),
+                Found::New(package) => package
                     .map_err(RefusedFeature::from)
                     .and_then(|package| next.install(&source, &package, sandbox, observer)),
             };
@@ -221,6 +219,47 @@ impl Registry {
             next.entries.insert(name, entry);
         }
         next
+    }
+
+    /// What is at each of these places, all of them at once.
+    fn find_all(&self, sources: &[FeatureSource], sandbox: &Sandbox) -> Vec<Found> {
+        if let [source] = sources {
+            return vec![self.find_package(source, None)];
+        }
+        std::thread::scope(|scope| {
+            let work = |source| {
+                let job = move || self.find_package(source, Some(sandbox));
+                // Without another thread it takes longer.
+                std::thread::Builder::new().name("compile".into()).spawn_scoped(scope, job).map_err(|_| job())
+            };
+            let working: Vec<_> = sources.iter().map(work).collect();
+            let joined = |one: Result<std::thread::ScopedJoinHandle<'_, Found>, Found>| match one {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(found) => found,
+            };
+            working.into_iter().map(joined).collect()
+        })
+    }
+
+    /// Reads the package at a place, unless the feature that runs is of just that one. With `ahead`, has a new one
+    /// compiled.
+    fn find_package(&self, source: &FeatureSource, ahead: Option<&Sandbox>) -> Found {
+        let running = self.running(source);
+        if let Some(running) = running.as_ref().filter(|running| running.is_of_file_at(&source.path)) {
+            return Found::Same(Arc::clone(running));
+        }
+        let package = Package::read(&source.path);
+        if let Ok(package) = &package {
+            let digest = &package.info.digest;
+            if let Some(running) = running.filter(|running| running.facts.digest == *digest) {
+                return Found::Same(running);
+            }
+            // One that was altered is refused without asking the compiler.
+            if let Some(sandbox) = ahead.filter(|_| source.digest.as_ref().is_none_or(|wanted| wanted == digest)) {
+                sandbox.compile_ahead(package, &source.grants);
+            }
+        }
+        Found::New(package)
     }
 
     fn install(
@@ -273,6 +312,7 @@ impl Registry {
         }
         Ok(Arc::new(Installed {
             source: source.clone(),
+            file: package.file.clone(),
             size: package.info.size,
             facts: Arc::clone(prepared.facts()),
             prepared,

@@ -9,18 +9,21 @@
 //! tables, stack, handles, CPU time and the time that passes are limited per instance; see
 //! [`limits`].
 //!
-//! Compiled code is cached on disk; see [`cache`].
+//! Packages are compiled in other processes, with limits of their own; see [`compiler`]. Compiled code is cached on disk;
+//! see [`cache`].
 
 use std::path::Path;
 use std::sync::Arc;
 
-use wasmtime::component::{Component, InstancePre, Linker};
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::Engine;
+use wasmtime::component::{InstancePre, Linker};
 
 pub mod bindings;
 pub mod cache;
+pub mod compiler;
 pub mod control;
 mod cpu;
+mod engine;
 mod epoch;
 pub mod exchange;
 pub mod instance;
@@ -32,12 +35,13 @@ pub mod state;
 pub mod wasi;
 
 pub use bindings::Lane;
+pub use compiler::{CompileError, CompileLimits, Compiler};
 pub use control::ControlInstance;
 pub use instance::ActionInstance;
 pub use outcome::{CallError, InstallError, Refusal};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
-use self::cache::CodeCache;
+use self::cache::{Code, CodeCache};
 use self::epoch::AtWork;
 use self::state::{FeatureFacts, InstanceState};
 use super::Grants;
@@ -60,6 +64,10 @@ pub struct Sandbox {
 /// Threads of the control lane.
 const CONTROL_THREADS: usize = 2;
 
+/// Packages that are compiled at once at the most, however many processors there are: each of them is in memory, and its
+/// compiler may take [`CompileLimits::memory`].
+const MAX_PARALLEL_COMPILES: usize = 4;
+
 /// Why a package can't be prepared to run.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
@@ -78,7 +86,10 @@ pub enum PrepareError {
         /// What to write.
         advice: String,
     },
-    /// The compiler or the linker refused it: an import has another type than the contract's.
+    /// It was not compiled.
+    #[error("can't be compiled: {0}")]
+    Compile(#[from] CompileError),
+    /// The linker refused it: an import has another type than the contract's.
     #[error("can't be linked: {0}")]
     Link(String),
 }
@@ -113,15 +124,15 @@ impl std::fmt::Debug for PreparedFeature {
 
 impl Sandbox {
     /// Starts the engines. `home` is where compiled code is cached; without it, or when it can't be
-    /// written, everything is compiled afresh.
+    /// written, everything is compiled afresh. `compiler` compiles.
     ///
     /// # Errors
     /// When this machine can't run an engine at all: no virtual memory to reserve, a processor
     /// without a compiler back-end, no thread left.
-    pub fn new(home: Option<&Path>, services: Arc<Services>) -> anyhow::Result<Self> {
+    pub fn new(home: Option<&Path>, services: Arc<Services>, compiler: Compiler) -> anyhow::Result<Self> {
         let failed = |error: wasmtime::Error| anyhow::anyhow!("the sandbox can't start: {error:#}");
-        let realtime = Engine::new(&config()).map_err(failed)?;
-        let control = Engine::new(&config()).map_err(failed)?;
+        let realtime = Engine::new(&engine::lane()).map_err(failed)?;
+        let control = Engine::new(&engine::lane()).map_err(failed)?;
         let at_work = Arc::default();
         epoch::start([&realtime, &control], &at_work);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -130,7 +141,7 @@ impl Sandbox {
             .enable_io()
             .enable_time()
             .build()?;
-        Ok(Self { cache: CodeCache::new(home), realtime, control, at_work, runtime: Some(runtime), services })
+        Ok(Self { cache: CodeCache::new(home, compiler), realtime, control, at_work, runtime: Some(runtime), services })
     }
 
     /// Checks, compiles (or takes from the cache) and links a package. Runs nothing of it.
@@ -138,6 +149,41 @@ impl Sandbox {
     /// # Errors
     /// See [`PrepareError`].
     pub fn prepare(&self, package: &Package, grants: Grants) -> Result<PreparedFeature, PrepareError> {
+        let code = self.code(package, &grants)?;
+        let descriptor = &package.info.descriptor;
+        let realtime =
+            descriptor.has_realtime().then(|| self.link(&self.realtime, package, &code, Lane::RealTime)).transpose()?;
+        let control =
+            descriptor.has_control().then(|| self.link(&self.control, package, &code, Lane::Control)).transpose()?;
+        let grants = grants.asked_for(&descriptor.capabilities);
+        let digest = package.info.digest.clone();
+        let facts = FeatureFacts::new(descriptor.clone(), digest, grants, &self.services, &self.at_work);
+        Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
+    }
+
+    /// How many packages are compiled at once.
+    pub fn parallel_compiles(&self) -> usize {
+        if !self.cache.is_parallel() {
+            return 1;
+        }
+        std::thread::available_parallelism().map_or(1, usize::from).min(MAX_PARALLEL_COMPILES)
+    }
+
+    /// Has a package compiled, so that [`prepare`](Self::prepare) finds its code in the cache. What is wrong with it,
+    /// `prepare` says.
+    pub fn compile_ahead(&self, package: &Package, grants: &Grants) {
+        if let Err(error) = self.code(package, grants) {
+            tracing::debug!("{}: not compiled ahead: {error}", package.path.display());
+        }
+    }
+
+    /// Ends all compilation, now and from now on: the host stops.
+    pub fn cancel_compilation(&self) {
+        self.cache.cancel();
+    }
+
+    /// Checks a package, and compiles it or takes its code from the cache.
+    fn code(&self, package: &Package, grants: &Grants) -> Result<Code, PrepareError> {
         check::check(&package.info).map_err(PrepareError::Check)?;
         let descriptor = &package.info.descriptor;
         if let Some(request) =
@@ -150,13 +196,8 @@ impl Sandbox {
                 advice: Grants::advice(&request.capability),
             });
         }
-        let realtime =
-            descriptor.has_realtime().then(|| self.link(&self.realtime, package, Lane::RealTime)).transpose()?;
-        let control = descriptor.has_control().then(|| self.link(&self.control, package, Lane::Control)).transpose()?;
-        let grants = grants.asked_for(&descriptor.capabilities);
-        let digest = package.info.digest.clone();
-        let facts = FeatureFacts::new(descriptor.clone(), digest, grants, &self.services, &self.at_work);
-        Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
+        // The engines of both lanes take the same code.
+        Ok(self.cache.code(&self.realtime, package)?)
     }
 
     /// Whether compiled features are at hand, at least some: see [`CodeCache::is_warm`].
@@ -164,9 +205,15 @@ impl Sandbox {
         [&self.realtime, &self.control].into_iter().any(|engine| self.cache.is_warm(engine))
     }
 
-    fn link(&self, engine: &Engine, package: &Package, lane: Lane) -> Result<InstancePre<InstanceState>, PrepareError> {
+    fn link(
+        &self,
+        engine: &Engine,
+        package: &Package,
+        code: &Code,
+        lane: Lane,
+    ) -> Result<InstancePre<InstanceState>, PrepareError> {
         let link = |error: wasmtime::Error| PrepareError::Link(format!("{error:#}"));
-        let component: Component = self.cache.compile(engine, package).map_err(link)?;
+        let component = code.load(engine).map_err(link)?;
         let mut linker = Linker::<InstanceState>::new(engine);
         bindings::link_requested(&mut linker, &package.info.descriptor, lane).map_err(link)?;
         if lane == Lane::Control && package.info.imports.iter().any(|import| wasi::offers(import)) {
@@ -232,32 +279,4 @@ impl PreparedFeature {
 
 fn nothing_there(lane: &str) -> InstallError {
     InstallError::Instantiate(format!("it has nothing for the {lane} lane"))
-}
-
-/// The engine of a lane.
-fn config() -> Config {
-    let mut pool = PoolingAllocationConfig::default();
-    pool.total_component_instances(limits::MAX_INSTANCES)
-        .total_core_instances(limits::MAX_INSTANCES * limits::MAX_CORE_INSTANCES)
-        .total_memories(limits::MAX_INSTANCES * 2)
-        .total_tables(limits::MAX_INSTANCES * limits::MAX_TABLES)
-        .total_stacks(limits::MAX_INSTANCES)
-        .max_memories_per_component(limits::MAX_MEMORIES)
-        .max_tables_per_component(limits::MAX_TABLES)
-        .max_core_instances_per_component(limits::MAX_CORE_INSTANCES)
-        .max_memory_size(limits::MEMORY_BYTES)
-        .table_elements(limits::TABLE_ELEMENTS);
-    let mut config = Config::new();
-    config
-        .wasm_component_model(true)
-        .concurrency_support(false)
-        .epoch_interruption(true)
-        .max_wasm_stack(limits::STACK_BYTES)
-        // A guest has no debugger here and its traps are told in words: without the tables for
-        // both, compiled features take half the memory.
-        .generate_address_map(false)
-        .native_unwind_info(false)
-        .wasm_backtrace_max_frames(None)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    config
 }
