@@ -9,17 +9,25 @@ mod artnet;
 mod bytes;
 #[cfg(feature = "host")]
 mod config;
+#[cfg(feature = "host")]
+mod descriptor;
 mod gestures;
 mod midi;
 #[cfg(feature = "host")]
 mod osc;
 #[cfg(feature = "host")]
+mod package;
+#[cfg(feature = "host")]
 mod resolver;
 mod rules;
 mod rules_from;
 #[cfg(feature = "host")]
+mod signature;
+#[cfg(feature = "host")]
 mod terminal;
 mod timeline;
+#[cfg(feature = "host")]
+mod token_realm;
 
 /// A target.
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +48,16 @@ pub const ENGINE: [Target; 4] = [
 
 /// Those in the host.
 #[cfg(feature = "host")]
-pub const HOST: [Target; 5] = [
+pub const HOST: [Target; 9] = [
     Target { name: "osc", run: osc::run },
     Target { name: "artnet", run: artnet::run },
     Target { name: "config", run: config::run },
     Target { name: "resolver", run: resolver::run },
     Target { name: "terminal", run: terminal::run },
+    Target { name: "package", run: package::run },
+    Target { name: "descriptor", run: descriptor::run },
+    Target { name: "signature", run: signature::run },
+    Target { name: "token_realm", run: token_realm::run },
 ];
 /// Those in the host: none were built in.
 #[cfg(not(feature = "host"))]

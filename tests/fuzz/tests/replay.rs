@@ -65,4 +65,4 @@ macro_rules! replayed {
     };
 }
 
-replayed! { midi timeline gestures rules osc artnet config resolver terminal }
+replayed! { midi timeline gestures rules osc artnet config resolver terminal package descriptor signature token_realm }

@@ -1,0 +1,21 @@
+//! Packages: whatever a file holds, there is an answer, soon, and nothing in it runs.
+
+use std::path::Path;
+
+use conductor_host::feature::structure::{self, Bound, StructureError};
+use conductor_host::feature::{Package, check};
+
+pub fn run(data: &[u8]) {
+    let structure = structure::read(data);
+    if let Err(StructureError::Over { bound, found }) = &structure {
+        assert!(*found > bound.limit() && Bound::ALL.contains(bound));
+    }
+    let Ok(package) = Package::from_bytes(Path::new("x.wasm"), data.to_vec()) else { return };
+    let structure = structure.expect("what is a package is within the bounds");
+    assert_eq!(structure.descriptors.len(), 1);
+    assert!(structure.imports.iter().eq(&package.info.imports) && structure.exports.iter().eq(&package.info.exports));
+    // Words, and no panic, for whatever does not fit.
+    if let Err(errors) = check::check(&package.info) {
+        assert!(!errors.is_empty());
+    }
+}
