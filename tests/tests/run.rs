@@ -608,3 +608,38 @@ fn a_log_that_no_terminal_shows_holds_no_colours() {
     let (end, _) = host.stop();
     assert!(!end.err.contains('\u{1b}'), "{}", end.err);
 }
+
+// FEA-9: whoever ends a host that is still compiling does not wait for the compiler.
+#[test]
+fn a_host_ends_in_the_middle_of_compiling() {
+    let home = Home::new("");
+    let begun = home.path().join("begun");
+    let worker = home.write("worker", format!("#!/bin/sh\ntouch '{}'\nexec sleep 1000\n", begun.display()));
+    fs::set_permissions(&worker, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let process = Process::start(command(home.path(), &["run"]).env("CONDUCTOR_COMPILER", &worker));
+    wait::until(|| begun.exists().then_some(()), || "no compiler was started".to_owned());
+    process.signal("TERM");
+    let (end, _) = process.wait();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+}
+
+// FEA-1: a pipe as a package is refused at once; a pipe as the configuration, too.
+#[test]
+fn pipes_hold_nobody_up() {
+    let home = Home::new("[features.f]\npath = 'f.wasm'\n");
+    let pipe = |path: &std::path::Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    pipe(&home.path().join("f.wasm"));
+    let host = home.run();
+    assert!(host.feature("f")["refused"].as_str().unwrap().contains("is a pipe"));
+    let (end, _) = host.stop();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+
+    fs::remove_file(home.config()).unwrap();
+    pipe(&home.config());
+    let end = home.conductor(&["run"]);
+    assert_eq!(end.code, Some(2), "{}", end.err);
+    assert!(end.err.contains("is a pipe, not a plain file"), "{}", end.err);
+}
