@@ -46,11 +46,11 @@ fn goes_on(lab: &Lab) {
 
 #[test]
 fn that_take_too_much_memory() {
-    let memory = 96 << 20;
+    let memory = 64 << 20;
     let (lab, sandbox) = sandbox(CompileLimits { memory, ..CompileLimits::DEFAULT });
     let error = refused(&sandbox, &slow());
     assert_eq!(error, CompileError::Memory(memory));
-    assert!(error.to_string().contains("more than 96 MiB of memory"), "{error}");
+    assert!(error.to_string().contains("more than 64 MiB of memory"), "{error}");
     goes_on(&lab);
 }
 

@@ -42,7 +42,7 @@ pub fn add_section(bytes: &mut Vec<u8>, descriptor: &[u8]) {
     bytes.extend(content);
 }
 
-fn leb128(mut value: usize) -> Vec<u8> {
+pub fn leb128(mut value: usize) -> Vec<u8> {
     let mut out = Vec::new();
     while value >= 0x80 {
         out.push(u8::try_from(value & 0x7f).unwrap() | 0x80);

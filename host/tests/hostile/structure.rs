@@ -5,6 +5,8 @@ use std::path::Path;
 use conductor_host::feature::structure::{self, Bound, StructureError};
 use conductor_host::feature::{Package, PackageError};
 
+use crate::packages::leb128;
+
 /// A component that has `count` of what a bound counts, and is within the other bounds.
 fn component(bound: Bound, count: u64) -> String {
     let count = usize::try_from(count).unwrap();
@@ -16,11 +18,9 @@ fn component(bound: Bound, count: u64) -> String {
         Bound::Components => format!("(component {})", times("(component)", count - 1)),
         Bound::Modules => format!("(component {})", times("(core module)", count)),
         Bound::Instances => format!("(component (component $c) {})", times("(instance (instantiate $c))", count)),
-        Bound::NestedTypes => {
-            format!("(component {}{})", times("(type (component ", count), times("))", count))
-        }
         Bound::ComponentTypes => format!("(component {})", times("(type (list u8))", count)),
         Bound::Fields => format!("(component (type (enum {})))", named(&|n| format!("\"a{n}\" "))),
+        Bound::NestedTypes => unreachable!("text is not nested so deep"),
         Bound::Aliases => format!(
             r#"(component (import "i" (instance $i (export "r" (type (sub resource))))) {})"#,
             times(r#"(alias export $i "r" (type))"#, count)
@@ -68,6 +68,27 @@ fn component(bound: Bound, count: u64) -> String {
     }
 }
 
+/// The same, encoded.
+fn bytes(bound: Bound, count: u64) -> Vec<u8> {
+    match bound {
+        // Deeper than text may be nested.
+        Bound::NestedTypes => nested_types(usize::try_from(count).unwrap()),
+        _ => encoded(&component(bound, count)),
+    }
+}
+
+/// A component with so many types in each other, three bytes each.
+fn nested_types(count: usize) -> Vec<u8> {
+    let mut section = vec![1];
+    section.extend([0x42, 1, 1].repeat(count));
+    section.extend([0x40, 0, 1, 0]);
+    let mut bytes = encoded("(component)");
+    bytes.push(7);
+    bytes.extend(leb128(section.len()));
+    bytes.extend(section);
+    bytes
+}
+
 fn encoded(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
@@ -75,7 +96,7 @@ fn encoded(text: &str) -> Vec<u8> {
 #[test]
 fn one_more_than_a_bound_allows_is_rejected_when_it_is_read() {
     for bound in Bound::ALL {
-        let bytes = encoded(&component(bound, bound.limit() + 1));
+        let bytes = bytes(bound, bound.limit() + 1);
         match structure::read(&bytes) {
             Err(StructureError::Over { bound: over, found }) if over == bound => assert!(found > bound.limit()),
             other => panic!("{bound:?}: {other:?}"),
@@ -90,7 +111,7 @@ fn one_more_than_a_bound_allows_is_rejected_when_it_is_read() {
 #[test]
 fn as_many_as_a_bound_allows_are_read() {
     for bound in Bound::ALL {
-        let bytes = encoded(&component(bound, bound.limit()));
+        let bytes = bytes(bound, bound.limit());
         if let Err(error) = structure::read(&bytes) {
             panic!("{bound:?}: {error}");
         }
@@ -156,20 +177,7 @@ fn core_types_that_are_only_declared() {
 /// Three bytes a level. Whoever reads them recurses, and has a stack of a few megabytes.
 #[test]
 fn a_million_types_in_each_other() {
-    let mut bytes = encoded("(component)");
-    let mut section = vec![1];
-    for _ in 0..1_000_000 {
-        section.extend([0x42, 1, 1]);
-    }
-    section.extend([0x40, 0, 1, 0]);
-    bytes.push(7);
-    let mut length = section.len();
-    while length >= 0x80 {
-        bytes.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
-        length >>= 7;
-    }
-    bytes.push(u8::try_from(length).unwrap());
-    bytes.extend(section);
+    let bytes = nested_types(1_000_000);
     let error = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap_err().to_string();
     assert!(error.contains("types that stand in each other"), "{error}");
 }
