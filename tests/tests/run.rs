@@ -627,18 +627,18 @@ fn a_host_ends_in_the_middle_of_compiling() {
 #[test]
 fn pipes_hold_nobody_up() {
     let home = Home::new("[features.f]\npath = 'f.wasm'\n");
-    let pipe = |path: &std::path::Path| {
+    let pipe = |path: std::path::PathBuf| {
         let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
         assert!(made.success());
     };
-    pipe(&home.path().join("f.wasm"));
+    pipe(home.path().join("f.wasm"));
     let host = home.run();
     assert!(host.feature("f")["refused"].as_str().unwrap().contains("is a pipe"));
     let (end, _) = host.stop();
     assert_eq!(end.code, Some(0), "{}", end.err);
 
     fs::remove_file(home.config()).unwrap();
-    pipe(&home.config());
+    pipe(home.config());
     let end = home.conductor(&["run"]);
     assert_eq!(end.code, Some(2), "{}", end.err);
     assert!(end.err.contains("is a pipe, not a plain file"), "{}", end.err);

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use super::download::{Downloader, Expected, Timeouts, is_this_machine};
 use super::source::{SourceError, digest_of};
 use crate::feature::package::MAX_PACKAGE;
-use crate::feature::sandbox::limits::{MAX_TEXT, plain};
+use crate::feature::sandbox::limits::MAX_TEXT;
 use crate::service::http::Network;
+use crate::terminal::excerpt;
 
 /// The largest OCI manifest that is read, in bytes (1 MiB).
 pub const MAX_MANIFEST: u64 = 1024 * 1024;
@@ -101,21 +102,21 @@ pub(super) async fn pull(
     let manifest = downloader.get(&manifest_url, &expected).await?;
     let said = manifest.headers.get("docker-content-digest").and_then(|digest| digest.to_str().ok());
     if let Some(said) = said.and_then(|said| said.strip_prefix("sha256:")).filter(|said| *said != manifest.digest) {
-        let wanted = plain(said.to_owned(), 64);
+        let wanted = excerpt(said, 64);
         return Err(SourceError::Digest { url: manifest_url.to_string(), wanted, found: manifest.digest });
     }
     let parsed: OciImageManifest = serde_json::from_slice(&manifest.body)
-        .map_err(|error| wrong(format!("its manifest is not understood: {}", plain(error.to_string(), MAX_TEXT))))?;
+        .map_err(|error| wrong(format!("its manifest is not understood: {}", excerpt(&error.to_string(), MAX_TEXT))))?;
     let [layer] = parsed.layers.as_slice() else {
         return Err(wrong(format!("it has {} layers; a package has one", parsed.layers.len())));
     };
     if layer.media_type != MEDIA_TYPE {
-        let kind = plain(layer.media_type.clone(), 128);
+        let kind = excerpt(&layer.media_type, 128);
         return Err(wrong(format!("its layer is of type {kind}; a package's is {MEDIA_TYPE}")));
     }
     let digest = layer.digest.strip_prefix("sha256:").and_then(digest_of);
-    let digest = digest
-        .ok_or_else(|| wrong(format!("its layer's digest {} is not sha256", plain(layer.digest.clone(), 128))))?;
+    let digest =
+        digest.ok_or_else(|| wrong(format!("its layer's digest {} is not sha256", excerpt(&layer.digest, 128))))?;
     let size = u64::try_from(layer.size).ok().filter(|size| *size <= MAX_PACKAGE);
     let size = size.ok_or_else(|| wrong(format!("its layer has {} bytes; at most {MAX_PACKAGE}", layer.size)))?;
 

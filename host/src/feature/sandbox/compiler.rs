@@ -23,8 +23,9 @@ use crossbeam_channel::{Receiver, Sender};
 use wasmtime::Engine;
 
 use super::engine;
-use super::limits::{MAX_TEXT, plain};
+use super::limits::MAX_TEXT;
 use crate::feature::package::MAX_PACKAGE;
+use crate::terminal::excerpt;
 
 /// The argument by which a program is asked to be the worker.
 pub const WORKER: &str = "compile-worker";
@@ -278,7 +279,7 @@ impl Compiler {
         if std::os::unix::process::ExitStatusExt::signal(&status) == Some(rustix::process::Signal::XCPU.as_raw()) {
             return CompileError::CpuTime(self.limits.cpu);
         }
-        let said = plain(said.trim().to_owned(), MAX_TEXT);
+        let said = excerpt(said.trim(), MAX_TEXT);
         if status.code() == Some(REJECTED) {
             return CompileError::Rejected(said);
         }

@@ -259,13 +259,13 @@ fn what_is_no_package_is_told_apart() {
         ("[".repeat(10_000), "is not understood"),
         (manifest(""), "has 0 layers"),
         (manifest(&format!("{0},{0}", layer(wasm, &good, 1))), "has 2 layers"),
-        (manifest(&layer("text/\\u001b[2J", &good, 1)), "is of type text/ [2J"),
+        (manifest(&layer("text/\\u001b[2J", &good, 1)), "is of type text/"),
         (manifest(&layer(wasm, "md5:0", 1)), "is not sha256"),
         (manifest(&layer(wasm, &good, 1 << 40)), "at most 33554432"),
         (manifest(&layer(wasm, &good, -1)), "at most 33554432"),
     ] {
         let (error, asked) = failed(OCI, |_| says(200, &[], answer.as_str()));
-        assert!(error.contains(why), "{error}");
+        assert!(error.contains(why) && !error.contains('\u{1b}'), "{error:?}");
         assert_eq!(asked.len(), 2, "{why}: looked up and read, and nothing after it");
     }
     let (good, manifest, layer) = (&good, &manifest, &layer);
