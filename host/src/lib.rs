@@ -34,6 +34,7 @@ pub mod feature;
 pub mod front;
 pub mod host;
 mod host_key;
+mod nearest;
 pub mod news;
 pub mod observer;
 pub mod package;

@@ -408,7 +408,7 @@ fn an_upgrade_asks_for_the_difference_only() {
         Err(error @ ChangeError::NotGranted { .. }) => {
             assert_eq!(
                 error.to_string(),
-                "lamp needs network:lamp (Talk to the lamp.); grant it with --grant network:lamp"
+                "lamp needs network:lamp (Talk to the lamp.); grant it with --grant network:lamp=10.0.0.2:9"
             );
         }
         other => panic!("{other:?}"),

@@ -155,7 +155,7 @@ impl Stage {
                 http: vec![format!("127.0.0.1:{port}").parse().unwrap()],
                 ..Grants::default()
             },
-            digest: None,
+            ..FeatureSource::default()
         };
         let registry = Registry::default().with(vec![source], &sandbox, &observer);
         assert_eq!(registry.refused(), []);

@@ -62,6 +62,15 @@ impl Home {
         fs::rename(aside, self.config()).unwrap();
     }
 
+    /// The lines of `[features.NAME]` that bind its grants to the package in this file; none if it is no package.
+    pub fn pins(&self, file: &Path) -> String {
+        let file = self.path().join(file);
+        let end = self.conductor(&["feature", "inspect", &file.display().to_string(), "--json"]);
+        let Ok(info) = serde_json::from_str::<serde_json::Value>(&end.out) else { return String::new() };
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        format!("id = '{}'\ndigest = 'sha256:{}'\n", text(&info["descriptor"]["id"]), text(&info["digest"]))
+    }
+
     /// Writes a file into the home.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);

@@ -124,16 +124,16 @@ fn what_is_installed_and_granted_is_on_record_and_a_tail_follows() {
     assert!(refused(&home, &["feature", "remove", "hello"]).contains("no feature hello"));
     for what in ["install", "disable", "remove"] {
         for outcome in ["begun", "done"] {
-            let row = row(&home, |row| is(row, "package", what, "hello", outcome));
+            let row = row(&home, |row| is(row, "package", what, "project:hello", outcome));
             assert_eq!((&row["who"], row["detail"]["digest"].as_str().unwrap().len()), (&json!("cli"), 64));
         }
     }
     row(&home, |row| is(row, "package", "change", "", "refused"));
     home.configure(&format!("{SHOW}\n[features.osc-output.grants]\nudp = [\"192.0.2.1:9000\"]\n"));
-    let granted = row(&home, |row| is(row, "grant", "grant", "osc-output", "done"));
+    let granted = row(&home, |row| is(row, "grant", "grant", "builtin:osc-output", "done"));
     assert_eq!(granted["detail"]["grants"], r#"{"udp":["192.0.2.1:9000"]}"#);
     home.configure(SHOW);
-    row(&home, |row| is(row, "grant", "revoke", "osc-output", "done"));
+    row(&home, |row| is(row, "grant", "revoke", "builtin:osc-output", "done"));
     verified(&home);
 }
 

@@ -117,8 +117,11 @@ const SHOW: &str = "[[modes]]\nname = \"Play\"\n";
 
 fn show(elicitation: &str) -> Home {
     let guest = conductor::guest("hostile-tools");
-    let guest = format!("[features.hostile-tools]\npath = '{}'\ngrants = {{ alert = true }}\n", guest.display());
-    Home::new(&format!("{SHOW}{guest}[mcp]\nelicitation = \"{elicitation}\"\n"))
+    let home = Home::empty();
+    let pins = home.pins(&guest);
+    let guest = format!("[features.hostile-tools]\npath = '{}'\n{pins}grants = {{ alert = true }}\n", guest.display());
+    home.configure(&format!("{SHOW}{guest}[mcp]\nelicitation = \"{elicitation}\"\n"));
+    home
 }
 
 fn form() -> Value {

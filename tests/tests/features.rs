@@ -52,9 +52,10 @@ action = {{ {action} }}
 
 [features.{feature}]
 path = '{}'
-",
+{}",
             self.alone,
-            file.display()
+            file.display(),
+            self.home.pins(file)
         )
     }
 

@@ -18,7 +18,7 @@ fn call(home: &Home, tool: &str, args: Value) -> Result<Value, String> {
 }
 
 fn notifications(home: &Home) -> Vec<String> {
-    let log = std::fs::read_to_string(home.path().join("notifications/builtin-work-items.jsonl")).unwrap_or_default();
+    let log = std::fs::read_to_string(home.path().join("notifications/builtin_work-items.jsonl")).unwrap_or_default();
     log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned()).collect()
 }
 

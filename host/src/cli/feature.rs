@@ -8,8 +8,8 @@ use super::{Done, Failure, Places, load, package};
 
 mod top;
 
-use crate::feature::Package;
 use crate::feature::package::PackageInfo;
+use crate::feature::{Package, consent};
 use crate::host;
 use crate::package::signature::{self, Signer, TrustedSigners};
 use crate::package::store::Store;
@@ -120,6 +120,9 @@ fn list(places: &Places, json: bool) -> Done {
         let package = &feature["package"];
         if package.is_null() || feature["refused"].is_string() {
             outln!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
+            if let Some(displaced) = feature["displaces"].as_str() {
+                outln!("{:<26} displaces {displaced}, which comes with Conductor and is not loaded", "");
+            }
             continue;
         }
         let adds: Vec<String> = ["actions", "tools", "providers", "skills"]
@@ -143,6 +146,9 @@ fn list(places: &Places, json: bool) -> Done {
                 text(&feature["name"])
             );
         }
+        if let Some(displaced) = feature["displaces"].as_str() {
+            outln!("{:<26} displaces {displaced}, which comes with Conductor and is not loaded", "");
+        }
         for denied in feature["denied"].as_array().into_iter().flatten() {
             outln!("{:<26} not granted: {}", "", text(denied));
         }
@@ -154,8 +160,12 @@ fn list(places: &Places, json: bool) -> Done {
             outln!("{:<26} last failure: {failure}", "");
         }
     }
-    for (name, _) in Store::at(&places.home).installed()?.features.iter().filter(|(_, feature)| !feature.enabled) {
-        outln!("{name:<26} DISABLED; `conductor feature enable {name}`");
+    for (name, feature) in &Store::at(&places.home).installed()?.features {
+        if !feature.enabled {
+            outln!("{name:<26} DISABLED; `conductor feature enable {name}`");
+        } else if package::is_kept_out(places, name, feature) {
+            outln!("{name:<26} {}", package::kept_out(name, feature));
+        }
     }
     if !running {
         outln!("(no host is running: nothing was done yet)");
@@ -235,7 +245,15 @@ fn overview(info: &PackageInfo, with_interfaces: bool) -> Lines {
     out.push("asks for");
     for request in &descriptor.capabilities {
         let need = if request.required { "required" } else { "optional" };
-        out.push(format_args!("  {} ({need}): {}", package::scoped(request), request.reason));
+        out.push(format_args!("  {} ({need}): {}", request.key(), request.reason));
+        for line in consent::lines(&request.capability) {
+            out.push(format_args!("    {line}"));
+        }
+        if !request.capability.must_be_named()
+            && let Err(why) = consent::whole(&request.capability)
+        {
+            out.push(format_args!("    note: it {why}"));
+        }
     }
     if descriptor.capabilities.is_empty() {
         out.push("  nothing");

@@ -6,18 +6,24 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::plan::Agreed;
 use super::{Done, Failure, Places, load, make_home};
 use crate::config;
+use crate::feature::admission::Provenance;
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::registry::FeatureSource;
-use crate::feature::{Grants, Package};
+use crate::feature::{FeatureId, Grants, Package};
 use crate::host;
 use crate::package::install::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use crate::package::receipt::{FeatureInstallReport, What};
 use crate::package::signature::{self, PublicKey, TrustedSigners};
 use crate::package::source::{Origin, Source};
-use crate::package::store::{Release, Store};
-use crate::terminal::{self, errln, outln};
+use crate::package::store::{InstalledFeature, Store};
+use crate::terminal::{self, outln};
+
+mod pin;
+mod prompt;
+mod remove;
 
 /// What to change.
 #[derive(Debug, clap::Subcommand)]
@@ -72,8 +78,25 @@ pub(super) enum ChangeCommand {
     Enable(Named),
     /// Keep a feature installed, but have no host load it
     Disable(Named),
-    /// Take a feature out
-    Remove(Named),
+    /// Take a feature out, and say what of it is left: data, grants in the configuration, mappings
+    Remove {
+        /// The feature
+        name: String,
+        /// Delete what it keeps, too; of a feature that is not installed any more, what it has left
+        #[arg(long)]
+        data: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Bind the grants of [features.NAME] in the configuration to the package that is there now: shows what they
+    /// give to it, asks, and writes its id and digest into the file
+    Pin {
+        /// The feature
+        name: String,
+        #[command(flatten)]
+        agreed: Agreed,
+    },
 }
 
 /// Commands around keys.
@@ -107,6 +130,9 @@ pub(super) struct Options {
     /// there is none, nothing is granted
     #[arg(long, value_name = "CAPABILITY")]
     grant: Vec<GrantWords>,
+    /// Put it in the place of the feature of the same name that comes with Conductor
+    #[arg(long)]
+    replace_bundled: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -116,8 +142,12 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
     if let ChangeCommand::Info(Named { name, json }) = command {
         return info(places, name, *json);
     }
+    if let ChangeCommand::Pin { name, agreed } = command {
+        return pin::run(places, name, agreed);
+    }
     make_home(&places.home);
     let store = Store::open(&places.home)?;
+    host::adopt_data(&places.home, &store);
     let trusted = TrustedSigners::read(&places.home)?;
     let change = |name: &str, change: Change, json: bool| {
         print(&install::change(&store, name, change, &trusted).map_err(|error| hint(places, error))?, json)
@@ -125,7 +155,7 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
     match command {
         ChangeCommand::Install { source, name, options } => {
             let source = parse(places, source, options)?;
-            put(places, &store, &source, wanted(name.clone(), options, &trusted), options, false)
+            put(places, &store, &source, wanted(places, name.clone(), options, &trusted), options, false)
         }
         ChangeCommand::Upgrade { name, source, options } => {
             let installed = store.installed()?;
@@ -139,7 +169,7 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
                     ))
                 })?,
             };
-            put(places, &store, &source, wanted(Some(name.clone()), options, &trusted), options, true)
+            put(places, &store, &source, wanted(places, Some(name.clone()), options, &trusted), options, true)
         }
         ChangeCommand::Downgrade(Named { name, json }) => {
             let plan = Plan::back(&store, name, trusted.clone()).map_err(|error| hint(places, error))?;
@@ -151,16 +181,16 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
             let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
             let grants = install::granted(&store, feature, capabilities).map_err(|error| hint(places, error))?;
             if feature.enabled {
-                try_out(places, candidate(&store, name, &feature.current, &grants))?;
+                try_out(places, host::installed_source(&store, name, feature, &grants))?;
             }
             change(name, Change::Grant(feature.current.clone(), grants), *json)
         }
         ChangeCommand::Revoke { name, capabilities, json } => change(name, Change::Revoke(capabilities.clone()), *json),
         ChangeCommand::Enable(Named { name, json }) => enable(places, &store, &trusted, name, *json),
         ChangeCommand::Disable(Named { name, json }) => change(name, Change::Enable(false), *json),
-        ChangeCommand::Remove(Named { name, json }) => change(name, Change::Remove, *json),
+        ChangeCommand::Remove { name, data, json } => remove::run(places, &store, &trusted, name, *data, *json),
         // Done above, without touching the store.
-        ChangeCommand::Info(_) => Ok(()),
+        ChangeCommand::Info(_) | ChangeCommand::Pin { .. } => Ok(()),
     }
 }
 
@@ -179,7 +209,7 @@ fn enable(places: &Places, store: &Store, trusted: &TrustedSigners, name: &str, 
             return Ok(());
         }
     };
-    try_out(places, candidate(store, name, &feature.current, &feature.current.grants))?;
+    try_out(places, host::installed_source(store, name, feature, &feature.current.grants))?;
     let mut report =
         install::change(store, name, Change::Enable(true), trusted).map_err(|error| hint(places, error))?;
     if lift_quarantine(places, name) == Some(true) {
@@ -207,8 +237,14 @@ fn parse(places: &Places, source: &str, options: &Options) -> Result<Source, Fai
         .map_err(|error| Failure::Wrong(format!("conductor: {error}")))
 }
 
-fn wanted(name: Option<String>, options: &Options, trusted: &TrustedSigners) -> Wanted {
-    Wanted { name, digest: options.digest.clone(), trusted: trusted.clone() }
+fn wanted(places: &Places, name: Option<String>, options: &Options, trusted: &TrustedSigners) -> Wanted {
+    Wanted {
+        name,
+        digest: options.digest.clone(),
+        trusted: trusted.clone(),
+        bundled: places.features.clone(),
+        replace_bundled: options.replace_bundled,
+    }
 }
 
 /// Says more where a feature is meant that is not in the store, and tells wrong words from failures.
@@ -233,48 +269,16 @@ fn hint(places: &Places, error: ChangeError) -> Failure {
 
 /// Installs or upgrades.
 fn put(places: &Places, store: &Store, source: &Source, wanted: Wanted, options: &Options, upgrade: bool) -> Done {
-    let plan = Plan::new(store, source.fetch()?, wanted, upgrade).map_err(|error| hint(places, error))?;
+    let mut plan = Plan::new(store, source.fetch()?, wanted, upgrade).map_err(|error| hint(places, error))?;
+    plan.notes.extend(remove::data_of_others(places, &plan));
     let given = if options.grant.is_empty() {
-        ask(&plan)?
+        prompt::ask(&plan)?
     } else {
         let asks = &plan.package.info.descriptor.capabilities;
-        GrantWords::select(&options.grant, asks).map_err(|error| hint(places, error))?
+        GrantWords::select(&options.grant, asks).map_err(|error| hint(places, error.into()))?
     };
     let grants = plan.grants(given)?;
     commit(places, store, plan, grants, options.json)
-}
-
-/// Asks on the terminal for what the plan asks for. Without one, nothing is granted.
-fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {
-    let mut given = Vec::new();
-    if plan.asked.is_empty() || !terminal::is_interactive() {
-        return Ok(given);
-    }
-    let descriptor = &plan.package.info.descriptor;
-    let more = if plan.what == What::Upgrade { "asks for more than before" } else { "asks for" };
-    errln!("{} {} ({}) {more}:", descriptor.name, descriptor.version, descriptor.id);
-    plan.notes.iter().for_each(|note| errln!("  note: {note}"));
-    for request in &plan.asked {
-        let need = if request.required { "it can't do without" } else { "it can do without" };
-        let named = request.capability.must_be_named().then(|| format!("{} [none]", request.capability.question()));
-        let question = named.unwrap_or_else(|| "grant it? [y/N]".into());
-        errln!("  {} ({need}): {}", scoped(request), request.reason);
-        let answer = terminal::ask(format_args!("  {question}"))?;
-        if request.capability.must_be_named() {
-            if !answer.is_empty() {
-                given.push(request.narrowed(&answer).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?);
-            }
-        } else if matches!(answer.as_str(), "y" | "Y" | "yes") {
-            given.push(request.clone());
-        }
-    }
-    Ok(given)
-}
-
-/// A request with its scope.
-pub(super) fn scoped(request: &CapabilityRequest) -> String {
-    let scope = request.capability.scope();
-    if scope.is_empty() { request.key() } else { format!("{} {}", request.key(), scope.join(" ")) }
 }
 
 fn commit(places: &Places, store: &Store, plan: Plan, grants: Vec<CapabilityRequest>, json: bool) -> Done {
@@ -285,23 +289,18 @@ fn commit(places: &Places, store: &Store, plan: Plan, grants: Vec<CapabilityRequ
             FeatureSource {
                 name: plan.name.clone(),
                 path,
+                label: Some(plan.origin.to_string()),
                 bundled: matches!(plan.origin, Origin::Bundled { .. }),
                 grants: Grants::of(&grants),
                 digest: Some(plan.package.info.digest.clone()),
+                provenance: Provenance::Installed,
+                owner: plan.owner().map(str::to_owned),
+                displaces_bundled: plan.replaces_bundled(),
+                ..FeatureSource::default()
             },
         )?;
     }
     print(&plan.commit(store, grants)?, json)
-}
-
-fn candidate(store: &Store, name: &str, release: &Release, grants: &[CapabilityRequest]) -> FeatureSource {
-    FeatureSource {
-        name: name.to_owned(),
-        path: store.blob(&release.digest),
-        bundled: matches!(release.origin, Origin::Bundled { .. }),
-        grants: Grants::of(grants),
-        digest: Some(release.digest.clone()),
-    }
 }
 
 /// Has a feature install itself beside all others, as in a host. What hosts would refuse is not
@@ -340,11 +339,8 @@ fn print(report: &FeatureInstallReport, json: bool) -> Done {
     outln!("  digest       sha256:{}", report.digest);
     outln!("  from         {}", report.source);
     outln!("  signed by    {}", words(&report.signers, "nobody"));
-    outln!("  may use      {}", words(&report.granted.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
-    outln!(
-        "  may not use  {}",
-        words(&report.denied.iter().map(scoped).collect::<Vec<_>>(), "nothing that it asks for")
-    );
+    prompt::print_list("may use", &report.granted, "nothing");
+    prompt::print_list("may not use", &report.denied, "nothing that it asks for");
     for (title, contributions) in [("adds", &report.installed), ("leaves out", &report.skipped)] {
         for (kind, names) in contributions {
             outln!("  {title:<12} {kind} {}", names.join(" "));
@@ -375,6 +371,7 @@ fn info(places: &Places, name: &str, json: bool) -> Done {
             "name": name,
             "id": feature.id,
             "enabled": feature.enabled,
+            "displaces": feature.replaces_bundled.then(|| format!("builtin:{name}")),
             "version": current.version,
             "digest": current.digest,
             "source": current.origin,
@@ -396,15 +393,59 @@ fn info(places: &Places, name: &str, json: bool) -> Done {
     outln!("  digest       sha256:{}", current.digest);
     outln!("  from         {}", current.origin);
     outln!("  signed by    {}", words(&signers.iter().map(ToString::to_string).collect::<Vec<_>>(), "nobody"));
-    outln!("  may use      {}", words(&current.grants.iter().map(scoped).collect::<Vec<_>>(), "nothing"));
-    outln!("  may not use  {}", words(&denied.iter().map(scoped).collect::<Vec<_>>(), "nothing that it asks for"));
+    prompt::print_list("may use", &current.grants, "nothing");
+    prompt::print_list("may not use", &denied, "nothing that it asks for");
     for (kind, names) in descriptor.contributions() {
         outln!("  adds         {kind} {}", names.join(" "));
+    }
+    if is_kept_out(places, name, feature) {
+        outln!("  {}", kept_out(name, feature));
+    }
+    if feature.replaces_bundled {
+        outln!("  displaces    builtin:{name}, which comes with Conductor and is not loaded");
+    }
+    for line in configured_lines(places, name, &feature.id, &current.digest) {
+        outln!("  {line}");
     }
     if let Some(previous) = &feature.previous {
         outln!("  before       {} sha256:{}", previous.version, previous.digest);
     }
     Ok(())
+}
+
+/// Whether an installed feature is not loaded because a feature that comes with the host has its name.
+pub(super) fn is_kept_out(places: &Places, name: &str, feature: &InstalledFeature) -> bool {
+    let is_bundled = |folder: &PathBuf| folder.join(format!("{name}.wasm")).is_file();
+    !feature.id.is_builtin() && !feature.replaces_bundled && places.features.as_ref().is_some_and(is_bundled)
+}
+
+/// What is said of such a feature.
+pub(super) fn kept_out(name: &str, feature: &InstalledFeature) -> String {
+    format!(
+        "NOT LOADED: {} is installed, and builtin:{name} has its name; remove it, or install it anew with \
+         --replace-bundled",
+        feature.id
+    )
+}
+
+/// What the configuration does about an installed package, a line each: what it grants to it besides, or why it
+/// does not.
+fn configured_lines(places: &Places, name: &str, id: &FeatureId, digest: &str) -> Vec<String> {
+    let Ok(loaded) = load(&places.config) else { return Vec::new() };
+    let Some(configured) = loaded.config.features.get(name).and_then(|feature| host::configured_grants(name, feature))
+    else {
+        return Vec::new();
+    };
+    let file = loaded.source.file();
+    match configured.meant_for(id, digest) {
+        Ok(()) => {
+            let lines = prompt::grants_of_file(&configured.grants);
+            std::iter::once(format!("{file} grants besides"))
+                .chain(lines.into_iter().map(|line| format!("  {line}")))
+                .collect()
+        }
+        Err(_) => vec![format!("{file} has grants for {}, and this package gets none of them", configured.id)],
+    }
 }
 
 /// `conductor feature key new`.

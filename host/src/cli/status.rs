@@ -43,6 +43,11 @@ fn shown(status: &Value, plans: usize) -> Lines {
     if let Some(refused) = status["refused"].as_str() {
         screen.more(&format!("{refused}; `conductor config validate` says why"));
     }
+    let warnings: Vec<String> = list("warnings").iter().map(|warning| text(warning).to_owned()).collect();
+    if !warnings.is_empty() {
+        screen.line("warnings", &format!("{}; `conductor config validate` shows them", warnings.len()));
+        screen.some(warnings);
+    }
     screen.line("events", &format!("{}, {} failed", number("events"), plural_of(number("failures"), "action")));
     if let Some(last) = status["last_failure"].as_str() {
         screen.more(&format!("the last one: {last}"));
@@ -88,6 +93,11 @@ fn shown(status: &Value, plans: usize) -> Lines {
         .collect();
     screen.line("features", &format!("{} of {} at work", features.len() - wrong.len(), features.len()));
     screen.some(wrong);
+    let displaced = features.iter().filter_map(|feature| {
+        let displaced = feature["displaces"].as_str()?;
+        Some(format!("{} displaces {displaced}, which comes with Conductor", text(&feature["package"]["id"])))
+    });
+    screen.some(displaced.collect());
 
     let plans = match plans {
         0 => "none waits".to_owned(),
@@ -164,16 +174,19 @@ mod tests {
             (0..9).map(|index| json!({ "name": format!("p{index}"), "state": { "failed": "busy" } })).collect();
         let status = json!({
             "version": "1.2.3", "pid": 7, "uptime": 61_000_000_000_u64, "mode": "Mix", "modes": ["Play", "Mix"],
-            "rules": 3, "generation": 2, "refused": null, "events": 5, "failures": 1, "last_failure": "synth: gone",
+            "rules": 3, "generation": 2, "refused": null,
+            "warnings": ["c.toml:3:1: no feature has the action Lamp"], "events": 5, "failures": 1, "last_failure": "synth: gone",
             "ports": ports, "unreachable": [],
             "bindings": [{ "alias": "pads", "health": "red", "help": "plug it in" }, { "alias": "k", "health": "green" }],
-            "features": [{ "name": "a" }, { "name": "b", "refused": "no grant" }],
+            "features": [{ "name": "a", "displaces": "builtin:a", "package": { "id": "project:a" } }, { "name": "b", "refused": "no grant" }],
             "audit": { "written": 4, "lost": 0, "trouble": null },
         });
         let expected = "\
 conductor  1.2.3, process 7, for 1 min
 mode       Mix (of Play, Mix)
 rules      3, loaded 2 times
+warnings   1; `conductor config validate` shows them
+           c.toml:3:1: no feature has the action Lamp
 events     5, 1 action failed
            the last one: synth: gone
 ports      0 of 9 open
@@ -187,6 +200,7 @@ bindings   1 of 2 as they should be
            pads: plug it in
 features   1 of 2 at work
            b: no grant
+           project:a displaces builtin:a, which comes with Conductor
 plans      none waits
 audit      4 rows since the start
 ";

@@ -11,11 +11,12 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
-use super::diagnostic::{Diagnostic, nearest};
+use super::diagnostic::Diagnostic;
 use super::names::Names;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};
 use super::text::hex_len;
+use crate::nearest::nearest;
 use crate::plural::plural;
 
 static SHAPES: LazyLock<Shapes> = LazyLock::new(|| Shapes::compile(&json_schema()));

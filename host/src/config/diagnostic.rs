@@ -16,9 +16,6 @@ const LINE_WIDTH: usize = 120;
 /// How many diagnostics are shown to a person: those at the top are mended first anyway. Programs get all.
 const MAX_SHOWN: usize = 50;
 
-/// How many candidates are compared with a word, at most, to find the nearest.
-const MOST_CANDIDATES: usize = 256;
-
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,7 +81,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says which valid name was probably meant, if there is one; see [`nearest`].
+    /// Says which valid name was probably meant, if there is one; see [`nearest`](crate::nearest::nearest).
     #[must_use]
     pub fn with_nearest(mut self, nearest: Option<String>) -> Self {
         self.nearest = nearest;
@@ -97,25 +94,6 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
-}
-
-/// The candidate that is so near to `word` that it was probably meant: one that differs only in case, or
-/// by an edit (a letter more, less, changed or swapped with the next) per three letters.
-///
-/// Of several, the first of the nearest. Only the first 256 candidates are looked at, since there may be as
-/// many words as candidates.
-pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
-    let word = word.to_lowercase();
-    let length = word.chars().count();
-    let limit = length.max(3) / 3;
-    candidates
-        .into_iter()
-        .take(MOST_CANDIDATES)
-        .filter(|candidate| candidate.chars().count().abs_diff(length) <= limit)
-        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_lowercase()), candidate))
-        .filter(|&(distance, _)| distance <= limit)
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate.to_owned())
 }
 
 /// Everything that is wrong with one configuration, in the order of the file.
@@ -266,6 +244,18 @@ impl Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
+impl Diagnostics {
+    /// Each on one line, with its place: `config.toml:3:1: what is wrong; what to do about it`.
+    pub fn summaries(&self) -> Vec<String> {
+        let line = |found: &Diagnostic| {
+            let (line, column) = self.source.line_col(found.place.start);
+            let help = found.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+            format!("{}:{line}:{column}: {}{help}", self.source.file(), found.message)
+        };
+        self.found.iter().map(line).collect()
+    }
+}
+
 impl Serialize for Diagnostics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let located = |found| Located { source: &self.source, found };
@@ -350,16 +340,6 @@ mod tests {
         let mut all = Diagnostics::new(Source::new("c.toml", text));
         all.push(Diagnostic::error(place, "wrong"));
         all.render(false)
-    }
-
-    #[test]
-    fn the_nearest_name_has_to_be_near() {
-        let names = ["exact_name", "name_contains", "name_regex"];
-        assert_eq!(nearest("name_contians", names).as_deref(), Some("name_contains"));
-        assert_eq!(nearest("NAME_REGEX", names).as_deref(), Some("name_regex"));
-        assert_eq!(nearest("regex", names), None);
-        assert_eq!(nearest("cc", ["CC", "Note"]).as_deref(), Some("CC"));
-        assert_eq!(nearest("", ["a", "b"]).as_deref(), Some("a"));
     }
 
     #[test]

@@ -38,6 +38,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
+pub use crate::nearest::nearest;
 pub use action::{
     Action, Curve, HOST_ACTIONS, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
     Suppress, Takeover,
@@ -49,7 +50,7 @@ pub use condition::{Condition, Day};
 pub use desktop_action::{
     Axis, Keystroke, MouseButton, MouseClick, Scroll, Stroke, TypeText, VolumeControl, VolumeOperation,
 };
-pub use diagnostic::{Diagnostic, Diagnostics, Severity, nearest};
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use key::{Key, NamedKey};
 pub use model::{
     AdvancedSettings, CallsPerMinute, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model,

@@ -285,11 +285,23 @@ pub struct Feature {
     #[schemars(extend("format" = "component-path"))]
     pub path: Option<String>,
 
+    /// The whole id that `grants` are meant for: `"project:lamp"`. The name alone gives nothing: a package with
+    /// another id gets none of them. Default: `builtin:NAME`, the bundled feature of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "feature-id"))]
+    pub id: Option<String>,
+
+    /// The SHA-256 of the package that `grants` are meant for: `"sha256:..."`. Packages from elsewhere get none of
+    /// them without it; `conductor feature pin NAME` writes it. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "digest"))]
+    pub digest: Option<String>,
+
     /// Whether the feature is loaded. Default: true.
     #[serde(default = "yes")]
     pub enabled: bool,
 
-    /// What the feature may use. Default: nothing.
+    /// What the feature may use, if it has the `id` and the `digest` above. Default: nothing.
     #[serde(default)]
     pub grants: Grants,
 }

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::diagnostic::{Diagnostic, nearest};
+use super::diagnostic::Diagnostic;
 use super::place::Source;
+use crate::nearest::nearest;
 
 /// How many names are listed as allowed, at most.
 const MOST_LISTED: usize = 12;

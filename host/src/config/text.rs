@@ -10,6 +10,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::feature::FeatureId;
 use crate::ports::binding::Senders;
 use crate::service::http::scope::HostPattern;
 
@@ -149,6 +150,18 @@ pub(super) const FORMATS: &[Format] = &[
         pattern: r"^.+\.wasm$",
         allowed: "the path of a .wasm file",
         check: component_path,
+    },
+    Format {
+        name: "feature-id",
+        pattern: r"^(builtin|project|plugin:[a-z0-9][a-z0-9-]*):[a-z0-9][a-z0-9-]*$",
+        allowed: "a whole id such as \"builtin:osc-output\", \"project:lamp\" or \"plugin:PUBLISHER:lamp\"",
+        check: feature_id,
+    },
+    Format {
+        name: "digest",
+        pattern: r"^sha256:[0-9a-f]{64}$",
+        allowed: "`sha256:` and 64 digits of 0-9 and a-f, as `conductor feature inspect` prints them",
+        check: digest,
     },
 ];
 
@@ -586,6 +599,22 @@ fn component_path(text: &str) -> Result<(), Malformed> {
     }
 }
 
+fn feature_id(text: &str) -> Result<(), Malformed> {
+    FeatureId::try_from(text.to_owned()).map(drop).map_err(|_| Malformed::new("it is no whole id of a feature"))
+}
+
+fn digest(text: &str) -> Result<(), Malformed> {
+    let Some(digits) = text.strip_prefix("sha256:") else {
+        return Err(Malformed::new("it does not begin with sha256:"));
+    };
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    match digits.len() {
+        64 if is_hex => Ok(()),
+        64 => Err(Malformed::new("a digit of it is not one of 0-9 and a-f")),
+        length => Err(Malformed::new(format!("it has {length} digits"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -629,6 +658,22 @@ mod tests {
         ("action-name", "1st", "\"1st\" is not the name of an action"),
         ("component-path", "out/x.wasm", ""),
         ("component-path", ".wasm", "it does not end with .wasm"),
+        ("feature-id", "builtin:osc-output", ""),
+        ("feature-id", "plugin:ann-1:lamp", ""),
+        ("feature-id", "osc-output", "it is no whole id of a feature"),
+        ("feature-id", "project:-x", "it is no whole id of a feature"),
+        ("digest", "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", ""),
+        (
+            "digest",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "it does not begin with sha256:",
+        ),
+        ("digest", "sha256:0123", "it has 4 digits"),
+        (
+            "digest",
+            "sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+            "a digit of it is not one of 0-9 and a-f",
+        ),
     ];
 
     #[test]

@@ -355,7 +355,7 @@ impl Capability {
 }
 
 /// What words for HTTP hosts begin with, in the scope of `network`.
-const HTTP: &str = "http:";
+pub(super) const HTTP: &str = "http:";
 
 /// Whether one of these patterns has room for `host`.
 fn includes(patterns: &[HostPattern], host: &HostPattern) -> bool {
@@ -363,7 +363,7 @@ fn includes(patterns: &[HostPattern], host: &HostPattern) -> bool {
 }
 
 /// The word for system exclusive messages, in the scope of `midi-out`.
-const SYSEX: &str = "sysex";
+pub(super) const SYSEX: &str = "sysex";
 
 impl CapabilityRequest {
     /// The word that descriptors, errors and listings use.

@@ -6,10 +6,16 @@
 
 use super::descriptor::{CONTRACT, Descriptor, Tier};
 use super::package::PackageInfo;
+
 use super::sandbox::wasi;
+use crate::nearest::nearest;
+use crate::terminal::excerpt;
 
 /// The contract's package, without the version.
 const PACKAGE: &str = "conductor:feature/";
+
+/// How much of a name that is not known is shown, in bytes.
+const MAX_IMPORT_SHOWN: usize = 128;
 
 /// An import, and what the descriptor must hold for it.
 enum Needs {
@@ -88,12 +94,13 @@ impl Needs {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// It imports something that this host does not offer.
-    #[error("imports {import}, which this host does not offer; a feature may import only {offered}")]
+    #[error("imports {import}, which this host does not offer; {hint}")]
     UnknownImport {
-        /// The import.
+        /// The import, as far as it is shown.
         import: String,
-        /// What there is.
-        offered: String,
+        /// What this host has instead: the same interface in another version, the nearest one, or where all are
+        /// listed.
+        hint: String,
     },
     /// It imports a service without requesting the capability.
     #[error(
@@ -215,11 +222,8 @@ fn check_import(import: &str, descriptor: &Descriptor) -> Option<CheckError> {
         return descriptor.has_realtime().then_some(CheckError::WaitsOnEventPath { import });
     }
     let Some((_, needs)) = IMPORTS.iter().find(|(name, _)| interface(name) == import) else {
-        let offered = IMPORTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        return Some(CheckError::UnknownImport {
-            import: import.to_owned(),
-            offered: format!("{PACKAGE}{{{offered}}}@{CONTRACT}.0"),
-        });
+        let shown = excerpt(import, MAX_IMPORT_SHOWN);
+        return Some(CheckError::UnknownImport { import: shown, hint: instead_of(import) });
     };
     if needs.iter().any(|needs| needs.met(descriptor)) {
         return None;
@@ -232,7 +236,42 @@ fn check_import(import: &str, descriptor: &Descriptor) -> Option<CheckError> {
     })
 }
 
+/// What to import instead of something that there is not.
+fn instead_of(import: &str) -> String {
+    let name = import.strip_prefix(PACKAGE).unwrap_or(import);
+    let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
+    let is_ours = import.starts_with(PACKAGE);
+    if is_ours && IMPORTS.iter().any(|(known, _)| *known == name) {
+        let asked = version.map_or_else(|| "one without a version".to_owned(), |version| excerpt(version, 32));
+        return format!("it has {name} {CONTRACT}.0, not {asked}; build it for the contract {CONTRACT}");
+    }
+    let near = nearest(name, IMPORTS.iter().map(|(known, _)| *known)).filter(|_| is_ours);
+    match near {
+        Some(near) => format!("the nearest is {}", interface(&near)),
+        None => format!("docs/contract.md has what a feature of the contract {CONTRACT} may import"),
+    }
+}
+
 /// The full name of an interface of the contract.
 fn interface(name: &str) -> String {
     format!("{PACKAGE}{name}@{CONTRACT}.0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_that_is_not_there_is_told_with_the_nearest_one() {
+        let hint = |import: &str| {
+            let text = instead_of(import);
+            assert!(text.len() < 200, "{text}");
+            text
+        };
+        assert!(hint("conductor:feature/udp@0.1.1").starts_with("it has udp 0.1.0, not 0.1.1;"));
+        assert!(hint("conductor:feature/udp").starts_with("it has udp 0.1.0, not one without a version;"));
+        assert_eq!(hint("conductor:feature/stor@0.1.0"), "the nearest is conductor:feature/store@0.1.0");
+        assert!(hint("wasi:sockets/tcp@0.2.0").contains("docs/contract.md"));
+        assert!(hint(&format!("conductor:feature/udp@{}", "9".repeat(5000))).contains("not 9999"));
+    }
 }

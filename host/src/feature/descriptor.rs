@@ -1,13 +1,12 @@
 //! The descriptor: what a feature says about itself, as its author wrote it in `feature.toml`.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::capability::{Capability, CapabilityRequest};
+pub use super::id::FeatureId;
 use super::sandbox::limits;
 use crate::terminal::{excerpt, is_hidden};
 
@@ -23,73 +22,21 @@ pub const MAX_DESCRIPTOR: usize = 64 * 1024;
 /// Contributions of one kind that a descriptor may declare.
 pub const MAX_DECLARATIONS: usize = 128;
 
+/// Capabilities that a descriptor may request.
+pub const MAX_CAPABILITIES: usize = 32;
+
+/// Targets that one capability may name: hosts, bindings, models.
+pub const MAX_TARGETS: usize = 64;
+
+/// The longest target, in bytes: the longest name of a host, with a port.
+pub const MAX_TARGET: usize = 260;
+
+/// The longest reason, licence or summary of a feature, in bytes. A person reads them whole.
+pub const MAX_SENTENCE: usize = 500;
+
 /// Background tasks that a descriptor may declare: each takes one of the lane's instances for as
 /// long as it runs.
 pub const MAX_TASKS: usize = 8;
-
-/// A source-qualified identity: `builtin:osc-output`, `project:lights`, `plugin:<digest>:name`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct FeatureId(Arc<str>);
-
-impl FeatureId {
-    /// The whole id.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The part after the last colon: the name that configuration and listings use.
-    pub fn name(&self) -> &str {
-        self.0.rsplit(':').next().unwrap_or(&self.0)
-    }
-
-    /// What its data is kept under: source and name, so that a feature from elsewhere does not come
-    /// into another's data by taking its name. The same for every version of a plugin.
-    pub fn data_name(&self) -> String {
-        format!("{}-{}", self.source(), self.name())
-    }
-
-    /// The part before the first colon: `builtin`, `project` or `plugin`.
-    pub fn source(&self) -> &str {
-        self.0.split(':').next().unwrap_or(&self.0)
-    }
-}
-
-impl TryFrom<String> for FeatureId {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let word = |part: &str| {
-            !part.is_empty()
-                && part.len() <= 128
-                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        };
-        let shape = match parts.as_slice() {
-            ["builtin" | "project", name] => word(name),
-            ["plugin", digest, name] => word(digest) && word(name),
-            _ => false,
-        };
-        if !shape {
-            return Err(format!(
-                "\"{text}\" is no feature id; write builtin:NAME, project:NAME or plugin:DIGEST:NAME, with names of a-z, 0-9 and -"
-            ));
-        }
-        Ok(Self(text.into()))
-    }
-}
-
-impl From<FeatureId> for String {
-    fn from(id: FeatureId) -> Self {
-        id.0.as_ref().to_owned()
-    }
-}
-
-impl fmt::Display for FeatureId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// An action that the feature contributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -387,9 +334,19 @@ impl Descriptor {
                 return Err(format!("the hook {} is declared twice", hook.point.as_str()));
             }
         }
+        for (what, text) in [("license", &self.license), ("summary", &self.summary)] {
+            if text.as_ref().is_some_and(|text| text.len() > MAX_SENTENCE) {
+                return Err(format!("`{what}` has more than {MAX_SENTENCE} bytes"));
+            }
+        }
+        if self.capabilities.len() > MAX_CAPABILITIES {
+            let count = self.capabilities.len();
+            return Err(format!("{count} capabilities are requested; at most {MAX_CAPABILITIES} can be"));
+        }
         let mut seen = Vec::new();
         for request in &self.capabilities {
             let key = request.key();
+            showable(request)?;
             if let Capability::Files { path: Some(_), .. } | Capability::GitSnapshot { path: Some(_), .. } =
                 request.capability
             {
@@ -468,6 +425,33 @@ impl Descriptor {
     pub fn requests(&self, kind: &str) -> bool {
         self.capabilities.iter().any(|request| request.kind() == kind)
     }
+}
+
+/// Rejects a request that a person could not read as what it is.
+fn showable(request: &CapabilityRequest) -> Result<(), String> {
+    let key = excerpt(&request.key(), 64);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if request.capability.purpose().is_some_and(|purpose| {
+        purpose.len() > 64 || !purpose.starts_with(|c: char| c.is_ascii_alphanumeric()) || !purpose.chars().all(is_word)
+    }) {
+        return Err(format!(
+            "the capability {key:?} needs a purpose or id of 1 to 64 letters, digits, -, _ and ., a letter or digit first"
+        ));
+    }
+    if request.reason.len() > MAX_SENTENCE || request.reason.chars().any(char::is_control) {
+        return Err(format!("the reason of {key} must be one line of at most {MAX_SENTENCE} bytes"));
+    }
+    let scope = request.capability.scope();
+    if scope.len() > MAX_TARGETS {
+        return Err(format!("{key} names {} targets; at most {MAX_TARGETS} can be asked for", scope.len()));
+    }
+    if let Some(target) =
+        scope.iter().find(|target| target.is_empty() || target.len() > MAX_TARGET || target.chars().any(is_hidden))
+    {
+        let shown = excerpt(target, 64);
+        return Err(format!("{key} names {shown:?}; a target is one line of 1 to {MAX_TARGET} bytes that print"));
+    }
+    Ok(())
 }
 
 /// The parser's words, without the line that it shows where that is too long for a message.

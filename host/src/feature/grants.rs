@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::capability::{Capability, CapabilityRequest, join};
+use super::consent::is_wildcard;
 use super::endpoint::EndpointPattern;
 use crate::service::http::scope::{HostPattern, SecretGrant};
 
@@ -76,14 +77,17 @@ pub struct Grants {
 const BUNDLED_STORE: u64 = 1024 * 1024;
 
 impl Grants {
-    /// What bundled features get without being asked for: this machine's own targets and hosts,
-    /// and what stays within the host.
+    /// What bundled features get without being asked for: this machine's own targets, and what stays within the
+    /// host.
+    ///
+    /// The one wildcard is for the ports of this machine: programs that speak OSC or Art-Net choose theirs as
+    /// they like, what listens there was started by this user, and the first mapping of a beginner is to work
+    /// without a grant. No event, no output, no model and no other machine is among it.
     pub fn bundled() -> Self {
         let here = ["127.0.0.1", "::1", "localhost"].map(EndpointPattern::every_port_of).to_vec();
         Self {
             udp: here,
             store: BUNDLED_STORE,
-            observe_events: vec!["*".into()],
             config_read: true,
             config_propose: true,
             discover_ports: true,
@@ -133,6 +137,43 @@ impl Grants {
             }
         }
         grants
+    }
+
+    /// The same as capabilities, for showing. UDP targets and HTTP hosts are for every purpose: theirs is empty.
+    pub fn capabilities(&self) -> Vec<Capability> {
+        let mut list = Vec::new();
+        if !self.udp.is_empty() || !self.http.is_empty() {
+            let (udp, http) = (self.udp.clone(), self.http.clone());
+            list.push(Capability::Network { purpose: String::new(), udp, http });
+        }
+        list.extend(
+            self.secrets.iter().map(|grant| Capability::Secret { id: grant.id.clone(), hosts: grant.hosts.clone() }),
+        );
+        list.extend(self.files.iter().map(|grant| Capability::Files {
+            purpose: grant.purpose.clone(),
+            write: grant.write,
+            path: Some(grant.path.clone()),
+        }));
+        list.extend(
+            self.git.iter().map(|grant| Capability::GitSnapshot {
+                purpose: grant.purpose.clone(),
+                path: Some(grant.path.clone()),
+            }),
+        );
+        let midi = || Capability::MidiOut { bindings: self.midi_out.clone(), sysex: self.sysex };
+        let events = || Capability::ObserveEvents { bindings: self.observe_events.clone() };
+        let models = || Capability::UseModel { models: self.models.clone(), tokens: self.model_tokens };
+        list.extend((self.store > 0).then_some(Capability::Store { quota: self.store }));
+        list.extend((!self.midi_out.is_empty() || self.sysex).then(midi));
+        list.extend((!self.observe_events.is_empty()).then(events));
+        list.extend((!self.models.is_empty()).then(models));
+        list.extend(self.config_read.then_some(Capability::ConfigRead {}));
+        list.extend(self.config_propose.then_some(Capability::ConfigPropose {}));
+        list.extend(self.discover_ports.then_some(Capability::DiscoverPorts {}));
+        list.extend(self.background_task.then_some(Capability::BackgroundTask {}));
+        list.extend(self.alert.then_some(Capability::Alert {}));
+        list.extend(self.notify.then_some(Capability::Notify {}));
+        list
     }
 
     /// Both grants together.
@@ -222,9 +263,11 @@ impl Grants {
     /// What to write under `[features.NAME.grants]` for `capability`.
     pub fn advice(capability: &Capability) -> String {
         match capability {
-            Capability::Network { udp, .. } if !udp.is_empty() => "udp = [\"host:port\"]".into(),
-            Capability::Network { .. } => "http = [\"host\"]".into(),
-            Capability::Secret { id, .. } => format!("secrets = [{{ id = \"{id}\", hosts = [\"host\"] }}]"),
+            Capability::Network { udp, .. } if !udp.is_empty() => format!("udp = {}", exact(udp, "HOST:PORT")),
+            Capability::Network { http, .. } => format!("http = {}", exact(http, "HOST")),
+            Capability::Secret { id, hosts } => {
+                format!("secrets = [{{ id = \"{id}\", hosts = {} }}]", exact(hosts, "HOST"))
+            }
             Capability::Store { quota } => format!("store = {quota}"),
             Capability::Files { purpose, write, .. } => {
                 format!("files = [{{ purpose = \"{purpose}\", path = \"/folder\", write = {write} }}]")
@@ -232,12 +275,20 @@ impl Grants {
             Capability::GitSnapshot { purpose, .. } => {
                 format!("git = [{{ purpose = \"{purpose}\", path = \"/folder\" }}]")
             }
-            Capability::MidiOut { bindings, .. } => format!("midi_out = {bindings:?}"),
-            Capability::ObserveEvents { bindings } => format!("observe_events = {bindings:?}"),
-            Capability::UseModel { models, tokens } => format!("models = {models:?}, model_tokens = {tokens}"),
+            Capability::MidiOut { bindings, .. } => format!("midi_out = {}", exact(bindings, "BINDING")),
+            Capability::ObserveEvents { bindings } => format!("observe_events = {}", exact(bindings, "BINDING")),
+            Capability::UseModel { models, tokens } => {
+                format!("models = {}, model_tokens = {tokens}", exact(models, "MODEL"))
+            }
             other => format!("{} = true", other.kind().replace('-', "_")),
         }
     }
+}
+
+/// The named ones of these as a list; a placeholder in it for wildcards, which advice never proposes.
+fn exact<T: ToString>(targets: &[T], placeholder: &str) -> String {
+    let named: Vec<String> = targets.iter().map(T::to_string).filter(|target| !is_wildcard(target)).collect();
+    if named.is_empty() { format!("[{placeholder:?}]") } else { format!("{named:?}") }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! The way of a package: [`package`] reads the bytes without running them (size, digest,
 //! descriptor, imports, exports), and [`structure`] bounds what is in them; [`check`] compares what the component's type says with what the
 //! descriptor declares; [`capability`] cuts what was requested down to what was granted, and
-//! [`grants`] is what that comes to; [`sandbox`] compiles and runs it.
+//! [`grants`] is what that comes to; [`admission`] says for which package ([`id`]) grants are meant, and
+//! [`consent`] how a person is shown what is granted; [`sandbox`] compiles and runs it.
 //!
 //! [`actor`] owns an instance in the control lane, [`task`] one that works in the background (the
 //! workers of the real-time lane are in `dispatch`); [`quarantine`] counts their traps. [`registry`]
@@ -13,11 +14,14 @@
 //! instance in. Nothing here knows ports, rules or configuration.
 
 pub mod actor;
+pub mod admission;
 pub mod capability;
 pub mod check;
+pub mod consent;
 pub mod descriptor;
 pub mod endpoint;
 pub mod grants;
+pub mod id;
 pub mod package;
 pub mod quarantine;
 pub mod registry;
@@ -25,7 +29,8 @@ pub mod sandbox;
 pub mod structure;
 pub mod task;
 
-pub use descriptor::{Descriptor, FeatureId};
+pub use descriptor::Descriptor;
 pub use endpoint::EndpointPattern;
 pub use grants::Grants;
+pub use id::FeatureId;
 pub use package::{Package, PackageError};

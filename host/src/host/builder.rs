@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, TrySendError};
 use super::changes;
 use super::generation::{Generation, InForce};
 use super::view::View;
-use super::workshop::Workshop;
+use super::workshop::{Workshop, adopt_data};
 use super::{Host, State};
 use crate::chat::Models;
 use crate::clock::Clock;
@@ -206,6 +206,9 @@ impl HostBuilder {
         if let Some(subscriber) = self.subscriber {
             observed.subscriber(subscriber);
         }
+        if let Some(home) = &self.home {
+            adopt_data(home, &Store::at(home));
+        }
         let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
         services.clock = self.clock.unwrap_or(services.clock);
         services.plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
@@ -281,6 +284,7 @@ impl HostBuilder {
             source: loaded.source.clone(),
             config: Arc::new(loaded.config.clone()),
             refused: None,
+            warnings: compiled.warnings.summaries(),
         });
         let view = Arc::new(View {
             rules: Arc::clone(&rules),

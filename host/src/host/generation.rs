@@ -21,6 +21,8 @@ pub(super) struct Generation {
     pub(super) config: Arc<Config>,
     /// Why the last configuration was rejected; `None` if it is this one.
     pub(super) refused: Option<String>,
+    /// What is doubtful in it, a line each.
+    pub(super) warnings: Vec<String>,
 }
 
 /// The generation in force, shared with everything that reads it.

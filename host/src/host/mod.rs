@@ -6,6 +6,7 @@ pub(crate) mod bindings;
 mod builder;
 mod changes;
 mod generation;
+mod grant_warnings;
 mod rollback;
 pub mod status;
 mod view;
@@ -28,6 +29,7 @@ pub use self::builder::{HostBuilder, StartError};
 use self::generation::{Generation, InForce};
 use self::view::View;
 use self::workshop::Workshop;
+pub(crate) use self::workshop::{adopt_data, configured_grants, grants, installed_source};
 pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
@@ -67,7 +69,7 @@ struct State {
     reader: Reader,
     /// Digests of upgrades that went wrong.
     taken_back: HashSet<String>,
-    /// What the configuration grants, by feature, as it is on record.
+    /// What the configuration grants, by the whole id that it is meant for, as it is on record.
     granted: BTreeMap<String, Value>,
 }
 
@@ -86,12 +88,20 @@ impl State {
         let nothing = serde_json::to_value(config::Grants::default()).unwrap_or_default();
         let grants = config.features.iter().filter_map(|(name, feature)| {
             let grants = serde_json::to_value(&feature.grants).ok()?;
-            (grants != nothing).then(|| (name.clone(), only_what_differs(grants, &nothing)))
+            let id = feature.id.clone().unwrap_or_else(|| format!("builtin:{name}"));
+            let record = serde_json::json!({
+                "id": id, "digest": feature.digest, "grants": only_what_differs(grants.clone(), &nothing),
+            });
+            (grants != nothing).then(|| (id, record))
         });
         let grants: BTreeMap<String, Value> = grants.collect();
-        let entry = |what, name: &str| Entry::new(Kind::Grant, what, "configuration", name);
-        for (name, now) in grants.iter().filter(|(name, now)| self.granted.get(*name) != Some(now)) {
-            audit.note(entry("grant", name).with("grants", now.clone()));
+        let entry = |what, id: &str| Entry::new(Kind::Grant, what, "configuration", id);
+        for (id, now) in grants.iter().filter(|(id, now)| self.granted.get(*id) != Some(now)) {
+            let entry = entry("grant", id).with("grants", now["grants"].clone());
+            audit.note(match now["digest"].as_str() {
+                Some(digest) => entry.with("digest", digest),
+                None => entry,
+            });
         }
         for name in self.granted.keys().filter(|name| !grants.contains_key(*name)) {
             audit.note(entry("revoke", name));
@@ -248,7 +258,9 @@ impl Host {
         self.gate.set(Policy::new(&config.tools));
         self.models.set(config.models.clone(), registry.clone());
         state.tell_grants(&config, &self.services.audit);
-        let previous = self.in_force.replace(Generation { registry, source, config: Arc::new(config), refused: None });
+        let warnings = compiled.warnings.summaries();
+        let next = Generation { registry, source, config: Arc::new(config), refused: None, warnings };
+        let previous = self.in_force.replace(next);
         let current = self.in_force.load();
         previous.registry.give_way(&current.registry);
         self.supervisor.apply(plan);

@@ -47,6 +47,9 @@ pub struct Status {
     pub generation: u64,
     /// What was said of the last configuration, where it was refused; the rules are older then.
     pub refused: Option<String>,
+    /// What is doubtful in the configuration in force, a line each: mappings that lead nowhere, grants that are
+    /// for nobody.
+    pub warnings: Vec<String>,
     /// Events that reached the rules.
     pub events: u64,
     /// Actions that failed.
@@ -148,6 +151,7 @@ impl Host {
             rules,
             generation,
             refused: current.refused.clone(),
+            warnings: current.warnings.clone(),
             events: self.observed.recorded(),
             failures,
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),

@@ -5,25 +5,27 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::StartError;
-use super::bindings;
+use super::{StartError, bindings, grant_warnings};
 use crate::config::{self, Config, Diagnostic, Diagnostics, Loaded};
 use crate::control::limit;
 use crate::dispatch::workers::Workers;
-use crate::feature::Grants;
+use crate::feature::admission::{ConfiguredGrants, Provenance};
+use crate::feature::capability::CapabilityRequest;
 use crate::feature::grants::{FolderGrant, RepositoryGrant};
+use crate::feature::id::DataKey;
 use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::feature::sandbox::{Compiler, Sandbox};
+use crate::feature::{FeatureId, Grants};
 use crate::observer::{self, Observer};
 use crate::package::source::Origin;
-use crate::package::store::{Installed, Release, Store};
+use crate::package::store::{Installed, InstalledFeature, Store};
 use crate::plural::plural;
 use crate::ports::supervisor::PortPlan;
 use crate::rules::{self, Compiled};
-use crate::service::Services;
 use crate::service::http::scope::SecretGrant;
 use crate::service::sinks::SinkQueue;
 use crate::service::udp::SystemDatagrams;
+use crate::service::{self, Services};
 use crate::terminal;
 
 /// Makes registries and rule sets of configurations.
@@ -61,6 +63,8 @@ impl Workshop {
         let registry = before.with(sources, &self.sandbox, &self.observer);
         let mut compiled = rules::compile(loaded, &registry, &self.workers)?;
         warn_of_tools(loaded, &registry, &mut compiled.warnings);
+        grant_warnings::push(loaded, &registry, &mut compiled.warnings);
+        registry.log_refused();
         Ok((registry, compiled))
     }
 
@@ -112,27 +116,36 @@ fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnostic
 }
 
 /// The features that a host has: the bundled ones, the installed ones, and those of the configuration.
-/// Of the same name, the later counts; and the configuration can switch any of them off.
+/// Of the same name, the later counts; and the configuration can switch any of them off. A name gives no grants:
+/// see [`ConfiguredGrants`].
 fn feature_sources(
     loaded: &Loaded,
     bundled: Option<&Path>,
     installed: Option<(&Store, &Installed)>,
 ) -> Vec<FeatureSource> {
     let configured = &loaded.config.features;
-    let given = |name: &str| configured.get(name).map(|feature| grants(&feature.grants)).unwrap_or_default();
+    let given = |name: &str| configured.get(name).and_then(|feature| configured_grants(name, feature));
     let mut sources: BTreeMap<String, FeatureSource> = BTreeMap::new();
     for path in bundled.map(registry::bundled).unwrap_or_default() {
         let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else { continue };
-        let grants = Grants::bundled().union(&given(&name));
-        sources.insert(name.clone(), FeatureSource { name, path, bundled: true, grants, digest: None });
+        sources.insert(name.clone(), bundled_source(&name, path, given(&name)));
     }
     for (store, (name, feature)) in
         installed.into_iter().flat_map(|(store, installed)| std::iter::repeat(store).zip(&installed.features))
     {
+        let displaces_bundled = sources.contains_key(name) && !feature.id.is_builtin();
+        if displaces_bundled && !feature.replaces_bundled {
+            tracing::warn!(
+                "{} is installed and not loaded, for builtin:{name} has its name; remove one of the two, or install it \
+                 anew with --replace-bundled",
+                feature.id
+            );
+            continue;
+        }
         sources.remove(name);
         if feature.enabled {
-            let mut source = installed_source(store, name, &feature.current);
-            source.grants = source.grants.union(&given(name));
+            let mut source = installed_source(store, name, feature, &feature.current.grants);
+            (source.configured, source.displaces_bundled) = (given(name), displaces_bundled);
             sources.insert(name.clone(), source);
         }
     }
@@ -151,34 +164,81 @@ fn feature_sources(
             let source = FeatureSource {
                 name: name.clone(),
                 path: folder.join(path),
-                bundled: false,
-                grants: grants(&feature.grants),
-                digest: None,
+                configured: given(name),
+                provenance: Provenance::File,
+                displaces_bundled: bundled.is_some_and(|folder| folder.join(format!("{name}.wasm")).is_file()),
+                ..FeatureSource::default()
             };
             sources.insert(name.clone(), source);
         } else if !is_installed && !sources.contains_key(name) {
             // Reported as refused: there is no such file.
             let path = bundled.unwrap_or(Path::new("")).join(format!("{name}.wasm"));
-            let grants = grants(&feature.grants);
-            sources
-                .insert(name.clone(), FeatureSource { name: name.clone(), path, bundled: true, grants, digest: None });
+            sources.insert(name.clone(), bundled_source(name, path, given(name)));
         }
     }
     sources.into_values().collect()
 }
 
-/// A package of the store as the registry takes it.
-fn installed_source(store: &Store, name: &str, release: &Release) -> FeatureSource {
-    FeatureSource {
-        name: name.to_owned(),
-        path: store.blob(&release.digest),
-        bundled: matches!(release.origin, Origin::Bundled { .. }),
-        grants: Grants::of(&release.grants),
-        digest: Some(release.digest.clone()),
+/// Gives data that older hosts kept by short names to those whose it is, as far as that can be told.
+pub(crate) fn adopt_data(home: &Path, store: &Store) {
+    let Ok(installed) = store.installed() else { return };
+    let known: Vec<(FeatureId, DataKey)> =
+        installed.features.values().map(|feature| (feature.id.clone(), feature.data())).collect();
+    if let Err(error) = service::store::files::adopt(home, &known) {
+        tracing::warn!("data of features from before can't be taken over: {error}");
     }
 }
 
-fn grants(configured: &config::Grants) -> Grants {
+/// A package that comes with the host, as the registry takes it.
+fn bundled_source(name: &str, path: PathBuf, configured: Option<ConfiguredGrants>) -> FeatureSource {
+    FeatureSource {
+        name: name.to_owned(),
+        path,
+        bundled: true,
+        grants: Grants::bundled(),
+        configured,
+        provenance: Provenance::Bundled,
+        ..FeatureSource::default()
+    }
+}
+
+/// A package of the store with these grants, as the registry takes it.
+pub(crate) fn installed_source(
+    store: &Store,
+    name: &str,
+    feature: &InstalledFeature,
+    grants: &[CapabilityRequest],
+) -> FeatureSource {
+    let release = &feature.current;
+    FeatureSource {
+        name: name.to_owned(),
+        path: store.blob(&release.digest),
+        label: Some(release.origin.to_string()),
+        bundled: matches!(release.origin, Origin::Bundled { .. }),
+        grants: Grants::of(grants),
+        digest: Some(release.digest.clone()),
+        provenance: Provenance::Installed,
+        owner: feature.owner(),
+        ..FeatureSource::default()
+    }
+}
+
+/// What the configuration grants under this name; `None` if it grants nothing, or the name is no feature's.
+pub(crate) fn configured_grants(name: &str, feature: &config::Feature) -> Option<ConfiguredGrants> {
+    let id = match &feature.id {
+        Some(id) => FeatureId::try_from(id.clone()).ok(),
+        None => FeatureId::builtin(name),
+    }?;
+    let digest = feature.digest.as_ref().map(|digest| digest.trim_start_matches("sha256:").to_owned());
+    (feature.grants != config::Grants::default()).then(|| ConfiguredGrants {
+        id,
+        digest,
+        grants: grants(&feature.grants),
+    })
+}
+
+/// The same in the terms of features.
+pub(crate) fn grants(configured: &config::Grants) -> Grants {
     let udp = configured.udp.iter().filter_map(|destination| destination.to_string().parse().ok());
     let hosts = |written: &[config::HttpHost]| written.iter().map(|host| host.pattern().clone()).collect();
     let secret = |secret: &config::SecretGrant| SecretGrant { id: secret.id.clone(), hosts: hosts(&secret.hosts) };
@@ -267,7 +327,7 @@ pub fn try_out(
 mod tests {
     use super::*;
     use crate::feature::capability::{Capability, CapabilityRequest};
-    use crate::package::store::InstalledFeature;
+    use crate::package::store::Release;
 
     fn sources(config: &str, enabled: bool) -> Vec<FeatureSource> {
         let mut installed = Installed::default();
@@ -282,9 +342,11 @@ mod tests {
                 required: false,
                 reason: "Tell.".into(),
             }],
+            owner: None,
         };
         let id = "project:lamp".to_owned().try_into().unwrap();
-        installed.features.insert("lamp".into(), InstalledFeature { id, enabled, current, previous: None });
+        let feature = InstalledFeature { id, enabled, current, previous: None, replaces_bundled: false };
+        installed.features.insert("lamp".into(), feature);
         let loaded = config::parse(config, "/c/config.toml").unwrap();
         feature_sources(&loaded, None, Some((&Store::at(Path::new("/home")), &installed)))
     }
@@ -298,8 +360,13 @@ mod tests {
         );
         assert_eq!(lamp.grants, Grants { notify: true, ..Grants::default() });
 
+        let more = "[features.lamp]\nid = 'project:lamp'\ngrants = { alert = true }";
+        let [lamp] = &sources(more, true)[..] else { panic!() };
+        let configured = lamp.configured.as_ref().unwrap();
+        assert_eq!((configured.id.as_str(), &configured.digest), ("project:lamp", &None));
+        assert!(configured.grants.alert && !lamp.grants.alert, "it may give more, if the package is the one meant");
         let [lamp] = &sources("[features.lamp]\ngrants = { alert = true }", true)[..] else { panic!() };
-        assert!(lamp.grants.alert && lamp.grants.notify, "it may give more");
+        assert_eq!(lamp.configured.as_ref().unwrap().id.as_str(), "builtin:lamp", "a name is none of the package's");
         let [lamp] = &sources("[features.lamp]\npath = 'mine.wasm'", true)[..] else { panic!() };
         assert_eq!((lamp.path.as_path(), lamp.digest.as_deref()), (Path::new("/c/mine.wasm"), None));
         assert_eq!(lamp.grants, Grants::default(), "another package has other grants");

@@ -4,6 +4,9 @@
 //! granted to the same id as far as the new package still asks for it, and asks for the difference.
 //! It takes over nothing where a signer that a person trusts signed the old package and not the new.
 
+use std::path::PathBuf;
+
+pub use super::grant_words::{GrantWords, GrantWordsError};
 use super::now;
 use super::receipt::{FeatureInstallReport, What};
 use super::signature::{self, PublicKey, SignatureError, TrustedSigners};
@@ -11,11 +14,8 @@ use super::source::{Fetched, Origin};
 use super::store::{Installed, InstalledFeature, Release, Store, StoreError};
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::check::{self, CheckError};
-use crate::feature::{Descriptor, Package, PackageError};
-use crate::terminal::excerpt;
-
-/// Bytes of what a package says it needs a capability for, where an error quotes it.
-const MAX_REASON: usize = 300;
+use crate::feature::id::DataKey;
+use crate::feature::{Descriptor, Package, PackageError, consent};
 
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -113,12 +113,31 @@ pub enum ChangeError {
     /// What should be granted or revoked is not there.
     #[error("{0}")]
     Words(String),
+    /// It would take the place of a feature that comes with the host.
+    #[error(
+        "{package}: calls itself {id}, and {name} is the name of builtin:{name}, which comes with Conductor: installing \
+         it would put {id} in its place. With --replace-bundled it does; it gets none of the grants of builtin:{name}"
+    )]
+    Displaces {
+        /// The package.
+        package: String,
+        /// What it calls itself.
+        id: String,
+        /// The name that both have.
+        name: String,
+    },
     /// Somebody else changed the feature in between.
     #[error("{name} was changed by somebody else in the meantime; look at it again and repeat")]
     Raced {
         /// The feature's name.
         name: String,
     },
+}
+
+impl From<GrantWordsError> for ChangeError {
+    fn from(error: GrantWordsError) -> Self {
+        Self::Words(error.to_string())
+    }
 }
 
 fn join(errors: &[CheckError]) -> String {
@@ -130,92 +149,12 @@ fn known(installed: &[String]) -> String {
 }
 
 fn needs(missing: &[CapabilityRequest]) -> String {
-    missing
-        .iter()
-        .map(|request| format!("{} ({})", request.key(), excerpt(&request.reason, MAX_REASON)))
-        .collect::<Vec<_>>()
-        .join(", ")
+    missing.iter().map(|request| format!("{} ({})", request.key(), request.reason)).collect::<Vec<_>>().join(", ")
 }
 
 fn flags(missing: &[CapabilityRequest]) -> String {
-    missing.iter().map(|request| format!("--grant {}", request.key())).collect::<Vec<_>>().join(" ")
-}
-
-/// Capabilities as a person writes them: `all`, `alert`, `network`, `network:osc`,
-/// `network=10.0.0.5:9000`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GrantWords {
-    /// Everything that is asked for.
-    All,
-    /// A kind, perhaps with a purpose; and the one thing of its scope that is meant, where not all are.
-    One {
-        /// `network`, `network:osc`.
-        key: String,
-        /// `10.0.0.5:9000`.
-        word: Option<String>,
-    },
-}
-
-impl std::str::FromStr for GrantWords {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.split_once('=') {
-            None if text == "all" => Self::All,
-            None => Self::One { key: text.to_owned(), word: None },
-            Some((key, word)) => Self::One { key: key.to_owned(), word: Some(word.to_owned()) },
-        })
-    }
-}
-
-impl GrantWords {
-    fn means(&self, request: &CapabilityRequest) -> bool {
-        match self {
-            Self::All => true,
-            Self::One { key, .. } => key == request.kind() || *key == request.key(),
-        }
-    }
-
-    /// What of `asked` these words grant.
-    ///
-    /// # Errors
-    /// [`ChangeError::Words`]: it is not asked for.
-    pub fn select(words: &[Self], asked: &[CapabilityRequest]) -> Result<Vec<CapabilityRequest>, ChangeError> {
-        let mut granted = Vec::new();
-        for one in words {
-            let meant: Vec<&CapabilityRequest> = asked.iter().filter(|request| one.means(request)).collect();
-            let Self::One { key, word } = one else {
-                granted.extend(meant.into_iter().filter(|request| !request.capability.must_be_named()).cloned());
-                continue;
-            };
-            if meant.is_empty() {
-                let keys: Vec<String> = asked.iter().map(CapabilityRequest::key).collect();
-                let keys = if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
-                return Err(ChangeError::Words(format!("it does not ask for {key}; it asks for {keys}")));
-            }
-            if let (None, Some(request)) = (word, meant.iter().find(|request| request.capability.must_be_named())) {
-                let example = request.capability.example();
-                return Err(ChangeError::Words(format!("{key} needs more; write {}={example}", request.key())));
-            }
-            match word {
-                None => granted.extend(meant.into_iter().cloned()),
-                Some(word) => {
-                    let mut refused = String::new();
-                    let before = granted.len();
-                    for request in meant {
-                        match request.narrowed(word) {
-                            Ok(narrow) => granted.push(narrow),
-                            Err(why) => refused = why,
-                        }
-                    }
-                    if granted.len() == before {
-                        return Err(ChangeError::Words(refused));
-                    }
-                }
-            }
-        }
-        Ok(granted)
-    }
+    let words = missing.iter().flat_map(|request| consent::words(&request.capability));
+    words.map(|word| format!("--grant {word}")).collect::<Vec<_>>().join(" ")
 }
 
 /// What a person wants to be true of a package, and whom they trust.
@@ -227,6 +166,10 @@ pub struct Wanted {
     pub digest: Option<String>,
     /// Whom they trust.
     pub trusted: TrustedSigners,
+    /// The folder of the features that come with the host; `None` if there is none.
+    pub bundled: Option<PathBuf>,
+    /// Whether the package may take the place of a feature that comes with the host.
+    pub replace_bundled: bool,
 }
 
 /// An installation or an upgrade that was looked at, and waits for a decision. Nothing has changed.
@@ -250,6 +193,9 @@ pub struct Plan {
     pub notes: Vec<String>,
     trusted: TrustedSigners,
     before: Option<InstalledFeature>,
+    /// Whom its data belongs to.
+    owner: String,
+    replaces_bundled: bool,
 }
 
 impl Plan {
@@ -273,7 +219,7 @@ impl Plan {
         if let Some(wanted) = wanted.name.filter(|wanted| *wanted != name) {
             return Err(ChangeError::Name { package: shown(), wanted, found: name });
         }
-        if (descriptor.id.source() == "builtin") != matches!(origin, Origin::Bundled { .. }) {
+        if descriptor.id.is_builtin() != matches!(origin, Origin::Bundled { .. }) {
             return Err(ChangeError::FalseSource { package: shown(), id: descriptor.id.to_string() });
         }
         check::check(&package.info).map_err(|errors| ChangeError::Check { package: shown(), errors })?;
@@ -293,8 +239,19 @@ impl Plan {
             None if upgrade => return Err(unknown(&name, &installed)),
             _ => {}
         }
+        let is_bundled = |folder: PathBuf| folder.join(format!("{name}.wasm")).is_file();
+        let displaces = !descriptor.id.is_builtin() && wanted.bundled.is_some_and(is_bundled);
+        let said = wanted.replace_bundled || before.as_ref().is_some_and(|before| before.replaces_bundled);
+        if displaces && !said {
+            return Err(ChangeError::Displaces { package: shown(), id: descriptor.id.to_string(), name });
+        }
         let what = if upgrade { What::Upgrade } else { What::Install };
-        Ok(Self::compared(what, name, package, origin, signers, wanted.trusted, before))
+        let mut plan = Self::compared(what, name, package, origin, signers, wanted.trusted, before);
+        plan.replaces_bundled = displaces;
+        if displaces {
+            plan.notes.push(displacement(&plan.name));
+        }
+        Ok(plan)
     }
 
     /// Looks at the package that was in use before, which is to be in use again.
@@ -316,6 +273,7 @@ impl Plan {
             Some(before),
         );
         // These very bytes have been decided about.
+        release.owner().clone_into(&mut plan.owner);
         plan.settle(release.grants);
         Ok(plan)
     }
@@ -337,16 +295,20 @@ impl Plan {
             notes.push("the package is not signed".to_owned());
         }
         let mut held = Vec::new();
+        let signer = signers.iter().find(|key| trusted.trusts(**key));
+        let mut owner = signer.map_or_else(|| package.info.digest.clone(), ToString::to_string);
         if let Some(before) = &before {
             let vouched = |key: &&PublicKey| trusted.trusts(**key);
             let mut trusted_before = before.current.signers.iter().filter(vouched).peekable();
             if trusted_before.peek().is_some() && !trusted_before.any(|key| signers.contains(key)) {
                 notes.push(
-                    "whom you trusted signed the version before, but not this one: nothing granted is taken over"
+                    "whom you trusted signed the version before, but not this one: nothing granted is taken over, and \
+                     no data"
                         .to_owned(),
                 );
             } else {
                 held.clone_from(&before.current.grants);
+                before.current.owner().clone_into(&mut owner);
             }
         }
         let asks = &package.info.descriptor.capabilities;
@@ -355,8 +317,21 @@ impl Plan {
                 CapabilityRequest::merge(&mut held, grant);
             }
         }
-        let mut plan =
-            Self { what, name, package, origin, signers, kept: Vec::new(), asked: Vec::new(), notes, trusted, before };
+        let replaces_bundled = before.as_ref().is_some_and(|before| before.replaces_bundled);
+        let mut plan = Self {
+            what,
+            name,
+            package,
+            origin,
+            signers,
+            kept: Vec::new(),
+            asked: Vec::new(),
+            notes,
+            trusted,
+            before,
+            owner,
+            replaces_bundled,
+        };
         plan.settle(held);
         if plan.is_in_use() {
             plan.notes.push("this very package was in use already".to_owned());
@@ -388,6 +363,21 @@ impl Plan {
         Ok(grants)
     }
 
+    /// Under what its data will be kept.
+    pub fn data(&self) -> DataKey {
+        DataKey::new(&self.package.info.descriptor.id, self.owner())
+    }
+
+    /// Whom its data will belong to beside its id; `None` for what comes with the host.
+    pub fn owner(&self) -> Option<&str> {
+        (!self.package.info.descriptor.id.is_builtin()).then_some(self.owner.as_str())
+    }
+
+    /// Whether it takes the place of a feature that comes with the host.
+    pub fn replaces_bundled(&self) -> bool {
+        self.replaces_bundled
+    }
+
     /// Whether hosts would load it.
     pub fn enabled(&self) -> bool {
         self.before.as_ref().is_none_or(|before| before.enabled)
@@ -411,6 +401,7 @@ impl Plan {
                 signers: self.signers.clone(),
                 origin: self.origin.clone(),
                 grants,
+                owner: Some(self.owner.clone()),
             };
             let in_use = self.is_in_use();
             let enabled = self.enabled();
@@ -420,12 +411,23 @@ impl Plan {
                 Some(before) => Some(before.current),
                 None => None,
             };
-            let feature = InstalledFeature { id: descriptor.id.clone(), enabled, current, previous };
+            let feature = InstalledFeature {
+                id: descriptor.id.clone(),
+                enabled,
+                current,
+                previous,
+                replaces_bundled: self.replaces_bundled,
+            };
             let report = report(self.what, &self.name, &feature, Some(descriptor), &self.trusted, self.notes.clone());
             installed.features.insert(self.name.clone(), feature);
             Ok(report)
         })
     }
+}
+
+/// What is said of a package that takes the place of one that comes with the host.
+fn displacement(name: &str) -> String {
+    format!("displaces builtin:{name}, which comes with Conductor and is not loaded as long as this is installed")
 }
 
 fn enough(name: &str, descriptor: &Descriptor, grants: &[CapabilityRequest]) -> Result<(), ChangeError> {
@@ -540,7 +542,12 @@ pub fn change(
         if feature.enabled {
             let lacks = descriptor.as_ref().map(|descriptor| lacking(descriptor, &feature.current.grants));
             notes.extend(lacks.iter().flatten().map(|request| {
-                format!("hosts don't load it: it requires {} ({})", request.key(), excerpt(&request.reason, MAX_REASON))
+                let words = consent::words(&request.capability).join(" ");
+                format!(
+                    "hosts don't load it: it requires {} ({}); `conductor feature grant {name} {words}`",
+                    request.key(),
+                    request.reason
+                )
             }));
         }
         let report = report(what, name, &feature, descriptor.as_ref(), trusted, notes);
@@ -598,6 +605,7 @@ fn report(
         source: current.origin.clone(),
         signers: current.signers.iter().map(name_of).collect(),
         enabled: feature.enabled,
+        displaces: feature.replaces_bundled.then(|| format!("builtin:{name}")),
         granted: current.grants.clone(),
         denied: asks.iter().filter_map(|request| request.beyond(&current.grants)).collect(),
         installed,
@@ -613,22 +621,7 @@ mod tests {
     use crate::feature::capability::Capability;
 
     #[test]
-    fn a_folder_has_to_be_named() {
-        let capability = Capability::Files { purpose: "notes".into(), write: true, path: None };
-        let asked = [CapabilityRequest { capability, required: true, reason: "Keep notes.".into() }];
-        let select = |words: &str| GrantWords::select(&[words.parse().unwrap()], &asked).map_err(|e| e.to_string());
-        assert_eq!(select("all").unwrap(), []);
-        assert!(select("files").unwrap_err().contains("files:notes=/a/folder"));
-        assert!(select("files=notes").unwrap_err().contains("whole path"));
-        let path = Some("/home/ann/notes".into());
-        let granted = select("files:notes=/home/ann/notes").unwrap();
-        assert_eq!(granted[0].capability, Capability::Files { purpose: "notes".into(), write: true, path });
-        assert_eq!(asked[0].within(&granted), Some(granted[0].clone()));
-        assert_eq!(asked[0].beyond(&granted), None);
-    }
-
-    #[test]
-    fn words_mean_a_kind_a_purpose_or_one_thing() {
+    fn words_take_away_a_kind_a_purpose_or_one_thing() {
         let network = |purpose: &str, udp: &str| CapabilityRequest {
             capability: Capability::Network {
                 purpose: purpose.into(),
@@ -638,16 +631,7 @@ mod tests {
             required: false,
             reason: String::new(),
         };
-        let asked = [network("lamp", "10.0.0.1:*"), network("fan", "10.0.0.2:*")];
-        let select = |words: &str| GrantWords::select(&[words.parse().unwrap()], &asked).map_err(|e| e.to_string());
-        assert_eq!(select("all").unwrap(), asked);
-        assert_eq!(select("network").unwrap(), asked);
-        assert_eq!(select("network:fan").unwrap(), [network("fan", "10.0.0.2:*")]);
-        assert_eq!(select("network=10.0.0.2:5").unwrap(), [network("fan", "10.0.0.2:5")]);
-        assert!(select("network:lamp=10.0.0.2:5").unwrap_err().contains("only for 10.0.0.1:*"));
-        assert_eq!(select("alert").unwrap_err(), "it does not ask for alert; it asks for network:lamp, network:fan");
-
-        let mut grants = asked.to_vec();
+        let mut grants = vec![network("lamp", "10.0.0.1:*"), network("fan", "10.0.0.2:*")];
         take_away(&mut grants, &["network:lamp".parse().unwrap()]);
         assert_eq!(grants, [network("fan", "10.0.0.2:*")]);
         take_away(&mut grants, &["network=10.0.0.2:*".parse().unwrap()]);

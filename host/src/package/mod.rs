@@ -5,10 +5,11 @@
 //! [`install`] compares what it asks for with what was granted before, and changes the set once a
 //! person has decided; [`store`] keeps the set on disk; a [`receipt`] says what was done.
 //!
-//! May import: `feature`'s `package`, `check`, `capability` and `descriptor`, and the audit. Nothing here knows
-//! instances or configuration: a host that runs reads the set and makes what it needs.
+//! May import: `feature`'s `package`, `check`, `capability`, `consent`, `id` and `descriptor`, and the audit. Nothing
+//! here knows instances or configuration: a host that runs reads the set and makes what it needs.
 
 pub mod download;
+mod grant_words;
 pub mod install;
 pub mod oci;
 pub mod receipt;

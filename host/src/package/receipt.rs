@@ -65,6 +65,9 @@ pub struct FeatureInstallReport {
     pub signers: Vec<String>,
     /// Whether hosts load it.
     pub enabled: bool,
+    /// The id of the feature that comes with the host, and in whose place it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub displaces: Option<String>,
     /// What it may use.
     pub granted: Vec<CapabilityRequest>,
     /// What it asks for and may not use.

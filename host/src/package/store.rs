@@ -19,12 +19,17 @@ use super::source::Origin;
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Outcome};
 use crate::feature::FeatureId;
 use crate::feature::capability::CapabilityRequest;
+use crate::feature::consent;
+use crate::feature::id::DataKey;
 use crate::feature::package::MAX_PACKAGE;
 use crate::plain_file;
 use crate::whole_file::replace;
 
 /// The layout of `installed.toml` that this host reads and writes.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
+
+/// The oldest layout that is read. It had neither `owner` nor `replaces_bundled`.
+const OLDEST_LAYOUT: u32 = 1;
 
 /// The largest `installed.toml` that is read, in bytes (16 MiB).
 const MAX_STATE: u64 = 16 * 1024 * 1024;
@@ -61,6 +66,21 @@ pub struct InstalledFeature {
     /// The one that was in use before, to go back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Release>,
+    /// Whether a person said that it takes the place of the feature that comes with the host under its name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaces_bundled: bool,
+}
+
+impl InstalledFeature {
+    /// Whom its data belongs to beside its id; `None` for what comes with the host.
+    pub fn owner(&self) -> Option<String> {
+        (!self.id.is_builtin()).then(|| self.current.owner().to_owned())
+    }
+
+    /// Under what its data is kept.
+    pub fn data(&self) -> DataKey {
+        DataKey::new(&self.id, self.owner().as_deref())
+    }
 }
 
 /// One package of a feature, with what a person decided about just these bytes.
@@ -81,6 +101,17 @@ pub struct Release {
     /// What it may use: each request as far as it was granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<CapabilityRequest>,
+    /// Whom its data belongs to: the public key of the trusted signer, or the digest of the package that was
+    /// installed first and upgraded to this one. `None` in sets of layout 1; see [`owner`](Self::owner).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+impl Release {
+    /// Whom its data belongs to, in hex.
+    pub fn owner(&self) -> &str {
+        self.owner.as_deref().unwrap_or(&self.digest)
+    }
 }
 
 /// Why the store can't be used, or what is wrong in it.
@@ -203,10 +234,11 @@ impl Store {
         }
         let wrong = |error: toml::de::Error| StoreError::State { path: path.clone(), message: error.to_string() };
         let Header { layout } = toml::from_str(&text).map_err(wrong)?;
-        if layout != LAYOUT {
+        if !(OLDEST_LAYOUT..=LAYOUT).contains(&layout) {
             return Err(StoreError::Layout { path, found: layout });
         }
-        toml::from_str(&text).map_err(wrong)
+        let installed: Installed = toml::from_str(&text).map_err(wrong)?;
+        Ok(Installed { layout: LAYOUT, ..installed })
     }
 
     /// The bytes of a package, which are just those that were installed.
@@ -278,9 +310,8 @@ impl Store {
 
     fn entry(&self, report: &FeatureInstallReport) -> Entry {
         let kind = if matches!(report.what, What::Grant | What::Revoke) { Kind::Grant } else { Kind::Package };
-        let granted: Vec<String> = report.granted.iter().map(granted).collect();
-        Entry::new(kind, report.what.word(), self.who, &report.feature)
-            .with("id", report.id.to_string())
+        let granted: Vec<String> = report.granted.iter().map(consent::line).collect();
+        Entry::new(kind, report.what.word(), self.who, report.id.as_str())
             .with("version", report.version.as_str())
             .with("digest", report.digest.as_str())
             .with("source", report.source.to_string())
@@ -340,12 +371,6 @@ impl Store {
         file.lock().map_err(at(&path))?;
         Ok(file)
     }
-}
-
-/// A grant in words: what kind, and for what.
-fn granted(request: &CapabilityRequest) -> String {
-    let scope = request.capability.scope();
-    if scope.is_empty() { request.key() } else { format!("{} ({})", request.key(), scope.join(" ")) }
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {

@@ -3,6 +3,7 @@
 use wasmtime::component::Resource;
 
 use crate::feature::capability::{self, Capability};
+use crate::feature::consent;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::hardware;
 use crate::feature::sandbox::state::{FeatureFacts, InstanceState};
@@ -31,11 +32,10 @@ impl FeatureFacts {
             )));
         }
         if !(self.grants.sysex && capability::names(&self.grants.midi_out, target)) {
-            let (name, target) = (self.descriptor.id.name(), excerpt(target, 64));
-            return Err(Error::Denied(format!(
-                "system exclusive messages to {target:?} are not granted; a person writes `midi_out = [{target:?}]` and \
-                 `sysex = true` under [features.{name}.grants]"
-            )));
+            let target = excerpt(target, 64);
+            let line = format!("midi_out = [{target:?}], sysex = true");
+            let advice = self.grantee.advice(&line, &format!("{} midi-out=sysex", consent::word("midi-out", &target)));
+            return Err(Error::Denied(format!("system exclusive messages to {target:?} are not granted; {advice}")));
         }
         Ok(())
     }

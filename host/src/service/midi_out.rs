@@ -4,6 +4,7 @@ use wasmtime::component::Resource;
 
 use super::install::Context;
 use crate::feature::capability::{self, Capability};
+use crate::feature::consent;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::midi_out;
 use crate::feature::sandbox::state::InstanceState;
@@ -34,10 +35,9 @@ impl midi_out::HostOutput for InstanceState {
         };
         let grants = &self.facts.grants;
         if !capability::names(bindings, &binding) || !capability::names(&grants.midi_out, &binding) {
-            let name = self.facts.descriptor.id.name();
-            return Ok(Err(Error::Denied(format!(
-                "the output of {binding:?} is not granted; write `midi_out = [{binding:?}]` under [features.{name}.grants]"
-            ))));
+            let line = format!("midi_out = [{binding:?}]");
+            let advice = self.facts.grantee.advice(&line, &consent::word("midi-out", &binding));
+            return Ok(Err(Error::Denied(format!("the output of {binding:?} is not granted; {advice}"))));
         }
         let sysex = *sysex && grants.sysex;
         Ok(Ok(self.table.push(Output { binding, sysex })?))

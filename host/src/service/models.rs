@@ -8,6 +8,7 @@ use wasmtime::component::Resource;
 
 use super::install::Context;
 use crate::feature::capability::{Capability, names};
+use crate::feature::consent;
 use crate::feature::sandbox::bindings::imports::chat::{Part, Question, StopReason, Usage};
 use crate::feature::sandbox::bindings::imports::models;
 use crate::feature::sandbox::bindings::{Error, waiting_models};
@@ -97,10 +98,9 @@ impl InstanceState {
     async fn ask_model(&mut self, model: &str, mut question: Question) -> Result<Answer, Error> {
         let facts = &self.facts;
         if !self.may_ask(model) {
-            let (name, shown) = (facts.descriptor.id.name(), shown(model));
-            return Err(Error::Denied(format!(
-                "the model {shown} is not granted; write `models = [\"NAME\"]` under [features.{name}.grants]"
-            )));
+            let shown = shown(model);
+            let advice = facts.grantee.advice(&format!("models = [{shown}]"), &consent::word("use-model", model));
+            return Err(Error::Denied(format!("the model {shown} is not granted; {advice}")));
         }
         let there = facts.services.models.get();
         let there = there.ok_or_else(|| Error::Unavailable("no model can be asked here".into()))?;

@@ -1,6 +1,6 @@
 //! The notification logs: what features told models, kept on disk, one log a feature.
 //!
-//! One JSON object a line in `<home>/notifications/<feature>.jsonl`: `at` (milliseconds since 1970),
+//! One JSON object a line in `<home>/notifications/<feature>.jsonl`, called after the whole id with `_` for `:`: `at` (milliseconds since 1970),
 //! `feature`, `text`. When the file is full it becomes `<feature>.old.jsonl` and a new one begins, so
 //! that a log never takes more than twice [`MAX_BYTES`], and a feature that says a lot pushes out
 //! nobody's words but its own.
@@ -33,7 +33,7 @@ impl NotificationLog {
     /// The file system's.
     pub fn append(&self, message: &SinkMessage) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
-        let path = self.folder.join(format!("{}.jsonl", message.feature.data_name()));
+        let path = self.folder.join(format!("{}.jsonl", message.feature.file_stem()));
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_millis());
         let line = serde_json::json!({ "at": at, "feature": message.feature.as_str(), "text": message.text });
@@ -69,11 +69,11 @@ mod tests {
             log.append(&flood).unwrap();
         }
         let read = |name: &str| std::fs::read_to_string(home.join("notifications").join(name)).unwrap();
-        let (old, new) = (read("project-lamp.old.jsonl"), read("project-lamp.jsonl"));
+        let (old, new) = (read("project_lamp.old.jsonl"), read("project_lamp.jsonl"));
         assert!(old.len() as u64 >= MAX_BYTES && (new.len() as u64) < MAX_BYTES);
         let last: serde_json::Value = serde_json::from_str(new.lines().last().unwrap()).unwrap();
         assert_eq!(last["feature"], "project:lamp");
-        assert!(read("project-desk.jsonl").contains("the one word"));
+        assert!(read("project_desk.jsonl").contains("the one word"));
         std::fs::remove_dir_all(home).unwrap();
     }
 }

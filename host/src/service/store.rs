@@ -1,18 +1,20 @@
 //! Features' own data: keys and values on disk, one SQLite file a feature.
 //!
-//! The file is `<home>/store/<feature>.sqlite`. One connection a feature, shared by all handles and
-//! locked for this process, so that every change is one transaction and two hosts can't mix up a
-//! store. A change is synced before the call returns.
+//! The file is `<home>/store/<key>.sqlite`; see [`DataKey`](crate::feature::id::DataKey). One connection a
+//! feature, shared by all handles, closed with the last of them, and locked for this process, so that every
+//! change is one transaction and two hosts can't mix up a store. A change is synced before the call returns.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
 use super::refusal::{Refusal, shown};
+
+pub mod files;
 
 /// The longest key, in bytes.
 pub const MAX_KEY: usize = 512;
@@ -21,8 +23,9 @@ pub const MAX_VALUE: usize = 1024 * 1024;
 /// The most keys in one answer.
 pub const MAX_KEYS: usize = 1000;
 
-/// The longest name of a feature, in bytes: what a descriptor allows.
-const MAX_NAME: usize = 128;
+/// The longest name of a store, in bytes: that of the longest [`DataKey`](crate::feature::id::DataKey). What is
+/// put behind it fits into a file name.
+const MAX_NAME: usize = 192;
 /// How long to wait for another process that has the file open.
 const BUSY: Duration = Duration::from_secs(2);
 
@@ -45,7 +48,7 @@ const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM
 pub struct FeatureStores {
     /// None where nothing is kept.
     folder: Option<PathBuf>,
-    open: Mutex<HashMap<String, Arc<Shared>>>,
+    open: Mutex<HashMap<String, Weak<Shared>>>,
 }
 
 /// A store that was opened.
@@ -98,7 +101,7 @@ impl FeatureStores {
         Self { folder: None, open: Mutex::default() }
     }
 
-    /// Opens the store of one feature. `name` is 1 to 128 of a-z, 0-9 and `-`; `quota` is in bytes,
+    /// Opens the store of one feature. `name` is 1 to 192 of a-z, 0-9, `-` and `_`; `quota` is in bytes,
     /// keys and values together, and holds for this handle. May wait for the disk: the file is
     /// checked whole when it is opened first.
     ///
@@ -109,17 +112,21 @@ impl FeatureStores {
     /// - `Failed`: the disk failed.
     pub fn feature(&self, name: &str, quota: u64) -> Result<OpenedStore, Refusal> {
         // Nothing else ever becomes part of a path.
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
             return Err(Refusal::Invalid(format!(
-                "{} is no name of a feature; names are 1 to {MAX_NAME} of a-z, 0-9 and -",
+                "{} is no name of a store; names are 1 to {MAX_NAME} of a-z, 0-9, - and _",
                 shown(name)
             )));
         }
         let shared = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            let new = || Arc::new(Shared { feature: name.to_owned(), connection: Mutex::new(None) });
-            Arc::clone(open.entry(name.to_owned()).or_insert_with(new))
+            open.retain(|_, shared| shared.strong_count() > 0);
+            open.get(name).and_then(Weak::upgrade).unwrap_or_else(|| {
+                let new = Arc::new(Shared { feature: name.to_owned(), connection: Mutex::new(None) });
+                open.insert(name.to_owned(), Arc::downgrade(&new));
+                new
+            })
         };
         let mut set_aside = None;
         {

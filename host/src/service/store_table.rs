@@ -1,6 +1,6 @@
 //! The contract's `store`: the guest's handle to its feature's data.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use wasmtime::component::Resource;
 
@@ -32,12 +32,14 @@ impl InstanceState {
         let stores = self.facts.services.stores.as_ref();
         let stores = stores.ok_or_else(|| Error::Unavailable("the host has no home to keep data in".into()))?;
         let quota = (*quota).min(self.facts.grants.store);
-        let opened = super::waiting(|| stores.feature(&self.facts.descriptor.id.data_name(), quota))?;
+        let opened = super::waiting(|| stores.feature(self.facts.data.as_str(), quota))?;
         if let Some(aside) = opened.set_aside {
             let feature = &self.facts.descriptor.id;
             tracing::warn!(%feature, "its store was damaged and begins anew; what was there is in {}", aside.display());
         }
-        Ok(Some(Arc::new(opened.handle)))
+        let handle = Arc::new(opened.handle);
+        *self.facts.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&handle));
+        Ok(Some(handle))
     }
 
     fn with_store<T>(

@@ -10,6 +10,7 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
 
 use super::install::Context;
+use crate::feature::consent;
 use crate::feature::descriptor::CONTRACT;
 use crate::feature::endpoint::Endpoint;
 use crate::feature::sandbox::bindings::Error;
@@ -142,10 +143,10 @@ impl InstanceState {
         }
         let endpoint: Endpoint = target.parse().map_err(|error| Error::Invalid(format!("{error}")))?;
         if !self.facts.may_reach(&network.purpose, &endpoint) {
-            let name = self.facts.descriptor.id.name();
-            return Err(Error::Denied(format!(
-                "{endpoint} is not granted; write `udp = [\"{endpoint}\"]` under [features.{name}.grants]"
-            )));
+            let (line, purpose) = (format!("udp = [\"{endpoint}\"]"), &network.purpose);
+            let advice =
+                self.facts.grantee.advice(&line, &consent::word(&format!("network:{purpose}"), &endpoint.to_string()));
+            return Err(Error::Denied(format!("{endpoint} is not granted; {advice}")));
         }
         let address = match endpoint.host.parse::<IpAddr>() {
             Ok(address) => address,

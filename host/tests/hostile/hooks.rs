@@ -12,7 +12,7 @@ use conductor_host::observer;
 use conductor_host::service::sinks::SinkQueue;
 use tokio_util::sync::CancellationToken;
 
-use crate::lab::{Lab, bytes_with, path, until};
+use crate::lab::{Lab, bytes_with, path, pins, until};
 
 fn call(lab: &Lab, registry: &Registry, name: &str, args: serde_json::Value) -> Result<ToolResult, ToolError> {
     let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false };
@@ -93,7 +93,7 @@ fn every_hook_is_asked() {
         path,
         bundled: false,
         grants: lab.grants(),
-        digest: None,
+        ..FeatureSource::default()
     };
     let sources = vec![
         source("hostile-hooks", path("tests/hostile-hooks")),
@@ -178,9 +178,9 @@ fn a_tool_that_never_answers_does_not_hold_up_the_hooks_of_its_feature() {
 fn a_host_tells_of_changes() {
     let text = |extra: &str| {
         format!(
-            "{extra}[features.hostile-hooks]\npath = {:?}\n[features.hostile-hooks.grants]\nobserve_events = ['*']\n\
+            "{extra}[features.hostile-hooks]\n{}[features.hostile-hooks.grants]\nobserve_events = ['*']\n\
              [[modes]]\nname = 'Play'\n[[modes]]\nname = 'trap'\n[[modes]]\nname = 'next-trap'\n",
-            path("tests/hostile-hooks")
+            pins(&path("tests/hostile-hooks"))
         )
     };
     let host = Host::builder().start(&config::parse(&text(""), "config.toml").unwrap()).unwrap();

@@ -12,7 +12,7 @@ use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
 use tokio_util::sync::CancellationToken;
 
-use crate::lab::{Folder, Recorded, features, path, until};
+use crate::lab::{Folder, Recorded, features, path, pins, until};
 
 const PORT: &str = "controller";
 /// Events a second.
@@ -52,8 +52,8 @@ action = { type = "OscSend", target = "127.0.0.1:9", address = "/level", args = 
     }
     for name in ["hostile", "hostile-hooks", "hostile-tasks", "hostile-tools"] {
         text += &format!(
-            "[features.{name}]\npath = '{}'\n[features.{name}.grants]\nalert = true\n",
-            path(&format!("tests/{name}")).display()
+            "[features.{name}]\n{}[features.{name}.grants]\nalert = true\n",
+            pins(&path(&format!("tests/{name}")))
         );
         text += match name {
             "hostile-hooks" => "observe_events = ['*']\n",

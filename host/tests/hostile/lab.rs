@@ -66,6 +66,12 @@ pub fn bytes_with(name: &str, changes: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
+/// The lines of `[features.NAME]` that bind its grants to this file.
+pub fn pins(file: &Path) -> String {
+    let info = Package::read(file).unwrap().info;
+    format!("path = '{}'\nid = '{}'\ndigest = 'sha256:{}'\n", file.display(), info.descriptor.id, info.digest)
+}
+
 pub fn guest_with(name: &str, changes: &[(&str, &str)]) -> Package {
     Package::from_bytes(Path::new("hostile.wasm"), bytes_with(name, changes)).unwrap()
 }
@@ -335,7 +341,7 @@ impl Lab {
             path: path(name),
             bundled: false,
             grants: self.grants(),
-            digest: None,
+            ..FeatureSource::default()
         };
         let registry = Registry::default().with(names.iter().map(source).collect(), &self.sandbox, &observer);
         (registry, observer, observed)

@@ -53,7 +53,7 @@ fn installed(files: &[(&str, Vec<u8>)]) -> Vec<(String, String)> {
     let sources = files.iter().map(|(name, bytes)| {
         let path = folder.path().join(format!("{name}.wasm"));
         std::fs::write(&path, bytes).unwrap();
-        FeatureSource { name: (*name).into(), path, bundled: false, grants: lab.grants(), digest: None }
+        FeatureSource { name: (*name).into(), path, grants: lab.grants(), ..FeatureSource::default() }
     });
     let (_, silence) = SinkQueue::new();
     let (observer, _, _) = observer::start(silence, None).unwrap();

@@ -38,7 +38,7 @@ fn keys_that_are_none_are_refused() {
 #[test]
 fn a_store_that_was_damaged_begins_anew() {
     let lab = Lab::new();
-    let file = lab.home.path().join("store/project-hostile-tools.sqlite");
+    let file = lab.home.path().join("store/project_hostile-tools.sqlite");
     std::fs::write(&file, [0xa5; 9000]).unwrap();
     let tools = lab.tools();
     tools.look(r#"{"how": "store-key", "key": "a"}"#).unwrap();

@@ -78,7 +78,7 @@ fn installs(lane: &Lane, package: &Path, section: &mut Section<'_>) -> Result<()
         path: path.to_owned(),
         bundled: false,
         grants: Grants::bundled(),
-        digest: None,
+        ..FeatureSource::default()
     };
     let (_sinks, said) = SinkQueue::new();
     let (observer, _, _) = observer::start(said, None)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::super::{Failure, Places};
+use super::super::{Failure, Places, package};
 use super::finding::{Finding, Level};
 use crate::config::{self, Loaded};
 use crate::host;
@@ -33,6 +33,8 @@ pub(super) struct Facts {
     bundled: bool,
     /// Features that a person has switched off.
     disabled: Vec<String>,
+    /// Features that are installed and not loaded, because one that comes with the host has the name.
+    kept_out: Vec<String>,
 }
 
 /// What a host would make of a configuration.
@@ -97,10 +99,13 @@ impl Facts {
             Err(error) => Err(error.to_string()),
         });
         let installed = installed.map(|installed| installed.features).unwrap_or_default();
+        let kept_out = installed.iter().filter(|(name, feature)| package::is_kept_out(places, name, feature));
+        let kept_out =
+            kept_out.map(|(name, feature)| format!("{name}: {}", package::kept_out(name, feature))).collect();
         let disabled = installed.into_iter().filter(|(_, feature)| !feature.enabled).map(|(name, _)| name).collect();
         let refused = running.and_then(|status| status["refused"].as_str()).map(str::to_owned);
         let bundled = places.features.as_ref().is_some_and(|folder| folder.is_dir());
-        Self { file: places.config.clone(), outcome, refused, loaded, bindings, features, bundled, disabled }
+        Self { file: places.config.clone(), outcome, refused, loaded, bindings, features, bundled, disabled, kept_out }
     }
 
     pub(super) fn judge(&self) -> Vec<Finding> {
@@ -175,6 +180,14 @@ impl Facts {
             } else {
                 working += 1;
             }
+            if let Some(displaced) = feature["displaces"].as_str() {
+                let what = format!("{name} displaces {displaced}, which comes with Conductor and is not loaded");
+                let mend = format!("if that is not meant: `conductor feature remove {name}`, or remove its `path`");
+                findings.push(Finding::warning(ABOUT, what, mend));
+            }
+        }
+        for text in &self.kept_out {
+            findings.push(Finding::warning(ABOUT, text.clone(), "one name is for one feature"));
         }
         for name in &self.disabled {
             findings.push(Finding::ok(ABOUT, format!("{name} is switched off; `conductor feature enable {name}`")));
@@ -230,6 +243,7 @@ mod tests {
             features: Ok(vec![json!({ "name": "osc-output" })]),
             bundled: true,
             disabled: Vec::new(),
+            kept_out: Vec::new(),
         }
     }
 
@@ -280,9 +294,10 @@ mod tests {
         let features = Ok(vec![
             json!({ "name": "a", "refused": "no grant" }),
             json!({ "name": "b", "refused": null, "quarantine": 8 }),
+            json!({ "name": "d", "refused": null, "displaces": "builtin:d" }),
         ]);
         let said = Facts { features, disabled: vec!["c".into()], ..facts() };
-        assert_eq!(levels(&said), [Level::Ok, Level::Trouble, Level::Warning, Level::Ok]);
+        assert_eq!(levels(&said), [Level::Ok, Level::Trouble, Level::Warning, Level::Warning, Level::Ok]);
         assert_eq!(levels(&Facts { bundled: false, ..facts() }), [Level::Ok, Level::Trouble]);
         assert_eq!(levels(&Facts { features: Err("layout 9".into()), ..facts() }), [Level::Ok, Level::Trouble]);
     }

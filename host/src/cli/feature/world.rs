@@ -172,6 +172,8 @@ impl World {
         if !bundled {
             let path = package.path.canonicalize().unwrap_or_else(|_| package.path.clone());
             feature.insert("path".into(), path.display().to_string().into());
+            feature.insert("id".into(), descriptor.id.to_string().into());
+            feature.insert("digest".into(), format!("sha256:{}", package.info.digest).into());
         }
         feature.insert("grants".into(), grants(&descriptor, setup, &home.0)?.into());
         let section = toml::Table::from_iter([(

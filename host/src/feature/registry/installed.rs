@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::FeatureSource;
+use super::{FeatureSource, Identity};
 use crate::dispatch::event_hook::EventHook;
 use crate::dispatch::feature_worker::FeatureQueue;
 use crate::feature::Descriptor;
@@ -77,8 +77,14 @@ impl Installed {
 
     /// Whether `sources` has it not any more, or has it with less granted.
     pub(super) fn lost_something<'s>(&self, mut sources: impl Iterator<Item = &'s FeatureSource>) -> bool {
-        let still = sources.find(|source| source.name == self.source.name);
-        still.is_none_or(|source| source.grants.clone().union(&self.source.grants) != source.grants)
+        let Some(still) = sources.find(|source| source.name == self.source.name) else { return true };
+        let Identity { id, digest } = self.identity();
+        let (had, has) = (self.source.grants_for(&id, &digest), still.grants_for(&id, &digest));
+        has.clone().union(&had) != has
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        Identity { id: self.descriptor().id.clone(), digest: self.facts.digest.clone() }
     }
 
     pub(super) fn background(&self) -> MutexGuard<'_, Option<Background>> {

@@ -17,29 +17,62 @@ use serde::Serialize;
 use self::installed::{Actions, Installed};
 use self::report::report;
 pub use self::report::{FeatureReport, PackageReport};
-use super::Grants;
 use super::actor::Actor;
-use super::descriptor::HookPoint;
-use super::package::{Package, PackageError};
+use super::admission::{Admission, ConfiguredGrants, Provenance};
+use super::descriptor::{Descriptor, HookPoint};
+use super::package::{Package, PackageError, PackageInfo};
 use super::sandbox::control::Change;
 use super::sandbox::registrations::{Band, RegisteredSkill};
 use super::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool, Sandbox};
+use super::{FeatureId, Grants};
 use crate::dispatch::feature_worker::FeatureQueue;
 use crate::observer::{Observed, Observer};
 
 /// A feature that should be installed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeatureSource {
-    /// What configuration calls it.
+    /// What configuration calls it. A name gives no rights.
     pub name: String,
     /// The package.
     pub path: PathBuf,
+    /// What messages call the package; `None` for its path.
+    pub label: Option<String>,
     /// Whether it came with the host.
     pub bundled: bool,
-    /// What it was granted.
+    /// What it was granted, whatever the package at `path` is: by the policy for bundled features, or for the
+    /// bytes that `digest` names.
     pub grants: Grants,
-    /// The digest that the package must have (SHA-256, lower-case hex); none where any will do.
+    /// What the configuration grants besides, if the package is the one that is meant there.
+    pub configured: Option<ConfiguredGrants>,
+    /// The digest that the package must have (SHA-256, lower-case hex); `None` if any will do.
     pub digest: Option<String>,
+    /// How it came to be loaded.
+    pub provenance: Provenance,
+    /// Whose data it works with; see [`Admission::owner`].
+    pub owner: Option<String>,
+    /// Whether a feature that comes with the host has this name, and is not loaded because of this one.
+    pub displaces_bundled: bool,
+}
+
+impl FeatureSource {
+    /// Everything that a package of this id and digest gets, if it is loaded from here.
+    fn grants_for(&self, id: &FeatureId, digest: &str) -> Grants {
+        let configured = self.configured.as_ref().filter(|configured| configured.meant_for(id, digest).is_ok());
+        configured.map_or_else(|| self.grants.clone(), |configured| self.grants.clone().union(&configured.grants))
+    }
+
+    /// The terms on which a package is loaded from here.
+    fn admission(&self, package: &PackageInfo) -> Admission {
+        Admission {
+            grants: self.grants_for(&package.descriptor.id, &package.digest),
+            provenance: self.provenance,
+            owner: self.owner.clone(),
+        }
+    }
+
+    fn shown(&self) -> String {
+        self.label.clone().unwrap_or_else(|| self.path.display().to_string())
+    }
 }
 
 /// Why a feature is not installed. Everything else goes on.
@@ -49,55 +82,52 @@ pub enum RefusedFeature {
     #[error(transparent)]
     Package(#[from] PackageError),
     /// It is not the package that was installed.
-    #[error(
-        "{}: was altered: its digest is sha256:{found}, and sha256:{wanted} was installed; install it anew",
-        path.display()
-    )]
+    #[error("{package}: was altered: its digest is sha256:{found}, and sha256:{wanted} was installed; install it anew")]
     Altered {
         /// The package.
-        path: PathBuf,
+        package: String,
         /// The digest that was installed.
         wanted: String,
         /// The digest of the bytes that are there.
         found: String,
     },
     /// It can't be prepared to run.
-    #[error("{}: {source}", path.display())]
+    #[error("{package}: {source}")]
     Prepare {
         /// The package.
-        path: PathBuf,
+        package: String,
         /// Why.
         source: PrepareError,
     },
     /// It did not install itself.
-    #[error("{}: {source}", path.display())]
+    #[error("{package}: {source}")]
     Install {
         /// The package.
-        path: PathBuf,
+        package: String,
         /// Why.
         source: InstallError,
     },
     /// Its id says that it is bundled, but it is not; or the other way round.
-    #[error("{}: calls itself {id}; only features that come with the host are `builtin:`", path.display())]
+    #[error("{package}: calls itself {id}; only features that come with the host are `builtin:`")]
     FalseSource {
         /// The package.
-        path: PathBuf,
+        package: String,
         /// What it says.
         id: String,
     },
     /// Configuration calls it otherwise than it does itself.
-    #[error("{}: is called {id:?} in its descriptor; write it as [features.{id}]", path.display())]
+    #[error("{package}: is called {id:?} in its descriptor; write it as [features.{id}]")]
     OtherName {
         /// The package.
-        path: PathBuf,
+        package: String,
         /// What it says.
         id: String,
     },
     /// Another feature has a contribution of this name.
-    #[error("{}: its {what} belongs to {owner} already", path.display())]
+    #[error("{package}: its {what} belongs to {owner} already")]
     Taken {
         /// The package.
-        path: PathBuf,
+        package: String,
         /// What, and its name: `action OscSend`.
         what: String,
         /// The feature that has it.
@@ -108,7 +138,21 @@ pub enum RefusedFeature {
 #[derive(Debug, Clone)]
 enum Entry {
     Installed(Arc<Installed>),
-    Refused { source: Box<FeatureSource>, reason: String },
+    /// With what it says it is, if it could be read.
+    Refused {
+        source: Box<FeatureSource>,
+        identity: Option<Identity>,
+        reason: String,
+    },
+}
+
+/// What tells a package from all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What it calls itself.
+    pub id: FeatureId,
+    /// SHA-256 of its bytes, lower-case hex.
+    pub digest: String,
 }
 
 impl Entry {
@@ -190,19 +234,29 @@ pub struct Provider {
 
 impl Registry {
     /// The registry with just these features: the ones that are the same as here are kept running,
-    /// the others are installed.
-    pub fn with(&self, sources: Vec<FeatureSource>, sandbox: &Sandbox, observer: &Observer) -> Self {
+    /// the others are installed. Those that come with the host go first, so that none from elsewhere takes a
+    /// contribution of theirs.
+    pub fn with(&self, mut sources: Vec<FeatureSource>, sandbox: &Sandbox, observer: &Observer) -> Self {
         let mut next = Self::default();
+        sources.sort_by_key(|source| !source.bundled);
         let found = sources.chunks(sandbox.parallel_compiles()).flat_map(|sources| self.find_all(sources, sandbox));
         for (source, found) in sources.iter().cloned().zip(found) {
+            let identity = match &found {
+                Found::Same(installed) => Some(installed.identity()),
+                Found::New(package) => package.as_ref().ok().map(|package| Identity {
+                    id: package.info.descriptor.id.clone(),
+                    digest: package.info.digest.clone(),
+                }),
+            };
             let installed = match found {
-                Found::Same(installed) => Ok(installed),
+                Found::Same(installed) => next.check_taken(&source, installed.descriptor()).map(|()| installed),
                 Found::New(package) => package
                     .map_err(RefusedFeature::from)
                     .and_then(|package| next.install(&source, &package, sandbox, observer)),
             };
             let name = source.name.clone();
-            let entry = match (installed, self.running(&source)) {
+            let running = self.running(&source).filter(|it| next.check_taken(&source, it.descriptor()).is_ok());
+            let entry = match (installed, running) {
                 (Ok(installed), _) => Entry::Installed(installed),
                 // Its file is spoilt, or the new one can't run: what runs is better than nothing.
                 (Err(reason), Some(running)) => {
@@ -212,8 +266,7 @@ impl Registry {
                     Entry::Installed(running)
                 }
                 (Err(reason), None) => {
-                    tracing::warn!("feature {name} is not installed: {reason}");
-                    Entry::Refused { source: Box::new(source), reason: reason.to_string() }
+                    Entry::Refused { source: Box::new(source), identity, reason: reason.to_string() }
                 }
             };
             next.entries.insert(name, entry);
@@ -256,7 +309,7 @@ impl Registry {
             }
             // One that was altered is refused without asking the compiler.
             if let Some(sandbox) = ahead.filter(|_| source.digest.as_ref().is_none_or(|wanted| wanted == digest)) {
-                sandbox.compile_ahead(package, &source.grants);
+                sandbox.compile_ahead(package, source.admission(&package.info));
             }
         }
         Found::New(package)
@@ -269,32 +322,26 @@ impl Registry {
         sandbox: &Sandbox,
         observer: &Observer,
     ) -> Result<Arc<Installed>, RefusedFeature> {
-        let path = || source.path.clone();
+        let named = || source.shown();
         if let Some(wanted) = source.digest.as_ref().filter(|wanted| **wanted != package.info.digest) {
             return Err(RefusedFeature::Altered {
-                path: path(),
+                package: named(),
                 wanted: wanted.clone(),
                 found: package.info.digest.clone(),
             });
         }
         let descriptor = &package.info.descriptor;
-        if (descriptor.id.source() == "builtin") != source.bundled {
-            return Err(RefusedFeature::FalseSource { path: path(), id: descriptor.id.to_string() });
+        if descriptor.id.is_builtin() != source.bundled {
+            return Err(RefusedFeature::FalseSource { package: named(), id: descriptor.id.to_string() });
         }
         if descriptor.id.name() != source.name {
-            return Err(RefusedFeature::OtherName { path: path(), id: descriptor.id.name().to_owned() });
+            return Err(RefusedFeature::OtherName { package: named(), id: descriptor.id.name().to_owned() });
         }
-        for (kind, name) in Installed::contributes(descriptor) {
-            let has = |owner: &&Arc<Installed>| Installed::contributes(owner.descriptor()).any(|it| it == (kind, name));
-            if let Some(owner) = self.installed().find(has) {
-                let (what, owner) = (format!("{kind} {name}"), owner.descriptor().id.to_string());
-                return Err(RefusedFeature::Taken { path: path(), what, owner });
-            }
-        }
+        self.check_taken(source, descriptor)?;
         let prepared = sandbox
-            .prepare(package, source.grants.clone())
-            .map_err(|source| RefusedFeature::Prepare { path: path(), source })?;
-        let failed = |source| RefusedFeature::Install { path: path(), source };
+            .prepare(package, source.admission(&package.info))
+            .map_err(|source| RefusedFeature::Prepare { package: named(), source })?;
+        let failed = |source| RefusedFeature::Install { package: named(), source };
         let start = || Actor::start(prepared.clone()).map_err(failed);
         let actor = prepared.has_control().then(start).transpose()?;
         let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();
@@ -321,6 +368,49 @@ impl Registry {
             hooks,
             background: Mutex::new(None),
         }))
+    }
+
+    /// Rejects a feature one of whose contributions another one of this registry has.
+    fn check_taken(&self, source: &FeatureSource, descriptor: &Descriptor) -> Result<(), RefusedFeature> {
+        for (kind, name) in Installed::contributes(descriptor) {
+            let has = |owner: &&Arc<Installed>| Installed::contributes(owner.descriptor()).any(|it| it == (kind, name));
+            if let Some(owner) = self.installed().find(has) {
+                let (what, owner) = (format!("{kind} {name}"), owner.descriptor().id.to_string());
+                return Err(RefusedFeature::Taken { package: source.shown(), what, owner });
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs which features are not installed, with the reason.
+    pub fn log_refused(&self) {
+        for (name, reason) in self.refused() {
+            tracing::warn!("feature {name} is not installed: {reason}");
+        }
+    }
+
+    /// What the package of this name says it is, whether it is installed or was refused; `None` if there is none
+    /// that can be read.
+    pub fn identity(&self, name: &str) -> Option<Identity> {
+        match self.entries.get(name)? {
+            Entry::Installed(installed) => Some(installed.identity()),
+            Entry::Refused { identity, .. } => identity.clone(),
+        }
+    }
+
+    /// The names of all features, installed or refused.
+    pub fn names(&self) -> Vec<String> {
+        self.entries.keys().cloned().collect()
+    }
+
+    /// Whether the feature of this name is there in the place of one that comes with the host.
+    pub fn displaces(&self, name: &str) -> bool {
+        self.entries.get(name).is_some_and(|entry| entry.source().displaces_bundled)
+    }
+
+    /// Whether there is a feature of this name, installed or refused.
+    pub fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
     }
 
     /// Starts what features do by themselves. To be called when this registry is in force.
@@ -437,7 +527,7 @@ impl Registry {
             return Lookup::Found { queue: actions.queue.clone(), action: action.to_owned() };
         }
         match feature.and_then(|feature| self.entries.get(feature)) {
-            Some(Entry::Refused { source, reason }) => {
+            Some(Entry::Refused { source, reason, .. }) => {
                 Lookup::Refused { feature: source.name.clone(), reason: reason.clone() }
             }
             _ => Lookup::Unknown,
@@ -453,7 +543,7 @@ impl Registry {
     /// Features that are not installed, with the reason.
     pub fn refused(&self) -> Vec<(String, String)> {
         let refused = |entry: &Entry| match entry {
-            Entry::Refused { source, reason } => Some((source.name.clone(), reason.clone())),
+            Entry::Refused { source, reason, .. } => Some((source.name.clone(), reason.clone())),
             Entry::Installed(_) => None,
         };
         self.entries.values().filter_map(refused).collect()

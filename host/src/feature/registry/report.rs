@@ -20,6 +20,8 @@ pub struct FeatureReport {
     pub path: PathBuf,
     /// Whether it came with the host.
     pub bundled: bool,
+    /// The id of the feature that comes with the host and is not loaded, because this one has its name.
+    pub displaces: Option<String>,
     /// Its source-qualified id, version, digest and size; none where it was refused.
     pub package: Option<PackageReport>,
     /// Why it is not installed.
@@ -85,12 +87,13 @@ pub struct PackageReport {
 pub(super) fn report(entry: &Entry) -> FeatureReport {
     let (source, refused) = match entry {
         Entry::Installed(installed) => (&installed.source, None),
-        Entry::Refused { source, reason } => (&**source, Some(reason.clone())),
+        Entry::Refused { source, reason, .. } => (&**source, Some(reason.clone())),
     };
     let mut report = FeatureReport {
         name: source.name.clone(),
         path: source.path.clone(),
         bundled: source.bundled,
+        displaces: source.displaces_bundled.then(|| format!("builtin:{}", source.name)),
         package: None,
         refused,
         grants: source.grants.clone(),
@@ -117,7 +120,7 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
             let why = "it was disabled, removed or lost a grant while rules name it; what they do with it fails";
             report.refused = Some(why.to_owned());
         }
-        let denied = descriptor.capabilities.iter().filter(|request| !source.grants.answers(&request.capability));
+        let denied = descriptor.capabilities.iter().filter(|request| !report.grants.answers(&request.capability));
         report.denied = denied.map(|request| request.capability.key()).collect();
         report.memory = installed.facts.memory.load(Ordering::Relaxed);
         report.quarantine = installed.facts.quarantine.left(Instant::now()).map(|left| left.as_secs());

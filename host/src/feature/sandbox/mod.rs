@@ -44,8 +44,9 @@ pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 use self::cache::{Code, CodeCache};
 use self::epoch::AtWork;
 use self::state::{FeatureFacts, InstanceState};
-use super::Grants;
+use super::admission::{Admission, Grantee};
 use super::check::{self, CheckError};
+use super::consent;
 use super::package::Package;
 use crate::service::Services;
 
@@ -75,15 +76,13 @@ pub enum PrepareError {
     #[error("{}", join(.0))]
     Check(Vec<CheckError>),
     /// A capability that the feature can't do without was not granted.
-    #[error("needs the capability \"{capability}\" ({reason}); write `{advice}` under [features.{feature}.grants]")]
+    #[error("needs the capability \"{capability}\" ({reason}); {advice}")]
     NotGranted {
-        /// The feature's short name.
-        feature: String,
         /// The capability.
         capability: String,
         /// The feature's own reason.
         reason: String,
-        /// What to write.
+        /// What a person does to grant it.
         advice: String,
     },
     /// It was not compiled.
@@ -148,16 +147,18 @@ impl Sandbox {
     ///
     /// # Errors
     /// See [`PrepareError`].
-    pub fn prepare(&self, package: &Package, grants: Grants) -> Result<PreparedFeature, PrepareError> {
-        let code = self.code(package, &grants)?;
+    pub fn prepare(&self, package: &Package, on: impl Into<Admission>) -> Result<PreparedFeature, PrepareError> {
+        let admission = on.into();
+        let code = self.code(package, &admission)?;
         let descriptor = &package.info.descriptor;
         let realtime =
             descriptor.has_realtime().then(|| self.link(&self.realtime, package, &code, Lane::RealTime)).transpose()?;
         let control =
             descriptor.has_control().then(|| self.link(&self.control, package, &code, Lane::Control)).transpose()?;
-        let grants = grants.asked_for(&descriptor.capabilities);
+        let grants = admission.grants.asked_for(&descriptor.capabilities);
+        let admission = Admission { grants, ..admission };
         let digest = package.info.digest.clone();
-        let facts = FeatureFacts::new(descriptor.clone(), digest, grants, &self.services, &self.at_work);
+        let facts = FeatureFacts::new(descriptor.clone(), digest, admission, &self.services, &self.at_work);
         Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
     }
 
@@ -171,8 +172,8 @@ impl Sandbox {
 
     /// Has a package compiled, so that [`prepare`](Self::prepare) finds its code in the cache. What is wrong with it,
     /// `prepare` says.
-    pub fn compile_ahead(&self, package: &Package, grants: &Grants) {
-        if let Err(error) = self.code(package, grants) {
+    pub fn compile_ahead(&self, package: &Package, on: impl Into<Admission>) {
+        if let Err(error) = self.code(package, &on.into()) {
             tracing::debug!("{}: not compiled ahead: {error}", package.path.display());
         }
     }
@@ -183,17 +184,19 @@ impl Sandbox {
     }
 
     /// Checks a package, and compiles it or takes its code from the cache.
-    fn code(&self, package: &Package, grants: &Grants) -> Result<Code, PrepareError> {
+    fn code(&self, package: &Package, on: &Admission) -> Result<Code, PrepareError> {
         check::check(&package.info).map_err(PrepareError::Check)?;
         let descriptor = &package.info.descriptor;
         if let Some(request) =
-            descriptor.capabilities.iter().find(|request| request.required && !grants.answers(&request.capability))
+            descriptor.capabilities.iter().find(|request| request.required && !on.grants.answers(&request.capability))
         {
             return Err(PrepareError::NotGranted {
-                feature: descriptor.id.name().to_owned(),
                 capability: request.capability.key(),
                 reason: request.reason.clone(),
-                advice: Grants::advice(&request.capability),
+                advice: consent::advice(
+                    &Grantee { name: descriptor.id.name().to_owned(), provenance: on.provenance },
+                    &request.capability,
+                ),
             });
         }
         // The engines of both lanes take the same code.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -17,15 +17,19 @@ use super::rate::Rate;
 use super::registrations::Registrations;
 use super::wasi::World;
 use crate::feature::Grants;
+use crate::feature::admission::{Admission, Grantee};
 use crate::feature::capability::{Capability, CapabilityRequest};
+use crate::feature::consent;
 use crate::feature::descriptor::Descriptor;
 use crate::feature::endpoint::Endpoint;
+use crate::feature::id::DataKey;
 use crate::feature::quarantine::Quarantine;
 use crate::service::Services;
 use crate::service::added_files::AddedFiles;
 use crate::service::http::scope::{HostPattern, SecretGrant};
 use crate::service::http::{HttpAccount, HttpScope};
 use crate::service::install::Context;
+use crate::service::store::StoreHandle;
 use crate::service::token_account::TokenAccount;
 
 /// What is fixed about an installed feature, shared by its instances.
@@ -35,6 +39,12 @@ pub struct FeatureFacts {
     pub descriptor: Descriptor,
     /// SHA-256 of its bytes, lower-case hex.
     pub digest: String,
+    /// How advice about its grants names it.
+    pub grantee: Grantee,
+    /// Under what its data is kept.
+    pub data: DataKey,
+    /// Its store, from when it is first opened: it stays open for as long as the feature is there.
+    pub store: Mutex<Option<Arc<StoreHandle>>>,
     /// What it was granted.
     pub grants: Grants,
     /// Addresses of the host names that the grants name, resolved when they were given.
@@ -72,10 +82,13 @@ impl FeatureFacts {
     pub(super) fn new(
         descriptor: Descriptor,
         digest: String,
-        grants: Grants,
+        admission: Admission,
         services: &Arc<Services>,
         at_work: &Arc<AtWork>,
     ) -> Self {
+        let data = DataKey::new(&descriptor.id, admission.owner.as_deref());
+        let grantee = Grantee { name: descriptor.id.name().to_owned(), provenance: admission.provenance };
+        let grants = admission.grants;
         let resolved = grants
             .udp
             .iter()
@@ -83,13 +96,16 @@ impl FeatureFacts {
             .filter(|host| host.parse::<IpAddr>().is_err())
             .filter_map(|host| Some((host.to_owned(), services.datagrams.resolve(host).ok()?)))
             .collect();
-        let http_account = HttpAccount::new(descriptor.id.name());
+        let http_account = HttpAccount::new(descriptor.id.as_str(), grantee.clone());
         let asked = descriptor.request("use-model").map(|request| &request.capability);
         let asked = if let Some(Capability::UseModel { tokens, .. }) = asked { *tokens } else { 0 };
         let tokens = TokenAccount::new(asked.min(grants.model_tokens));
         Self {
             descriptor,
             digest,
+            grantee,
+            data,
+            store: Mutex::default(),
             grants,
             resolved,
             services: Arc::clone(services),
@@ -151,11 +167,10 @@ impl FeatureFacts {
 
     /// What opening a service without a grant answers.
     pub(crate) fn not_granted(&self, capability: &Capability) -> Error {
-        let name = self.descriptor.id.name();
         Error::Denied(format!(
-            "\"{}\" is not granted; write `{}` under [features.{name}.grants]",
+            "\"{}\" is not granted; {}",
             capability.kind(),
-            Grants::advice(capability)
+            consent::advice(&self.grantee, capability)
         ))
     }
 

@@ -194,8 +194,13 @@ mod tests {
         let descriptor = Descriptor::parse(b"id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n").unwrap();
         let (sinks, said) = SinkQueue::new();
         let services = Arc::new(Services::new(sinks, Box::new(SystemDatagrams)));
-        let facts =
-            Arc::new(FeatureFacts::new(descriptor, String::new(), Grants::default(), &services, &Arc::default()));
+        let facts = Arc::new(FeatureFacts::new(
+            descriptor,
+            String::new(),
+            Grants::default().into(),
+            &services,
+            &Arc::default(),
+        ));
         let log = Log::new(&facts, Severity::Info);
         let kept = |log: &Log| log.0.lock().unwrap().text.len();
         for _ in 0..100 {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::HttpError;
+use crate::feature::admission::Grantee;
 use crate::feature::sandbox::rate::Rate;
 
 /// Requests per second that one feature may send, after a burst.
@@ -19,19 +20,25 @@ pub const IN_FLIGHT: usize = 4;
 #[derive(Debug)]
 pub struct HttpAccount {
     feature: String,
+    grantee: Grantee,
     rate: Rate,
     places: Semaphore,
 }
 
 impl HttpAccount {
-    /// An account that nothing was sent from. `feature` is the feature's short name, for errors.
-    pub fn new(feature: impl Into<String>) -> Self {
-        Self { feature: feature.into(), rate: Rate::new(RATE, BURST), places: Semaphore::new(IN_FLIGHT) }
+    /// An account that nothing was sent from. `feature` is the feature's whole id, for the record.
+    pub fn new(feature: impl Into<String>, grantee: Grantee) -> Self {
+        Self { feature: feature.into(), grantee, rate: Rate::new(RATE, BURST), places: Semaphore::new(IN_FLIGHT) }
     }
 
-    /// The feature's short name.
+    /// The feature's whole id.
     pub(super) fn feature(&self) -> &str {
         &self.feature
+    }
+
+    /// How advice about its grants names it.
+    pub(super) fn grantee(&self) -> &Grantee {
+        &self.grantee
     }
 
     /// Lets one request pass at `now`; its place is taken until the permit is dropped.
@@ -52,10 +59,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::feature::admission::Provenance;
 
     #[test]
     fn a_burst_passes_and_then_the_rate_holds() {
-        let account = HttpAccount::new("chat");
+        let account =
+            HttpAccount::new("project:chat", Grantee { name: "chat".into(), provenance: Provenance::Bundled });
         let start = Instant::now();
         for _ in 0..20 {
             drop(account.enter(start).unwrap());
@@ -68,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_fifth_request_finds_no_place_until_one_ends() {
-        let account = HttpAccount::new("chat");
+        let account =
+            HttpAccount::new("project:chat", Grantee { name: "chat".into(), provenance: Provenance::Bundled });
         let now = Instant::now();
         let mut places: Vec<_> = (0..4).map(|_| account.enter(now).unwrap()).collect();
         assert!(matches!(account.enter(now), Err(HttpError::Exhausted(_))));

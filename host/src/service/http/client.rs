@@ -15,6 +15,8 @@ use super::request::{self, Checked, CheckedSecret};
 use super::scope::{HttpScope, Site};
 use super::secrets::{Blotter, Secret, SecretWitness, Secrets};
 use super::{HttpError, Request, Response, address};
+use crate::feature::admission::Grantee;
+use crate::feature::consent;
 
 /// How long a whole exchange may take, from the name to the last byte of the body.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -140,9 +142,9 @@ impl HttpClient {
         most: usize,
     ) -> Result<Opened<'a>, HttpError> {
         let Checked { method, url, site, mut headers, body, secret } =
-            request::check(request, scope, account.feature(), most)?;
+            request::check(request, scope, account.grantee(), most)?;
         let place = account.enter(Instant::now())?;
-        let addresses = self.addresses(scope, &site, account.feature()).await?;
+        let addresses = self.addresses(scope, &site, account.grantee()).await?;
         let secret = match secret {
             Some(usage) => Some(self.add_secret(usage, &mut headers, account.feature(), &site).await?),
             None => None,
@@ -154,7 +156,7 @@ impl HttpClient {
     }
 
     /// Where `site` may be dialled: all its addresses, each of them checked.
-    async fn addresses(&self, scope: &HttpScope, site: &Site, feature: &str) -> Result<Vec<SocketAddr>, HttpError> {
+    async fn addresses(&self, scope: &HttpScope, site: &Site, feature: &Grantee) -> Result<Vec<SocketAddr>, HttpError> {
         let found = match site.host.parse::<IpAddr>() {
             Ok(address) => vec![address],
             Err(_) => self.network.resolve(&site.host).await.map_err(|error| {
@@ -174,9 +176,12 @@ impl HttpClient {
             {
                 let itself = Site { host: address.to_string(), ..site.clone() };
                 return Err(HttpError::Denied(format!(
-                    "{} resolves to {address}, {kind}; if that is meant, write `http = [\"{itself}\"]`, too, under \
-                     [features.{feature}.grants]",
-                    site.host
+                    "{} resolves to {address}, {kind}; if that is meant, {}, too",
+                    site.host,
+                    feature.advice(
+                        &format!("http = [\"{itself}\"]"),
+                        &consent::word("network", &format!("http:{itself}"))
+                    )
                 )));
             }
         }

@@ -198,6 +198,7 @@ mod tests {
         HttpAccount, HttpClient, HttpError, HttpScope, Request, Response, SecretGrant, SecretUse, Secrets,
     };
     use super::*;
+    use crate::feature::admission::{Grantee, Provenance};
 
     #[derive(Debug)]
     struct OneSecret;
@@ -251,7 +252,14 @@ mod tests {
         let site = request.url.split('/').nth(2).unwrap().parse().unwrap();
         let secrets = vec![SecretGrant { id: "key".into(), hosts: vec![site] }];
         let scope = HttpScope { hosts: secrets[0].hosts.clone(), secrets };
-        client.send(&HttpAccount::new("chat"), &scope, request, revoked).await
+        client
+            .send(
+                &HttpAccount::new("project:chat", Grantee { name: "chat".into(), provenance: Provenance::Bundled }),
+                &scope,
+                request,
+                revoked,
+            )
+            .await
     }
 
     #[tokio::test]

@@ -7,6 +7,8 @@ use reqwest::{Method, Url};
 
 use super::scope::{HostPattern, HttpScope, Site};
 use super::{HttpError, Request, SecretUse};
+use crate::feature::admission::Grantee;
+use crate::feature::consent;
 use crate::feature::endpoint::checked_host;
 
 /// Bytes of a URL.
@@ -64,14 +66,14 @@ pub struct CheckedSecret {
     pub prefix: String,
 }
 
-/// Checks a request of `feature` (its short name, for the error) against what was granted to it. Its body
-/// may have `most` bytes.
-pub fn check(request: Request, scope: &HttpScope, feature: &str, most: usize) -> Result<Checked, HttpError> {
+/// Checks a request of `feature` against what was granted to it. Its body may have `most` bytes.
+pub fn check(request: Request, scope: &HttpScope, feature: &Grantee, most: usize) -> Result<Checked, HttpError> {
     let method = checked_method(&request.method)?;
     let (url, site) = checked_url(&request.url)?;
     if !scope.covers(&site) {
         return Err(HttpError::Denied(format!(
-            "{site} is not granted; write `http = [\"{site}\"]` under [features.{feature}.grants]"
+            "{site} is not granted; {}",
+            feature.advice(&format!("http = [\"{site}\"]"), &consent::word("network", &format!("http:{site}")))
         )));
     }
     let headers = checked_headers(&request.headers, request.secret.as_ref())?;
@@ -189,13 +191,16 @@ fn checked_secret(
     headers: &HeaderMap,
     scope: &HttpScope,
     site: &Site,
-    feature: &str,
+    feature: &Grantee,
 ) -> Result<CheckedSecret, HttpError> {
     let SecretUse { id, header, prefix } = usage;
     if !scope.covers_secret(&id, site) {
         return Err(HttpError::Denied(format!(
-            "the secret {id:?} is not granted for {site}; write `secrets = [{{ id = {id:?}, hosts = [\"{site}\"] }}]` \
-             under [features.{feature}.grants]"
+            "the secret {id:?} is not granted for {site}; {}",
+            feature.advice(
+                &format!("secrets = [{{ id = {id:?}, hosts = [\"{site}\"] }}]"),
+                &consent::word(&format!("secret:{id}"), &site.to_string())
+            )
         )));
     }
     let header = checked_name(&header)?;
@@ -219,8 +224,12 @@ mod tests {
     }
 
     fn site(url: &str, hosts: &[&str]) -> Result<String, HttpError> {
-        check(get(url), &scope(hosts), "chat", MAX_BODY)
+        check(get(url), &scope(hosts), &chat(), MAX_BODY)
             .map(|checked| format!("{} {}", checked.site.host, checked.site.port))
+    }
+
+    fn chat() -> Grantee {
+        Grantee { name: "chat".into(), provenance: crate::feature::admission::Provenance::Bundled }
     }
 
     #[track_caller]
@@ -328,12 +337,12 @@ mod tests {
     fn only_the_listed_methods_pass() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] {
             let request = Request { method: method.into(), ..get("https://granted.example/") };
-            assert_eq!(check(request, &scope(&["granted.example"]), "chat", MAX_BODY).unwrap().method, method);
+            assert_eq!(check(request, &scope(&["granted.example"]), &chat(), MAX_BODY).unwrap().method, method);
         }
         for method in ["get", "CONNECT", "TRACE", "OPTIONS", "GET / HTTP/1.1\r\nhost: evil\r\n\r\nGET", ""] {
             let request = Request { method: method.into(), ..get("https://granted.example/") };
             assert!(matches!(
-                check(request, &scope(&["granted.example"]), "chat", MAX_BODY),
+                check(request, &scope(&["granted.example"]), &chat(), MAX_BODY),
                 Err(HttpError::Invalid(_))
             ));
         }
@@ -342,7 +351,7 @@ mod tests {
     fn with_headers(headers: &[(&str, &str)]) -> Result<HeaderMap, HttpError> {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let request = Request { headers, ..get("https://granted.example/") };
-        check(request, &scope(&["granted.example"]), "chat", MAX_BODY).map(|checked| checked.headers)
+        check(request, &scope(&["granted.example"]), &chat(), MAX_BODY).map(|checked| checked.headers)
     }
 
     #[test]
@@ -386,7 +395,7 @@ mod tests {
         assert!(matches!(with_headers(&[("x", &"y".repeat(MAX_HEADER_BYTES))]), Err(HttpError::Invalid(_))));
         let body = |size: usize| {
             let request = Request { body: vec![0; size], ..get("https://granted.example/") };
-            check(request, &scope(&["granted.example"]), "chat", MAX_BODY)
+            check(request, &scope(&["granted.example"]), &chat(), MAX_BODY)
         };
         assert!(body(MAX_BODY).is_ok());
         assert!(matches!(body(MAX_BODY + 1), Err(HttpError::Invalid(_))));
@@ -404,7 +413,7 @@ mod tests {
         let send = |url: &str, id: &str, header: &str, prefix: &str, more: &[(&str, &str)]| {
             let secret = SecretUse { id: id.into(), header: header.into(), prefix: prefix.into() };
             let headers = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            check(Request { headers, secret: Some(secret), ..get(url) }, &scope, "chat", MAX_BODY)
+            check(Request { headers, secret: Some(secret), ..get(url) }, &scope, &chat(), MAX_BODY)
         };
         let here = "https://granted.example/";
         assert!(send(here, "key", "authorization", "Bearer ", &[("accept", "x")]).is_ok());

@@ -11,6 +11,7 @@ use super::super::SecretUse;
 use super::super::network::Answer;
 use super::super::secrets::SecretError;
 use super::*;
+use crate::feature::admission::Provenance;
 
 const SECRET: &str = "Hunter2-hunter2";
 
@@ -126,7 +127,7 @@ fn stage(plays: impl IntoIterator<Item = Play>) -> Stage {
     )
     .unwrap();
     let client = HttpClient::new(Arc::<Script>::clone(&script), Arc::new(OneSecret));
-    let account = HttpAccount::new("chat");
+    let account = HttpAccount::new("project:chat", Grantee { name: "chat".into(), provenance: Provenance::Bundled });
     Stage { script, client, account, scope, revoked: CancellationToken::new(), started }
 }
 
@@ -226,7 +227,7 @@ async fn a_name_that_leads_inside_is_denied() {
 async fn an_address_inside_is_reached_when_the_grant_names_it() {
     let stage = stage([ok("")]).name("nas.example", &["10.1.2.3"]);
     let Err(HttpError::Denied(text)) = stage.send(get("https://nas.example/")).await else { panic!() };
-    assert!(text.contains("write `http = [\"10.1.2.3\"]`, too, under [features.chat.grants]"), "{text}");
+    assert!(text.contains("write `http = [\"10.1.2.3\"]` under [features.chat.grants], too"), "{text}");
     let stage = stage.name("nas.example", &["10.1.2.3"]).grant("10.1.2.3");
     stage.send(get("https://nas.example/")).await.unwrap();
     assert_eq!(stage.dialled_addresses(), ["10.1.2.3:443"]);
