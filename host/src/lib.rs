@@ -44,5 +44,6 @@ pub mod ports;
 pub mod profile;
 pub mod rules;
 pub mod service;
+mod template;
 pub mod terminal;
 mod whole_file;

@@ -22,6 +22,7 @@ use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
 use crate::config::{Inputs, Launch, Shell};
 use crate::observer::{Observation, Observer};
+use crate::template;
 use crate::terminal::excerpt;
 
 /// Commands that run at once.
@@ -316,9 +317,10 @@ fn filled(text: &str, inputs: &Inputs) -> String {
         (Variable::Note, inputs.note),
         (Variable::Channel, inputs.channel),
     ];
-    numbers
-        .iter()
-        .fold(text.to_owned(), |text, (variable, number)| text.replace(variable.as_str(), &number.to_string()))
+    template::fill(text, ["{", "}"], |name| {
+        let is_it = |variable: &Variable| variable.as_str().trim_matches(['{', '}']) == name;
+        numbers.iter().find(|(variable, _)| is_it(variable)).map(|(_, number)| number.to_string().into())
+    })
 }
 
 #[cfg(all(test, unix))]

@@ -7,6 +7,11 @@ use serde_json::Value;
 
 use super::resources;
 use crate::host::Host;
+use crate::template;
+use crate::terminal::excerpt;
+
+/// Bytes of an argument. No prompt has more than a few, each in one place, so that a filled prompt is bounded as well.
+const MAX_ARGUMENT: usize = 1024;
 
 /// A prompt: its name, what it is for, what is filled in (with whether it must be), and the text, in which `{x}`
 /// stands for what was filled in.
@@ -73,26 +78,40 @@ pub(super) fn all() -> Vec<Prompt> {
     PROMPTS.iter().map(prompt).collect()
 }
 
-/// A prompt, filled in.
+/// A prompt, filled in. Arguments are the client's: text that is not looked at again, and of bounded length.
 ///
 /// # Errors
-/// When there is no such prompt, or something is missing.
+/// If there is no such prompt, an argument is missing, unknown, not text, or longer than [`MAX_ARGUMENT`].
 pub(super) fn filled_in(name: &str, arguments: &Map<String, Value>) -> Result<GetPromptResult, ErrorData> {
     let wrong = |why: String| ErrorData::invalid_params(why, None);
     let Some(template) = PROMPTS.iter().find(|template| template.name == name) else {
         let names: Vec<_> = PROMPTS.iter().map(|template| template.name).collect();
-        return Err(wrong(format!("there is no prompt {name:?}; there are {}", names.join(", "))));
+        return Err(wrong(format!("there is no prompt {:?}; there are {}", excerpt(name, 64), names.join(", "))));
     };
-    let mut text = template.text.to_owned();
-    for (field, what, required) in template.fields {
-        let said = arguments.get(*field).and_then(Value::as_str).filter(|said| !said.trim().is_empty());
-        let said = match said {
-            Some(said) => said,
-            None if *required => return Err(wrong(format!("{field} is missing: {what}"))),
-            None => "not said",
-        };
-        text = text.replace(&format!("{{{field}}}"), said);
+    let fields = || template.fields.iter().map(|(field, ..)| *field);
+    if let Some(unknown) = arguments.keys().find(|argument| !fields().any(|field| field == *argument)) {
+        let (unknown, known) = (excerpt(unknown, 64), fields().collect::<Vec<_>>().join(", "));
+        return Err(wrong(format!("the prompt {name} has no argument {unknown:?}; it takes {known}")));
     }
+    let mut values = Vec::with_capacity(template.fields.len());
+    for (field, what, required) in template.fields {
+        let text = match arguments.get(*field) {
+            None | Some(Value::Null) => "",
+            Some(Value::String(text)) => text.trim(),
+            Some(_) => return Err(wrong(format!("{field} is text: {what}"))),
+        };
+        if text.len() > MAX_ARGUMENT {
+            let long = text.len();
+            return Err(wrong(format!("{field} has {long} bytes; an argument of a prompt has at most {MAX_ARGUMENT}")));
+        }
+        if text.is_empty() && *required {
+            return Err(wrong(format!("{field} is missing: {what}")));
+        }
+        values.push((*field, if text.is_empty() { "not said" } else { text }));
+    }
+    let text = template::fill(template.text, ["{", "}"], |place| {
+        values.iter().find(|(field, _)| *field == place).map(|(_, value)| (*value).into())
+    });
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).with_description(template.what))
 }
 
@@ -127,4 +146,53 @@ fn devices(host: &Host) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn filled(name: &str, arguments: Value) -> Result<String, String> {
+        let arguments = arguments.as_object().unwrap().clone();
+        let prompt = filled_in(name, &arguments).map_err(|error| error.message.to_string())?;
+        Ok(serde_json::to_value(&prompt.messages[0].content).unwrap()["text"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn an_argument_is_text_and_no_template() {
+        let text = filled("map_control", json!({ "control": "{action}{mode}", "action": "{control}" })).unwrap();
+        assert!(text.starts_with("Map {action}{mode} to: {control}. Mode: not said."), "{text}");
+    }
+
+    #[test]
+    fn a_filled_prompt_is_bounded() {
+        let most = "x".repeat(MAX_ARGUMENT);
+        for template in PROMPTS {
+            let all: Map<String, Value> =
+                template.fields.iter().map(|(field, ..)| ((*field).to_owned(), json!(most))).collect();
+            let text = filled(template.name, Value::Object(all)).unwrap();
+            assert!(text.len() <= template.text.len() + template.fields.len() * MAX_ARGUMENT, "{}", template.name);
+            assert!(template.fields.iter().all(|(field, ..)| !text.contains(&format!("{{{field}}}"))));
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_missing_unknown_too_long_or_no_text_are_refused() {
+        for (arguments, why) in [
+            (json!({ "control": "pad 1" }), "action is missing"),
+            (json!({ "control": " ", "action": "copy" }), "control is missing"),
+            (
+                json!({ "control": "pad 1", "action": "copy", "colour": "red" }),
+                "no argument \"colour\"; it takes control,",
+            ),
+            (json!({ "control": ["pad"], "action": "copy" }), "control is text"),
+            (json!({ "control": "x".repeat(MAX_ARGUMENT + 1), "action": "copy" }), "at most 1024"),
+        ] {
+            let refused = filled("map_control", arguments).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+        assert!(filled("nothing", json!({})).unwrap_err().contains("there are map_control"));
+    }
 }

@@ -13,6 +13,7 @@ use crate::feature::descriptor::MAX_DESCRIPTOR;
 use crate::feature::package::PackageError;
 use crate::feature::{Descriptor, Package, check};
 use crate::plain_file;
+use crate::template;
 use crate::terminal::{self, errln, outln};
 
 /// The largest module or component that a build may have made, in bytes (256 MiB): what is packed may be larger than the
@@ -168,7 +169,12 @@ impl Program {
     /// Tells it where the contract is and where the component goes.
     fn fill(&mut self, contract: &Path, out: &Path) {
         let (contract, out) = (contract.display().to_string(), out.display().to_string());
-        let filled = self.words[1..].iter().map(|word| word.replace("{wit}", &contract).replace("{out}", &out));
+        let value = |name: &str| match name {
+            "wit" => Some(contract.as_str().into()),
+            "out" => Some(out.as_str().into()),
+            _ => None,
+        };
+        let filled = self.words[1..].iter().map(|word| template::fill(word, ["{", "}"], value));
         self.command.args(filled).env("CONDUCTOR_WIT", &contract).env("CONDUCTOR_OUT", &out);
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::super::{Done, Failure};
 use super::author;
+use crate::template;
 use crate::terminal::outln;
 
 /// What a new feature contributes.
@@ -100,11 +101,16 @@ fn fill(template: &str, name: &str, sdk: &str) -> String {
         let mut letters = word.chars();
         letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
     });
-    template
-        .replace("{{name}}", name)
-        .replace("{{snake}}", &name.replace('-', "_"))
-        .replace("{{Type}}", &words.collect::<String>())
-        .replace("{{sdk}}", &sdk.replace('\\', "\\\\").replace('"', "\\\""))
+    let typed = words.collect::<String>();
+    template::fill(template, ["{{", "}}"], |blank| {
+        Some(match blank {
+            "name" => name.into(),
+            "snake" => name.replace('-', "_").into(),
+            "Type" => typed.clone().into(),
+            "sdk" => sdk.replace('\\', "\\\\").replace('"', "\\\"").into(),
+            _ => return None,
+        })
+    })
 }
 
 #[cfg(test)]
