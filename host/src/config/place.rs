@@ -45,6 +45,8 @@ struct Inner {
     /// The byte at which each line starts; the first is 0.
     lines: OnceLock<Vec<usize>>,
     spans: OnceLock<Node>,
+    /// Made when somebody else than the owner first looks.
+    hidden: OnceLock<String>,
 }
 
 /// The bytes of a value and of what is in it.
@@ -65,7 +67,8 @@ enum Inside {
 impl Source {
     /// The text of a file; `file` is its name as messages show it.
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { file: file.into(), text: text.into(), lines: OnceLock::new(), spans: OnceLock::new() }))
+        let (lines, spans, hidden) = Default::default();
+        Self(Arc::new(Inner { file: file.into(), text: text.into(), lines, spans, hidden }))
     }
 
     /// The name of the file, as messages show it.
@@ -76,6 +79,11 @@ impl Source {
     /// The whole text.
     pub fn text(&self) -> &str {
         &self.0.text
+    }
+
+    /// The text as others than its owner see it, without private values. See [`hidden`](super::hidden).
+    pub fn hidden(&self) -> &str {
+        self.0.hidden.get_or_init(|| super::hidden::hide(self.text()))
     }
 
     /// The bytes of the value at `path`. Of a table under a header, that is the header.

@@ -25,6 +25,10 @@ pub trait HostView: Debug + Send + Sync {
     fn mode(&self) -> String;
     /// The configuration in force, as it was written.
     fn config(&self) -> String;
+    /// The same as others than its owner see it, without private values.
+    fn hidden_config(&self) -> String {
+        crate::config::hidden::hide(&self.config())
+    }
     /// Its file, as messages show it.
     fn config_file(&self) -> String;
     /// What a person should know of another configuration beside the one in force, a sentence each.
@@ -213,7 +217,7 @@ impl host_state::HostReader for InstanceState {
     }
 
     fn config(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<String, Error>> {
-        self.look(&reader, "config-read", |view| view.config())
+        self.look(&reader, "config-read", |view| view.hidden_config())
     }
 
     fn ports(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Port>, Error>> {
@@ -253,7 +257,17 @@ impl host_state::HostReader for InstanceState {
         }
         let waiting = super::waiting(|| self.facts.services.plans.waiting());
         Ok(match waiting {
-            Ok(plans) => Ok(plans.into_iter().map(plan).collect()),
+            Ok(plans) => match self.view() {
+                Ok(view) => {
+                    let (text, hidden) = (view.config(), view.hidden_config());
+                    let hide = |mut plan: Plan| {
+                        plan.hide(&text, &hidden);
+                        plan
+                    };
+                    Ok(plans.into_iter().map(hide).map(plan).collect())
+                }
+                Err(error) => Err(error),
+            },
             Err(error) => Err(Error::Unavailable(excerpt(&error.to_string(), MAX_TEXT))),
         })
     }

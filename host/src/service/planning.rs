@@ -4,7 +4,9 @@ use wasmtime::component::Resource;
 
 use super::install::Context;
 use crate::config::edit::Change;
+use crate::config::hidden::{self, HIDDEN};
 use crate::control::audit::{Entry, Kind};
+use crate::control::caller::Caller;
 use crate::control::plan::desk::{MAX_BYTES, MAX_CHANGES};
 use crate::control::plan::{PlanError, Proposal};
 use crate::feature::sandbox::bindings::Error;
@@ -45,6 +47,7 @@ impl InstanceState {
         let (desk, audit) = (&self.facts.services.plans, &self.facts.services.audit);
         let (proposer, description) = (proposal.proposer.clone(), proposal.description.clone());
         let proposed = desk.propose(proposal, &view.config_file(), &view.config(), |text| view.notes_on(text));
+        let proposer = Caller::feature(&proposer);
         let entry = |subject| Entry::new(Kind::Plan, "propose", &proposer, subject).with("description", description);
         audit.note(match &proposed {
             Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),
@@ -73,6 +76,13 @@ fn change(change: planning::Change) -> Result<Change, String> {
     }
     let value = change.value.map(|value| serde_json::from_str(&value)).transpose();
     let value = value.map_err(|error| format!("the value of {} is not JSON: {error}", path.join("/")))?;
+    if value.as_ref().is_some_and(hidden::mentions_hidden) {
+        return Err(format!(
+            "the value of {} has {HIDDEN:?} in it, which stands for a value that is not shown to you: change only what \
+             is beside it, by its own path, and the value stays as it is",
+            path.join("/")
+        ));
+    }
     Ok(Change { path, value })
 }
 
@@ -117,6 +127,9 @@ mod tests {
         let taken = change(proposed("modes/0/mappings/1", Some(r#"{"a": 1}"#))).unwrap();
         assert_eq!(taken.path, ["modes", "0", "mappings", "1"]);
         assert_eq!(taken.value, Some(serde_json::json!({ "a": 1 })));
+        assert!(
+            change(proposed("a", Some(r#"{"env": {"KEY": "<hidden>"}}"#))).unwrap_err().contains("not shown to you")
+        );
         assert!(change(proposed("a//b", None)).unwrap_err().contains("is no path"));
         assert!(change(proposed("a", Some("{"))).unwrap_err().contains("is not JSON"));
         assert!(change(proposed("a", Some(&"[".repeat(50_000)))).unwrap_err().contains("is not JSON"));

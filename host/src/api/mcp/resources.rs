@@ -2,6 +2,7 @@
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
+use crate::control::caller::Caller;
 use crate::feature::sandbox::limits::MAX_RESULT;
 use crate::host::Host;
 use crate::news::New;
@@ -22,7 +23,7 @@ const PORTS: &str = "conductor://ports";
 
 /// Name, address, description, type.
 const PAGES: [[&str; 4]; 4] = [
-    ["config", CONFIG, "The configuration in force, as its author wrote it.", "application/toml"],
+    ["config", CONFIG, "The configuration in force. `<hidden>` stands for private values.", "application/toml"],
     ["status", STATUS, "Ports, bindings, features, the mode, and what was dropped.", "application/json"],
     ["plans", PLANS, "Proposed changes that wait for a person.", "application/json"],
     ["ports", PORTS, "Every port that is there, and which device it is.", "application/json"],
@@ -76,17 +77,17 @@ pub(super) fn names(host: &Host, template: &str) -> Vec<String> {
 ///
 /// # Errors
 /// Why it can't be read.
-pub(super) fn read(host: &Host, uri: &str) -> Result<Option<ResourceContents>, String> {
+pub(super) fn read(host: &Host, caller: &Caller, uri: &str) -> Result<Option<ResourceContents>, String> {
     let json = |value: serde_json::Result<String>| value.map_err(|error| error.to_string());
     let (text, kind) = match uri {
-        CONFIG => (host.config(), "application/toml"),
+        CONFIG => (host.hidden_config(), "application/toml"),
         STATUS => (json(serde_json::to_string(&host.status()))?, "application/json"),
         PORTS => (json(serde_json::to_string(&host.status().ports))?, "application/json"),
         PLANS => {
             let plans = host.plan_summaries().map_err(|error| error.to_string())?;
             (json(serde_json::to_string(&plans))?, "application/json")
         }
-        _ => match below(host, uri)? {
+        _ => match below(host, caller, uri)? {
             Some(found) => found,
             None => return Ok(None),
         },
@@ -126,9 +127,9 @@ pub(super) fn exists(host: &Host, uri: &str) -> bool {
     [CONFIG, STATUS, PLANS, PORTS].contains(&uri) || DOCS.iter().any(|(name, _)| Some(*name) == page)
 }
 
-fn below(host: &Host, uri: &str) -> Result<Option<(String, &'static str)>, String> {
+fn below(host: &Host, caller: &Caller, uri: &str) -> Result<Option<(String, &'static str)>, String> {
     if let Some(id) = uri.strip_prefix("conductor://plans/") {
-        return match host.plan(id) {
+        return match host.plan_for(caller, id) {
             Ok(view) => {
                 let text = serde_json::to_string(&view).map_err(|error| error.to_string())?;
                 Ok(Some((text, "application/json")))
@@ -158,5 +159,6 @@ pub(super) fn is_touched(uri: &str, new: New) -> bool {
         New::Plans => uri.starts_with(PLANS),
         New::Ports => [PORTS, STATUS].contains(&uri),
         New::Prompts => false,
+        New::Lock => uri == STATUS,
     }
 }

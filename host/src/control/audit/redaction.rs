@@ -4,9 +4,8 @@ use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 
-/// Parts of names under which nobody keeps anything that may be shown.
-const NAMES: [&str; 8] =
-    ["password", "passwd", "passphrase", "secret", "authorization", "credential", "apikey", "privatekey"];
+use crate::config::hidden::is_secret;
+
 /// What stands where something was taken out.
 const BLOT: &str = "***";
 
@@ -75,11 +74,6 @@ impl Redaction {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-}
-
-fn is_secret(key: &str) -> bool {
-    let plain: String = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    plain.ends_with("token") || NAMES.iter().any(|name| plain.contains(name))
 }
 
 #[cfg(test)]

@@ -20,7 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::AuditError;
-use crate::config::edit::{Change, EditError};
+use super::lock::Locked;
+use crate::config::edit::{Change, EditError, edited};
+use crate::config::hidden::{hide, hide_json, mentions_hidden};
 use crate::digest::sha256;
 use risk::Risk;
 
@@ -91,6 +93,41 @@ pub struct RiskSummary {
     /// How many notes there are on it.
     pub notes: usize,
 }
+impl Plan {
+    /// Hides private values in what it changes, for others than the home's owner. `text` is the configuration in force,
+    /// and `hidden` the same without private values.
+    pub fn hide(&mut self, text: &str, hidden: &str) {
+        let changes = self.changes.clone();
+        for Change { path, value } in &mut self.changes {
+            value.iter_mut().for_each(|value| hide_json(path, value));
+        }
+        if text == hidden && changes == self.changes {
+            return;
+        }
+        let after = (state_hash(text) == self.base).then(|| edited(text, &changes).ok()).flatten();
+        let Some(after) = after else {
+            self.diff = "(not shown: the configuration is another one by now)\n".to_owned();
+            return;
+        };
+        let hidden_after = hide(&after);
+        // Its first two lines name the file.
+        let file = self.diff.lines().next().and_then(|line| line.strip_prefix("--- ")).unwrap_or_default();
+        let shown = diff(file, hidden, &hidden_after);
+        // Lines that differ in what is not shown would seem to be alike.
+        let count = |diff: &str| diff.lines().filter(|line| line.starts_with(['+', '-'])).count();
+        let note = if count(&shown) == count(&self.diff) { "" } else { HIDDEN_CHANGES };
+        self.diff = format!("{shown}{note}");
+    }
+
+    /// Whether it changes private values, which were hidden.
+    pub fn has_hidden_changes(&self) -> bool {
+        self.diff.ends_with(HIDDEN_CHANGES)
+            || self.changes.iter().any(|change| change.value.as_ref().is_some_and(mentions_hidden))
+    }
+}
+
+/// Stands below a diff that does not show everything.
+const HIDDEN_CHANGES: &str = "(it changes values that are not shown here, too; `conductor plan show` shows them)\n";
 
 /// An applied plan, which can be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +171,9 @@ pub enum PlanError {
     /// Too much waits.
     #[error("{0}")]
     Full(String),
+    /// The show is locked, and whoever decides is not its owner.
+    #[error(transparent)]
+    Locked(#[from] Locked),
     /// There is nothing to undo, or nothing to redo.
     #[error("there is nothing to {0}")]
     Nothing(&'static str),

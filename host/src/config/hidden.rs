@@ -1,0 +1,213 @@
+//! A configuration as others than its owner see it: without what people keep there that is nobody else's concern.
+//!
+//! In place of the values of `env`, of what stands under a name such as `password`, and of the user's part of a URL
+//! stands [`HIDDEN`]. The ids of secrets stay: they are no values. Everything else is as it was written, comments and
+//! layout included.
+
+use serde_json::Value as Json;
+use toml_edit::{DocumentMut, Item, TableLike, Value};
+
+/// What stands for a value that is not shown. No plan writes it.
+pub const HIDDEN: &str = "<hidden>";
+
+/// Parts of names under which nobody keeps anything that may be shown.
+const NAMES: [&str; 8] =
+    ["password", "passwd", "passphrase", "secret", "authorization", "credential", "apikey", "privatekey"];
+
+/// Whether a value of this name is nothing to be shown.
+pub fn is_secret(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    plain.ends_with("token") || NAMES.iter().any(|part| plain.contains(part))
+}
+
+/// The names in a configuration that look like it and hold ids of secrets.
+const IDS: [&str; 2] = ["secret", "secrets"];
+
+/// A configuration's text with its private values hidden. A text that is not TOML has none to be told apart, and
+/// nothing of it is shown.
+pub fn hide(text: &str) -> String {
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return String::new() };
+    hide_in(document.as_table_mut());
+    document.to_string()
+}
+
+/// Hides what is private in a JSON value that stands at this path of a configuration.
+pub fn hide_json(path: &[String], value: &mut Json) {
+    let last = path.last().map_or("", String::as_str);
+    if path.iter().any(|step| step == "env") || is_private(last) {
+        return hide_all_json(value);
+    }
+    match value {
+        Json::String(text) => *text = hidden_text(text).unwrap_or_else(|| std::mem::take(text)),
+        Json::Array(items) => items.iter_mut().for_each(|item| hide_json(&[], item)),
+        Json::Object(entries) => {
+            entries.iter_mut().for_each(|(key, inner)| hide_json(std::slice::from_ref(key), inner));
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+}
+
+/// Whether what is not shown is written somewhere in this value.
+pub fn mentions_hidden(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.contains(HIDDEN),
+        Json::Array(items) => items.iter().any(mentions_hidden),
+        Json::Object(entries) => entries.iter().any(|(key, inner)| key.contains(HIDDEN) || mentions_hidden(inner)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+fn is_private(name: &str) -> bool {
+    !IDS.contains(&name) && is_secret(name)
+}
+
+fn hide_all_json(value: &mut Json) {
+    match value {
+        Json::String(text) => HIDDEN.clone_into(text),
+        Json::Array(items) => items.iter_mut().for_each(hide_all_json),
+        Json::Object(entries) => entries.iter_mut().for_each(|(_, inner)| hide_all_json(inner)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+}
+
+fn hide_in(table: &mut dyn TableLike) {
+    for (key, item) in table.iter_mut() {
+        let all = key.get() == "env" || is_private(key.get());
+        hide_item(item, all);
+    }
+}
+
+fn hide_item(item: &mut Item, all: bool) {
+    match item {
+        Item::None => {}
+        Item::Value(value) => hide_value(value, all),
+        Item::Table(table) => hide_table(table, all),
+        Item::ArrayOfTables(tables) => tables.iter_mut().for_each(|table| hide_table(table, all)),
+    }
+}
+
+fn hide_table(table: &mut dyn TableLike, all: bool) {
+    match all {
+        true => table.iter_mut().for_each(|(_, item)| hide_item(item, true)),
+        false => hide_in(table),
+    }
+}
+
+fn hide_value(value: &mut Value, all: bool) {
+    match value {
+        Value::String(text) => {
+            let shown = if all { Some(HIDDEN.to_owned()) } else { hidden_text(text.value()) };
+            if let Some(shown) = shown {
+                let decor = value.decor().clone();
+                *value = shown.into();
+                *value.decor_mut() = decor;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_value(item, all)),
+        Value::InlineTable(table) => hide_table(table, all),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
+    }
+}
+
+/// A text without what identifies somebody in it: the user's part of URLs, and what follows `Authorization:` or
+/// `Bearer`. `None` if there is nothing such.
+fn hidden_text(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    for before in ["authorization:", "bearer "] {
+        if let Some(at) = lower.find(before) {
+            return Some(format!("{} {HIDDEN}", text[..at + before.len()].trim_end()));
+        }
+    }
+    let (mut out, mut rest, mut found) = (String::new(), text, false);
+    while let Some((scheme, after)) = rest.split_once("://") {
+        let end = after.find(['/', '?', '#', ' ', '"', '\'']).unwrap_or(after.len());
+        out.push_str(scheme);
+        out.push_str("://");
+        let mut authority = &after[..end];
+        if let Some((user, host)) = authority.rsplit_once('@').filter(|(user, _)| !user.is_empty()) {
+            found |= user != HIDDEN;
+            out.push_str(HIDDEN);
+            out.push('@');
+            authority = host;
+        }
+        out.push_str(authority);
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    found.then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const SHOW: &str = r#"# The show.
+[[global_mappings]]
+trigger = { type = "Note", note = 1 }
+action = { type = "Shell", command = "deploy", args = ["-u", "https://me:hunter2@host/x"], env = { KEY = "hunter2" } } # go
+
+[[modes]]
+name = "Play"
+[[modes.mappings]]
+trigger = { type = "Note", note = 2 }
+[modes.mappings.action]
+type = "Sequence"
+[[modes.mappings.action.actions]]
+type = "Launch"
+app = "curl"
+args = ["-H", "Authorization: Basic hunter2"]
+[modes.mappings.action.actions.env]
+"API KEY" = 'hunter2'
+OTHER = """
+hunter2"""
+
+[models.local]
+provider = "openai-compatible"
+model = "m"
+url = "http://hunter2@localhost:1"
+secret = "openai"
+"#;
+
+    #[test]
+    fn values_are_hidden_and_the_rest_is_as_it_was() {
+        let shown = hide(SHOW);
+        assert!(!shown.contains("hunter2"), "{shown}");
+        for kept in [
+            "# The show.",
+            "command = \"deploy\"",
+            "{ KEY = \"<hidden>\" } } # go",
+            "secret = \"openai\"",
+            "https://<hidden>@host/x",
+            "\"API KEY\" = \"<hidden>\"",
+            "Authorization: <hidden>",
+            "http://<hidden>@localhost:1",
+        ] {
+            assert!(shown.contains(kept), "{kept} in {shown}");
+        }
+        assert_eq!(hide(&shown), shown);
+        let plain = "# x\n[[modes]]\nname   =  'Play' # y\n";
+        assert_eq!(hide(plain), plain);
+        assert_eq!(hide("env = ["), "");
+    }
+
+    #[test]
+    fn what_is_proposed_is_hidden_in_the_same_places() {
+        let path = |text: &str| text.split('/').map(str::to_owned).collect::<Vec<_>>();
+        for (at, value) in [
+            ("global_mappings/0/action/env/KEY", json!("hunter2")),
+            ("global_mappings/0/action/env", json!({ "KEY": "hunter2" })),
+            ("global_mappings/0", json!({ "action": { "type": "Shell", "env": { "KEY": "hunter2" } } })),
+            ("models/x", json!({ "url": "http://hunter2@host" })),
+            ("a/password", json!("hunter2")),
+        ] {
+            let mut value = value;
+            hide_json(&path(at), &mut value);
+            assert!(!value.to_string().contains("hunter2") && mentions_hidden(&value), "{at}: {value}");
+        }
+        let mut id = json!({ "secret": "openai", "secrets": [{ "id": "openai" }] });
+        hide_json(&path("models/x"), &mut id);
+        assert!(!mentions_hidden(&id), "{id}");
+    }
+}
