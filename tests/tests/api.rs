@@ -110,7 +110,10 @@ fn the_stream_tells_what_becomes_of_plans() {
     };
     let plan = propose(&home, 40);
     let told = next("proposed");
-    assert_eq!((told["plan"].as_str(), told["who"].as_str()), (Some(plan.as_str()), Some("builtin:mapping-tools")));
+    assert_eq!(
+        (told["plan"].as_str(), told["who"].as_str()),
+        (Some(plan.as_str()), Some("feature \"builtin:mapping-tools\""))
+    );
     let other = propose(&home, 41);
     next("proposed");
     assert_eq!(home.conductor(&["plan", "reject", &other]).code, Some(0));

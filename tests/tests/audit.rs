@@ -77,7 +77,7 @@ fn what_was_asked_and_done_is_on_record() {
     assert_eq!(home.conductor(&["undo", "--yes"]).code, Some(0));
 
     let asked = row(&home, |row| row["subject"] == "work_item_create");
-    assert_eq!((&asked["kind"], &asked["who"]), (&json!("tool"), &json!("api:conductor-cli")));
+    assert_eq!((&asked["kind"], &asked["who"]), (&json!("tool"), &json!("socket:owner \"conductor-cli\"")));
     assert!(asked["took_us"].is_u64(), "{asked}");
     assert_eq!(asked["detail"]["tier"], "stateful");
     let args = asked["detail"]["args"].as_str().unwrap();
@@ -86,14 +86,13 @@ fn what_was_asked_and_done_is_on_record() {
     let unknown = row(&home, |row| is(row, "tool", "call", "conductor_get_mods", "refused"));
     assert!(unknown["detail"]["reason"].as_str().unwrap().contains("did you mean"), "{unknown}");
     let proposed = row(&home, |row| is(row, "plan", "propose", &plan, "done"));
-    assert_eq!(proposed["who"], "builtin:mapping-tools");
+    assert_eq!(proposed["who"], "feature \"builtin:mapping-tools\"");
     let begun = row(&home, |row| is(row, "plan", "apply", &plan, "begun"));
     let done = row(&home, |row| is(row, "plan", "apply", &plan, "done"));
     assert!(begun["number"].as_i64() < done["number"].as_i64(), "{begun} {done}");
     row(&home, |row| is(row, "plan", "undo", "revision 1", "done"));
 
-    let only =
-        home.json(&["audit", "list", "--kind", "plan", "--client", "api:conductor-cli", "--since", "1h", "--json"]);
+    let only = home.json(&["audit", "list", "--kind", "plan", "--client", "conductor-cli", "--since", "1h", "--json"]);
     assert_eq!(only.as_array().unwrap().len(), 4, "{only:#}");
     assert!(home.conductor(&["audit", "list"]).out.contains("apply"));
     let exported = home.conductor(&["audit", "export"]).out;
@@ -125,7 +124,7 @@ fn what_is_installed_and_granted_is_on_record_and_a_tail_follows() {
     for what in ["install", "disable", "remove"] {
         for outcome in ["begun", "done"] {
             let row = row(&home, |row| is(row, "package", what, "project:hello", outcome));
-            assert_eq!((&row["who"], row["detail"]["digest"].as_str().unwrap().len()), (&json!("cli"), 64));
+            assert_eq!((&row["who"], row["detail"]["digest"].as_str().unwrap().len()), (&json!("cli:owner"), 64));
         }
     }
     row(&home, |row| is(row, "package", "change", "", "refused"));
@@ -412,7 +411,7 @@ fn tools_that_are_not_allowed_and_calls_that_come_too_often_are_refused() {
     let said = call(&home, "conductor_batch_changes", &json!({ "description": "x", "changes": changes })).unwrap_err();
     assert!(said.contains("a person writes that into the file"), "{said}");
     let refused = row(&home, |row| is(row, "plan", "propose", "", "refused"));
-    assert_eq!(refused["who"], "builtin:mapping-tools");
+    assert_eq!(refused["who"], "feature \"builtin:mapping-tools\"");
     home.configure(SHOW);
     host.log().line("reloaded");
     call(&home, "work_item_create", &json!({ "title": "x" })).unwrap();

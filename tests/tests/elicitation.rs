@@ -177,7 +177,7 @@ fn what_reaches_devices_is_confirmed_twice() {
     let sent = || {
         let rows = home.json(&["audit", "list", "--kind", "tool", "--json"]);
         let rows = rows.as_array().unwrap().iter();
-        rows.filter(|row| row["outcome"] == "done" && row["who"] == "mcp:test by elicitation").count()
+        rows.filter(|row| row["outcome"] == "done" && row["who"] == "mcp-socket:agent \"test\" by elicitation").count()
     };
     wait::until(|| (sent() == 2).then_some(()), || home.conductor(&["audit", "list"]).out);
 }

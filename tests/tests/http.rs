@@ -110,7 +110,7 @@ fn only_who_has_the_token_and_means_this_door_comes_in() {
         (!rows.is_empty()).then_some(rows)
     };
     let (rows, _) = wait::until(|| on_record(&refused()), || refused().to_string());
-    assert!(rows.iter().all(|row| row["outcome"] == "refused" && row["who"] == "http"), "{rows:?}");
+    assert!(rows.iter().all(|row| row["outcome"] == "refused" && row["who"] == "tcp"), "{rows:?}");
     assert!(rows.len() <= 20, "a flood does not fill the disk: {}", rows.len());
     assert!(!refused().to_string().contains(&near[..32]), "tokens are never on record");
 }

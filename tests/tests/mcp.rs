@@ -161,7 +161,7 @@ fn nonsense_of_any_size_is_refused_and_the_agent_goes_on() {
     wait::until(refused, || home.conductor(&["audit", "list"]).out);
     assert!(home.conductor(&["plan", "list"]).out.contains("no plan waits"));
     assert_eq!(host.status()["rules"], 0);
-    let called = home.json(&["audit", "list", "--client", "mcp:test", "--json"]);
+    let called = home.json(&["audit", "list", "--client", "mcp-socket:agent \"test\"", "--json"]);
     assert_eq!(called[0]["subject"], "conductor_get_modes", "the agent is known by its name: {called}");
 }
 

@@ -23,7 +23,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::door::{Client, Door};
+use super::door::{Client, Entrance};
 use super::refusal::Refusal;
 use crate::control::trouble::Misconduct;
 
@@ -118,7 +118,7 @@ impl Connection {
 
 /// Serves HTTP/1.1 at this listener until the future is dropped. Each request has its [`Connection`] as an extension.
 /// `known` is the client behind every connection, if the door lets in only one kind.
-pub(super) async fn serve<L>(mut listener: L, router: Router, door: Arc<Door>, known: Option<Client>)
+pub(super) async fn serve<L>(mut listener: L, router: Router, door: Arc<Entrance>, known: Option<Client>)
 where
     L: Listener,
 {
@@ -185,7 +185,7 @@ fn turn_away(mut stream: impl AsyncWrite + Unpin) {
 struct Guarded<S> {
     inner: S,
     connection: Connection,
-    door: Arc<Door>,
+    door: Arc<Entrance>,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Runs while the system takes no more bytes for this client.
     stalled: Option<Pin<Box<Sleep>>>,

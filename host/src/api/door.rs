@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, header};
 
 use super::holder::Holder;
 use super::quota::Quota;
+use crate::control::caller::{Caller, Door};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
 
@@ -15,33 +16,32 @@ use crate::host::Host;
 pub(super) struct Client {
     pub(super) holder: Holder,
     pub(super) quota: Quota,
-    pub(super) door: Arc<Door>,
+    pub(super) entrance: Arc<Entrance>,
 }
 
 /// A way in.
 #[derive(Debug)]
-pub(super) struct Door {
-    /// As the status calls it: `socket`, `tcp`, `mcp_socket`, `mcp_http`.
-    pub(super) name: &'static str,
+pub(super) struct Entrance {
+    pub(super) door: Door,
     pub(super) host: Weak<Host>,
 }
 
-impl Door {
-    pub(super) fn new(name: &'static str, host: Weak<Host>) -> Arc<Self> {
-        Arc::new(Self { name, host })
+impl Entrance {
+    pub(super) fn new(door: Door, host: Weak<Host>) -> Arc<Self> {
+        Arc::new(Self { door, host })
     }
 
     /// Puts a client without a token on the list of those that misbehave.
     pub(super) fn note_stranger(&self, what: Misconduct) {
         if let Some(host) = self.host.upgrade() {
-            host.note_misconduct(None, self.name, None, what);
+            host.note_misconduct(&Caller::refused(self.door), what);
         }
     }
 }
 
 impl Client {
-    pub(super) fn new(holder: Holder, quota: Quota, door: Arc<Door>) -> Self {
-        Self { holder, quota, door }
+    pub(super) fn new(holder: Holder, quota: Quota, entrance: Arc<Entrance>) -> Self {
+        Self { holder, quota, entrance }
     }
 
     /// Whether this is the owner, who is never cut off.
@@ -51,9 +51,14 @@ impl Client {
 
     /// Puts it on the list of clients that misbehave, by the name that it gives itself.
     pub(super) fn note(&self, name: Option<&str>, what: Misconduct) {
-        if let Some(host) = self.door.host.upgrade() {
-            host.note_misconduct(name, self.door.name, Some(self.holder.scope_name()), what);
+        if let Some(host) = self.entrance.host.upgrade() {
+            host.note_misconduct(&self.caller(name), what);
         }
+    }
+
+    /// Who asks, with the name that it gives itself.
+    pub(super) fn caller(&self, name: Option<&str>) -> Caller {
+        Caller::client(self.entrance.door, self.holder.scope(), name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::scope::Scope;
+use crate::control::caller::Scope;
 
 /// Whose token it is, and so what it opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,23 +21,13 @@ impl Holder {
     /// Every one.
     pub const ALL: [Self; 4] = [Self::Owner, Self::Control, Self::Read, Self::Agent];
 
-    /// How much of the API it opens; none of it for agents, who come as far as MCP, which asks for no scope.
-    pub(super) fn of_api(self) -> Option<Scope> {
+    /// How much it opens. No route of the API is for agents, who come as far as MCP.
+    pub(super) fn scope(self) -> Scope {
         match self {
-            Self::Owner => Some(Scope::Owner),
-            Self::Control => Some(Scope::Control),
-            Self::Read => Some(Scope::Read),
-            Self::Agent => None,
-        }
-    }
-
-    /// How much it opens, as the status says it.
-    pub(super) fn scope_name(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Control => "control",
-            Self::Read => "read",
-            Self::Agent => "agent",
+            Self::Owner => Scope::Owner,
+            Self::Control => Scope::Control,
+            Self::Read => Scope::Read,
+            Self::Agent => Scope::Agent,
         }
     }
 

@@ -1,50 +1,46 @@
-//! How much whoever asks may do: the door says it, each route asks for it.
+//! How much a request may do: the door says it by a [`Client`] in the request, each route asks for it.
 //!
 //! A request in which no door has said anything is refused.
 
-use std::fmt;
-
-use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{Extensions, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
 
+use super::door::{self, Client};
 use super::refusal::{Code, Refusal};
+use crate::control::caller::Caller;
+pub use crate::control::caller::Scope;
 
-/// How much may be done; each also what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// To look.
-    Read,
-    /// To call tools, and to change what holds until the host stops.
-    Control,
-    /// What a person decides: to apply, undo and confirm. Whoever has the Unix socket is the home's owner.
-    Owner,
+fn client(extensions: &Extensions) -> Result<&Client, Refusal> {
+    let nobody = || Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, "nobody let this request in");
+    extensions.get::<Client>().ok_or_else(nobody)
 }
 
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Control => "control",
-            Self::Owner => "owner",
-        })
+/// Who asks: the door and the scope that let the request in, and the name in `user-agent`.
+#[derive(Debug)]
+pub(super) struct By(pub(super) Caller);
+
+impl<S: Send + Sync> FromRequestParts<S> for By {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        Ok(Self(client(&parts.extensions)?.caller(door::name(&parts.headers))))
     }
 }
 
-/// Passes a request on if its door lets whoever came through do so much.
+/// Passes a request on if its door lets it do so much.
 pub(super) async fn at_least(needed: Scope, request: Request, next: Next) -> Response {
-    match request.extensions().get::<Scope>() {
-        Some(scope) if *scope >= needed => next.run(request).await,
-        Some(scope) => {
+    match client(request.extensions()).map(|client| client.holder.scope()) {
+        Ok(scope) if scope >= needed => next.run(request).await,
+        Ok(scope) => {
             let error = format!(
                 "this asks for the scope `{needed}`, and the token has `{scope}`; a person does it with `conductor`, \
                  or lends a token that may"
             );
             Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, error).into_response()
         }
-        None => Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, "nobody let this request in").into_response(),
+        Err(refusal) => refusal.into_response(),
     }
 }

@@ -10,19 +10,19 @@ use std::path::{self, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
+use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
-use axum::{Extension, Router};
 use chrono::{DateTime, Local};
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
-use super::door::{Client, Door};
+use super::door::{Client, Entrance};
 use super::holder::Holder;
 use super::quota::{Limits, Quota};
-use super::scope::Scope;
 use super::tcp::HttpListener;
 use super::{client, connection, exchange, mcp, mcp_socket, socket};
+use crate::control::caller::Door;
 use crate::host::Host;
 
 /// Threads for long jobs of the owner.
@@ -139,14 +139,14 @@ async fn serve_owner(listener: std::os::unix::net::UnixListener, router: Router,
         Ok(listener) => listener,
         Err(error) => return tracing::error!("the API can't listen: {error}"),
     };
-    let door = Door::new("socket", host);
+    let door = Entrance::new(Door::Socket, host);
     let client = Client::new(Holder::Owner, Quota::new(Limits::OWNER_SOCKET), Arc::clone(&door));
     let of_owner = client.clone();
     let metered = middleware::from_fn(move |mut request: Request, next: Next| {
         request.extensions_mut().insert(of_owner.clone());
         exchange::metered(of_owner.clone(), request, next)
     });
-    let router = router.layer(Extension(Scope::Owner)).layer(metered);
+    let router = router.layer(metered);
     connection::serve(listener, router, door, Some(client)).await;
 }
 

@@ -19,12 +19,13 @@ use axum::{Json, Router};
 use tokio::net::TcpListener;
 
 use super::connection::{self, Connection};
-use super::door::{self, Client, Door};
+use super::door::{self, Client, Entrance};
 use super::exchange::{closed, metered};
 use super::mcp;
 use super::quota::Quotas;
 use super::refusal::{Code, Refused};
 use super::token::{Holder, Tokens};
+use crate::control::caller::Door;
 use crate::control::trouble::Misconduct;
 use crate::feature::sandbox::rate::Rate;
 use crate::host::Host;
@@ -102,8 +103,8 @@ struct Guard {
     port: u16,
     tokens: Tokens,
     quotas: Quotas,
-    api: Arc<Door>,
-    mcp: Arc<Door>,
+    api: Arc<Entrance>,
+    mcp: Arc<Entrance>,
     refusals: Refusals,
 }
 
@@ -113,7 +114,8 @@ type Refusal = (StatusCode, String);
 impl Guard {
     fn new(port: u16, tokens: Tokens, host: Weak<Host>) -> Arc<Self> {
         let (rate, burst) = TOLD;
-        let (api, mcp) = (Door::new("tcp", Weak::clone(&host)), Door::new(mcp::http::DOOR, Weak::clone(&host)));
+        let (api, mcp) =
+            (Entrance::new(Door::Tcp, Weak::clone(&host)), Entrance::new(mcp::http::DOOR, Weak::clone(&host)));
         let refusals = Refusals { host, told: Rate::new(rate, burst), more: 0.into() };
         Arc::new(Self { port, tokens, quotas: Quotas::new(), api, mcp, refusals })
     }
@@ -183,9 +185,6 @@ async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: N
                 client.note(door::name(request.headers()), Misconduct::Connections);
                 return closed(refusal.into_response());
             }
-            if let Some(scope) = holder.of_api() {
-                request.extensions_mut().insert(scope);
-            }
             request.extensions_mut().insert(client.clone());
             metered(client, request, next).await
         }
@@ -193,7 +192,7 @@ async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: N
             let asked = format!("{} {}", request.method(), request.uri().path());
             guard.refusals.tell(&asked, &why);
             let code = if status == StatusCode::UNAUTHORIZED { Code::Unauthorized } else { Code::Forbidden };
-            let mut response = (status, Json(Refused { error: why, code })).into_response();
+            let mut response = (status, Json(Refused { error: why, code, confirmation: None })).into_response();
             if status == StatusCode::UNAUTHORIZED {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
             }
@@ -218,6 +217,6 @@ impl Refusals {
             return;
         }
         let Some(host) = self.host.upgrade() else { return };
-        host.note_refused_client("http", asked, why, self.more.swap(0, Relaxed));
+        host.note_refused_client(Door::Tcp, asked, why, self.more.swap(0, Relaxed));
     }
 }

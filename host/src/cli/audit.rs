@@ -41,7 +41,7 @@ pub(super) enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Say whether every row is as it was written, or which is the first that is not, and why
+    /// Check every row: exit code 0 if the record is whole, 1 if it was altered, 3 if that can't be told
     Verify(Output),
     /// Print every row as it is, as JSON, a row a line
     Export,
@@ -53,7 +53,7 @@ pub(super) struct Which {
     /// About this only
     #[arg(long, value_enum)]
     kind: Option<Kind>,
-    /// Of callers whose name holds this: mcp, api:conductor-cli
+    /// Of callers that hold this: mcp-, tcp:control, conductor-cli
     #[arg(long, value_name = "TEXT")]
     client: Option<String>,
     /// Not before this: 90s, 10m, 2h, 3d, 2026-11-21, or 2026-11-21T20:00:00Z
@@ -111,21 +111,23 @@ fn tail(chain: &Chain, lines: u32, json: bool) -> Done {
 }
 
 fn verify(chain: &Chain, as_json: bool) -> Done {
-    let verdict = chain.verify()?;
+    // What can't be read may be whole or not.
+    let verdict = chain.verify().map_err(|error| Failure::Unknown(error.to_string()))?;
     if as_json {
         terminal::json(&verdict)?;
     }
-    match &verdict.wrong {
-        Some(wrong) => {
-            Err(Failure::Failed(anyhow::anyhow!("the audit was altered: row {}: {}", wrong.number, wrong.why)))
+    if let Some(wrong) = &verdict.wrong {
+        return Err(Failure::Failed(anyhow::anyhow!("the audit was altered: row {}: {}", wrong.number, wrong.why)));
+    }
+    if !as_json {
+        match usize::try_from(verdict.rows).unwrap_or(usize::MAX) {
+            0 => outln!("nothing is on record"),
+            rows => outln!("{}, each as it was written", plural(rows, "row")),
         }
-        None if as_json => Ok(()),
-        None => {
-            let rows = plural(usize::try_from(verdict.rows).unwrap_or(usize::MAX), "row");
-            outln!("{rows}, each as it was written");
-            verdict.notes.iter().for_each(|note| outln!("note: {note}"));
-            Ok(())
-        }
+    }
+    match &verdict.unknown[..] {
+        [] => Ok(()),
+        why => Err(Failure::Unknown(why.join("; "))),
     }
 }
 
@@ -134,6 +136,7 @@ fn object(row: &Row) -> Value {
     let detail: Value = serde_json::from_str(&row.detail).unwrap_or_default();
     json!({
         "number": row.number, "at": time(row.at), "kind": row.kind, "what": row.what, "who": row.who,
+        "door": row.door, "scope": row.scope, "client": row.client, "elicited": row.elicited.map(|elicited| elicited != 0),
         "subject": row.subject, "outcome": row.outcome, "took_us": row.took, "detail": detail,
     })
 }
@@ -150,7 +153,7 @@ fn line(row: &Row) -> String {
     let Row { number, kind, what, who, subject, outcome, .. } = row;
     let what = format!("{kind} {what}");
     let details = details.collect::<Vec<_>>().join(" ");
-    format!("{number:>6}  {}  {what:<15} {outcome:<8} {who:<22} {subject}{took}  {details}", time(row.at))
+    format!("{number:>6}  {}  {what:<15} {outcome:<8} {who:<30} {subject}{took}  {details}", time(row.at))
         .trim_end()
         .to_owned()
 }

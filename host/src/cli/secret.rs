@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 use super::{Done, Failure, Output, Places, make_home};
 use crate::control::audit::{Chain, Entry, Kind, Outcome};
+use crate::control::caller::Caller;
 use crate::service::keychain::Keychain;
 use crate::service::secret_store::{SecretStore, StoreError};
 use crate::terminal::{self, outln};
@@ -40,7 +41,7 @@ pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
     match command {
         SecretCommand::Set { id, env: Some(variable), .. } => {
             make_home(&places.home);
-            let entry = Entry::new(Kind::Secret, "set", "cli", id).with("in", "the environment");
+            let entry = Entry::new(Kind::Secret, "set", &Caller::cli(), id).with("in", "the environment");
             on_record(places, entry.with("variable", variable.as_str()), || store.refer(id, variable))?;
             outln!("{id} is read from {variable} of the environment that the host is started in");
         }
@@ -48,13 +49,13 @@ pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
             make_home(&places.home);
             let value = value(id)?;
             let keychain = keychain.unwrap_or_else(Keychain::of_this_system);
-            let entry = Entry::new(Kind::Secret, "set", "cli", id).with("in", keychain.to_string());
+            let entry = Entry::new(Kind::Secret, "set", &Caller::cli(), id).with("in", keychain.to_string());
             on_record(places, entry, || store.set(id, &value, keychain))?;
             outln!("{id} is kept in the {keychain}");
         }
         SecretCommand::List(output) => list(&store, output.json)?,
         SecretCommand::Remove { id } => {
-            on_record(places, Entry::new(Kind::Secret, "remove", "cli", id), || store.remove(id))?;
+            on_record(places, Entry::new(Kind::Secret, "remove", &Caller::cli(), id), || store.remove(id))?;
             outln!("{id} is forgotten");
         }
     }

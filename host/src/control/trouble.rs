@@ -8,12 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::terminal::excerpt;
+use super::caller::{Caller, Door, Scope};
 
 /// Entries that are kept; the one that was seen least recently gives way.
 const MAX_ENTRIES: usize = 32;
-/// Bytes that are kept of a client's name.
-const MAX_NAME: usize = 64;
 
 /// What a client did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -42,12 +40,12 @@ pub enum Misconduct {
 /// A client that did something of the kind, once or more often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TroublesomeClient {
-    /// What it calls itself, which may be false; `null` if it has not said.
+    /// What it calls itself, with escapes, which may be false; `null` if it has not said.
     pub name: Option<String>,
-    /// The door: `socket`, `tcp`, `mcp_socket` or `mcp_http`.
-    pub door: &'static str,
-    /// How much it may do there: `owner`, `control`, `read` or `agent`; `null` if it showed no token.
-    pub scope: Option<&'static str>,
+    /// The door.
+    pub door: Door,
+    /// How much it may do there; `null` if it showed no token.
+    pub scope: Option<Scope>,
     /// What it did.
     pub what: Misconduct,
     /// When it did so first, in milliseconds since 1970.
@@ -64,15 +62,8 @@ pub struct TroubleLog(Mutex<Vec<TroublesomeClient>>);
 
 impl TroubleLog {
     /// Adds a case at `now`, in milliseconds since 1970.
-    pub fn note(
-        &self,
-        now: u64,
-        name: Option<&str>,
-        door: &'static str,
-        scope: Option<&'static str>,
-        what: Misconduct,
-    ) {
-        let name = name.map(|name| excerpt(name, MAX_NAME));
+    pub fn note(&self, now: u64, who: &Caller, what: Misconduct) {
+        let (name, door, scope) = (who.name().map(str::to_owned), who.door(), who.scope());
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |other: &&mut TroublesomeClient| {
             other.name == name && other.door == door && other.scope == scope && other.what == what
@@ -87,7 +78,7 @@ impl TroubleLog {
         {
             all.swap_remove(oldest);
         }
-        tracing::debug!(?name, door, ?scope, ?what, "a client was slowed, turned away or cut off");
+        tracing::debug!(%who, ?what, "a client was slowed, turned away or cut off");
         all.push(TroublesomeClient { name, door, scope, what, first: now, last: now, count: 1 });
     }
 
@@ -107,21 +98,23 @@ mod tests {
     fn a_flood_of_names_is_bounded_and_printable() {
         let log = TroubleLog::default();
         for at in 0..10_000 {
-            log.note(at, Some(&format!("\u{1b}[2J{at}{}", "x".repeat(1000))), "tcp", Some("read"), Misconduct::Rate);
+            let name = format!("\u{1b}[2J{at}{}", "x".repeat(1000));
+            log.note(at, &Caller::client(Door::Tcp, Scope::Read, Some(&name)), Misconduct::Rate);
         }
         let all = log.list();
         assert_eq!((all.len(), all[0].last), (MAX_ENTRIES, 9_999));
         for one in &all {
             let name = one.name.as_deref().unwrap();
-            assert!(name.len() <= MAX_NAME && !name.contains('\u{1b}'), "{name:?}");
+            assert!(name.len() <= 80 && !name.contains('\u{1b}'), "{name:?}");
         }
     }
 
     #[test]
     fn the_same_again_is_counted() {
         let log = TroubleLog::default();
-        (1..4).for_each(|at| log.note(at, Some("x"), "mcp_socket", Some("agent"), Misconduct::Stalled));
-        log.note(9, Some("x"), "mcp_socket", Some("agent"), Misconduct::Questions);
+        let agent = Caller::client(Door::McpSocket, Scope::Agent, Some("x"));
+        (1..4).for_each(|at| log.note(at, &agent, Misconduct::Stalled));
+        log.note(9, &agent, Misconduct::Questions);
         let all = log.list();
         let [newer, older] = &all[..] else { panic!("{all:?}") };
         assert_eq!((newer.what, newer.count), (Misconduct::Questions, 1));

@@ -17,6 +17,7 @@ use super::sha256;
 use super::signature::PublicKey;
 use super::source::Origin;
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Outcome};
+use crate::control::caller::Caller;
 use crate::feature::FeatureId;
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::consent;
@@ -163,13 +164,13 @@ fn at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
 pub struct Store {
     folder: PathBuf,
     audit: Chain,
-    who: &'static str,
+    who: Caller,
 }
 
 impl Store {
     /// The store below `home`, for reading. Nothing is made or swept.
     pub fn at(home: &Path) -> Self {
-        Self { folder: home.join("features"), audit: Chain::at(home), who: "cli" }
+        Self { folder: home.join("features"), audit: Chain::at(home), who: Caller::cli() }
     }
 
     /// The store below `home`, for changing: makes its folders, and sweeps away what a killed
@@ -193,7 +194,7 @@ impl Store {
 
     /// The same for somebody else than the command line, as the audit names who changes the set.
     #[must_use]
-    pub fn by(mut self, who: &'static str) -> Self {
+    pub fn by(mut self, who: Caller) -> Self {
         self.who = who;
         self
     }
@@ -286,7 +287,7 @@ impl Store {
         let _lock = self.lock()?;
         let mut installed = self.installed()?;
         let report = change(&mut installed).inspect_err(|error| {
-            self.record(Entry::new(Kind::Package, "change", self.who, "").refused(error));
+            self.record(Entry::new(Kind::Package, "change", &self.who, "").refused(error));
         })?;
         let entry = self.entry(&report);
         self.audit.append(&[entry.clone().outcome(Outcome::Begun)]).map_err(StoreError::from)?;
@@ -311,7 +312,7 @@ impl Store {
     fn entry(&self, report: &FeatureInstallReport) -> Entry {
         let kind = if matches!(report.what, What::Grant | What::Revoke) { Kind::Grant } else { Kind::Package };
         let granted: Vec<String> = report.granted.iter().map(consent::line).collect();
-        Entry::new(kind, report.what.word(), self.who, report.id.as_str())
+        Entry::new(kind, report.what.word(), &self.who, report.id.as_str())
             .with("version", report.version.as_str())
             .with("digest", report.digest.as_str())
             .with("source", report.source.to_string())

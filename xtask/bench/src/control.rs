@@ -11,6 +11,7 @@ use anyhow::{Result, anyhow, ensure};
 use conductor_host::api::server::Server;
 use conductor_host::config;
 use conductor_host::control::audit::{Chain, Entry, Kind};
+use conductor_host::control::caller::{Caller, Door, Scope};
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
@@ -142,8 +143,9 @@ fn record(section: &mut Section<'_>) -> Result<()> {
     let home = Folder::new()?;
     let chain = Chain::at(home.path());
     let (rows, at_once) = ROWS;
+    let agent = Caller::client(Door::McpSocket, Scope::Agent, Some("bench"));
     let entries: Vec<Entry> =
-        (0..at_once).map(|n| Entry::new(Kind::Tool, "call", "mcp:bench", "tool").with("args", n)).collect();
+        (0..at_once).map(|n| Entry::new(Kind::Tool, "call", &agent, "tool").with("args", n)).collect();
     let start = Instant::now();
     for _ in 0..rows / at_once {
         chain.append(&entries)?;

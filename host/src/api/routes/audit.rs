@@ -56,8 +56,17 @@ struct AuditRow {
     kind: String,
     /// What was done, or should have been.
     what: String,
-    /// Who wanted it.
+    /// Who wanted it, as text: `socket:owner "conductor-cli"`.
     who: String,
+    /// The door that they came through: `socket`, `tcp`, `mcp-socket`, `mcp-http`, `cli`, `library`, `configuration`,
+    /// `feature` or `host`. `None` in a row that an older host wrote.
+    door: Option<String>,
+    /// How much the door let them do: `owner`, `control`, `read` or `agent`. `None` for what is no client.
+    scope: Option<String>,
+    /// What the client calls itself, or a feature's id, with escapes.
+    client: Option<String>,
+    /// Whether an agent's program says that its user has answered.
+    elicited: Option<bool>,
     /// What it was about: a tool, a plan, a feature, a secret.
     subject: String,
     /// `begun`, `done`, `refused` or `failed`.
@@ -73,8 +82,24 @@ struct AuditRow {
 impl From<Row> for AuditRow {
     fn from(row: Row) -> Self {
         let detail = serde_json::from_str(&row.detail).unwrap_or_default();
-        let Row { number, at, kind, what, who, subject, outcome, took, hash, .. } = row;
-        Self { number, at, kind, what, who, subject, outcome, took_us: took, detail, hash }
+        let Row { number, at, kind, what, who, door, scope, client, elicited, subject, outcome, took, hash, .. } = row;
+        let elicited = elicited.map(|elicited| elicited != 0);
+        Self {
+            number,
+            at,
+            kind,
+            what,
+            who,
+            door,
+            scope,
+            client,
+            elicited,
+            subject,
+            outcome,
+            took_us: took,
+            detail,
+            hash,
+        }
     }
 }
 

@@ -68,7 +68,7 @@ impl Facts {
                         warnings: compiled.warnings.render(false),
                     },
                     Err(error) => Outcome::Wrong(match super::super::started(error) {
-                        Failure::Wrong(message) => message,
+                        Failure::Wrong(message) | Failure::Unknown(message) => message,
                         Failure::Config(mistakes) => mistakes.render(false),
                         Failure::Failed(error) => super::super::told(&error),
                     }),

@@ -109,20 +109,20 @@ impl Facts {
                     "make room on the disk, and make {file} and the folder writable; until then no plan is applied"
                 ),
             ),
-            Ok(Verdict { rows, notes, .. }) if notes.is_empty() && self.size >= LARGE => Finding::warning(
+            Ok(Verdict { rows, unknown, .. }) if unknown.is_empty() && self.size >= LARGE => Finding::warning(
                 ABOUT,
                 format!("{rows} rows, each as it was written, take {} MB of the disk", self.size / 1_000_000),
                 format!(
                     "with no host running, move {file} and audit.head beside it to where you keep such; a new chain begins"
                 ),
             ),
-            Ok(Verdict { rows, notes, .. }) if notes.is_empty() => {
+            Ok(Verdict { rows, unknown, .. }) if unknown.is_empty() => {
                 Finding::ok(ABOUT, format!("{rows} rows, each as it was written"))
             }
-            Ok(Verdict { rows: 0, notes, .. }) => Finding::ok(ABOUT, notes.join("; ")),
-            Ok(Verdict { rows, notes, .. }) => Finding::warning(
+            Ok(Verdict { rows: 0, unknown, .. }) => Finding::ok(ABOUT, unknown.join("; ")),
+            Ok(Verdict { rows, unknown, .. }) => Finding::warning(
                 ABOUT,
-                format!("{rows} rows, each as it was written; {}", notes.join("; ")),
+                format!("{rows} rows, each as it was written; {}", unknown.join("; ")),
                 "the next row writes it again; where you did not remove it, somebody else did",
             ),
         }
@@ -152,7 +152,7 @@ mod tests {
     fn facts() -> Facts {
         Facts {
             file: "/h/audit.sqlite".into(),
-            audit: Ok(Verdict { rows: 3, wrong: None, notes: Vec::new() }),
+            audit: Ok(Verdict { rows: 3, wrong: None, unknown: Vec::new() }),
             unwritable: None,
             size: 20_480,
             keychain: (a_keychain(), Ok(())),
@@ -173,11 +173,11 @@ mod tests {
     fn an_altered_audit_is_trouble() {
         assert_eq!(levels(&facts()), [Level::Ok, Level::Ok]);
         let wrong = Some(Wrong { number: 2, why: "it is missing".into() });
-        let audit = Ok(Verdict { rows: 1, wrong, notes: Vec::new() });
+        let audit = Ok(Verdict { rows: 1, wrong, unknown: Vec::new() });
         assert_eq!(levels(&Facts { audit, ..facts() })[0], Level::Trouble);
         let audit = Err(AuditError::Unreadable { file: "f".into(), why: "w".into() });
         assert_eq!(levels(&Facts { audit, ..facts() })[0], Level::Trouble);
-        let noted = |rows| Ok(Verdict { rows, wrong: None, notes: vec!["n".into()] });
+        let noted = |rows| Ok(Verdict { rows, wrong: None, unknown: vec!["n".into()] });
         assert_eq!(levels(&Facts { audit: noted(0), ..facts() })[0], Level::Ok);
         assert_eq!(levels(&Facts { audit: noted(5), ..facts() })[0], Level::Warning);
     }

@@ -1,8 +1,9 @@
 //! The chain: rows in `<home>/audit.sqlite`, each bound to the one before by its hash.
 //!
 //! A row's hash is the SHA-256 of the hash before it (64 hex digits; zeros for the first) and of the row's
-//! content, which is the JSON array `[number, at, kind, what, who, subject, outcome, took, detail]` without
-//! blanks. The last number and hash stand in the file once more, under a MAC with the host's key: the *head*.
+//! content, which is a JSON array without blanks: `[number, at, kind, what, who, subject, outcome, took, detail]`
+//! for a row of format 1, and for one of format 2 the same followed by `door, scope, client, elicited`. A row that has
+//! no door is of format 1, which older hosts wrote; such rows verify on, and a file that holds them is continued. The last number and hash stand in the file once more, under a MAC with the host's key: the *head*.
 //! Whoever lacks the key can't end the chain elsewhere, and so can't leave rows out at its end, add some, or
 //! write all of it anew. The head also stands beside the file, in `audit.head`, which tells when an older file
 //! was put in the place of the newer one, or none.
@@ -21,6 +22,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, Trans
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, Kind};
+use crate::control::caller::Caller;
 use crate::digest::{hex, sha256};
 use crate::host_key::HostKey;
 use crate::package::now;
@@ -48,7 +50,11 @@ const SCHEMA: &str = "
         outcome TEXT NOT NULL,
         took INTEGER,
         detail TEXT NOT NULL,
-        hash TEXT NOT NULL
+        hash TEXT NOT NULL,
+        door TEXT,
+        scope TEXT,
+        client TEXT,
+        elicited INTEGER
     ) STRICT;
     CREATE TABLE head (
         one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
@@ -56,7 +62,21 @@ const SCHEMA: &str = "
         hash TEXT NOT NULL,
         mac TEXT NOT NULL
     ) STRICT;
-    PRAGMA user_version = 1;";
+    PRAGMA user_version = 2;";
+/// The version of the file that [`SCHEMA`] makes.
+const VERSION: i64 = 2;
+/// What a file of version 1 lacks.
+const FROM_1: &str = "
+    ALTER TABLE rows ADD COLUMN door TEXT;
+    ALTER TABLE rows ADD COLUMN scope TEXT;
+    ALTER TABLE rows ADD COLUMN client TEXT;
+    ALTER TABLE rows ADD COLUMN elicited INTEGER;
+    PRAGMA user_version = 2;";
+
+/// The file was written by a later version of this program.
+#[derive(Debug, thiserror::Error)]
+#[error("it has format {0}, and this version of conductor knows up to {VERSION}; use the newer one")]
+struct TooNew(i64);
 
 /// Why the record can't be kept or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +113,8 @@ pub struct Row {
     pub kind: String,
     /// What was done, or should have been: `call`, `apply`, `install`.
     pub what: String,
-    /// Who wanted it: `mcp:NAME`, `api:NAME`, a feature's id, `host`.
+    /// Who wanted it, as text: `socket:owner "conductor-cli"`, `feature "builtin:x"`, `host`. See
+    /// [`Caller`](crate::control::caller::Caller). Of format 1: `mcp:NAME`, `api:NAME`, a feature's id, `host`.
     pub who: String,
     /// What it was about: a tool, a plan, a feature, a secret.
     pub subject: String,
@@ -105,13 +126,31 @@ pub struct Row {
     pub detail: String,
     /// 64 hex digits.
     pub hash: String,
+    /// The door that they came through; `None` in a row of format 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub door: Option<String>,
+    /// How much the door let them do; `None` for what is no client.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub scope: Option<String>,
+    /// What the client calls itself, or a feature's id, with escapes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client: Option<String>,
+    /// 1 if an agent's program says that its user has answered, else 0.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub elicited: Option<i64>,
 }
 
 impl Row {
     /// The hash that the row must have after a row with the hash `before`.
     pub fn hash_after(&self, before: &str) -> String {
         let Self { number, at, kind, what, who, subject, outcome, took, detail, .. } = self;
-        let content = serde_json::to_vec(&(number, at, kind, what, who, subject, outcome, took, detail));
+        let Self { door, scope, client, elicited, .. } = self;
+        let content = match door {
+            None => serde_json::to_vec(&(number, at, kind, what, who, subject, outcome, took, detail)),
+            Some(_) => serde_json::to_vec(&(
+                number, at, kind, what, who, subject, outcome, took, detail, door, scope, client, elicited,
+            )),
+        };
         // Numbers and texts always have a JSON form.
         sha256(&[before.as_bytes(), &content.unwrap_or_default()].concat())
     }
@@ -128,7 +167,19 @@ impl Row {
             took: row.get("took")?,
             detail: row.get("detail")?,
             hash: row.get("hash")?,
+            door: added(row, "door")?,
+            scope: added(row, "scope")?,
+            client: added(row, "client")?,
+            elicited: added(row, "elicited")?,
         })
+    }
+}
+
+/// The value of a column that a file of version 1 does not have.
+fn added<T: rusqlite::types::FromSql>(row: &rusqlite::Row<'_>, column: &str) -> rusqlite::Result<Option<T>> {
+    match row.as_ref().column_index(column) {
+        Ok(index) => row.get(index),
+        Err(_) => Ok(None),
     }
 }
 
@@ -191,6 +242,11 @@ impl Chain {
         Self { home: home.to_owned() }
     }
 
+    /// The home.
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// The file with the rows.
     pub fn file(&self) -> PathBuf {
         self.home.join("audit.sqlite")
@@ -222,22 +278,26 @@ impl Chain {
         Ok(())
     }
 
-    fn add(&self, entries: &[Entry], key: &HostKey) -> rusqlite::Result<Head> {
+    fn add(&self, entries: &[Entry], key: &HostKey) -> Result<Head, Box<dyn std::error::Error>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(self.file(), flags)?;
         connection.busy_timeout(BUSY)?;
         connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;")?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if version == 0 {
-            transaction.execute_batch(SCHEMA)?;
+        match version {
+            0 => transaction.execute_batch(SCHEMA)?,
+            1 => transaction.execute_batch(FROM_1)?,
+            VERSION => {}
+            // Rows that this host can't follow must not be followed by some of its own.
+            newer => return Err(TooNew(newer).into()),
         }
         let last = last(&transaction)?;
         let (mut number, mut hash) = last.clone().unwrap_or((0, NOTHING.to_owned()));
         let mut altered = None;
         if let Some(why) = self.altered(&transaction, last, key)? {
             tracing::error!("{}: {why}", self.file().display());
-            altered = Some(Entry::new(Kind::Audit, ALTERED, "host", "audit").failed(why));
+            altered = Some(Entry::new(Kind::Audit, ALTERED, &Caller::host(), "audit").failed(why));
         }
         for entry in altered.iter().chain(entries) {
             number += 1;
@@ -422,22 +482,33 @@ fn row(number: i64, entry: &Entry, before: &str) -> Row {
         at: signed(at),
         kind: entry.kind.as_str().to_owned(),
         what: entry.what.clone(),
-        who: entry.who.clone(),
+        who: entry.who.to_string(),
         subject: entry.subject.clone(),
         outcome: entry.outcome.as_str().to_owned(),
         took: entry.took.map(signed),
         detail: serde_json::Value::Object(entry.detail.clone()).to_string(),
         hash: String::new(),
+        door: Some(entry.who.door().as_str().to_owned()),
+        scope: entry.who.scope().map(|scope| scope.as_str().to_owned()),
+        client: entry.who.name().map(str::to_owned),
+        elicited: Some(entry.who.is_by_elicitation().into()),
     };
     row.hash = row.hash_after(before);
     row
 }
 
 fn insert(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
-    let Row { number, at, kind, what, who, subject, outcome, took, detail, hash } = row;
-    let values = params![number, at, kind, what, who, subject, outcome, took, detail, hash];
-    let mut insert = transaction.prepare_cached("INSERT INTO rows VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
-    insert.execute(values).map(drop)
+    let Row { number, at, kind, what, who, subject, outcome, took, detail, hash, door, scope, client, elicited } = row;
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO rows (number, at, kind, what, who, subject, outcome, took, detail, hash, door, scope, client,
+                           elicited)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )?;
+    insert
+        .execute(params![
+            number, at, kind, what, who, subject, outcome, took, detail, hash, door, scope, client, elicited
+        ])
+        .map(drop)
 }
 
 /// Makes the file if there is none, and sees to it that only its owner can open it.
@@ -458,4 +529,46 @@ fn private(file: &Path) -> std::io::Result<()> {
     #[cfg(not(unix))]
     drop(opened);
     Ok(())
+}
+
+/// Writes a file as hosts did that knew format 1 only.
+#[cfg(test)]
+pub(super) fn write_format_1(home: &Path, rows: i64) {
+    let chain = Chain::at(home);
+    private(&chain.file()).expect("a home that can be written");
+    let file = Connection::open(chain.file()).expect("a new file");
+    let added = "        hash TEXT NOT NULL,\n        door TEXT,\n        scope TEXT,\n        client TEXT,\n        \
+                 elicited INTEGER\n";
+    assert!(SCHEMA.contains(added));
+    let schema = SCHEMA.replace(added, "        hash TEXT NOT NULL\n").replace("user_version = 2", "user_version = 1");
+    file.execute_batch(&schema).expect("the schema of version 1");
+    let key = HostKey::of(home).expect("a home that can be written");
+    let mut hash = NOTHING.to_owned();
+    for number in 1..=rows {
+        let text = |text: &str| text.to_owned();
+        let mut row = Row {
+            number,
+            at: 1,
+            kind: text("tool"),
+            what: text("call"),
+            who: text("mcp:old by elicitation"),
+            subject: format!("tool_{number}"),
+            outcome: text("done"),
+            took: None,
+            detail: text("{}"),
+            hash: String::new(),
+            door: None,
+            scope: None,
+            client: None,
+            elicited: None,
+        };
+        row.hash = row.hash_after(&hash);
+        let Row { at, kind, what, who, subject, outcome, took, detail, .. } = &row;
+        let values = params![number, at, kind, what, who, subject, outcome, took, detail, row.hash];
+        file.execute("INSERT INTO rows VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)", values).expect("a row");
+        hash = row.hash;
+    }
+    let head = Head::new(rows, &hash, &key);
+    file.execute("INSERT INTO head VALUES (1, ?1, ?2, ?3)", params![head.number, head.hash, head.mac]).expect("a head");
+    replace(&chain.head_file(), head.line().as_bytes()).expect("a home that can be written");
 }

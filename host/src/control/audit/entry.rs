@@ -7,7 +7,9 @@ use crate::terminal::excerpt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Bytes that are kept of who it was, and of what it was about.
+use crate::control::caller::Caller;
+
+/// Bytes that are kept of what it was about.
 pub const MAX_NAME: usize = 128;
 /// Bytes that are kept of each detail.
 pub const MAX_DETAIL: usize = 2048;
@@ -18,6 +20,10 @@ pub const MAX_DETAIL: usize = 2048;
 pub enum Kind {
     /// A call of a tool
     Tool,
+    /// A prompt that was filled in for an agent
+    Prompt,
+    /// A question to a language model: which one, tokens, what came of it; never what was said
+    Model,
     /// A plan: proposed, applied, rejected, expired, undone, redone
     Plan,
     /// What a feature may use: granted, revoked, configured
@@ -37,6 +43,8 @@ impl Kind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Model => "model",
             Self::Plan => "plan",
             Self::Grant => "grant",
             Self::Package => "package",
@@ -79,7 +87,7 @@ pub struct Entry {
     pub(super) at: u64,
     pub(super) kind: Kind,
     pub(super) what: String,
-    pub(super) who: String,
+    pub(super) who: Caller,
     pub(super) subject: String,
     pub(super) outcome: Outcome,
     pub(super) took: Option<u64>,
@@ -89,9 +97,9 @@ pub struct Entry {
 impl Entry {
     /// That `who` did `what` (`call`, `apply`) to the `subject`: a tool, a plan, a feature. It is
     /// [`Outcome::Done`] and has no time yet; whoever writes it gives it the time of day.
-    pub fn new(kind: Kind, what: &str, who: &str, subject: &str) -> Self {
+    pub fn new(kind: Kind, what: &str, who: &Caller, subject: &str) -> Self {
         let name = |text: &str| excerpt(text, MAX_NAME);
-        let (what, who, subject) = (name(what), name(who), name(subject));
+        let (what, who, subject) = (name(what), who.clone(), name(subject));
         Self { at: 0, kind, what, who, subject, outcome: Outcome::Done, took: None, detail: Map::new() }
     }
 
@@ -138,13 +146,19 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::caller::{Door, Scope};
 
     #[test]
     fn what_is_kept_is_bounded_and_on_one_line() {
-        let entry = Entry::new(Kind::Tool, "call", &"x".repeat(1000), "look\n\u{1b}[2K")
-            .with("args", serde_json::json!({ "a": "y".repeat(100_000) }))
-            .failed("z".repeat(100_000));
-        assert!(entry.who.len() <= MAX_NAME + 4 && !entry.subject.contains(char::is_control), "{entry:?}");
+        let entry = Entry::new(
+            Kind::Tool,
+            "call",
+            &Caller::client(Door::Tcp, Scope::Read, Some(&"x".repeat(1000))),
+            "look\n\u{1b}[2K",
+        )
+        .with("args", serde_json::json!({ "a": "y".repeat(100_000) }))
+        .failed("z".repeat(100_000));
+        assert!(entry.who.to_string().len() <= MAX_NAME && !entry.subject.contains(char::is_control), "{entry:?}");
         assert_eq!(entry.outcome, Outcome::Failed);
         let size: usize = entry.detail.values().map(|value| value.to_string().len()).sum();
         assert!(size < 2 * MAX_DETAIL + 64, "{size}");

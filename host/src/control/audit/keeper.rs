@@ -18,6 +18,7 @@ use super::chain::{AuditError, Chain};
 use super::entry::{Entry, Kind};
 use super::redaction::Redaction;
 use crate::clock::Clock;
+use crate::control::caller::Caller;
 use crate::service::http::SecretWitness;
 use crate::service::http::secrets::Secret;
 
@@ -172,7 +173,7 @@ impl Audit {
 impl SecretWitness for Audit {
     fn sent(&self, feature: &str, id: &str, site: &str, secret: &Secret) {
         self.learn_secret(secret.expose());
-        self.note(Entry::new(Kind::Secret, "send", feature, id).with("to", site));
+        self.note(Entry::new(Kind::Secret, "send", &Caller::feature(feature), id).with("to", site));
     }
 }
 
@@ -225,7 +226,7 @@ impl Keeper {
         let lost = self.shared.lost.load(Ordering::Relaxed);
         let count = entries.len() as u64;
         if lost > self.told {
-            let missed = Entry::new(Kind::Audit, "missed", "host", "audit").with("entries", lost - self.told);
+            let missed = Entry::new(Kind::Audit, "missed", &Caller::host(), "audit").with("entries", lost - self.told);
             entries.insert(0, missed);
         }
         let result = self.chain.append(&entries);

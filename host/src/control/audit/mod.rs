@@ -14,6 +14,7 @@
 pub mod chain;
 pub mod entry;
 pub mod keeper;
+pub mod pending;
 pub mod redaction;
 #[cfg(test)]
 mod tests;
@@ -22,3 +23,4 @@ pub mod verify;
 pub use chain::{AuditError, Chain, Row};
 pub use entry::{Entry, Kind, Outcome};
 pub use keeper::{Audit, AuditStatus};
+pub use pending::Pending;

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::clock::Clock;
+use crate::control::caller::{Caller, Door, Scope};
 
 /// A home that goes away.
 struct Home(PathBuf);
@@ -33,9 +34,12 @@ impl Drop for Home {
     }
 }
 
+fn agent() -> Caller {
+    Caller::client(Door::McpSocket, Scope::Agent, Some("test"))
+}
+
 fn entry(number: u32) -> Entry {
-    Entry::new(Kind::Tool, "call", "mcp:test", &format!("tool_{number}"))
-        .with("args", serde_json::json!({ "n": number }))
+    Entry::new(Kind::Tool, "call", &agent(), &format!("tool_{number}")).with("args", serde_json::json!({ "n": number }))
 }
 
 /// A chain of so many rows.
@@ -77,12 +81,14 @@ fn rows_come_back_as_they_were_written() {
     let home = Home::new();
     let chain = chain(&home, 3);
     chain
-        .append(&[Entry::new(Kind::Plan, "apply", "api:cli", "p1").refused("stale").took(Duration::from_millis(2))])
+        .append(&[Entry::new(Kind::Plan, "apply", &Caller::client(Door::Socket, Scope::Owner, Some("cli")), "p1")
+            .refused("stale")
+            .took(Duration::from_millis(2))])
         .unwrap();
     let rows = chain.find(None, None, 0, 50).unwrap();
     assert_eq!(rows.iter().map(|row| row.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     let row = &rows[3];
-    assert_eq!((row.kind.as_str(), row.what.as_str(), row.who.as_str()), ("plan", "apply", "api:cli"));
+    assert_eq!((row.kind.as_str(), row.what.as_str(), row.who.as_str()), ("plan", "apply", "socket:owner \"cli\""));
     assert_eq!((row.outcome.as_str(), row.took, row.detail.as_str()), ("refused", Some(2000), r#"{"reason":"stale"}"#));
     assert!(row.at > 1_700_000_000_000);
     assert_eq!(chain.find(Some(Kind::Plan), None, 0, 50).unwrap(), std::slice::from_ref(row));
@@ -107,10 +113,13 @@ fn nothing_is_on_record_where_nobody_was() {
 // PLN-4
 #[test]
 fn every_change_of_a_row_is_found_at_that_row() {
-    for column in ["at", "kind", "what", "who", "subject", "outcome", "took", "detail", "hash"] {
+    for column in [
+        "at", "kind", "what", "who", "subject", "outcome", "took", "detail", "hash", "door", "scope", "client",
+        "elicited",
+    ] {
         let home = Home::new();
         let chain = chain(&home, 9);
-        let to = if matches!(column, "at" | "took") { "7" } else { "'x'" };
+        let to = if matches!(column, "at" | "took" | "elicited") { "7" } else { "'x'" };
         alter(&chain, &format!("UPDATE rows SET {column} = {to} WHERE number = 5"));
         let (number, why) = wrong(&chain).unwrap();
         assert_eq!(number, 5, "{column}: {why}");
@@ -125,7 +134,8 @@ fn rows_that_are_removed_inserted_or_reordered_are_found() {
                 UPDATE rows SET number = 5 WHERE number = 100;";
     let shift = "DELETE FROM rows WHERE number = 4; UPDATE rows SET number = number - 1 WHERE number > 4;";
     let insert = "UPDATE rows SET number = number + 100 WHERE number > 3;
-                  INSERT INTO rows SELECT 4, at, kind, what, who, subject, outcome, took, detail, hash FROM rows
+                  INSERT INTO rows SELECT 4, at, kind, what, who, subject, outcome, took, detail, hash, door, scope,
+                  client, elicited FROM rows
                   WHERE number = 3; UPDATE rows SET number = number - 99 WHERE number > 100;";
     let cases = [
         ("DELETE FROM rows WHERE number = 4", 4, "it is missing"),
@@ -172,7 +182,8 @@ fn a_chain_that_is_written_anew_or_carried_on_by_somebody_else_is_found() {
     alter(
         &chain,
         &format!(
-            "INSERT INTO rows SELECT 10, at, kind, what, who, 'invented', outcome, took, detail, '{hash}' FROM rows
+            "INSERT INTO rows SELECT 10, at, kind, what, who, 'invented', outcome, took, detail, '{hash}', door,
+             scope, client, elicited FROM rows
              WHERE number = 9"
         ),
     );
@@ -283,4 +294,59 @@ fn without_a_home_nothing_is_kept_and_nothing_refused() {
     audit.note(entry(1));
     assert_eq!(audit.require(entry(2)), Ok(()));
     assert_eq!(audit.status(), AuditStatus::default());
+}
+
+// PLN-4: what older hosts wrote verifies on, is carried on, and can't pass for what this one writes.
+#[test]
+fn a_chain_of_an_older_host_verifies_and_goes_on() {
+    let home = Home::new();
+    chain::write_format_1(home.path(), 3);
+    let chain = Chain::at(home.path());
+    assert_eq!((wrong(&chain), chain.verify().unwrap().rows), (None, 3));
+    assert_eq!(chain.find(None, Some("mcp:old"), 0, 9).unwrap().len(), 3);
+    chain.append(&[entry(4)]).unwrap();
+    assert_eq!((wrong(&chain), chain.verify().unwrap().rows), (None, 4));
+    let rows = chain.after(0, 9).unwrap();
+    assert_eq!((rows[2].door.as_deref(), rows[2].who.as_str()), (None, "mcp:old by elicitation"));
+    assert_eq!(rows[3].door.as_deref(), Some("mcp-socket"));
+
+    for (sql, row) in [
+        ("UPDATE rows SET door = 'socket', scope = 'owner', elicited = 0 WHERE number = 2", 2),
+        ("UPDATE rows SET door = NULL, scope = NULL, client = NULL, elicited = NULL WHERE number = 4", 4),
+    ] {
+        let home = Home::new();
+        chain::write_format_1(home.path(), 3);
+        let chain = Chain::at(home.path());
+        chain.append(&[entry(4)]).unwrap();
+        alter(&chain, sql);
+        assert_eq!(wrong(&chain).map(|(number, _)| number), Some(row), "{sql}");
+    }
+
+    // A later format is not carried on with rows of this one.
+    alter(&chain, "PRAGMA user_version = 3");
+    assert!(chain.append(&[entry(5)]).unwrap_err().to_string().contains("format 3"));
+}
+
+// PLN-4: door, scope, claim and elicitation are columns that the host fills.
+#[test]
+fn who_did_it_is_in_columns_of_its_own() {
+    let home = Home::new();
+    let chain = Chain::at(home.path());
+    let lent = Caller::client(Door::Tcp, Scope::Control, Some("conductor-cli"));
+    let named = Caller::client(Door::McpSocket, Scope::Agent, Some("test by elicitation"));
+    let entries = [&lent, &named, &agent().by_elicitation(), &Caller::feature("builtin:x"), &Caller::host()];
+    chain.append(&entries.map(|who| Entry::new(Kind::Tool, "call", who, "x"))).unwrap();
+    let columns = |row: &Row| (row.door.clone(), row.scope.clone(), row.client.clone(), row.elicited);
+    let text = |text: &str| Some(text.to_owned());
+    let rows: Vec<_> = chain.after(0, 9).unwrap().iter().map(columns).collect();
+    assert_eq!(
+        rows,
+        [
+            (text("tcp"), text("control"), text("conductor-cli"), Some(0)),
+            (text("mcp-socket"), text("agent"), text("test by elicitation"), Some(0)),
+            (text("mcp-socket"), text("agent"), text("test"), Some(1)),
+            (text("feature"), None, text("builtin:x"), Some(0)),
+            (text("host"), None, None, Some(0)),
+        ]
+    );
 }

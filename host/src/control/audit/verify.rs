@@ -15,8 +15,9 @@ pub struct Verdict {
     pub rows: i64,
     /// The first that is wrong.
     pub wrong: Option<Wrong>,
-    /// What could not be told, in sentences.
-    pub notes: Vec<String>,
+    /// Why it can't be told whether the record is whole, although no row is wrong: a sentence each. Rows at its end may
+    /// be missing then, or all of them.
+    pub unknown: Vec<String>,
 }
 
 /// A row that is not as it was written.
@@ -34,9 +35,13 @@ impl Chain {
     /// # Errors
     /// [`AuditError::Unreadable`].
     pub fn verify(&self) -> Result<Verdict, AuditError> {
-        let mut verdict = Verdict { rows: 0, wrong: None, notes: Vec::new() };
+        let mut verdict = Verdict { rows: 0, wrong: None, unknown: Vec::new() };
         if !self.file().exists() && !self.head_file().exists() {
-            verdict.notes.push("nothing is on record yet".to_owned());
+            // The key is made when the first row is written.
+            if crate::host_key::HostKey::read(self.home()).is_ok() {
+                let note = "audit.sqlite and audit.head are both missing, and this home has been used: rows may have been removed";
+                verdict.unknown.push(note.to_owned());
+            }
             return Ok(verdict);
         }
         let key = self.key()?;
@@ -69,7 +74,7 @@ impl Chain {
         }
         if matches!(beside, Beside::Missing) && verdict.rows > 0 {
             let note = "audit.head is missing, so it can't be told whether an older file was put back";
-            verdict.notes.push(note.to_owned());
+            verdict.unknown.push(note.to_owned());
         }
         Ok(verdict)
     }
