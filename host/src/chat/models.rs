@@ -1,7 +1,8 @@
 //! The models that there are, and asking one of them on somebody's behalf: hooks before, hooks after.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,11 +10,14 @@ use super::answer::Gathering;
 use super::completion::{Ask, Completion, complete};
 use super::{Part, Question, Usage};
 use crate::config::{self, nearest};
+use crate::control::audit::{Audit, Entry, Kind, Pending};
+use crate::control::caller::Caller;
 use crate::control::gate::asked;
 use crate::feature::descriptor::HookPoint;
 use crate::feature::registry::{Provider, Registry};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
+use crate::feature::sandbox::rate::Rate;
 use crate::service::models::{Answer, Later, ModelView};
 use crate::service::refusal::Refusal;
 use crate::terminal::{excerpt, excerpt_lines};
@@ -21,14 +25,25 @@ use crate::terminal::{excerpt, excerpt_lines};
 /// Bytes of what is asked or answered that hooks get to see.
 const SHOWN: usize = 16 * 1024;
 
-/// The models of one host.
+/// Seconds' worth of requests that may be made at once to one provider.
+const BURST_SECONDS: f64 = 10.0;
+
+/// The models of one host. Every question to one is on record: who asked which model, tokens, what came of it; never
+/// what was said.
 #[derive(Debug, Default)]
-pub struct Models(RwLock<State>);
+pub struct Models {
+    state: RwLock<State>,
+    audit: Audit,
+}
 
 #[derive(Debug, Default)]
 struct State {
     models: BTreeMap<String, config::Model>,
     registry: Registry,
+    /// Requests that may be made to one provider in a minute.
+    per_minute: u32,
+    /// Of each provider that was asked.
+    rates: Mutex<HashMap<String, Arc<Rate>>>,
 }
 
 /// A model, with the way to it.
@@ -39,13 +54,45 @@ struct Found {
 }
 
 impl Models {
-    /// These models and features from now on.
-    pub fn set(&self, models: BTreeMap<String, config::Model>, registry: Registry) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = State { models, registry };
+    /// No models yet; who is asked is put on record there.
+    pub fn new(audit: Audit) -> Self {
+        Self { state: RwLock::default(), audit }
+    }
+
+    /// These models and features from now on, and so many requests a minute to each provider.
+    pub fn set(&self, models: BTreeMap<String, config::Model>, registry: Registry, per_minute: u32) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        // What was used of a limit that stays the same is used.
+        let rates = if state.per_minute == per_minute { std::mem::take(&mut state.rates) } else { Mutex::default() };
+        *state = State { models, registry, per_minute, rates };
+    }
+
+    /// Counts a request to a provider.
+    ///
+    /// # Errors
+    /// `Exhausted` if too many were made.
+    fn admit(&self, provider: &str) -> Result<(), Error> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let rate = {
+            let mut rates = state.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            let per_second = f64::from(state.per_minute.max(1)) / 60.0;
+            let new = || Arc::new(Rate::new(per_second, (per_second * BURST_SECONDS).max(1.0)));
+            // Providers are named in the configuration, so there are few.
+            Arc::clone(rates.entry(provider.to_owned()).or_insert_with(new))
+        };
+        let now = Instant::now();
+        if rate.take(now) {
+            return Ok(());
+        }
+        let (per_minute, left) = (state.per_minute, rate.wait(now).as_secs_f64().max(0.1));
+        Err(Error::Exhausted(format!(
+            "too many requests to the provider {provider}: {per_minute} a minute may be made to its models; try again in \
+             {left:.1} s (`model_requests` under [tools.per_minute])"
+        )))
     }
 
     fn find(&self, name: &str) -> Result<Found, Error> {
-        let State { models, registry } = &*self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let State { models, registry, .. } = &*self.state.read().unwrap_or_else(PoisonError::into_inner);
         let Some(model) = models.get(name) else {
             let near = nearest(name, models.keys().map(String::as_str));
             let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -67,14 +114,44 @@ impl Models {
     /// knows the whole turn.
     ///
     /// # Errors
-    /// `Invalid` when there is no such model, `Unavailable` when its provider is not installed.
+    /// `Invalid` when there is no such model, `Unavailable` when its provider is not installed, `Exhausted` when it was
+    /// asked too often.
     pub fn complete(&self, name: &str, question: Question, cancelled: CancellationToken) -> Result<Completion, Error> {
-        Ok(self.find(name)?.complete(question, cancelled))
+        let found = self.find(name)?;
+        self.admit(&found.model.provider)?;
+        Ok(found.complete(question, cancelled))
     }
 
     /// A turn of one request: hooks, the question, hooks, the answer.
     async fn turn(&self, asker: &str, name: &str, question: Question) -> Result<Answer, Error> {
+        let entry = Entry::new(Kind::Model, "ask", &Caller::feature(asker), name);
+        let mut record = Pending::new(&self.audit, entry, Instant::now());
+        let answer = self.hooked_turn(asker, name, question, &mut record).await;
+        record
+            .end(|entry| match &answer {
+                Ok(Answer { usage: Usage { input, cached, output }, .. }) => {
+                    entry.with("input_tokens", *input).with("cached_tokens", *cached).with("output_tokens", *output)
+                }
+                Err(error) => {
+                    // The kind alone: what providers say may repeat what was asked.
+                    let (kind, refused) = outcome(error);
+                    if refused { entry.refused(kind) } else { entry.failed(kind) }
+                }
+            })
+            .await;
+        answer
+    }
+
+    async fn hooked_turn(
+        &self,
+        asker: &str,
+        name: &str,
+        question: Question,
+        record: &mut Pending<'_>,
+    ) -> Result<Answer, Error> {
         let found = self.find(name)?;
+        record.with("provider", found.model.provider.as_str());
+        record.with("model", found.model.model.as_str());
         let shown = Arc::new(shown_request(asker, name, &found.provider, &question));
         let mut turn = ShownTurn {
             asker: asker.to_owned(),
@@ -85,6 +162,7 @@ impl Models {
         };
         let answer = async {
             hooked(&found.registry, ChatHook::Request(Arc::clone(&shown))).await?;
+            self.admit(&found.model.provider)?;
             turn.requests = 1;
             // Ended by being dropped.
             let mut completion = found.complete(question, CancellationToken::new());
@@ -107,7 +185,7 @@ impl Models {
 
 impl ModelView for Models {
     fn names(&self) -> Vec<String> {
-        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let there = |model: &config::Model| state.registry.provider(&model.provider).is_some();
         state.models.iter().filter(|(_, model)| there(model)).map(|(name, _)| name.clone()).collect()
     }
@@ -121,6 +199,17 @@ impl Found {
     fn complete(&self, question: Question, cancelled: CancellationToken) -> Completion {
         let config::Model { provider, model, url, secret } = self.model.clone();
         complete(self.provider.clone(), Ask { provider, model, url, secret, question }, cancelled)
+    }
+}
+
+/// What went wrong, without anything that was said; and whether the host or a hook did not let it be done.
+fn outcome(error: &Error) -> (&'static str, bool) {
+    match error {
+        Error::Denied(_) => ("denied by a grant or a hook", true),
+        Error::Invalid(_) => ("there is no such model, or the request is not valid", true),
+        Error::Exhausted(_) => ("a limit was reached", true),
+        Error::Unavailable(_) => ("it can't be reached, or its provider is not there", false),
+        Error::Failed(_) => ("the provider or the API failed", false),
     }
 }
 
@@ -184,10 +273,26 @@ mod tests {
     fn a_model_that_is_not_there_is_told_with_what_is() {
         let models = Models::default();
         let model = config::Model { provider: "openai-compatible".into(), model: "m".into(), url: None, secret: None };
-        models.set(BTreeMap::from([("local".into(), model)]), Registry::default());
+        models.set(BTreeMap::from([("local".into(), model)]), Registry::default(), 60);
         let error = |name| Refusal::from(models.find(name).err().unwrap()).to_string();
         assert!(error("lokal").contains("did you mean \"local\"?"), "{}", error("lokal"));
         assert!(error("local").contains("no feature has the provider \"openai-compatible\""), "{}", error("local"));
         assert!(models.names().is_empty(), "a model without its provider can't be asked");
+    }
+
+    // PLN-4
+    #[test]
+    fn a_provider_is_asked_so_often_and_the_others_are_not_held_up_by_it() {
+        let models = Models::default();
+        let set = |per_minute| models.set(BTreeMap::new(), Registry::default(), per_minute);
+        set(60);
+        let admitted = |provider: &str| (0..100).filter(|_| models.admit(provider).is_ok()).count();
+        assert_eq!((admitted("one"), admitted("other")), (10, 10), "ten seconds' worth at once");
+        set(60);
+        assert_eq!(admitted("one"), 0, "a reload does not give it back");
+        let refused = Refusal::from(models.admit("one").unwrap_err()).to_string();
+        assert!(refused.contains("60 a minute") && refused.contains("model_requests"), "{refused}");
+        set(600);
+        assert_eq!(admitted("one"), 100);
     }
 }

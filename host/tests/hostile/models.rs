@@ -55,7 +55,7 @@ impl Room {
             secret: None,
         };
         let models: BTreeMap<String, _> = WAYS.iter().map(|way| ((*way).to_owned(), model(way))).collect();
-        lab.models.set(models, registry.clone());
+        lab.models.set(models, registry.clone(), 6000);
         Self { lab, registry, _observer: (observer, observed) }
     }
 
@@ -63,7 +63,7 @@ impl Room {
     fn ask(&self, args: &Value) -> Result<Value, String> {
         let Value::Object(args) = args.clone() else { panic!() };
         let runtime = self.registry.provider("hostile").unwrap().feature.runtime().clone();
-        let request = ToolRequest { args, confirmed: false };
+        let request = ToolRequest { args, confirmed: false, confirmation: None };
         let (gate, caller) = (Gate::default(), Caller::library());
         let call = gate.call(&self.registry, &caller, "ask", request, CancellationToken::new(), Arc::new(|_, _| {}));
         runtime.block_on(call).map(|answer| answer.result).map_err(|error| error.to_string())
