@@ -19,6 +19,8 @@ pub enum New {
     Ports,
     /// What prompts there are.
     Prompts,
+    /// The lock for the show.
+    Lock,
     /// Perhaps all of it: too much happened for it to be told one by one.
     Everything,
 }

@@ -48,10 +48,21 @@ pub enum Observation {
     Sink(SinkMessage),
     /// Something became of a plan.
     Plan(PlanNews),
+    /// The show was locked or unlocked.
+    Lock(LockNews),
     /// A new rule set is in use; in words.
     Reload(String),
     /// A new configuration was refused, or an upgrade taken back; in words.
     Refused(String),
+}
+
+/// That the show was locked or unlocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockNews {
+    /// Whether it is locked now.
+    pub locked: bool,
+    /// Who did it, as the audit names callers.
+    pub by: String,
 }
 
 /// What became of a plan.
@@ -268,6 +279,9 @@ impl Inner {
             }
             // The audit has it.
             Observation::Plan(_) => {}
+            Observation::Lock(LockNews { locked, by }) => {
+                tracing::info!(by, "the show is {}", if *locked { "locked" } else { "unlocked" });
+            }
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
             Observation::PortTrouble(text) => tracing::warn!("{text}"),
             Observation::Refused(text) => tracing::error!("{text}"),

@@ -33,8 +33,8 @@ pub(super) struct Which {
     /// What came after this cursor, as far as it is kept; `start` for all that is. Default: from now on.
     #[serde(default)]
     after: Option<String>,
-    /// Only these, with commas between them: event, failure, mode, port, reload, plan, diagnostic, alert,
-    /// notification. Default: all.
+    /// Only these, with commas between them: event, failure, mode, port, reload, plan, lock, diagnostic,
+    /// alert, notification. Default: all.
     #[serde(default)]
     kinds: Option<String>,
 }

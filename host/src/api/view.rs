@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Action;
 use crate::host::Host;
-use crate::observer::{Observation, PlanNews, PlanStep};
+use crate::observer::{LockNews, Observation, PlanNews, PlanStep};
 use crate::service::sinks::SinkKind;
 
 /// One observation.
@@ -74,6 +74,13 @@ pub enum ObservationView {
         /// What it does, in its proposer's words; empty where that is not known any more.
         description: String,
     },
+    /// The show was locked or unlocked.
+    Lock {
+        /// Whether it is locked now.
+        locked: bool,
+        /// Who did it, as the audit names callers.
+        by: String,
+    },
     /// Something is missing here.
     Gap {
         /// How many observations, of any kind; none where that is not known, because the host has been started anew.
@@ -92,6 +99,7 @@ pub enum Kind {
     Port,
     Reload,
     Plan,
+    Lock,
     Diagnostic,
     Alert,
     Notification,
@@ -99,13 +107,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [(&str, Self); 9] = [
+    pub const ALL: [(&str, Self); 10] = [
         ("event", Self::Event),
         ("failure", Self::Failure),
         ("mode", Self::Mode),
         ("port", Self::Port),
         ("reload", Self::Reload),
         ("plan", Self::Plan),
+        ("lock", Self::Lock),
         ("diagnostic", Self::Diagnostic),
         ("alert", Self::Alert),
         ("notification", Self::Notification),
@@ -120,6 +129,7 @@ impl Kind {
             Observation::Port(_) | Observation::PortTrouble(_) => Self::Port,
             Observation::Reload(_) | Observation::Refused(_) => Self::Reload,
             Observation::Plan(_) => Self::Plan,
+            Observation::Lock(_) => Self::Lock,
             Observation::Sink(message) => match message.kind {
                 SinkKind::Diagnostic(_) => Self::Diagnostic,
                 SinkKind::Alert => Self::Alert,
@@ -153,6 +163,7 @@ impl ObservationView {
             Observation::Plan(PlanNews { step, plan, who, description }) => {
                 Self::Plan { step: *step, plan: plan.clone(), who: who.clone(), description: description.clone() }
             }
+            Observation::Lock(LockNews { locked, by }) => Self::Lock { locked: *locked, by: by.clone() },
             Observation::Sink(message) => Self::Message {
                 feature: message.feature.to_string(),
                 sink: match message.kind {

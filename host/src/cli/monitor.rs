@@ -79,6 +79,9 @@ fn words(view: &ObservationView) -> String {
             let plan = plan.as_deref().map(|plan| format!(" {plan:.12}")).unwrap_or_default();
             format!("{:>13}  plan{plan} {} ({who}): {description}", "", step.as_str().unwrap_or_default())
         }
+        ObservationView::Lock { locked, by } => {
+            format!("{:>13}  the show was {} by {by}", "", if *locked { "locked" } else { "unlocked" })
+        }
         ObservationView::Gap { lost: Some(lost) } => format!("{:>13}  ({lost} more, which came too fast)", ""),
         ObservationView::Gap { lost: None } => format!("{:>13}  (the host was started anew)", ""),
     }

@@ -39,6 +39,10 @@ fn shown(status: &Value, plans: usize) -> Lines {
     if let Some(front) = status["front"].as_str() {
         screen.line("in front", front);
     }
+    if let Some(lock) = status["lock"].as_object() {
+        let until = if lock["persistent"] == true { "" } else { ", or the host stops" };
+        screen.line("locked", &format!("by {}; until `conductor unlock`{until}", text(&lock["by"])));
+    }
     screen.line("rules", &format!("{}, loaded {}", number("rules"), times(number("generation"))));
     if let Some(refused) = status["refused"].as_str() {
         screen.more(&format!("{refused}; `conductor config validate` says why"));

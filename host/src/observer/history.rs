@@ -138,6 +138,7 @@ fn weight(observation: &Observation) -> usize {
         Observation::Failure(failure) => failure.worker.len() + failure.reason.to_string().len(),
         Observation::Mode(mode) => mode.len(),
         Observation::Plan(news) => news.description.len(),
+        Observation::Lock(news) => news.by.len(),
         Observation::Sink(message) => message.text.len(),
         Observation::Port(text)
         | Observation::PortTrouble(text)
