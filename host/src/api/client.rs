@@ -8,9 +8,12 @@ use hyper::body::{Bytes, Incoming};
 use hyper::http::request::Builder;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::refusal::Refused;
 use super::view::ObservationView;
+use crate::control::confirmation::Confirmation;
 
 /// How long a host may take to say how it is: whoever asks may only want to know whether it is there.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -27,6 +30,9 @@ pub enum AskError {
     /// It said no.
     #[error("{0}")]
     Refused(String),
+    /// A person has to agree first.
+    #[error("a person has to agree to it: {} {}", .0.tool, .0.effect)]
+    Confirm(Box<Confirmation>),
     /// It did not answer as it should.
     #[error("the host did not answer: {0}")]
     Failed(String),
@@ -62,6 +68,9 @@ async fn answer(response: Response<Incoming>) -> Result<Value, AskError> {
         serde_json::from_slice(&body).map_err(|_| failed(format!("{status}: {}", String::from_utf8_lossy(&body))))?;
     if status.is_success() {
         return Ok(answer);
+    }
+    if let Ok(Refused { confirmation: Some(asked), .. }) = Refused::deserialize(&answer) {
+        return Err(AskError::Confirm(asked));
     }
     Err(AskError::Refused(answer["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)))
 }

@@ -41,7 +41,7 @@ pub use stream::Told;
 /// Bytes of a request's body: the most that a tool takes, however much of it JSON has to escape.
 const MAX_BODY: usize = 2 * 1024 * 1024;
 
-/// The one router of every door. The door says by a [`Scope`](scope::Scope) in the request how much may be done.
+/// The one router of every door. The door says by a [`Client`](door::Client) in the request how much may be done.
 fn router() -> axum::Router<std::sync::Arc<crate::host::Host>> {
     route::router(routes::all())
 }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::quota::JobError;
+use crate::control::confirmation::Confirmation;
 use crate::control::gate::ToolError;
+use crate::control::lock::Locked;
 use crate::control::plan::PlanError;
 
 /// Why it was not done, as a word that stays as it is.
@@ -34,8 +36,12 @@ pub enum Code {
     Forbidden,
     /// The configuration, or a feature's hook, does not allow it. 403.
     Denied,
-    /// A person has to agree first. 428.
-    NeedsConfirmation,
+    /// A person has to agree first; `confirmation` says to what, and has the id for the next request. 409.
+    ConfirmationRequired,
+    /// The confirmation that was presented was used, has expired, or is of another call or caller. 409.
+    NotConfirmed,
+    /// The show is locked: only the home's owner changes anything. 423.
+    Locked,
     /// It was asked too often, or there is no room for more; `retry-after` says when to ask again, where that is
     /// known. 429.
     TooMany,
@@ -62,6 +68,9 @@ pub struct Refused {
     pub error: String,
     /// The same for programs.
     pub code: Code,
+    /// What a person has to agree to, where `code` is `confirmation_required` and this client can have them agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Box<Confirmation>>,
 }
 
 /// A refusal, on its way out.
@@ -75,7 +84,8 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, code: Code, error: impl ToString) -> Self {
-        Self { status, refused: Refused { error: error.to_string(), code }, retry_after: None }
+        let refused = Refused { error: error.to_string(), code, confirmation: None };
+        Self { status, refused, retry_after: None }
     }
 
     /// Says after how many seconds it may be asked again.
@@ -120,11 +130,18 @@ impl From<PlanError> for Refusal {
             PlanError::Nothing(_) | PlanError::NoFile => (StatusCode::CONFLICT, Code::Conflict),
             PlanError::Invalid(_) | PlanError::Edit(_) => (StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid),
             PlanError::Denied(_) => (StatusCode::FORBIDDEN, Code::Denied),
+            PlanError::Locked(_) => (StatusCode::LOCKED, Code::Locked),
             PlanError::Full(_) => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
             PlanError::Unrecorded(_) => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
             PlanError::Record(_) | PlanError::File { .. } => (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal),
         };
         Self::new(status, code, error)
+    }
+}
+
+impl From<Locked> for Refusal {
+    fn from(error: Locked) -> Self {
+        Self::new(StatusCode::LOCKED, Code::Locked, error)
     }
 }
 
@@ -135,7 +152,10 @@ impl From<ToolError> for Refusal {
             ToolError::NotAllowed(_) | ToolError::Denied { .. } => (StatusCode::FORBIDDEN, Code::Denied),
             ToolError::TooOften { .. } => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
             ToolError::Unrecorded(_) => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
-            ToolError::NeedsConfirmation(_) => (StatusCode::PRECONDITION_REQUIRED, Code::NeedsConfirmation),
+            ToolError::NotForAgents { .. } => (StatusCode::FORBIDDEN, Code::Denied),
+            ToolError::NeedsConfirmation { .. } => (StatusCode::CONFLICT, Code::ConfirmationRequired),
+            ToolError::NotConfirmed(_) => (StatusCode::CONFLICT, Code::NotConfirmed),
+            ToolError::Locked(_) => (StatusCode::LOCKED, Code::Locked),
             ToolError::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, Code::TooLong),
             ToolError::Failed { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Code::Failed),
         };
@@ -144,7 +164,11 @@ impl From<ToolError> for Refusal {
             ToolError::TooOften { left, .. } => Some(left.as_secs() + 1),
             _ => None,
         };
-        Self { retry_after, ..Self::new(status, code, error) }
+        let mut refusal = Self { retry_after, ..Self::new(status, code, &error) };
+        if let ToolError::NeedsConfirmation { confirmation, .. } = error {
+            refusal.refused.confirmation = confirmation;
+        }
+        refusal
     }
 }
 

@@ -158,7 +158,8 @@ pub(super) struct Route {
     handler: MethodRouter<Arc<Host>>,
 }
 
-/// The router of these routes. Whoever serves it says by a [`Scope`] in the request how much may be done.
+/// The router of these routes. Whoever serves it says by a
+/// [`Client`](super::door::Client) in the request how much may be done.
 pub(super) fn router(routes: Vec<Route>) -> Router<Arc<Host>> {
     let router = routes
         .into_iter()

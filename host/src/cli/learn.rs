@@ -33,16 +33,16 @@ pub(super) struct LearnArguments {
 
 pub(super) fn run(places: &Places, arguments: &LearnArguments) -> Done {
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
-    asked(places, "conductor_start_learn", &device, false)?;
+    asked(places, "conductor_start_learn", &device)?;
     errln!("move a control ({} seconds) ...", arguments.seconds);
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     while await_a_move(places, deadline)? {
-        let learned = asked(places, "conductor_stop_learn", &json!({ "keep": true }), false)?;
+        let learned = asked(places, "conductor_stop_learn", &json!({ "keep": true }))?;
         if is_something(&learned) || Instant::now() >= deadline {
             break;
         }
     }
-    let learned = asked(places, "conductor_stop_learn", &json!({}), false)?;
+    let learned = asked(places, "conductor_stop_learn", &json!({}))?;
     if arguments.json {
         terminal::json(&learned)?;
     } else {

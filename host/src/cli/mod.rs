@@ -1,6 +1,6 @@
 //! The command line. Every command is a client of the library or of a running host.
 //!
-//! Exit codes: 0 done, 1 it failed, 2 the command line or the configuration is wrong.
+//! Exit codes: 0 done, 1 it failed, 2 the command line or the configuration is wrong, 3 it can't be told.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +22,7 @@ mod doctor;
 mod explain;
 mod feature;
 mod learn;
+mod lock;
 mod mcp;
 mod mode;
 mod monitor;
@@ -41,7 +42,8 @@ mod tool;
 
 /// What the help says of them.
 const EXIT_CODES: &str = "Exit codes:\n  0  it is done\n  1  it failed, or a check did not pass\n  \
-                          2  the command line, or the configuration, is wrong; nothing was done";
+                          2  the command line, or the configuration, is wrong; nothing was done\n  \
+                          3  it can't be told: `audit verify` without audit.head, or with a file that can't be read";
 
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
 #[derive(Debug, Parser)]
@@ -99,6 +101,10 @@ enum Command {
     Learn(learn::LearnArguments),
     /// Let an agent talk to the running host over standard input and output (MCP)
     Mcp,
+    /// Lock the show: nobody but you changes anything, whatever agents and lent tokens may do else
+    Lock(lock::LockArguments),
+    /// Unlock the show
+    Unlock(Output),
     /// List the modes, and switch
     #[command(subcommand)]
     Mode(mode::ModeCommand),
@@ -149,6 +155,8 @@ enum Failure {
     Wrong(String),
     /// 2: the configuration has mistakes.
     Config(Diagnostics),
+    /// 3
+    Unknown(String),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -212,6 +220,8 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
         Command::Learn(arguments) => learn::run(&places, arguments),
+        Command::Lock(arguments) => lock::lock(&places, arguments),
+        Command::Unlock(output) => lock::unlock(&places, output.json),
         Command::Mcp => mcp::run(&places),
         Command::Mode(command) => mode::run(&places, command),
         Command::Openapi => openapi(),
@@ -243,6 +253,10 @@ fn ended(done: Done) -> ExitCode {
         Err(Failure::Config(diagnostics)) => {
             terminal::eprint(&diagnostics.lines());
             ExitCode::from(2)
+        }
+        Err(Failure::Unknown(text)) => {
+            terminal::eprint(&message(&format!("conductor: {text}")));
+            ExitCode::from(3)
         }
     }
 }

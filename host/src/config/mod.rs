@@ -17,6 +17,7 @@ mod condition;
 mod desktop_action;
 mod diagnostic;
 pub mod edit;
+pub mod hidden;
 mod key;
 pub mod migrate;
 mod model;
@@ -53,8 +54,8 @@ pub use desktop_action::{
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use key::{Key, NamedKey};
 pub use model::{
-    AdvancedSettings, CallsPerMinute, Config, Feature, Feedback, FolderGrant, Grants, ListenMode, Mapping, Mode, Model,
-    Profile, RepositoryGrant, SecretGrant, Tools,
+    Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, FolderGrant,
+    Grants, ListenMode, Mapping, Mode, Model, Profile, RepositoryGrant, SecretGrant, Tools,
 };
 pub use number::{
     Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,

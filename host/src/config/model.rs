@@ -73,8 +73,62 @@ pub struct Tools {
     #[schemars(inner(length(min = 1, max = 128)))]
     pub allowed: Option<Vec<String>>,
 
-    /// How often one caller may call tools of each tier.
+    /// What agents may do, by the tools' tiers, and what their user is asked about first.
+    pub agents: AgentAccess,
+
+    /// How often one caller may call tools of each tier, and features may ask models.
     pub per_minute: CallsPerMinute,
+}
+
+/// What agents may do over MCP, by the tools' tiers. The home's owner may do all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentAccess {
+    /// Tools that change what holds until the host stops: another mode, a device that is not heard. Default: `allow`.
+    pub stateful: Access,
+
+    /// Tools that propose plans. Default: `allow`; a plan itself always waits for a person.
+    pub config_change: Access,
+
+    /// Tools that send to devices. Default: `ask`.
+    pub hardware_io: ConfirmedAccess,
+
+    /// Tools that reach as far, and those that propose to remove much. Default: `ask`.
+    pub privileged: ConfirmedAccess,
+}
+
+/// Whether agents may call tools of a tier.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Without anybody being asked.
+    #[default]
+    Allow,
+    /// After a person agreed to the call: the agent's user where `elicitation` under `[mcp]` is `all`; else nobody can
+    /// be asked, and a person makes the call with `conductor tool call`.
+    Ask,
+    /// Not at all.
+    Deny,
+}
+
+/// Whether agents may call tools of a tier that a person has to agree to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfirmedAccess {
+    /// After a person agreed to the call, twice.
+    #[default]
+    Ask,
+    /// Not at all.
+    Deny,
+}
+
+impl From<ConfirmedAccess> for Access {
+    fn from(access: ConfirmedAccess) -> Self {
+        match access {
+            ConfirmedAccess::Ask => Self::Ask,
+            ConfirmedAccess::Deny => Self::Deny,
+        }
+    }
 }
 
 /// Calls per minute that one caller may make, by the tools' tiers. A sixth of them may come at once.
@@ -100,11 +154,22 @@ pub struct CallsPerMinute {
     /// Tools that a person confirms whatever they do; 1 to 10000000 calls. Default: 60.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub privileged: u32,
+
+    /// Requests to the models of one provider, by all features together; 1 to 10000000 requests. Default: 120.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub model_requests: u32,
 }
 
 impl Default for CallsPerMinute {
     fn default() -> Self {
-        Self { read_only: 6000, stateful: 1200, config_change: 600, hardware_io: 600, privileged: 60 }
+        Self {
+            read_only: 6000,
+            stateful: 1200,
+            config_change: 600,
+            hardware_io: 600,
+            privileged: 60,
+            model_requests: 120,
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The gate: the one way to a tool.
 //!
-//! Every call comes through here, whoever asks: how often they did, whether the tool is allowed, the
-//! arguments are looked at, the tier decides whether a person has to agree first, hooks may deny, and only
-//! then is the feature asked. The host's own refusals come before the hooks of features, so that no feature
+//! Every call comes through here, whoever asks: how often they did, whether the tool is allowed and the show is
+//! not locked, the arguments are looked at, the tier decides whether a person has to agree first (see
+//! [`confirmation`](super::confirmation)), hooks may deny, and only then is the feature asked. The host's own refusals come before the hooks of features, so that no feature
 //! sees what was refused, or could approve it. Whatever comes of it is put on record.
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::audit::{Audit, AuditError, Entry, Kind, Outcome};
-use super::caller::Caller;
+use super::audit::{Audit, AuditError, Entry, Kind, Pending};
+use super::caller::{Caller, Scope};
+use super::confirmation::{ConfirmError, Confirmation, Confirmations};
 use super::fits::fits;
-use super::limit::{Asked, Policy, Used};
+use super::limit::{Asked, Consent, Policy, Used};
+use super::lock::{Locked, ShowLock};
 use crate::feature::descriptor::{HookPoint, Tier};
 use crate::feature::registry::{Registry, Tool};
 use crate::feature::sandbox::control::{Decision, ToolCall};
@@ -35,9 +37,12 @@ pub struct ToolRequest {
     /// The tool's arguments, an object.
     #[serde(default)]
     pub args: serde_json::Map<String, Value>,
-    /// Whether a person agreed to this one call, having seen its arguments.
+    /// Whether a person agreed to this one call, having seen what `confirmation` stands for.
     #[serde(default)]
     pub confirmed: bool,
+    /// The id of the confirmation that the same call was answered with before. Without it nothing is confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<String>,
 }
 
 /// Why a call gave no result.
@@ -70,9 +75,29 @@ pub enum ToolError {
     /// It has to be on record before it is done, and can't be.
     #[error(transparent)]
     Unrecorded(#[from] AuditError),
-    /// It sends to devices, or reaches as far, and no person agreed.
-    #[error("{0} sends to devices or reaches as far: a person has to agree to each call")]
-    NeedsConfirmation(String),
+    /// A person has to agree to this call.
+    #[error("a person has to agree to each call of {tool}{}", effect(confirmation))]
+    NeedsConfirmation {
+        /// The tool.
+        tool: String,
+        /// What they agree to, and the id to present then. `None` if this caller can't have a person agree, or the
+        /// arguments are too long to be shown.
+        confirmation: Option<Box<Confirmation>>,
+    },
+    /// The confirmation that was presented is not one of this call.
+    #[error(transparent)]
+    NotConfirmed(#[from] ConfirmError),
+    /// The configuration does not let agents call tools of this tier.
+    #[error("agents may not call {tier} tools here; a person changes `{key}` under [tools.agents]")]
+    NotForAgents {
+        /// The tool's tier.
+        tier: &'static str,
+        /// The setting.
+        key: &'static str,
+    },
+    /// The show is locked.
+    #[error(transparent)]
+    Locked(#[from] Locked),
     /// The arguments are too long.
     #[error("the arguments have {0} bytes; at most {most} are taken", most = limits::MAX_RESULT)]
     TooLong(usize),
@@ -92,6 +117,10 @@ pub enum ToolError {
         /// What went wrong.
         error: CallError,
     },
+}
+
+fn effect(confirmation: &Option<Box<Confirmation>>) -> String {
+    confirmation.as_ref().map(|asked| format!(", which {}", asked.effect)).unwrap_or_default()
 }
 
 /// What came of a call.
@@ -120,12 +149,14 @@ pub struct Gate {
     policy: RwLock<Arc<Policy>>,
     used: Used,
     audit: Audit,
+    confirmations: Confirmations,
+    lock: ShowLock,
 }
 
 impl Gate {
-    /// A gate that lets every tool be called, and puts on record there what was.
-    pub fn new(audit: Audit) -> Self {
-        Self { audit, ..Self::default() }
+    /// A gate that lets every tool be called while the show is not locked, and puts on record there what was.
+    pub fn new(audit: Audit, lock: ShowLock) -> Self {
+        Self { audit, lock, ..Self::default() }
     }
 
     /// This holds from now on.
@@ -166,7 +197,7 @@ impl Gate {
         // What is not there is asked for as cheaply as what only looks.
         let tier = tool.as_ref().map_or(Tier::ReadOnly, |tool| tool.registered.tier);
         let entry = || {
-            let entry = Entry::new(Kind::Tool, "call", &caller.to_string(), name).with("tier", tier.as_str());
+            let entry = Entry::new(Kind::Tool, "call", caller, name).with("tier", tier.as_str());
             match &tool {
                 Some(tool) => entry.with("feature", tool.feature.as_str()),
                 None => entry,
@@ -189,9 +220,16 @@ impl Gate {
             }
         }
         // Dropped before it ends, because the caller has left, it is on record all the same.
-        let mut record = OnRecord { audit: &self.audit, entry: Some(entry()), began };
-        let result = self.pass(registry, tool.as_ref(), &policy, &mut record, request, cancelled, progress, name).await;
-        record.end(result.as_ref().err()).await;
+        let mut record = Pending::new(&self.audit, entry(), began);
+        let result =
+            self.pass(registry, caller, tool.as_ref(), &policy, &mut record, request, cancelled, progress, name).await;
+        record
+            .end(|entry| match result.as_ref().err() {
+                None => entry,
+                Some(error @ ToolError::Failed { .. }) => entry.failed(error),
+                Some(error) => entry.refused(error),
+            })
+            .await;
         result
     }
 
@@ -199,9 +237,10 @@ impl Gate {
     async fn pass(
         &self,
         registry: &Registry,
+        caller: &Caller,
         tool: Option<&Tool>,
         policy: &Policy,
-        record: &mut OnRecord<'_>,
+        record: &mut Pending<'_>,
         request: ToolRequest,
         cancelled: CancellationToken,
         progress: OnProgress,
@@ -215,20 +254,31 @@ impl Gate {
         if !policy.allows(name) {
             return Err(ToolError::NotAllowed(name.to_owned()));
         }
-        let args = Value::Object(request.args);
+        let changes = tool.registered.tier > Tier::ReadOnly;
+        if changes {
+            self.lock.check(caller)?;
+        }
+        let ToolRequest { args, confirmed, confirmation } = request;
+        let args = Value::Object(args);
         let text = args.to_string();
         if text.len() > limits::MAX_RESULT {
             record.with("bytes", text.len());
             return Err(ToolError::TooLong(text.len()));
         }
-        record.with("args", self.audit.redacted(args));
-        if tool.registered.tier.is_confirmed() {
-            if !request.confirmed {
-                return Err(ToolError::NeedsConfirmation(name.to_owned()));
-            }
+        record.with("args", self.audit.redacted(args.clone()));
+        let tier = tool.registered.tier;
+        let consent = policy.consent(caller, tier);
+        if let Consent::Denied(key) = consent {
+            return Err(ToolError::NotForAgents { tier: tier.as_str(), key });
+        }
+        if consent == Consent::Asked && !tool.registered.proposes {
+            self.confirm(caller, tool, &args, confirmation.filter(|_| confirmed))?;
+        }
+        if tier.is_confirmed() && !tool.registered.proposes {
             // What can't be taken back is on record before it is done.
             let (audit, begun) = (self.audit.clone(), record.begun());
-            let written = tokio::task::spawn_blocking(move || audit.require(begun)).await;
+            let require = move || begun.map_or(Ok(()), |begun| audit.require(begun));
+            let written = tokio::task::spawn_blocking(require).await;
             let lost = |_| AuditError::Unwritable { file: "audit.sqlite".into(), why: "the host is stopping".into() };
             written.unwrap_or_else(|error| Err(lost(error)))?;
         }
@@ -254,6 +304,10 @@ impl Gate {
                 }
             }
         }
+        if changes {
+            // Hooks took their time.
+            self.lock.check(caller)?;
+        }
         let answer = answer(tool, name, text, cancelled, progress).await;
         let failed = answer.as_ref().err().map(ToString::to_string);
         for (feature, actor) in registry.hooks(HookPoint::PostToolCall) {
@@ -271,49 +325,57 @@ impl Gate {
         Ok(ToolResult { result, remarks })
     }
 
+    /// Whether a person agreed to this very call: each goes through here twice, and the first time only asks.
+    fn confirm(&self, caller: &Caller, tool: &Tool, args: &Value, agreed: Option<String>) -> Result<(), ToolError> {
+        let Tool { registered, feature, .. } = tool;
+        let (name, tier) = (registered.name.as_str(), registered.tier);
+        // Not whoever was lent a token, and no agent for itself.
+        let by_person = caller.is_owner() || caller.is_by_elicitation();
+        match agreed {
+            Some(id) if by_person => Ok(self.confirmations.take(&id, caller, feature, tier, name, args)?),
+            _ => {
+                let may_ask = caller.is_owner() || caller.scope() == Some(Scope::Agent);
+                let confirmation = may_ask.then(|| self.confirmations.ask(caller, feature, tier, name, args)).flatten();
+                Err(ToolError::NeedsConfirmation { tool: name.to_owned(), confirmation: confirmation.map(Box::new) })
+            }
+        }
+    }
+
+    /// Counts a prompt that was asked for among the calls that only look, and puts it on record.
+    ///
+    /// # Errors
+    /// [`ToolError::TooOften`].
+    pub async fn prompt<T, E: std::fmt::Display + From<ToolError>>(
+        &self,
+        caller: &Caller,
+        name: &str,
+        fill: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (policy, tier) = (self.policy(), Tier::ReadOnly);
+        let entry = || Entry::new(Kind::Prompt, "get", caller, name);
+        match self.used.take(&policy, caller, tier, Instant::now()) {
+            Asked::Go { .. } => {
+                let filled = fill();
+                self.audit.record(filled.as_ref().err().map_or_else(entry, |error| entry().refused(error))).await;
+                filled
+            }
+            Asked::Wait { left, first } => {
+                let error = ToolError::TooOften { tier: tier.as_str(), per_minute: policy.per_minute(tier), left };
+                if first {
+                    self.audit.record(entry().refused(&error)).await;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
     /// Puts on record that somebody asked for a tool in a way that can't be understood.
     pub async fn refuse(&self, caller: &Caller, name: &str, reason: &str) {
         let policy = self.policy();
         if let Asked::Wait { first: false, .. } = self.used.take(&policy, caller, Tier::ReadOnly, Instant::now()) {
             return;
         }
-        self.audit.record(Entry::new(Kind::Tool, "call", &caller.to_string(), name).refused(reason)).await;
-    }
-}
-
-/// A call's entry, which goes on record however the call ends.
-struct OnRecord<'a> {
-    audit: &'a Audit,
-    entry: Option<Entry>,
-    began: Instant,
-}
-
-impl OnRecord<'_> {
-    fn with(&mut self, key: &str, value: impl Into<Value>) {
-        self.entry = self.entry.take().map(|entry| entry.with(key, value));
-    }
-
-    fn begun(&self) -> Entry {
-        let entry = self.entry.clone().unwrap_or_else(|| Entry::new(Kind::Tool, "call", "", ""));
-        entry.outcome(Outcome::Begun)
-    }
-
-    async fn end(mut self, error: Option<&ToolError>) {
-        let Some(entry) = self.entry.take() else { return };
-        let entry = match error {
-            None => entry,
-            Some(error @ ToolError::Failed { .. }) => entry.failed(error),
-            Some(error) => entry.refused(error),
-        };
-        self.audit.record(entry.took(self.began.elapsed())).await;
-    }
-}
-
-impl Drop for OnRecord<'_> {
-    fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            self.audit.note(entry.failed("whoever called left before it ended").took(self.began.elapsed()));
-        }
+        self.audit.record(Entry::new(Kind::Tool, "call", caller, name).refused(reason)).await;
     }
 }
 

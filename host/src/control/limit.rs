@@ -7,17 +7,28 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use super::caller::{Caller, Door};
-use crate::config;
+use super::caller::{Caller, Door, Scope};
+use crate::config::{self, Access};
 use crate::feature::descriptor::Tier;
 use crate::feature::sandbox::rate::Rate;
 
 /// Seconds' worth of calls that may be made at once.
 const BURST_SECONDS: f64 = 10.0;
-/// How much more often all callers behind a door may call than one of them: names are cheap.
+/// How much more often all callers of one scope behind a door may call than one of them: names are cheap.
 const DOOR: f64 = 4.0;
 /// Callers that are told apart at once.
 const MAX_CALLERS: usize = 1024;
+
+/// Whose consent a call needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// Nobody's.
+    Free,
+    /// A person's, for each call.
+    Asked,
+    /// The caller may not make it at all, by this setting under `[tools.agents]`.
+    Denied(&'static str),
+}
 
 /// What the configuration says.
 #[derive(Debug, Clone)]
@@ -37,6 +48,24 @@ impl Policy {
     /// Whether this tool may be called at all.
     pub fn allows(&self, tool: &str) -> bool {
         self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|name| name.is_match(tool)))
+    }
+
+    /// Whose consent a call of this tier needs. What a person has to agree to, no setting makes free.
+    pub fn consent(&self, caller: &Caller, tier: Tier) -> Consent {
+        let agents = &self.tools.agents;
+        let (access, key) = match tier {
+            Tier::ReadOnly => (Access::Allow, ""),
+            Tier::Stateful => (agents.stateful, "stateful"),
+            Tier::ConfigChange => (agents.config_change, "config_change"),
+            Tier::HardwareIo => (agents.hardware_io.into(), "hardware_io"),
+            Tier::Privileged => (agents.privileged.into(), "privileged"),
+        };
+        match access {
+            Access::Deny if caller.scope() == Some(Scope::Agent) => Consent::Denied(key),
+            Access::Ask if caller.scope() == Some(Scope::Agent) => Consent::Asked,
+            _ if tier.is_confirmed() => Consent::Asked,
+            _ => Consent::Free,
+        }
     }
 
     /// Calls of this tier that one caller may make per minute.
@@ -79,7 +108,7 @@ pub fn without_tool<'n>(patterns: &'n [String], tools: &[String]) -> Vec<(usize,
     patterns.iter().enumerate().map(|(at, name)| (at, name.as_str())).filter(|(_, name)| !known(name)).collect()
 }
 
-/// What was used. A call takes one of its caller's and one of its door's.
+/// What was used. A call takes one of its caller's, and one of all callers' of this scope behind this door.
 #[derive(Debug, Default)]
 pub struct Used {
     state: Mutex<State>,
@@ -88,7 +117,7 @@ pub struct Used {
 #[derive(Debug, Default)]
 struct State {
     callers: HashMap<(Caller, Tier), Bucket>,
-    doors: HashMap<(Door, Tier), Bucket>,
+    doors: HashMap<(Door, Option<Scope>, Tier), Bucket>,
 }
 
 #[derive(Debug)]
@@ -129,7 +158,7 @@ impl Used {
             callers.clear();
         }
         let own = bucket(callers, (caller.clone(), tier), || policy.rate(tier, 1.0));
-        let door = bucket(doors, (caller.door(), tier), || policy.rate(tier, DOOR));
+        let door = bucket(doors, (caller.door(), caller.scope(), tier), || policy.rate(tier, DOOR));
         // One that is refused takes nothing of the others'.
         let left = if own.rate.take(now) {
             if door.rate.take(now) { None } else { Some(door.rate.wait(now)) }
@@ -159,6 +188,10 @@ mod tests {
         Policy::new(&loaded.config.tools)
     }
 
+    fn agent(name: &str) -> Caller {
+        Caller::client(Door::McpSocket, Scope::Agent, Some(name))
+    }
+
     #[test]
     fn a_list_of_allowed_tools_allows_those_and_no_other() {
         assert!(policy("").allows("anything"));
@@ -172,10 +205,27 @@ mod tests {
     }
 
     #[test]
+    fn agents_are_let_do_what_the_configuration_says_and_never_more_than_the_tier() {
+        let owner = Caller::client(Door::Socket, Scope::Owner, None);
+        let consent = |policy: &Policy, caller: &Caller| Tier::ALL.map(|tier| policy.consent(caller, tier));
+        let usual = [Consent::Free, Consent::Free, Consent::Free, Consent::Asked, Consent::Asked];
+        assert_eq!(consent(&policy(""), &agent("x")), usual);
+        let strict = policy("[tools.agents]\nstateful = 'ask'\nconfig_change = 'deny'\nhardware_io = 'deny'");
+        let denied = Consent::Denied;
+        let expected = [Consent::Free, Consent::Asked, denied("config_change"), denied("hardware_io"), Consent::Asked];
+        assert_eq!(consent(&strict, &agent("x")), expected);
+        assert_eq!(consent(&strict, &agent("x").by_elicitation()), expected);
+        assert_eq!(consent(&strict, &owner), usual, "a person is none");
+        for none in ["hardware_io = 'allow'", "privileged = 'allow'"] {
+            assert!(config::parse(&format!("[tools.agents]\n{none}"), "x").is_err(), "{none}");
+        }
+    }
+
+    #[test]
     fn a_caller_that_calls_too_often_waits_and_the_others_go_on() {
         let policy = policy("[tools.per_minute]\nread_only = 6\nstateful = 60");
         let (used, now) = (Used::default(), Instant::now());
-        let (one, other) = (Caller::mcp(Some("one")), Caller::mcp(Some("other")));
+        let (one, other) = (agent("one"), agent("other"));
         let take = |caller: &Caller, tier, now| used.take(&policy, caller, tier, now);
         assert_eq!(take(&one, Tier::ReadOnly, now), Asked::Go { refused: 0 });
         let Asked::Wait { left, first: true } = take(&one, Tier::ReadOnly, now) else { panic!() };
@@ -192,7 +242,7 @@ mod tests {
         let policy = policy("[tools.per_minute]\nhardware_io = 60");
         let (used, now) = (Used::default(), Instant::now());
         let call = |number: usize| {
-            let caller = Caller::mcp(Some(&format!("agent {number}")));
+            let caller = agent(&format!("agent {number}"));
             matches!(used.take(&policy, &caller, Tier::HardwareIo, now), Asked::Go { .. })
         };
         assert_eq!((0..3000).filter(|number| call(*number)).count(), 40, "four times one caller's burst");

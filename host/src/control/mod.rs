@@ -1,6 +1,7 @@
 //! Control: what happens between somebody who asks for something and the thing done.
 //!
-//! [`gate`] is the way to a tool, for every [`caller`], within its [`limit`]; [`plan`] is the way to another
+//! [`gate`] is the way to a tool, for every [`caller`], within its [`limit`], with a [`confirmation`] where a person
+//! has to agree; [`lock`] keeps everybody but a person from changing anything; [`plan`] is the way to another
 //! configuration; [`audit`] keeps on record what was asked and done.
 //!
 //! May import: `feature` (the registry and its actors) and `config`, but for `plan` and `audit`, which say what
@@ -8,8 +9,10 @@
 
 pub mod audit;
 pub mod caller;
+pub mod confirmation;
 mod fits;
 pub mod gate;
 pub mod limit;
+pub mod lock;
 pub mod plan;
 pub mod trouble;

@@ -104,6 +104,10 @@ pub struct ToolDeclaration {
     pub name: String,
     /// How much it can do.
     pub tier: Tier,
+    /// Whether a tool of the tier `privileged` does nothing itself: a person agrees to the plans that it proposes, and
+    /// not to each call before. The host then lets it perform nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proposes: bool,
     /// What it does, for the model that chooses among tools.
     pub summary: String,
 }
@@ -312,6 +316,12 @@ impl Descriptor {
         names("action", "a letter, then letters and digits", self.actions.iter().map(|action| &action.name), letters)?;
         let rule = "a letter, then letters, digits and _";
         names("tool", rule, self.tools.iter().map(|tool| &tool.name), |c| letters(c) || c == '_')?;
+        if let Some(tool) = self.tools.iter().find(|tool| tool.proposes && tool.tier != Tier::Privileged) {
+            return Err(format!(
+                "the tool {} has `proposes`, which is for tools of the tier privileged only",
+                tool.name
+            ));
+        }
         let rule = "a letter, then letters, digits, - and _";
         names("task", rule, self.tasks.iter().map(|task| &task.name), |c| letters(c) || c == '_' || c == '-')?;
         let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

@@ -69,6 +69,19 @@ impl Host {
         self.services.plans.has(id).unwrap_or(false)
     }
 
+    /// [`plan`](Self::plan), as `caller` may see it: private values are shown to the home's owner only.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plan_for(&self, caller: &Caller, id: &str) -> Result<PlanView, PlanError> {
+        let mut view = self.plan(id)?;
+        if !caller.is_owner() {
+            let source = self.in_force.load().source.clone();
+            view.plan.hide(source.text(), source.hidden());
+        }
+        Ok(view)
+    }
+
     /// How long a plan waits before it expires.
     pub fn plans_wait(&self) -> Duration {
         self.services.plans.expires()
@@ -100,7 +113,10 @@ impl Host {
     /// See [`PlanError`]; then nothing has changed, and the plan waits on unless it has expired.
     pub fn apply_plan(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
         self.tell_expired();
-        self.on_record(caller, "apply", id, || self.apply(caller, id))
+        self.on_record(caller, "apply", id, || {
+            self.lock.check(caller)?;
+            self.apply(caller, id)
+        })
     }
 
     fn apply(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
@@ -114,7 +130,7 @@ impl Host {
         let step = Step::Apply { plan: plan.id, description: description.clone(), before, after: after.clone() };
         let rules = self.write(&mut state, caller, &file, &after, &step)?;
         self.observer.put(Observation::Reload(format!("applied the plan: {description}")));
-        self.tell_plan(PlanStep::Applied, Some(id), &caller.to_string(), &description);
+        self.tell_plan(PlanStep::Applied, Some(id), caller, &description);
         Ok(Applied { description, rules })
     }
 
@@ -124,14 +140,17 @@ impl Host {
     /// [`PlanError::NotFound`].
     pub fn reject_plan(&self, caller: &Caller, id: &str) -> Result<(), PlanError> {
         let description = self.services.plans.plan(id).map(|plan| plan.description).unwrap_or_default();
-        self.on_record(caller, "reject", id, || self.services.plans.reject(id))?;
-        self.tell_plan(PlanStep::Rejected, Some(id), &caller.to_string(), &description);
+        self.on_record(caller, "reject", id, || {
+            self.lock.check(caller)?;
+            self.services.plans.reject(id)
+        })?;
+        self.tell_plan(PlanStep::Rejected, Some(id), caller, &description);
         Ok(())
     }
 
     /// Tells whoever watches what became of a plan.
-    fn tell_plan(&self, step: PlanStep, plan: Option<&str>, who: &str, description: &str) {
-        let (plan, who, description) = (plan.map(str::to_owned), who.to_owned(), description.to_owned());
+    fn tell_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
+        let (plan, who, description) = (plan.map(str::to_owned), who.to_string(), description.to_owned());
         self.observer.put(Observation::Plan(PlanNews { step, plan, who, description }));
     }
 
@@ -141,6 +160,7 @@ impl Host {
     /// [`PlanError::Nothing`]; [`PlanError::StaleState`] when the file was changed since, which an undo would lose.
     pub fn undo(&self, caller: &Caller) -> Result<Applied, PlanError> {
         self.on_record(caller, "undo", "", || {
+            self.lock.check(caller)?;
             let mut state = self.state();
             let revision = self.services.plans.to_undo()?;
             let step = Step::Undo { number: revision.number };
@@ -155,6 +175,7 @@ impl Host {
     /// As [`Host::undo`].
     pub fn redo(&self, caller: &Caller) -> Result<Applied, PlanError> {
         self.on_record(caller, "redo", "", || {
+            self.lock.check(caller)?;
             let mut state = self.state();
             let revision = self.services.plans.to_redo()?;
             let step = Step::Redo { number: revision.number };
@@ -179,7 +200,7 @@ impl Host {
         let rules = self.write(state, caller, &file, to, step)?;
         self.observer.put(Observation::Reload(format!("{did}: {description}")));
         let became = if matches!(step, Step::Undo { .. }) { PlanStep::Undone } else { PlanStep::Redone };
-        self.tell_plan(became, None, &caller.to_string(), description);
+        self.tell_plan(became, None, caller, description);
         Ok(Applied { description: description.to_owned(), rules })
     }
 
@@ -196,7 +217,7 @@ impl Host {
         let made =
             loaded.and_then(|loaded| self.make(loaded)).map_err(|wrong| PlanError::Invalid(wrong.render(false)))?;
         let (desk, hash) = (&self.services.plans, state_hash(text));
-        let begun = entry(step, &caller.to_string()).outcome(Outcome::Begun).with("state", hash.as_str());
+        let begun = entry(step, caller).outcome(Outcome::Begun).with("state", hash.as_str());
         self.services.audit.require(begun)?;
         desk.intend(step, &hash)?;
         if let Err(source) = keep_backup(file).and_then(|_| replace(file, text.as_bytes())) {
@@ -205,7 +226,7 @@ impl Host {
             return Err(PlanError::File { file: file.display().to_string(), source });
         }
         // Before the desk forgets the intention: whoever is killed in between has it on record twice, not never.
-        let done = entry(step, &caller.to_string()).with("state", hash.as_str());
+        let done = entry(step, caller).with("state", hash.as_str());
         if let Err(error) = self.services.audit.require(done) {
             tracing::error!("the change is made, but not on record: {error}");
         }
@@ -230,7 +251,7 @@ impl Host {
         let settled = self.plan_file().and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
         match settled {
             Ok(Some((step, was_done))) => {
-                let found = entry(&step, "host");
+                let found = entry(&step, &Caller::host());
                 self.services.audit.note(match was_done {
                     true => found.with("reason", "the host was cut off after it"),
                     false => found.failed("the host was cut off before it"),
@@ -248,10 +269,10 @@ impl Host {
             Ok(plans) => {
                 self.services.news.tell(New::Plans);
                 plans.iter().for_each(|(id, proposer)| {
-                    self.tell_plan(PlanStep::Expired, Some(id), proposer, "");
-                    self.services
-                        .audit
-                        .note(Entry::new(Kind::Plan, "expire", "host", id).with("proposer", proposer.as_str()));
+                    self.tell_plan(PlanStep::Expired, Some(id), &Caller::feature(proposer), "");
+                    self.services.audit.note(
+                        Entry::new(Kind::Plan, "expire", &Caller::host(), id).with("proposer", proposer.as_str()),
+                    );
                 });
             }
             Err(error) => tracing::debug!("{error}"),
@@ -269,7 +290,7 @@ impl Host {
     ) -> Result<T, PlanError> {
         let began = Instant::now();
         let result = work();
-        let entry = || Entry::new(Kind::Plan, what, &caller.to_string(), subject).took(began.elapsed());
+        let entry = || Entry::new(Kind::Plan, what, caller, subject).took(began.elapsed());
         if result.is_ok() {
             self.services.news.tell(New::Plans);
         }
@@ -286,7 +307,7 @@ impl Host {
 }
 
 /// A step, for the record.
-fn entry(step: &Step, who: &str) -> Entry {
+fn entry(step: &Step, who: &Caller) -> Entry {
     match step {
         Step::Apply { plan, description, .. } => {
             Entry::new(Kind::Plan, "apply", who, plan).with("description", description.as_str())

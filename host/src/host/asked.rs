@@ -8,19 +8,51 @@ use super::{Host, Reloaded};
 use crate::config::{self, Diagnostics, Severity};
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
 use crate::control::caller::Caller;
+use crate::control::lock::{Lock, Locked};
 use crate::feature::registry::FeatureReport;
+use crate::news::New;
+use crate::observer::{LockNews, Observation};
 use crate::plain_file;
 use crate::ports::supervisor::{PortsStatus, UnknownDevice};
 use crate::service::host_state::HostView as _;
+
+/// Why the show was not locked or unlocked as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Only the home's owner does that.
+    #[error("only the home's owner locks and unlocks the show, with `conductor lock` and `conductor unlock`")]
+    NotOwner,
+    /// The file of a lock that outlives the host can't be written or removed. A show that was to be locked is locked
+    /// until the host stops; one that was to be unlocked is still locked.
+    #[error("the lock can't be kept in, or taken out of, the home: {0}")]
+    File(#[from] std::io::Error),
+}
 
 /// There is no such mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownMode(String);
 
+/// Why something was not changed for a caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// The show is locked.
+    #[error(transparent)]
+    Locked(#[from] Locked),
+    /// There is no such mode.
+    #[error(transparent)]
+    Mode(#[from] UnknownMode),
+    /// There is no such device.
+    #[error(transparent)]
+    Device(#[from] UnknownDevice),
+}
+
 /// Why the configuration file is not in force.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
+    /// The show is locked.
+    #[error(transparent)]
+    Locked(#[from] Locked),
     /// The host was started without one.
     #[error("this host has no configuration file")]
     NoFile,
@@ -53,9 +85,10 @@ impl Host {
     /// Makes another mode active for `caller`, as soon as the events before are done.
     ///
     /// # Errors
-    /// [`UnknownMode`].
-    pub fn switch_mode(&self, caller: &Caller, mode: &str) -> Result<(), UnknownMode> {
-        let switched = self.view.switch_mode(mode).map_err(UnknownMode);
+    /// [`ChangeError::Locked`], [`ChangeError::Mode`].
+    pub fn switch_mode(&self, caller: &Caller, mode: &str) -> Result<(), ChangeError> {
+        let switch = || Ok(self.view.switch_mode(mode).map_err(UnknownMode)?);
+        let switched = self.lock.check(caller).map_err(ChangeError::from).and_then(|()| switch());
         self.note_asked("mode", caller, mode, switched.as_ref().err());
         switched
     }
@@ -63,19 +96,51 @@ impl Host {
     /// As [`Host::mute`], for `caller`.
     ///
     /// # Errors
-    /// See [`UnknownDevice`].
-    pub fn mute_for(&self, caller: &Caller, device: &str, muted: bool) -> Result<(), UnknownDevice> {
-        let done = self.mute(device, muted);
+    /// [`ChangeError::Locked`], [`ChangeError::Device`].
+    pub fn mute_for(&self, caller: &Caller, device: &str, muted: bool) -> Result<(), ChangeError> {
+        let mute = || Ok(self.mute(device, muted)?);
+        let done = self.lock.check(caller).map_err(ChangeError::from).and_then(|()| mute());
         self.note_asked(if muted { "mute" } else { "unmute" }, caller, device, done.as_ref().err());
         done
     }
 
     fn note_asked(&self, what: &str, caller: &Caller, subject: &str, error: Option<&impl ToString>) {
-        let entry = Entry::new(Kind::Host, what, &caller.to_string(), subject);
+        let entry = Entry::new(Kind::Host, what, caller, subject);
         self.services.audit.note(match error {
             None => entry,
             Some(error) => entry.refused(error.to_string()),
         });
+    }
+
+    /// The lock for the show, if it is held.
+    pub fn held_lock(&self) -> Option<Lock> {
+        self.lock.held()
+    }
+
+    /// Locks the show for `caller`, or unlocks it: while it is locked, nobody but the home's owner changes anything.
+    /// With `persistent` it stays locked when the host starts again.
+    ///
+    /// # Errors
+    /// See [`LockError`].
+    pub fn set_lock(&self, caller: &Caller, locked: bool, persistent: bool) -> Result<Option<Lock>, LockError> {
+        let what = if locked { "lock" } else { "unlock" };
+        let set = || -> Result<Option<Lock>, LockError> {
+            if !caller.is_owner() {
+                return Err(LockError::NotOwner);
+            }
+            match locked {
+                true => Ok(Some(self.lock.lock(caller, persistent, self.clock.wall())?)),
+                false => Ok(self.lock.unlock().map(|_| None)?),
+            }
+        };
+        let done = set();
+        self.note_asked(what, caller, if persistent { "persistent" } else { "" }, done.as_ref().err());
+        if !matches!(done, Err(LockError::NotOwner)) {
+            let by = caller.to_string();
+            self.observer.put(Observation::Lock(LockNews { locked: self.lock.held().is_some(), by }));
+            self.services.news.tell(New::Lock);
+        }
+        done
     }
 
     /// Asks the process that this host is in to stop it, for `caller`. Whether it does is its own matter.
@@ -119,6 +184,10 @@ impl Host {
     /// # Errors
     /// See [`ReloadError`]; then the old rules stay, and the status says so.
     pub fn reload_from_file(&self, caller: &Caller) -> Result<Reloaded, ReloadError> {
+        if let Err(locked) = self.lock.check(caller) {
+            self.note_asked("reload", caller, "", Some(&locked));
+            return Err(locked.into());
+        }
         let (file, text) = self.config_on_disk()?;
         self.note_asked("reload", caller, &file.display().to_string(), None::<&String>);
         // Features first: rules that are new may need what is new. Where the old rules can't go with it, that is

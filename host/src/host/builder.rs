@@ -16,8 +16,10 @@ use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::{Diagnostics, Loaded};
 use crate::control::audit::{Audit, Entry, Kind};
+use crate::control::caller::Caller;
 use crate::control::gate::Gate;
 use crate::control::limit::Policy;
+use crate::control::lock::ShowLock;
 use crate::control::plan::desk::{self, Desk};
 use crate::control::plan::state_hash;
 use crate::control::trouble::TroubleLog;
@@ -218,7 +220,8 @@ impl HostBuilder {
         };
         services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(services.audit.clone()));
         let services = Arc::new(services);
-        let gate = Gate::new(services.audit.clone());
+        let lock = ShowLock::of(self.home.as_deref());
+        let gate = Gate::new(services.audit.clone(), lock.clone());
         gate.set(Policy::new(&loaded.config.tools));
         let compiler = self.compiler.unwrap_or_else(Compiler::find);
         let sandbox =
@@ -239,7 +242,7 @@ impl HostBuilder {
                 tracing::warn!("the package store can't be tidied: {error}");
                 Store::at(home)
             });
-            store.by("host")
+            store.by(Caller::host())
         });
         let workshop = Workshop {
             sandbox,
@@ -298,8 +301,8 @@ impl HostBuilder {
             queue: queue.clone(),
             in_force: in_force.clone(),
         });
-        let models = Arc::new(Models::default());
-        models.set(loaded.config.models.clone(), registry.clone());
+        let models = Arc::new(Models::new(services.audit.clone()));
+        models.set(loaded.config.models.clone(), registry.clone(), loaded.config.tools.per_minute.model_requests);
         let _ = services.models.set(Arc::clone(&models) as Arc<dyn ModelView>);
         let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
         supervisor.apply(plan);
@@ -318,6 +321,7 @@ impl HostBuilder {
             models,
             compiler,
             gate,
+            lock,
             workshop,
             in_force,
             troubles: TroubleLog::default(),
@@ -332,7 +336,8 @@ impl HostBuilder {
             stop_asked: crossbeam_channel::bounded(1),
             state: Mutex::new(State::default()),
         };
-        let started = Entry::new(Kind::Host, "start", "host", loaded.source.file());
+        let started = Entry::new(Kind::Host, "start", &Caller::host(), loaded.source.file());
+        let started = if host.lock.held().is_some() { started.with("locked", true) } else { started };
         host.services
             .audit
             .note(started.with("version", env!("CARGO_PKG_VERSION")).with("state", state_hash(loaded.source.text())));

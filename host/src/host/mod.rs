@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::apply::{Applied, PlanView};
-pub use self::asked::{ReloadError, UnknownMode};
+pub use self::asked::{ChangeError, LockError, ReloadError, UnknownMode};
 pub use self::builder::{HostBuilder, StartError};
 use self::generation::{Generation, InForce};
 use self::view::View;
@@ -36,9 +36,10 @@ use crate::clock::Clock;
 use crate::config::reader::Reader;
 use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity};
 use crate::control::audit::{Audit, Entry, Kind};
-use crate::control::caller::Caller;
+use crate::control::caller::{Caller, Door};
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::control::limit::Policy;
+use crate::control::lock::ShowLock;
 use crate::control::plan::state_hash;
 use crate::control::trouble::{Misconduct, TroubleLog};
 use crate::dispatch::Action;
@@ -95,7 +96,7 @@ impl State {
             (grants != nothing).then(|| (id, record))
         });
         let grants: BTreeMap<String, Value> = grants.collect();
-        let entry = |what, id: &str| Entry::new(Kind::Grant, what, "configuration", id);
+        let entry = |what, id: &str| Entry::new(Kind::Grant, what, &Caller::configuration(), id);
         for (id, now) in grants.iter().filter(|(id, now)| self.granted.get(*id) != Some(now)) {
             let entry = entry("grant", id).with("grants", now["grants"].clone());
             audit.note(match now["digest"].as_str() {
@@ -137,6 +138,7 @@ pub struct Host {
     models: Arc<Models>,
     compiler: Compiler,
     gate: Gate,
+    lock: ShowLock,
     workshop: Workshop,
     in_force: InForce,
     troubles: TroubleLog,
@@ -197,7 +199,8 @@ impl Host {
         let mut state = self.state();
         let made = state.reader.parse(text, file_name).and_then(|loaded| self.make(loaded));
         let result = made.map(|made| self.swap_in(&mut state, made));
-        let entry = Entry::new(Kind::Host, "reload", "configuration", file_name).with("state", state_hash(text));
+        let entry =
+            Entry::new(Kind::Host, "reload", &Caller::configuration(), file_name).with("state", state_hash(text));
         self.services.audit.note(match &result {
             Ok(_) => entry,
             Err(wrong) => entry.refused(mistakes(wrong)),
@@ -256,7 +259,7 @@ impl Host {
         self.watch.set_profiles(compiled.profiles);
         let Loaded { config, source, .. } = loaded;
         self.gate.set(Policy::new(&config.tools));
-        self.models.set(config.models.clone(), registry.clone());
+        self.models.set(config.models.clone(), registry.clone(), config.tools.per_minute.model_requests);
         state.tell_grants(&config, &self.services.audit);
         let warnings = compiled.warnings.summaries();
         let next = Generation { registry, source, config: Arc::new(config), refused: None, warnings };
@@ -331,6 +334,19 @@ impl Host {
         self.in_force.load().config.mcp.elicitation
     }
 
+    /// Has a prompt filled in for an agent. See [`Gate::prompt`].
+    ///
+    /// # Errors
+    /// What `fill` says, and [`ToolError::TooOften`].
+    pub async fn prompt<T, E: std::fmt::Display + From<ToolError>>(
+        &self,
+        caller: &Caller,
+        name: &str,
+        fill: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.gate.prompt(caller, name, fill).await
+    }
+
     /// Puts on record that somebody asked for a tool in a way that can't be understood.
     pub async fn refuse_call(&self, caller: &Caller, name: &str, reason: &str) {
         self.gate.refuse(caller, name, reason).await;
@@ -338,21 +354,15 @@ impl Host {
 
     /// Puts on record that somebody was not let in at a door, and that so many others were not since the last that
     /// went on record.
-    pub(crate) fn note_refused_client(&self, door: &str, asked: &str, why: &str, more: u64) {
-        tracing::warn!(door, asked = excerpt(asked, 128), "refused: {why}");
-        let entry = Entry::new(Kind::Host, "connect", door, asked).refused(why);
+    pub(crate) fn note_refused_client(&self, door: Door, asked: &str, why: &str, more: u64) {
+        tracing::warn!(door = door.as_str(), asked = excerpt(asked, 128), "refused: {why}");
+        let entry = Entry::new(Kind::Host, "connect", &Caller::refused(door), asked).refused(why);
         self.services.audit.note(if more == 0 { entry } else { entry.with("more", more) });
     }
 
     /// Lists a client in the status that was slowed, turned away or cut off. See [`TroubleLog::note`].
-    pub(crate) fn note_misconduct(
-        &self,
-        name: Option<&str>,
-        door: &'static str,
-        scope: Option<&'static str>,
-        what: Misconduct,
-    ) {
-        self.troubles.note(self.clock.wall(), name, door, scope, what);
+    pub(crate) fn note_misconduct(&self, who: &Caller, what: Misconduct) {
+        self.troubles.note(self.clock.wall(), who, what);
     }
 
     /// Ends a feature's quarantine, because a person says so. Whether it was in one; none where no such
@@ -360,7 +370,7 @@ impl Host {
     pub fn lift_quarantine(&self, caller: &Caller, feature: &str) -> Option<bool> {
         let lifted = self.in_force.load().registry.lift_quarantine(feature)?;
         if lifted {
-            self.services.audit.note(Entry::new(Kind::Package, "lift", &caller.to_string(), feature));
+            self.services.audit.note(Entry::new(Kind::Package, "lift", caller, feature));
             tracing::info!(feature, "a person ended its quarantine");
         }
         Some(lifted)
@@ -407,6 +417,11 @@ impl Host {
         self.in_force.load().source.text().to_owned()
     }
 
+    /// The same as others than the home's owner see it, without private values. See [`config::hidden`].
+    pub fn hidden_config(&self) -> String {
+        self.in_force.load().source.hidden().to_owned()
+    }
+
     /// Everything that happens from now on.
     pub fn subscribe(&self) -> Receiver<Observation> {
         self.observed.subscribe()
@@ -444,7 +459,7 @@ impl Host {
         let Self { queue, supervisor, workers, engine_thread, in_force, rules, models, services, .. } = self;
         let last = in_force.load();
         in_force.replace(Generation { registry: Registry::default(), ..(*last).clone() });
-        models.set(BTreeMap::new(), Registry::default());
+        models.set(BTreeMap::new(), Registry::default(), 0);
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.
         supervisor.close_inputs();
@@ -458,7 +473,7 @@ impl Host {
             tracing::warn!("a feature did not finish within {} s", STOP_WITHIN.as_secs());
         }
         drop(supervisor);
-        services.audit.note(Entry::new(Kind::Host, "stop", "host", ""));
+        services.audit.note(Entry::new(Kind::Host, "stop", &Caller::host(), ""));
         services.audit.flush(STOP_WITHIN);
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Host;
 use crate::control::audit::AuditStatus;
+use crate::control::lock::Lock;
 use crate::control::trouble::TroublesomeClient;
 use crate::feature::registry::FeatureReport;
 use crate::front::Front;
@@ -62,6 +63,8 @@ pub struct Status {
     pub dropped_messages: u64,
     /// Whether what happens is put on record.
     pub audit: AuditStatus,
+    /// The lock for the show: who holds it, since when; `None` if it is not locked.
+    pub lock: Option<Lock>,
     /// Clients that were slowed, turned away or cut off, the most recent first; at most 32.
     pub troublesome_clients: Vec<TroublesomeClient>,
     /// Ports.
@@ -158,6 +161,7 @@ impl Host {
             unobserved: self.observer.missed(),
             dropped_messages: self.services.sinks.dropped(),
             audit: self.services.audit.status(),
+            lock: self.lock.held(),
             troublesome_clients: self.troubles.list(),
             ports: self.supervisor.status(),
             outputs: outputs.collect(),

@@ -15,6 +15,7 @@ use crate::api::view;
 use crate::clock::Clock;
 use crate::config::edit::{self, Change};
 use crate::config::{self, Diagnostic, Loaded, Severity, Source};
+use crate::control::caller::Caller;
 use crate::control::plan::Plan;
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::workers::Workers;
@@ -76,6 +77,10 @@ impl HostView for View {
         self.in_force.load().source.text().to_owned()
     }
 
+    fn hidden_config(&self) -> String {
+        self.in_force.load().source.hidden().to_owned()
+    }
+
     fn config_file(&self) -> String {
         self.in_force.load().source.file().to_owned()
     }
@@ -89,7 +94,9 @@ impl HostView for View {
     }
 
     fn findings(&self, text: &str) -> Vec<Finding> {
-        let file = self.config_file();
+        let (file, source) = (self.config_file(), self.in_force.load().source.clone());
+        // What is hidden is not wrong for that.
+        let text = if text == source.hidden() { source.text() } else { text };
         let found = match config::parse(text, &file) {
             Ok(loaded) => match bindings::check(&loaded) {
                 Ok(()) => loaded.warnings,
@@ -230,7 +237,7 @@ impl HostView for View {
     }
 
     fn plan_waits(&self, plan: &Plan) {
-        let (who, description) = (plan.proposer.clone(), plan.description.clone());
+        let (who, description) = (Caller::feature(&plan.proposer).to_string(), plan.description.clone());
         let news = PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who, description };
         self.observer.put(Observation::Plan(news));
     }

@@ -7,11 +7,13 @@ use crate::feature::consent;
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::hardware;
 use crate::feature::sandbox::state::{FeatureFacts, InstanceState};
+use crate::service::hardware_args::Named;
 use crate::terminal::excerpt;
 
-/// The guest's handle to devices, for one call that a person confirmed.
+/// The guest's handle to devices, for one call that a person confirmed: it reaches the devices, and sends the bytes, that
+/// the call's arguments name, because these are what the person was shown.
 #[derive(Debug)]
-pub struct HardwareAccess;
+pub struct HardwareAccess(pub(crate) Named);
 
 impl FeatureFacts {
     /// Whether both the descriptor and the grants let it send system exclusive messages to `target`: such a
@@ -50,7 +52,9 @@ impl hardware::HostAccess for InstanceState {
         target: String,
         message: Vec<u8>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        self.table.get(&access)?;
+        if let Err(denied) = self.table.get(&access)?.0.allows(&target, Some(&message)) {
+            return Ok(Err(denied));
+        }
         if self.facts.is_revoked() {
             return Ok(Err(super::revoked()));
         }
@@ -67,7 +71,9 @@ impl hardware::HostAccess for InstanceState {
         access: Resource<HardwareAccess>,
         target: String,
     ) -> wasmtime::Result<Result<Option<hardware::Identity>, Error>> {
-        self.table.get(&access)?;
+        if let Err(denied) = self.table.get(&access)?.0.allows(&target, None) {
+            return Ok(Err(denied));
+        }
         if self.facts.is_revoked() {
             return Ok(Err(super::revoked()));
         }

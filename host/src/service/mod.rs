@@ -24,6 +24,7 @@ pub mod file_folder;
 pub mod files;
 pub mod git;
 pub mod hardware;
+pub mod hardware_args;
 pub mod host_state;
 pub mod http;
 pub mod http_client;

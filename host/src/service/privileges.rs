@@ -2,14 +2,19 @@
 
 use wasmtime::component::Resource;
 
+use crate::config::hidden::{self, HIDDEN};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::privileges;
 use crate::feature::sandbox::limits;
 use crate::feature::sandbox::state::InstanceState;
 
-/// The guest's handle to what is privileged, for one call that a person confirmed.
+/// The guest's handle to what is privileged, for one call that a person confirmed, or for one of a tool that only
+/// proposes.
 #[derive(Debug)]
-pub struct Authority;
+pub struct Authority {
+    /// Whether a person confirmed this call.
+    pub(crate) is_confirmed: bool,
+}
 
 impl InstanceState {
     fn perform(&self, action: &str) -> Result<String, Error> {
@@ -22,6 +27,10 @@ impl InstanceState {
         }
         let action =
             serde_json::from_str(action).map_err(|error| Error::Invalid(format!("the action is not JSON: {error}")))?;
+        if hidden::mentions_hidden(&action) {
+            let why = format!("the action has {HIDDEN:?} in it, which stands for a value that is not shown to you");
+            return Err(Error::Invalid(why));
+        }
         self.view()?.perform(action).map_err(Error::Invalid)
     }
 }
@@ -30,7 +39,10 @@ impl privileges::Host for InstanceState {}
 
 impl privileges::HostAuthority for InstanceState {
     fn perform(&mut self, authority: Resource<Authority>, action: String) -> wasmtime::Result<Result<String, Error>> {
-        self.table.get(&authority)?;
+        if !self.table.get(&authority)?.is_confirmed {
+            let why = "this tool only proposes, as its descriptor says (`proposes = true`), so nobody agreed to this";
+            return Ok(Err(Error::Denied(why.to_owned())));
+        }
         // A feature may have to prepare it.
         Ok(super::waiting(|| InstanceState::perform(self, &action)))
     }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lab::{Lab, bytes_with, path, pins, until};
 
 fn call(lab: &Lab, registry: &Registry, name: &str, args: serde_json::Value) -> Result<ToolResult, ToolError> {
-    let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false };
+    let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false, confirmation: None };
     let (gate, caller) = (Gate::default(), Caller::library());
     let call = gate.call(registry, &caller, name, request, CancellationToken::new(), Arc::new(|_, _| {}));
     lab.prepare("tests/hostile-hooks").runtime().block_on(call)
@@ -28,7 +28,7 @@ fn a_hook_can_not_approve_what_the_host_refused() {
     let lab = Lab::new();
     let (registry, ..) = lab.registry(&BOTH);
     let refused = call(&lab, &registry, "send", serde_json::json!({ "how": "midi", "before": "annotate" }));
-    assert!(matches!(refused, Err(ToolError::NeedsConfirmation(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ToolError::NeedsConfirmation { .. })), "{refused:?}");
     assert!(lab.view.midi.lock().unwrap().is_empty());
 }
 
@@ -152,7 +152,7 @@ fn arguments_that_are_too_long_reach_nobody() {
 fn a_tool_that_never_answers_does_not_hold_up_the_hooks_of_its_feature() {
     let lab = Lab::new();
     let (registry, ..) = lab.registry(&BOTH);
-    let request = || ToolRequest { args: serde_json::Map::new(), confirmed: false };
+    let request = || ToolRequest { args: serde_json::Map::new(), confirmed: false, confirmation: None };
     let (cancelled, gate, caller) = (CancellationToken::new(), Gate::default(), Caller::library());
     let ask = |name| gate.call(&registry, &caller, name, request(), cancelled.clone(), Arc::new(|_, _| {}));
     lab.prepare("tests/hostile-hooks").runtime().block_on(async {

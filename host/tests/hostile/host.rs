@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use conductor_host::config;
 use conductor_host::control::caller::Caller;
-use conductor_host::control::gate::ToolRequest;
+use conductor_host::control::gate::{ToolError, ToolRequest};
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
@@ -140,9 +140,16 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
                 [("look", ""), ("change", ""), ("propose", ""), ("send", ""), ("look", "loop"), ("look", "trap")]
             {
                 let args = serde_json::json!({ "how": how, "before": before });
-                let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: true };
-                let call = host.call_tool(&caller, tool, request, CancellationToken::new(), Arc::new(|_, _| {}));
-                came.push(match call.await {
+                let call = |confirmation: Option<String>| {
+                    let args = args.as_object().unwrap().clone();
+                    let request = ToolRequest { args, confirmed: confirmation.is_some(), confirmation };
+                    host.call_tool(&caller, tool, request, CancellationToken::new(), Arc::new(|_, _| {}))
+                };
+                let answer = match call(None).await {
+                    Err(ToolError::NeedsConfirmation { confirmation: Some(asked), .. }) => call(Some(asked.id)).await,
+                    answer => answer,
+                };
+                came.push(match answer {
                     Ok(_) => "done".to_owned(),
                     Err(error) => error.to_string(),
                 });

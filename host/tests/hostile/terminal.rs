@@ -3,7 +3,7 @@
 
 use conductor_host::config;
 use conductor_host::control::audit::{Entry, Kind};
-use conductor_host::control::caller::Caller;
+use conductor_host::control::caller::{Caller, Door, Scope};
 use conductor_host::feature::Descriptor;
 use conductor_host::terminal::{Lines, MAX_MARKS, Style, escape, excerpt, fit, is_hidden};
 
@@ -110,9 +110,10 @@ fn mistakes_in_a_file_that_hides_something() {
 
 #[test]
 fn names_that_are_kept() {
-    let caller = Caller::mcp(Some("Claude\u{202e}\u{200b}\u{9b}")).to_string();
-    assert_eq!(caller, "mcp:Claude\\u{202e}\\u{200b}\\u{9b}");
-    let invisible = Caller::mcp(Some("\u{200b}\u{e0041}"));
+    let agent = |name| Caller::client(Door::McpSocket, Scope::Agent, Some(name));
+    let caller = agent("Claude\u{202e}\u{200b}\u{9b}");
+    assert_eq!(caller.to_string(), "mcp-socket:agent \"Claude\\u{202e}\\u{200b}\\u{9b}\"");
+    let invisible = agent("\u{200b}\u{e0041}");
     assert!(invisible.name().is_some_and(|name| name.starts_with("\\u{200b}")), "{invisible}");
     let entry = format!("{:?}", Entry::new(Kind::Tool, "call", &caller, "a\u{1b}[2J\nb").with("args", "\u{202e}"));
     is_clean(&entry);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use conductor_host::config;
 use conductor_host::control::caller::Caller;
-use conductor_host::control::gate::ToolRequest;
+use conductor_host::control::gate::{ToolError, ToolRequest};
 use conductor_host::feature::descriptor::Tier;
 use conductor_host::host::Host;
 use conductor_host::ports::simulated::SimulatedPorts;
@@ -193,12 +193,25 @@ impl Stage {
         self.ask(tool, args, false)
     }
 
-    fn ask(&self, tool: &str, args: Value, confirmed: bool) -> Result<Value, String> {
+    fn ask(&self, tool: &str, args: Value, agrees: bool) -> Result<Value, String> {
         let Value::Object(args) = args else { panic!("arguments are an object") };
-        let caller = Caller::mcp(Some("agent"));
-        let request = ToolRequest { args, confirmed };
-        let call = self.host.call_tool(&caller, tool, request, Default::default(), Arc::new(|_, _| {}));
-        self.runtime.block_on(call).map(|answer| answer.result).map_err(|error| error.to_string())
+        let caller = Caller::library();
+        let call = |confirmation: Option<String>| {
+            let request = ToolRequest { args: args.clone(), confirmed: true, confirmation };
+            let call = self.host.call_tool(&caller, tool, request, Default::default(), Arc::new(|_, _| {}));
+            self.runtime.block_on(call)
+        };
+        // That it is confirmed is of no use without what was confirmed.
+        let answer = match call(None) {
+            Err(ToolError::NeedsConfirmation { confirmation: Some(asked), .. }) if agrees => call(Some(asked.id)),
+            answer => answer,
+        };
+        answer.map(|answer| answer.result).map_err(|error| error.to_string())
+    }
+
+    /// Whether a tool does nothing but propose, although its tier may do more.
+    pub fn proposes(&self, tool: &str) -> bool {
+        self.host.tools().into_iter().find(|view| view.tool.name == tool).unwrap().tool.proposes
     }
 
     pub fn tier(&self, tool: &str) -> Tier {

@@ -22,7 +22,6 @@ use serde_json::{Map, Value};
 use super::ask::{About, Answer, Matter};
 use super::questions::{ANSWER_TIMEOUT, Asker, Kept};
 use super::{Server, http};
-use crate::api::holder::Holder;
 use crate::config::Elicitation;
 use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
@@ -58,12 +57,11 @@ impl<'c> Call<'c> {
         server: &'c Server,
         host: &'c Arc<Host>,
         context: &'c RequestContext<RoleServer>,
+        caller: Caller,
         tool: &str,
         args: Map<String, Value>,
     ) -> Self {
-        let client = context.client_info();
-        let caller = Caller::mcp(client.as_ref().map(|client| client.name.as_str()));
-        let agent = format!("{:?}", caller.name().unwrap_or("without a name"));
+        let agent = caller.claim();
         Self { server, host, context, tool: tool.to_owned(), args, caller, agent }
     }
 
@@ -72,10 +70,10 @@ impl<'c> Call<'c> {
         if let Some(number) = &request.request_state {
             return self.resume(number, request.input_responses.unwrap_or_default()).await;
         }
-        match self.through_the_gate(&self.caller, false).await {
+        match self.through_the_gate(&self.caller, None).await {
             Ok(answer) => self.proposed(answer).await,
-            Err(error @ ToolError::NeedsConfirmation(_)) => {
-                let matter = Matter::call(&self.tool, &self.args, &self.agent);
+            Err(ref error @ ToolError::NeedsConfirmation { ref confirmation, .. }) => {
+                let matter = confirmation.as_ref().and_then(|asked| Matter::call(asked, &self.agent));
                 match matter.filter(|_| self.host.elicitation() == Elicitation::All) {
                     Some(matter) => self.ask(matter, None).await,
                     None => Ok(self.unconfirmed(&error.to_string()).into()),
@@ -85,8 +83,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    async fn through_the_gate(&self, caller: &Caller, confirmed: bool) -> Result<ToolResult, ToolError> {
-        let asked = ToolRequest { args: self.args.clone(), confirmed };
+    async fn through_the_gate(&self, caller: &Caller, confirmation: Option<String>) -> Result<ToolResult, ToolError> {
+        let asked = ToolRequest { args: self.args.clone(), confirmed: confirmation.is_some(), confirmation };
         let (progress, mut steps) = tokio::sync::mpsc::unbounded_channel();
         let on_progress = move |done: f32, message: String| {
             let _ = progress.send((done, message));
@@ -129,8 +127,8 @@ impl<'c> Call<'c> {
         if matches!(tool.tool.tier, Tier::ReadOnly | Tier::Stateful) {
             return None;
         }
-        let id = id.to_owned();
-        let view = self.server.look(move |host| host.plan(&id)).await.ok()?.ok()?;
+        let (caller, id) = (self.caller.clone(), id.to_owned());
+        let view = self.server.look(move |host| host.plan_for(&caller, &id)).await.ok()?.ok()?;
         if view.plan.proposer != tool.feature {
             return None;
         }
@@ -140,6 +138,9 @@ impl<'c> Call<'c> {
         };
         if self.host.elicitation() < allowed {
             return Some(Err(""));
+        }
+        if view.plan.has_hidden_changes() {
+            return Some(Err("It changes values that are not shown to agents. "));
         }
         Some(Matter::plan(&view, &self.agent).ok_or("It is too long to be shown here. "))
     }
@@ -163,8 +164,7 @@ impl<'c> Call<'c> {
     }
 
     fn note_questions(&self) {
-        let scope = Some(Holder::Agent.scope_name());
-        self.host.note_misconduct(self.caller.name(), self.server.door, scope, Misconduct::Questions);
+        self.host.note_misconduct(&self.caller, Misconduct::Questions);
     }
 
     async fn ask(self, matter: Matter, result: Option<CallToolResult>) -> Result<CallToolResponse, ErrorData> {
@@ -269,13 +269,13 @@ impl<'c> Call<'c> {
     ) -> Result<CallToolResponse, ErrorData> {
         let user = self.caller.clone().by_elicitation();
         let plan = match &matter.about {
-            About::Call if answer == Answer::Yes => {
-                return match self.through_the_gate(&user, true).await {
+            About::Call(id) if answer == Answer::Yes => {
+                return match self.through_the_gate(&user, Some(id.clone())).await {
                     Ok(answer) => Box::pin(self.proposed(answer)).await,
                     Err(error) => refused(error),
                 };
             }
-            About::Call => return Ok(self.unconfirmed("the user did not agree to it").into()),
+            About::Call(_) => return Ok(self.unconfirmed("the user did not agree to it").into()),
             About::Plan(plan) => plan.clone(),
         };
         let mut result = result.unwrap_or_default();
@@ -298,7 +298,7 @@ impl<'c> Call<'c> {
     }
 
     fn unconfirmed(&self, why: &str) -> CallToolResult {
-        let how = format!("{why}; a person can call it with `conductor tool call {} --confirm`", self.tool);
+        let how = format!("{why}; a person can call it with `conductor tool call {}`", self.tool);
         CallToolResult::error(vec![ContentBlock::text(how)])
     }
 }

@@ -10,9 +10,10 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use super::sessions::{Note, Sessions};
 use crate::api::MAX_BODY;
 use crate::api::tcp::MCP;
+use crate::control::caller::Door;
 
 /// This door, as the status calls it.
-pub(in crate::api) const DOOR: &str = "mcp_http";
+pub(in crate::api) const DOOR: Door = Door::McpHttp;
 
 /// What is served there: a server for each session and each request without one, by what makes them. Whose request
 /// gets here has the token, and means this door; its quota bounds the requests that have no session.

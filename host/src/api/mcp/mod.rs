@@ -35,9 +35,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use self::call::Call;
 use self::changes::{MAX_SUBSCRIPTIONS, Subscribed};
 use self::questions::Questions;
-use crate::api::holder::Holder;
 use crate::api::quota::{JobError, Jobs};
-use crate::control::gate::ToolView;
+use crate::control::caller::{Caller, Door, Scope};
+use crate::control::gate::{ToolError, ToolView};
 use crate::feature::descriptor::Tier;
 use crate::host::Host;
 use crate::terminal::excerpt;
@@ -64,7 +64,7 @@ pub fn server(host: Weak<Host>) -> http::Servers<Server> {
     let of_note = Weak::clone(&host);
     let note = move |what| {
         if let Some(host) = of_note.upgrade() {
-            host.note_misconduct(None, http::DOOR, Some(Holder::Agent.scope_name()), what);
+            host.note_misconduct(&Caller::client(http::DOOR, Scope::Agent, None), what);
         }
     };
     let make = move || Server::new(Weak::clone(&host), http::DOOR, Arc::clone(&questions), jobs.clone());
@@ -77,8 +77,8 @@ pub struct Server {
     host: Weak<Host>,
     /// Which server this is, and so which client, unless each of its requests has a server of its own.
     number: u64,
-    /// The way in, as the status calls it.
-    door: &'static str,
+    /// The way in.
+    door: Door,
     questions: Arc<Questions>,
     /// Where it has long work done.
     jobs: Jobs,
@@ -95,10 +95,16 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    fn new(host: Weak<Host>, door: &'static str, questions: Arc<Questions>, jobs: Jobs) -> Self {
+    fn new(host: Weak<Host>, door: Door, questions: Arc<Questions>, jobs: Jobs) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let (number, under_way) = (NEXT.fetch_add(1, Ordering::Relaxed), Arc::new(Semaphore::new(MAX_UNDER_WAY)));
         Self { host, number, door, questions, jobs, under_way, subscribed: Subscribed::default() }
+    }
+
+    /// Who asks: the door, and what the client calls itself.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+        let client = context.client_info();
+        Caller::client(self.door, Scope::Agent, client.as_ref().map(|client| client.name.as_str()))
     }
 
     /// Room for one more request of this client.
@@ -165,7 +171,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let (_place, host) = (self.begin()?, self.host()?);
         let args = request.arguments.clone().unwrap_or_default();
-        Call::new(self, &host, &context, &request.name, args).answer(request).await
+        Call::new(self, &host, &context, self.caller(&context), &request.name, args).answer(request).await
     }
 
     async fn list_resources(
@@ -190,10 +196,10 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (_place, uri) = (self.begin()?, request.uri.clone());
-        match self.look(move |host| resources::read(host, &uri)).await? {
+        let (_place, caller, uri) = (self.begin()?, self.caller(&context), request.uri.clone());
+        match self.look(move |host| resources::read(host, &caller, &uri)).await? {
             Ok(Some(contents)) => Ok(ReadResourceResult::new(vec![contents]).into()),
             Ok(None) => Err(no_resource(&request.uri)),
             Err(error) => Err(ErrorData::internal_error(error, None)),
@@ -212,9 +218,12 @@ impl ServerHandler for Server {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::filled_in(&request.name, &request.arguments.unwrap_or_default()).map(GetPromptResponse::from)
+        let GetPromptRequestParams { name, arguments, .. } = request;
+        let fill = || prompts::filled_in(&name, &arguments.unwrap_or_default()).map_err(PromptError::Wrong);
+        let filled = self.host()?.prompt(&self.caller(&context), &name, fill).await;
+        filled.map(GetPromptResponse::from).map_err(ErrorData::from)
     }
 
     async fn complete(
@@ -274,13 +283,33 @@ fn no_resource(uri: &str) -> ErrorData {
     ErrorData::resource_not_found(format!("there is no resource {uri:?}"), Some(json!({ "uri": uri })))
 }
 
+/// Why there is no prompt.
+#[derive(Debug, thiserror::Error)]
+enum PromptError {
+    /// What was asked for is wrong.
+    #[error("{}", .0.message)]
+    Wrong(ErrorData),
+    /// It was asked for too often.
+    #[error(transparent)]
+    Refused(#[from] ToolError),
+}
+
+impl From<PromptError> for ErrorData {
+    fn from(error: PromptError) -> Self {
+        match error {
+            PromptError::Wrong(error) => error,
+            PromptError::Refused(error) => Self::invalid_request(error.to_string(), None),
+        }
+    }
+}
+
 fn tool(view: ToolView) -> Tool {
     let tool = view.tool;
     let annotations = ToolAnnotations::new()
         .read_only(tool.tier == Tier::ReadOnly)
         // A plan destroys nothing until a person agrees.
-        .destructive(tool.tier.is_confirmed())
-        .open_world(tool.tier.is_confirmed());
+        .destructive(tool.tier.is_confirmed() && !tool.proposes)
+        .open_world(tool.tier.is_confirmed() && !tool.proposes);
     let described = Tool::new(Cow::Owned(tool.name), tool.summary, schema(tool.input)).with_annotations(annotations);
     match tool.output {
         Some(output) => described.with_raw_output_schema(schema(output)),

@@ -149,6 +149,7 @@ fn oldest_of_greediest(all: &HashMap<String, Pending>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::caller::{Door, Scope};
 
     #[test]
     fn one_client_has_a_few_questions_and_the_others_theirs() {
@@ -172,12 +173,15 @@ mod tests {
         assert!(modest.iter().all(|one| !one.gave_way.is_cancelled()));
     }
 
+    fn agent(name: u32) -> Caller {
+        Caller::client(Door::McpHttp, Scope::Agent, Some(&name.to_string()))
+    }
+
     // Names are free: a client that asks under a new one each time does not shut out the others.
     #[test]
     fn a_flood_of_names_does_not_keep_others_from_asking() {
         let questions = Arc::<Questions>::default();
-        let _flood: Vec<_> =
-            (0..1000).map(|name| questions.ask(Asker::Name(Caller::mcp(Some(&name.to_string())))).unwrap()).collect();
+        let _flood: Vec<_> = (0..1000).map(|name| questions.ask(Asker::Name(agent(name))).unwrap()).collect();
         assert_eq!(questions.all().len(), MAX_QUESTIONS);
         assert!(questions.ask(Asker::Server(1)).is_some());
     }

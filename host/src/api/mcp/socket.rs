@@ -11,15 +11,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::bounded::{Bounded, Budget};
 use super::questions::Questions;
 use super::{BUSY, MAX_JOBS, Server};
-use crate::api::holder::Holder;
 use crate::api::lines::Lines;
 use crate::api::quota::Jobs;
-use crate::control::caller::Caller;
+use crate::control::caller::{Caller, Door, Scope};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
 
 /// This door, as the status calls it.
-const DOOR: &str = "mcp_socket";
+const DOOR: Door = Door::McpSocket;
 /// Clients at once.
 const MAX_CLIENTS: usize = 64;
 /// Clients at once that are one process: `conductor mcp` is one for each agent.
@@ -66,7 +65,7 @@ impl Clients {
 
     fn note(&self, name: Option<&str>, what: Misconduct) {
         if let Some(host) = self.host.upgrade() {
-            host.note_misconduct(name, DOOR, Some(Holder::Agent.scope_name()), what);
+            host.note_misconduct(&Caller::client(DOOR, Scope::Agent, name), what);
         }
     }
 }
@@ -128,7 +127,7 @@ async fn client(stream: UnixStream, place: Place) {
             let (host, why) = (Weak::clone(&host), why.to_owned());
             tokio::spawn(async move {
                 if let Some(host) = host.upgrade() {
-                    host.refuse_call(&Caller::mcp(None), "", &why).await;
+                    host.refuse_call(&Caller::client(Door::McpSocket, Scope::Agent, None), "", &why).await;
                 }
             });
         }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{caller, change, look};
+use super::{change, look};
 use crate::api::door::Client;
 use crate::api::refusal::{Body, Code, Refusal};
 use crate::api::route::{Route, get, post};
+use crate::api::scope::By;
 use crate::config::Severity;
 use crate::control::plan::state_hash;
 use crate::host::{Host, ReloadError};
@@ -30,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
         .refuses(&[409])
         .by(validate),
         post::<Reloaded>("/v1/reload", "reload", "Read the configuration file, and what is installed, anew")
-            .refuses(&[409, 422])
+            .refuses(&[409, 422, 423])
             .by(reload),
     ]
 }
@@ -40,17 +41,20 @@ pub(super) fn routes() -> Vec<Route> {
 struct InForce {
     /// Its file, as messages show it.
     file: String,
-    /// Its text, TOML.
+    /// Its text, TOML. For tokens other than the owner's `<hidden>` stands in the place of private values: of `env`,
+    /// passwords, the user's part of URLs.
     text: String,
-    /// SHA-256 of the text, lower-case hex: what plans are made for.
+    /// SHA-256 of the whole text, lower-case hex: what plans are made for.
     state: String,
     /// What was said of the last configuration, where it was refused; the one in force is older then.
     refused: Option<String>,
 }
 
-async fn config(State(host): State<Arc<Host>>) -> Json<InForce> {
+async fn config(State(host): State<Arc<Host>>, By(caller): By) -> Json<InForce> {
     let (file, text, refused) = host.config_in_force();
-    Json(InForce { file, state: state_hash(&text), text, refused })
+    let state = state_hash(&text);
+    let text = if caller.is_owner() { text } else { host.hidden_config() };
+    Json(InForce { file, state, text, refused })
 }
 
 /// A configuration to look at.
@@ -101,9 +105,9 @@ struct Reloaded {
 async fn reload(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
 ) -> Result<Json<Reloaded>, Refusal> {
-    let done = change(&client, move || host.reload_from_file(&caller(&headers))).await?;
+    let done = change(&client, move || host.reload_from_file(&caller)).await?;
     let warnings = done.warnings.render(false);
     Ok(Json(Reloaded { generation: done.generation, rules: done.rules, warnings }))
 }
@@ -111,6 +115,7 @@ async fn reload(
 impl From<ReloadError> for Refusal {
     fn from(error: ReloadError) -> Self {
         match &error {
+            ReloadError::Locked(locked) => (*locked).into(),
             ReloadError::NoFile => Self::new(StatusCode::CONFLICT, Code::Conflict, error),
             ReloadError::File { .. } => Self::internal(error),
             ReloadError::Wrong(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error),

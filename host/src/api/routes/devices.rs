@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, State};
-use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{caller, change};
+use super::change;
 use crate::api::door::Client;
 use crate::api::refusal::{Body, Refusal};
 use crate::api::route::{Route, get, post};
-use crate::host::Host;
+use crate::api::scope::By;
+use crate::host::{ChangeError, Host};
 use crate::ports::status::{BindingStatus, DiscoveredPort};
-use crate::ports::supervisor::UnknownDevice;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -23,7 +22,7 @@ pub(super) fn routes() -> Vec<Route> {
             .by(bindings),
         post::<Muted>("/v1/mute", "mute", "Stop hearing a device until the host ends, or hear it again")
             .body::<Mute>()
-            .refuses(&[404])
+            .refuses(&[404, 423])
             .by(mute),
     ]
 }
@@ -67,15 +66,18 @@ struct Muted {
 async fn mute(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
     Body(Mute { device, muted }): Body<Mute>,
 ) -> Result<Json<Muted>, Refusal> {
-    change(&client, move || host.mute_for(&caller(&headers), &device, muted)).await?;
+    change(&client, move || host.mute_for(&caller, &device, muted)).await?;
     Ok(Json(Muted { muted }))
 }
 
-impl From<UnknownDevice> for Refusal {
-    fn from(unknown: UnknownDevice) -> Self {
-        Self::not_found(unknown)
+impl From<ChangeError> for Refusal {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Locked(locked) => locked.into(),
+            ChangeError::Mode(_) | ChangeError::Device(_) => Self::not_found(error),
+        }
     }
 }

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::caller;
 use crate::api::refusal::{Named, Refusal};
 use crate::api::route::{Route, get, post};
-use crate::api::scope::Scope;
+use crate::api::scope::{By, Scope};
 use crate::feature::registry::{FeatureReport, Skill};
 use crate::host::Host;
 
@@ -42,8 +40,8 @@ struct Lifted {
     lifted: bool,
 }
 
-async fn lift(State(host): State<Arc<Host>>, headers: HeaderMap, Named(name): Named) -> Result<Json<Lifted>, Refusal> {
-    match host.lift_quarantine(&caller(&headers), &name) {
+async fn lift(State(host): State<Arc<Host>>, By(caller): By, Named(name): Named) -> Result<Json<Lifted>, Refusal> {
+    match host.lift_quarantine(&caller, &name) {
         Some(lifted) => Ok(Json(Lifted { lifted })),
         None => Err(Refusal::not_found(format!("no feature {name:?} runs"))),
     }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::config::Candidate;
 use super::tools::called;
-use super::{caller, change, look};
+use super::{change, look};
 use crate::api::door::Client;
 use crate::api::refusal::{Body, Code, Refusal, from_object};
 use crate::api::route::{Route, post};
-use crate::api::scope::Scope;
+use crate::api::scope::{By, Scope};
 use crate::config::Severity;
 use crate::control::caller::Caller;
 use crate::control::gate::ToolRequest;
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
         post::<Answer>("/v1/ipc", "ipc", "A command of the daemon that came before; kept for its shells")
             .scope(Scope::Read)
             .body::<Command>()
-            .refuses(&[403, 404, 409, 410, 422, 428, 429, 503])
+            .refuses(&[403, 404, 409, 410, 422, 423, 429, 503])
             .by(ipc),
     ]
 }
@@ -101,9 +101,12 @@ enum Command {
         /// What it takes.
         #[serde(default)]
         arguments: Map<String, Value>,
-        /// Whether a person agreed to this one call, having seen its arguments.
+        /// Whether a person agreed to this one call, having seen what `confirmation` stands for.
         #[serde(default)]
         confirmed: bool,
+        /// The id of the confirmation that the same call was answered with before.
+        #[serde(default)]
+        confirmation: Option<String>,
     },
 }
 
@@ -184,9 +187,8 @@ impl Command {
 
 async fn ipc(
     State(host): State<Arc<Host>>,
-    Extension(scope): Extension<Scope>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
     Body(mut body): Body<Map<String, Value>>,
 ) -> Result<Json<Answer>, Refusal> {
     // Named, not by their places.
@@ -200,35 +202,33 @@ async fn ipc(
     }
     let command: Command = from_object(Value::Object(body))?;
     let needed = command.needs();
-    if scope < needed {
-        let error = format!("this command asks for the scope `{needed}`, and the token has `{scope}`");
+    let scope = caller.scope().filter(|scope| *scope >= needed);
+    if scope.is_none() {
+        let has = caller.scope().map_or("none", Scope::as_str);
+        let error = format!("this command asks for the scope `{needed}`, and the token has `{has}`");
         return Err(Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, error));
     }
-    let caller = caller(&headers);
     let warning = command.deprecated();
     if let Some(warning) = warning {
         tracing::warn!(%caller, "{warning}");
     }
-    let data = done(host, scope, &client, caller, command).await?;
+    let data = done(host, &client, caller, command).await?;
     Ok(Json(Answer { data, warning: warning.map(str::to_owned) }))
 }
 
-async fn done(
-    host: Arc<Host>,
-    scope: Scope,
-    client: &Client,
-    caller: Caller,
-    command: Command,
-) -> Result<Value, Refusal> {
-    let tool = async |name: &str, args, confirmed| {
-        let result = called(&host, scope, &caller, name, ToolRequest { args, confirmed }).await?;
-        Ok(result.result)
+async fn done(host: Arc<Host>, client: &Client, caller: Caller, command: Command) -> Result<Value, Refusal> {
+    let tool = async |name: &str, args| {
+        let request = ToolRequest { args, confirmed: false, confirmation: None };
+        Ok(called(&host, &caller, name, request).await?.result)
     };
     match command {
-        Command::StartMidiLearn(args) => return tool(START_LEARN, args.unwrap_or_default(), false).await,
-        Command::StopMidiLearn(args) => return tool(STOP_LEARN, args.unwrap_or_default(), false).await,
-        Command::GetMidiLearnEvents(args) => return tool(CAPTURED, args.unwrap_or_default(), false).await,
-        Command::ExecuteMcpTool { name, arguments, confirmed } => return tool(&name, arguments, confirmed).await,
+        Command::StartMidiLearn(args) => return tool(START_LEARN, args.unwrap_or_default()).await,
+        Command::StopMidiLearn(args) => return tool(STOP_LEARN, args.unwrap_or_default()).await,
+        Command::GetMidiLearnEvents(args) => return tool(CAPTURED, args.unwrap_or_default()).await,
+        Command::ExecuteMcpTool { name, arguments: args, confirmed, confirmation } => {
+            let request = ToolRequest { args, confirmed, confirmation };
+            return Ok(called(&host, &caller, &name, request).await?.result);
+        }
         // Here and not elsewhere: this thread is told that the host stops when it has sent its answer.
         Command::Stop => {
             host.ask_to_stop(&caller);

@@ -6,17 +6,15 @@ pub(super) mod devices;
 pub(super) mod events;
 pub(super) mod features;
 pub(super) mod ipc;
+pub(super) mod lock;
 pub(super) mod modes;
 pub(super) mod plans;
 pub(super) mod status;
 pub(super) mod tools;
 
-use axum::http::{HeaderMap, header};
-
 use super::door::Client;
 use super::refusal::Refusal;
 use super::route::Route;
-use crate::control::caller::Caller;
 
 /// Every route of the API, in the order of the document.
 pub(super) fn all() -> Vec<Route> {
@@ -28,6 +26,7 @@ pub(super) fn all() -> Vec<Route> {
         plans::routes(),
         features::routes(),
         tools::routes(),
+        lock::routes(),
         events::routes(),
         audit::routes(),
         ipc::routes(),
@@ -35,11 +34,6 @@ pub(super) fn all() -> Vec<Route> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// Who asks, by the name in `user-agent`.
-fn caller(headers: &HeaderMap) -> Caller {
-    Caller::api(headers.get(header::USER_AGENT).and_then(|name| name.to_str().ok()))
 }
 
 /// Returns what `work` returns, which compiles rules, looks at ports or waits for the disk: on a thread of its own, of

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, State};
-use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{caller, change};
+use super::change;
 use crate::api::door::Client;
 use crate::api::refusal::{Body, Refusal};
 use crate::api::route::{Route, get, post};
-use crate::host::{Host, UnknownMode};
+use crate::api::scope::By;
+use crate::host::Host;
 use crate::profile::ProfileView;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -20,7 +20,7 @@ pub(super) fn routes() -> Vec<Route> {
         get::<Modes>("/v1/modes", "listModes", "The modes there are, and the active one").by(modes),
         post::<Asked>("/v1/mode", "switchMode", "Make another mode active; the event stream says when it is")
             .body::<Asked>()
-            .refuses(&[404])
+            .refuses(&[404, 423])
             .by(switch),
         get::<Profiles>(
             "/v1/profiles",
@@ -56,18 +56,12 @@ struct Asked {
 async fn switch(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
     Body(asked): Body<Asked>,
 ) -> Result<Json<Asked>, Refusal> {
     let mode = asked.mode.clone();
-    change(&client, move || host.switch_mode(&caller(&headers), &mode)).await?;
+    change(&client, move || host.switch_mode(&caller, &mode)).await?;
     Ok(Json(asked))
-}
-
-impl From<UnknownMode> for Refusal {
-    fn from(unknown: UnknownMode) -> Self {
-        Self::not_found(unknown)
-    }
 }
 
 /// Profiles, and what they go by.

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, State};
-use axum::http::HeaderMap;
 
-use super::{caller, change, look};
+use super::{change, look};
 use crate::api::door::Client;
 use crate::api::refusal::{Named, Refusal};
 use crate::api::route::{Route, get, post};
-use crate::api::scope::Scope;
+use crate::api::scope::{By, Scope};
 use crate::control::plan::PlanSummary;
 use crate::host::{Applied, Host, PlanView};
 
 pub(super) fn routes() -> Vec<Route> {
-    const DECIDED: &[u16] = &[404, 409, 410, 422, 503];
+    const DECIDED: &[u16] = &[404, 409, 410, 422, 423, 503];
     vec![
         get::<Vec<PlanSummary>>(
             "/v1/plans",
@@ -31,7 +30,7 @@ pub(super) fn routes() -> Vec<Route> {
             .refuses(DECIDED)
             .by(apply),
         post::<()>("/v1/plans/{id}/reject", "rejectPlan", "Take a plan off the list, undone")
-            .refuses(&[404])
+            .refuses(&[404, 423])
             .by(reject),
         post::<Applied>("/v1/undo", "undo", "Take the last applied plan back")
             .scope(Scope::Owner)
@@ -54,41 +53,42 @@ async fn plans(
 async fn plan(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
+    By(caller): By,
     Named(id): Named,
 ) -> Result<Json<PlanView>, Refusal> {
-    Ok(Json(look(&client, move || host.plan(&id)).await?))
+    Ok(Json(look(&client, move || host.plan_for(&caller, &id)).await?))
 }
 
 async fn apply(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
     Named(id): Named,
 ) -> Result<Json<Applied>, Refusal> {
-    Ok(Json(change(&client, move || host.apply_plan(&caller(&headers), &id)).await?))
+    Ok(Json(change(&client, move || host.apply_plan(&caller, &id)).await?))
 }
 
 async fn reject(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
     Named(id): Named,
 ) -> Result<Json<()>, Refusal> {
-    Ok(Json(change(&client, move || host.reject_plan(&caller(&headers), &id)).await?))
+    Ok(Json(change(&client, move || host.reject_plan(&caller, &id)).await?))
 }
 
 async fn undo(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
 ) -> Result<Json<Applied>, Refusal> {
-    Ok(Json(change(&client, move || host.undo(&caller(&headers))).await?))
+    Ok(Json(change(&client, move || host.undo(&caller)).await?))
 }
 
 async fn redo(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    By(caller): By,
 ) -> Result<Json<Applied>, Refusal> {
-    Ok(Json(change(&client, move || host.redo(&caller(&headers))).await?))
+    Ok(Json(change(&client, move || host.redo(&caller)).await?))
 }

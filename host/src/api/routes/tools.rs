@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::State;
+use axum::http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use super::caller;
 use crate::api::refusal::{Body, Code, Named, Refusal};
 use crate::api::route::{Route, get, post};
-use crate::api::scope::Scope;
+use crate::api::scope::By;
 use crate::control::caller::Caller;
 use crate::control::gate::{ToolRequest, ToolResult, ToolView};
 use crate::host::Host;
@@ -20,7 +19,7 @@ pub(super) fn routes() -> Vec<Route> {
         get::<Vec<ToolView>>("/v1/tools", "listTools", "The tools that may be called, with their schemas").by(tools),
         post::<ToolResult>("/v1/tools/{name}", "callTool", "Call a tool; a client that leaves takes its call with it")
             .body::<ToolRequest>()
-            .refuses(&[404, 413, 422, 428, 429, 503])
+            .refuses(&[404, 409, 413, 422, 423, 429, 503])
             .by(call),
     ]
 }
@@ -31,14 +30,12 @@ async fn tools(State(host): State<Arc<Host>>) -> Json<Vec<ToolView>> {
 
 async fn call(
     State(host): State<Arc<Host>>,
-    Extension(scope): Extension<Scope>,
-    headers: HeaderMap,
+    By(caller): By,
     Named(name): Named,
     request: Result<Body<ToolRequest>, Refusal>,
 ) -> Result<Json<ToolResult>, Refusal> {
-    let caller = caller(&headers);
     match request {
-        Ok(Body(request)) => Ok(Json(called(&host, scope, &caller, &name, request).await?)),
+        Ok(Body(request)) => Ok(Json(called(&host, &caller, &name, request).await?)),
         Err(refusal) => {
             host.refuse_call(&caller, &name, refusal.text()).await;
             Err(refusal)
@@ -49,14 +46,13 @@ async fn call(
 /// Calls a tool for somebody who may do so much.
 pub(in crate::api) async fn called(
     host: &Host,
-    scope: Scope,
     caller: &Caller,
     name: &str,
     request: ToolRequest,
 ) -> Result<ToolResult, Refusal> {
     // Whoever says that a person agreed has to be one.
-    if request.confirmed && scope < Scope::Owner {
-        let error = "only a person confirms, with `conductor tool call --confirm`; this token may not";
+    if request.confirmed && !caller.is_owner() {
+        let error = "only a person confirms, with `conductor tool call`; this token may not";
         host.refuse_call(caller, name, error).await;
         return Err(Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, error));
     }

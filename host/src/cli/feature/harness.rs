@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::super::Done;
 use super::world::{Setup, World};
-use crate::control::gate::ToolRequest;
 use crate::feature::Package;
 use crate::terminal;
 
@@ -77,7 +76,7 @@ fn answer(package: &Package, world: &mut Option<World>, request: Request) -> Val
         (_, None) => Err("nothing is installed yet".to_owned()),
         (Request::Call { tool, request }, Some(world)) => {
             let ToolRequestFields { args, confirmed } = request;
-            let (result, progress) = world.call(&tool, ToolRequest { args, confirmed });
+            let (result, progress) = world.call(&tool, args, confirmed);
             return match result {
                 Ok(result) => json!({
                     "ok": { "result": result.result, "remarks": result.remarks }, "progress": progress,

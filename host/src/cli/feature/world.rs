@@ -33,6 +33,7 @@ use crate::observer::Observation;
 use crate::ports::Direction;
 use crate::ports::simulated::SimulatedPorts;
 use crate::service::http::HttpClient;
+use crate::service::invocation::OnProgress;
 use crate::service::models::ModelView as _;
 use crate::service::refusal::Refusal;
 use crate::service::sinks::{Severity, SinkKind};
@@ -246,8 +247,14 @@ impl World {
         serde_json::to_value(found).unwrap_or_default()
     }
 
-    /// Calls a tool, and notes what it tells of its progress.
-    pub(super) fn call(&self, tool: &str, request: ToolRequest) -> (Result<ToolResult, ToolError>, Vec<(f32, String)>) {
+    /// Calls a tool, and notes what it tells of its progress. Where a person has to agree to the call, they do if
+    /// `agrees`.
+    pub(super) fn call(
+        &self,
+        tool: &str,
+        args: serde_json::Map<String, Value>,
+        agrees: bool,
+    ) -> (Result<ToolResult, ToolError>, Vec<(f32, String)>) {
         let told = Arc::<Mutex<Vec<(f32, String)>>>::default();
         let noted = Arc::clone(&told);
         let progress = Arc::new(move |done, text| lock(&noted).push((done, text)));
@@ -255,7 +262,16 @@ impl World {
             return (Err(ToolError::Unknown { name: tool.to_owned(), nearest: None }), Vec::new());
         };
         let caller = Caller::library();
-        let result = self.runtime.block_on(host.call_tool(&caller, tool, request, CancellationToken::new(), progress));
+        let call = |confirmation: Option<String>| {
+            let request = ToolRequest { args: args.clone(), confirmed: confirmation.is_some(), confirmation };
+            let progress = Arc::clone(&progress) as OnProgress;
+            self.runtime.block_on(host.call_tool(&caller, tool, request, CancellationToken::new(), progress))
+        };
+        let result = match call(None) {
+            Err(ToolError::NeedsConfirmation { confirmation: Some(asked), .. }) if agrees => call(Some(asked.id)),
+            answered => answered,
+        };
+        drop(progress);
         let told = std::mem::take(&mut *lock(&told));
         (result, told)
     }

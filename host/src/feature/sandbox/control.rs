@@ -23,6 +23,7 @@ use super::registrations::Registrations;
 use super::state::{FeatureFacts, InstanceState};
 use crate::feature::descriptor::{HookPoint, Tier};
 use crate::service::hardware::HardwareAccess;
+use crate::service::hardware_args::Named;
 use crate::service::host_state::Reader;
 use crate::service::invocation::{Invocation, OnProgress};
 use crate::service::planning::Planner;
@@ -184,7 +185,8 @@ impl ControlInstance {
             }
             Tier::HardwareIo => {
                 let tools = export!(self, hardware_io_tools);
-                let access = self.lend(HardwareAccess)?;
+                let named = Named::of(&serde_json::from_str(args).unwrap_or_default());
+                let access = self.lend(HardwareAccess(named))?;
                 let rep = access.rep();
                 let call = tools.call_call(&mut self.store, name, args, invocation, state, access);
                 let result = wanted(call, cancelled).await;
@@ -193,7 +195,10 @@ impl ControlInstance {
             }
             Tier::Privileged => {
                 let tools = export!(self, privileged_tools);
-                let (planner, authority) = (self.lend(Planner { privileged: true })?, self.lend(Authority)?);
+                let declared = self.store.data().facts.descriptor.tools.iter().find(|tool| tool.name == name);
+                let is_confirmed = !declared.is_some_and(|tool| tool.proposes);
+                let planner = self.lend(Planner { privileged: true })?;
+                let authority = self.lend(Authority { is_confirmed })?;
                 let (planned, allowed) = (planner.rep(), authority.rep());
                 let call = tools.call_call(&mut self.store, name, args, invocation, state, planner, authority);
                 let result = wanted(call, cancelled).await;

@@ -24,6 +24,9 @@ pub struct RegisteredTool {
     pub name: String,
     /// How much it can do, as declared.
     pub tier: Tier,
+    /// Whether it only proposes, as declared, although its tier may do more.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub proposes: bool,
     /// What it does, as declared.
     pub summary: String,
     /// JSON Schema of its arguments.
@@ -106,7 +109,8 @@ impl Registrations {
         let input = parse_schema(&name, input)?;
         let output = output.map(|output| parse_schema(&name, output)).transpose()?;
         let Some(tool) = declared.tools.iter().find(|tool| tool.name == name) else { return Ok(()) };
-        self.tools.push(RegisteredTool { name, tier: tool.tier, summary: tool.summary.clone(), input, output });
+        let (tier, proposes, summary) = (tool.tier, tool.proposes, tool.summary.clone());
+        self.tools.push(RegisteredTool { name, tier, proposes, summary, input, output });
         Ok(())
     }
 
