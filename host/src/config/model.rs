@@ -185,8 +185,8 @@ pub struct AdvancedSettings {
     pub max_midi_ports: u16,
 
     /// Names of ports that are left alone, in both directions, whatever else matches them; `*` stands for any
-    /// text, `?` for any character, and case does not count: `"IAC Driver*"`. Default: none.
-    #[schemars(inner(length(min = 1, max = 256)))]
+    /// text, `?` for any character, and case does not count: `"IAC Driver*"`. At most 256 names. Default: none.
+    #[schemars(length(max = 256), inner(length(min = 1, max = 256)))]
     pub ignore_ports: Vec<String>,
 
     /// Whether MIDI devices are asked who they are, by a SysEx identity request, when they are plugged in.

@@ -12,6 +12,13 @@ use crate::ports::midi::virtual_key;
 use crate::ports::supervisor::PortPlan;
 use crate::ports::{BindingSpec, Direction, Matcher, Protocol, SysExIdentity};
 
+/// Bytes that one compiled pattern for port names may have, and the cache that it matches with (256 KiB).
+const MAX_REGEX_BYTES: usize = 256 * 1024;
+/// How deep groups of a pattern may be nested.
+const MAX_REGEX_DEPTH: u32 = 16;
+/// Patterns for port names in one configuration.
+const MAX_REGEXES: usize = 64;
+
 /// Which ports a configuration has opened; the outputs that its rules send to are not known here.
 pub(crate) fn plan(config: &Config) -> PortPlan {
     let settings = &config.advanced_settings;
@@ -46,7 +53,16 @@ pub(crate) fn places(config: &Config) -> BTreeMap<String, String> {
 /// Every mistake, with its place.
 pub(super) fn check(loaded: &Loaded) -> Result<(), Diagnostics> {
     let mut diagnostics = Diagnostics::new(loaded.source.clone());
+    let mut patterns = 0;
     for (index, binding) in loaded.config.bindings.iter().enumerate() {
+        patterns += regexes(binding);
+        if patterns > MAX_REGEXES {
+            let place = loaded.source.place(&["bindings".into(), index.into()]);
+            let message = format!("all bindings together have more than {MAX_REGEXES} matchers of type name_regex");
+            let help = "name_contains and exact_name can be used any number of times".to_owned();
+            diagnostics.push(Diagnostic::error(place, message).with_help(help));
+            break;
+        }
         if let Err(Mistake { path, message }) = spec(binding) {
             let path = [&["bindings".into(), index.into()], path.as_slice()].concat();
             diagnostics.push(Diagnostic::error(loaded.source.place(&path), message));
@@ -179,8 +195,38 @@ fn matcher(configured: &config::Matcher) -> Result<Matcher, String> {
         Written::ExactName { value } => Matcher::ExactName(value),
         Written::PlatformId { value } => Matcher::PlatformId(value),
         Written::NameContains { value } => Matcher::NameContains(value),
-        Written::NameRegex { value } => Matcher::NameRegex(Regex::new(&value).map_err(|error| error.to_string())?),
+        Written::NameRegex { value } => Matcher::NameRegex(name_regex(&value)?),
     })
+}
+
+/// Compiles a pattern for port names, within bounds: `((a{1,60}){1,30}){1,20}` has few characters and would have
+/// millions of states.
+fn name_regex(pattern: &str) -> Result<Regex, String> {
+    let bounded = RegexBuilder::new(pattern)
+        .size_limit(MAX_REGEX_BYTES)
+        .dfa_size_limit(MAX_REGEX_BYTES)
+        .nest_limit(MAX_REGEX_DEPTH)
+        .build();
+    bounded.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => format!(
+            "the pattern needs more than {} KiB when it is compiled; use smaller or fewer repetitions such as {{1,60}}",
+            MAX_REGEX_BYTES / 1024
+        ),
+        error => error.to_string(),
+    })
+}
+
+/// The patterns that a binding has.
+fn regexes(binding: &config::Binding) -> usize {
+    let count = |matchers: &[config::Matcher]| {
+        matchers.iter().filter(|matcher| matches!(matcher, config::Matcher::NameRegex { .. })).count()
+    };
+    let side = |side: &Option<config::Side>| side.as_ref().map_or(0, |side| count(&side.matchers));
+    match &binding.connection {
+        Connection::Midi { matchers, input, output, .. } => count(matchers) + side(input) + side(output),
+        Connection::Hid { matchers, input, .. } => count(matchers) + side(input),
+        Connection::Osc { .. } | Connection::ArtNet { .. } => 0,
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +245,22 @@ mod tests {
         let said = mistakes(text);
         assert!(said.contains("c.toml:3:54: regex parse error"), "{said}");
         assert!(said.contains("the osc binding \"b\" has neither `input` nor `output`"), "{said}");
+    }
+
+    #[test]
+    fn patterns_are_bounded_each_and_in_all() {
+        let binding = |n: usize, pattern: &str| {
+            format!("[[bindings]]\nalias = 'b{n}'\nmatchers = [{{ type = 'name_regex', value = '{pattern}' }}]\n")
+        };
+        let said = mistakes(&binding(0, "(((a{1,60}){1,30}){1,20})"));
+        assert!(said.contains("c.toml:3:") && said.contains("more than 256 KiB when it is compiled"), "{said}");
+        let said = mistakes(&binding(0, &format!("{}a{}", "(".repeat(60), ")".repeat(60))));
+        assert!(said.contains("nest"), "{said}");
+        let many: String = (0..=MAX_REGEXES).map(|n| binding(n, "a")).collect();
+        assert!(mistakes(&many).contains("more than 64 matchers of type name_regex"));
+        for usual in [r"^Maschine .* MK\d$", r"^\w+ \w+$", "(?i)nano(KONTROL|PAD)[0-9]{1,3} .*"] {
+            assert!(name_regex(usual).is_ok(), "{usual}");
+        }
     }
 
     #[test]
