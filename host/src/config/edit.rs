@@ -86,12 +86,18 @@ pub fn edited(text: &str, changes: &[Change]) -> Result<String, EditError> {
         }
         Edit { change, depth: 0 }.table(document.as_table_mut(), true)?;
     }
-    Ok(line_ends_of(text, document.to_string()))
+    Ok(form_of(text, document.to_string()))
 }
 
-/// A text that was made from another one, with that one's line ends where they are all carriage return and line
-/// feed: `toml_edit` knows the line feed alone.
-pub(super) fn line_ends_of(before: &str, after: String) -> String {
+/// A byte order mark, which some editors begin a text with.
+const BOM: char = '\u{feff}';
+
+/// A text that was made from another one, in the form of that one: with its byte order mark if it has one, and with
+/// its line ends where they are all carriage return and line feed. `toml_edit` keeps neither.
+pub(super) fn form_of(before: &str, mut after: String) -> String {
+    if before.starts_with(BOM) && !after.starts_with(BOM) {
+        after.insert(0, BOM);
+    }
     let lines = before.matches('\n').count();
     if lines == 0 || before.matches("\r\n").count() < lines {
         return after;

@@ -6,7 +6,7 @@
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::diagnostic::Diagnostics;
-use super::edit::line_ends_of;
+use super::edit::form_of;
 use super::parse;
 
 /// Why a text can't be brought to today's form.
@@ -48,7 +48,7 @@ pub fn migrated(text: &str, file: &str) -> Result<String, MigrateError> {
     if after == as_written {
         return Ok(text.to_owned());
     }
-    let after = line_ends_of(text, after);
+    let after = form_of(text, after);
     match parse(&after, file) {
         Ok(loaded) if loaded.config == before.config => Ok(after),
         Ok(_) => Err(differs("its parts have other values".to_owned())),
