@@ -24,12 +24,19 @@ pub struct Outputs {
     releases: Releases,
     /// Whether workers that are started from now on begin by ending all notes.
     ends_all_notes: Arc<AtomicBool>,
+    /// Whether none is started at all.
+    unattended: bool,
 }
 
 impl Outputs {
     /// No worker yet; those that come hear of releases through `releases`.
     pub fn new(observer: Observer, releases: Releases) -> Self {
-        Self { workers: Arc::default(), observer, releases, ends_all_notes: Arc::default() }
+        Self { workers: Arc::default(), observer, releases, ends_all_notes: Arc::default(), unattended: false }
+    }
+
+    /// No worker, ever: for rules that are compiled and never used.
+    pub fn unattended(self) -> Self {
+        Self { unattended: true, ..self }
     }
 
     /// Has every worker that is started from now on tell its port to end all notes when it first has one.
@@ -46,6 +53,9 @@ impl Outputs {
     /// # Errors
     /// When the system has no thread left.
     pub fn queue(&self, target: &str) -> std::io::Result<MidiQueue> {
+        if self.unattended {
+            return Ok(MidiQueue::unattended(target));
+        }
         let mut workers = self.workers();
         if let Some((queue, _)) = workers.get(target) {
             return Ok(queue.clone());

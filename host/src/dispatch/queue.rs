@@ -107,8 +107,17 @@ impl<J: Send, O: Send> LetsGo for Queue<J, O> {
 impl<J, O> Queue<J, O> {
     /// A way to a worker of this name, and the worker's end of it.
     pub fn new(name: &str) -> (Self, Inbox<J, O>) {
+        Self::with_capacity(name, QUEUE)
+    }
+
+    /// A queue without a worker: for rules that are compiled and never used. What is put into it is gone.
+    pub fn unattended(name: &str) -> Self {
+        Self::with_capacity(name, 1).0
+    }
+
+    fn with_capacity(name: &str, capacity: usize) -> (Self, Inbox<J, O>) {
         let bell = Doorbell::default();
-        let (jobs, jobs_in) = doorbell::bounded(QUEUE, &bell);
+        let (jobs, jobs_in) = doorbell::bounded(capacity, &bell);
         let (orders, orders_in) = doorbell::unbounded(&bell);
         let queue = Self {
             name: name.into(),

@@ -27,6 +27,8 @@ pub struct Workers {
 }
 
 struct Started {
+    /// Whether nothing is to be started.
+    unattended: bool,
     connect: Option<Connect>,
     change_mode: Option<ChangeMode>,
     desktop: Option<(DesktopQueue, JoinHandle<()>)>,
@@ -49,6 +51,7 @@ impl Workers {
         let outputs = Outputs::new(observer.clone(), holders.clone());
         releases.add(Arc::new(holders.clone()));
         let started = Started {
+            unattended: false,
             connect: Some(connect),
             change_mode: Some(change_mode),
             desktop: None,
@@ -58,9 +61,12 @@ impl Workers {
         Self { outputs, observer, releases, holders, started: Arc::new(Mutex::new(started)) }
     }
 
-    /// Workers for looking at a configuration: nobody will ask them to do anything.
+    /// Workers for looking at a configuration: no thread is started, and nothing will ever be done.
     pub fn idle(observer: Observer) -> Self {
-        Self::new(observer, Box::new(|| Err("nothing is done here".into())), Box::new(|_| Err(Reason::Gone)))
+        let connect = Box::new(|| Err("nothing is done here".into()));
+        let workers = Self::new(observer, connect, Box::new(|_| Err(Reason::Gone)));
+        workers.started().unattended = true;
+        Self { outputs: workers.outputs.clone().unattended(), ..workers }
     }
 
     fn started(&self) -> MutexGuard<'_, Started> {
@@ -78,6 +84,9 @@ impl Workers {
     /// When the system has no thread left.
     pub fn desktop(&self) -> std::io::Result<DesktopQueue> {
         let mut started = self.started();
+        if started.unattended {
+            return Ok(DesktopQueue::unattended("desktop"));
+        }
         if let Some((queue, _)) = &started.desktop {
             return Ok(queue.clone());
         }
@@ -94,6 +103,9 @@ impl Workers {
     /// When the system has no thread left.
     pub fn processes(&self) -> std::io::Result<ProcessQueue> {
         let mut started = self.started();
+        if started.unattended {
+            return Ok(ProcessQueue::unattended("processes"));
+        }
         if let Some(processes) = &started.processes {
             return Ok(processes.queue.clone());
         }
@@ -107,6 +119,9 @@ impl Workers {
     /// When the system has no thread left.
     pub fn scripts(&self) -> std::io::Result<ScriptQueue> {
         let mut started = self.started();
+        if started.unattended {
+            return Ok(ScriptQueue::unattended("scripts"));
+        }
         if let Some((queue, _)) = &started.scripts {
             return Ok(queue.clone());
         }
