@@ -10,6 +10,8 @@ mod bytes;
 #[cfg(feature = "host")]
 mod config;
 #[cfg(feature = "host")]
+mod configs_from;
+#[cfg(feature = "host")]
 mod descriptor;
 mod gestures;
 mod midi;
@@ -17,6 +19,8 @@ mod midi;
 mod osc;
 #[cfg(feature = "host")]
 mod package;
+#[cfg(feature = "host")]
+pub mod plans;
 #[cfg(feature = "host")]
 mod resolver;
 mod rules;
@@ -48,7 +52,7 @@ pub const ENGINE: [Target; 4] = [
 
 /// Those in the host.
 #[cfg(feature = "host")]
-pub const HOST: [Target; 9] = [
+pub const HOST: [Target; 10] = [
     Target { name: "osc", run: osc::run },
     Target { name: "artnet", run: artnet::run },
     Target { name: "config", run: config::run },
@@ -58,6 +62,7 @@ pub const HOST: [Target; 9] = [
     Target { name: "descriptor", run: descriptor::run },
     Target { name: "signature", run: signature::run },
     Target { name: "token_realm", run: token_realm::run },
+    Target { name: "plans", run: plans::run },
 ];
 /// Those in the host: none were built in.
 #[cfg(not(feature = "host"))]

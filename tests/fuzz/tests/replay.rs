@@ -65,4 +65,6 @@ macro_rules! replayed {
     };
 }
 
-replayed! { midi timeline gestures rules osc artnet config resolver terminal package descriptor signature token_realm }
+replayed! {
+    midi timeline gestures rules osc artnet config resolver terminal package descriptor signature token_realm plans
+}

@@ -1,0 +1,199 @@
+//! The risk of plans: whatever leads from one configuration to another, the risk is the same; what starts a program,
+//! redirects a name or switches a feature is privileged; what only a person may change is denied.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use conductor_host::config::edit::edited;
+use conductor_host::config::{Config, parse};
+use conductor_host::control::plan::risk::{Level, PLANNABLE, Risk, assess};
+use serde_json::Value;
+
+use crate::bytes::Bytes;
+use crate::configs_from::{config, pieces, text, whole_tables};
+
+/// Lists of changes that are tried, beside the one of whole tables.
+const SCRIPTS: usize = 3;
+
+/// What became of a plan.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The configuration that it makes.
+    pub after: Value,
+    /// How far it reaches; `None` if it is denied.
+    pub level: Option<Level>,
+    /// Whether it starts a program that was not started, or in another way.
+    pub starts: bool,
+    /// Whether it changes what is behind the name of a model, or switches a feature.
+    pub redirects: bool,
+}
+
+/// Makes a plan of bytes, which must be judged as it is.
+pub fn run(data: &[u8]) {
+    plan(data);
+}
+
+/// A plan made of bytes, held against everything that must be so; `None` if the bytes make no two configurations.
+pub fn plan(data: &[u8]) -> Option<Outcome> {
+    let mut bytes = Bytes::new(data);
+    let (from, to) = (config(&mut bytes), config(&mut bytes));
+    let (before_text, after_text) = (text(&from)?, text(&to)?);
+    let read = |text: &str| parse(text, "config.toml").map(|loaded| loaded.config).ok();
+    let (before, after) = (read(&before_text)?, read(&after_text)?);
+    let risk = judged(&before, &after);
+    let scripts = std::iter::once(whole_tables(&from, &to)).chain((0..SCRIPTS).map(|_| pieces(&from, &to, &mut bytes)));
+    for changes in scripts {
+        let made = edited(&before_text, &changes).unwrap_or_else(|error| panic!("{error}: {changes:?}\n{before_text}"));
+        let made = parse(&made, "config.toml").unwrap_or_else(|wrong| panic!("{wrong}\n{made}")).config;
+        assert_eq!(made, after, "{changes:?}");
+        assert_eq!(judged(&before, &made), risk, "the same by {changes:?}");
+    }
+    // A plan back and forth reaches nowhere.
+    assert_eq!(judged(&after, &after), Ok(Risk { level: Level::Usual, notes: Vec::new() }));
+
+    let (old, new) = (json(&before), json(&after));
+    let policy =
+        old.keys().chain(new.keys()).any(|name| !PLANNABLE.contains(&name.as_str()) && old.get(name) != new.get(name))
+            || packages(&old) != packages(&new);
+    assert_eq!(risk.is_err(), policy, "{risk:?}: {old:?} -> {new:?}");
+    let starts = more(&programs(&old), &programs(&new));
+    let redirects =
+        models(&new).iter().any(|model| !models(&old).contains(model)) || switched_off(&old) != switched_off(&new);
+    if let Ok(risk) = &risk {
+        if starts || redirects {
+            assert_eq!(risk.level, Level::Privileged, "{risk:#?}");
+            assert!(!starts || risk.notes.iter().any(|note| note.starts_with("starts a program: ")), "{risk:#?}");
+        }
+        let (sent, typed) = (found(&new, "sends"), found(&new, "types"));
+        let raised = sent.iter().any(|one| !found(&old, "sends").contains(one))
+            || typed.iter().any(|one| !found(&old, "types").contains(one))
+            || more(&mappings(&new), &mappings(&old));
+        assert!(!raised || risk.level >= Level::Raised, "{risk:#?}");
+        assert!(risk.notes.iter().all(|note| !note.contains(|c: char| c.is_control() || c == '\u{202e}')), "{risk:#?}");
+        assert_eq!(risk.notes.iter().collect::<BTreeSet<_>>().len(), risk.notes.len(), "{risk:#?}");
+    }
+    Some(Outcome { after: Value::Object(new), level: risk.ok().map(|risk| risk.level), starts, redirects })
+}
+
+fn judged(before: &Config, after: &Config) -> Result<Risk, String> {
+    assess(before, after).map_err(|error| error.to_string())
+}
+
+type Table = serde_json::Map<String, Value>;
+
+fn json(config: &Config) -> Table {
+    match serde_json::to_value(config) {
+        Ok(Value::Object(table)) => table,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How often each is there.
+type Counted = BTreeMap<String, usize>;
+
+/// Whether something is there more often in the second.
+fn more(old: &Counted, new: &Counted) -> bool {
+    new.iter().any(|(key, count)| old.get(key).is_none_or(|before| before < count))
+}
+
+fn counted(all: impl IntoIterator<Item = String>) -> Counted {
+    let mut counts = Counted::new();
+    all.into_iter().for_each(|one| *counts.entry(one).or_default() += 1);
+    counts
+}
+
+/// Every mapping with its mode, and without what is for people only.
+fn placed(config: &Table) -> Vec<(Value, Value)> {
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let of_modes = list(config.get("modes")).into_iter().flat_map(|mode| {
+        let name = mode["name"].clone();
+        list(mode.get("mappings")).into_iter().map(move |mapping| (name.clone(), mapping))
+    });
+    let global = list(config.get("global_mappings")).into_iter().map(|mapping| (Value::Null, mapping));
+    let mut all: Vec<(Value, Value)> = of_modes.chain(global).collect();
+    for (_, mapping) in &mut all {
+        for key in ["name", "description", "feedback"] {
+            mapping.as_object_mut().map(|mapping| mapping.remove(key));
+        }
+        mapping.sort_all_objects();
+    }
+    all
+}
+
+fn mappings(config: &Table) -> Counted {
+    counted(placed(config).into_iter().map(|(_, mapping)| mapping.to_string()))
+}
+
+/// The actions that a host's action is made of, or the action itself.
+fn parts<'a>(action: &'a Value, look: &mut dyn FnMut(&'a Value)) {
+    let inside: &[&str] = match action["type"].as_str() {
+        Some("Sequence") => &["actions"],
+        Some("Repeat") => &["action"],
+        Some("Conditional") => &["then", "else"],
+        _ => return look(action),
+    };
+    for value in inside.iter().filter_map(|key| action.get(*key)) {
+        match value {
+            Value::Array(list) => list.iter().for_each(|action| parts(action, look)),
+            action => parts(action, look),
+        }
+    }
+}
+
+/// Mappings that start programs.
+fn programs(config: &Table) -> Counted {
+    let starts = |mapping: &Value| {
+        let mut starts = false;
+        parts(&mapping["action"], &mut |action| starts |= matches!(action["type"].as_str(), Some("Shell" | "Launch")));
+        starts
+    };
+    counted(
+        placed(config)
+            .into_iter()
+            .filter(|(_, mapping)| starts(mapping))
+            .map(|(mode, mapping)| format!("{mode} {mapping}")),
+    )
+}
+
+/// What is typed, or where is sent to.
+fn found(config: &Table, what: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (_, mapping) in placed(config) {
+        parts(&mapping["action"], &mut |action| {
+            let kind = action["type"].as_str().unwrap_or_default();
+            match what {
+                "types" if matches!(kind, "Text" | "Keystroke" | "MouseClick") => _ = found.insert(action.to_string()),
+                "sends" if matches!(kind, "OscSend" | "osc-output:OscSend") => {
+                    _ = found.insert(action["target"].to_string())
+                }
+                _ => {}
+            }
+        });
+    }
+    found
+}
+
+fn models(config: &Table) -> Vec<String> {
+    let models = config.get("models").and_then(Value::as_object).into_iter().flatten();
+    models.map(|(name, model)| format!("{name} {model}")).collect()
+}
+
+fn switched_off(config: &Table) -> BTreeSet<String> {
+    let features = config.get("features").and_then(Value::as_object).into_iter().flatten();
+    features.filter(|(_, feature)| feature["enabled"] == false).map(|(name, _)| name.clone()).collect()
+}
+
+/// Everything about features but whether they are enabled; one that says nothing is as good as none.
+fn packages(config: &Table) -> BTreeMap<String, Value> {
+    let nothing = parse("[features.x]\n", "x").map(|loaded| json(&loaded.config)["features"]["x"].clone());
+    let without = |feature: &Value| {
+        let mut feature = feature.clone();
+        feature.as_object_mut().map(|feature| feature.remove("enabled"));
+        feature
+    };
+    let nothing = without(&nothing.unwrap_or_else(|wrong| panic!("{wrong}")));
+    let features = config.get("features").and_then(Value::as_object).into_iter().flatten();
+    features
+        .map(|(name, feature)| (name.clone(), without(feature)))
+        .filter(|(_, feature)| *feature != nothing)
+        .collect()
+}
