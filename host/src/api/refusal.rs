@@ -126,14 +126,20 @@ impl From<PlanError> for Refusal {
         let (status, code) = match &error {
             PlanError::NotFound(_) => (StatusCode::NOT_FOUND, Code::NotFound),
             PlanError::Expired(_) => (StatusCode::GONE, Code::Expired),
-            PlanError::StaleState { .. } => (StatusCode::CONFLICT, Code::Stale),
+            PlanError::StaleState { .. } | PlanError::NotInForce { .. } => (StatusCode::CONFLICT, Code::Stale),
             PlanError::Nothing(_) | PlanError::NoFile => (StatusCode::CONFLICT, Code::Conflict),
-            PlanError::Invalid(_) | PlanError::Edit(_) => (StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid),
+            PlanError::Invalid(_)
+            | PlanError::Edit(_)
+            | PlanError::NoChange
+            | PlanError::FileInvalid { .. }
+            | PlanError::NotText { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid),
             PlanError::Denied(_) => (StatusCode::FORBIDDEN, Code::Denied),
             PlanError::Locked(_) => (StatusCode::LOCKED, Code::Locked),
-            PlanError::Full(_) => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
+            PlanError::Full(_) | PlanError::Busy => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
             PlanError::Unrecorded(_) => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
-            PlanError::Record(_) | PlanError::File { .. } => (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal),
+            PlanError::Record(_) | PlanError::Layout { .. } | PlanError::File { .. } => {
+                (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal)
+            }
         };
         Self::new(status, code, error)
     }

@@ -8,7 +8,7 @@ use super::plan::Agreed;
 use super::{Done, Failure, Output, Places, load, plan, unreadable, warn};
 use crate::config::Severity;
 use crate::config::migrate::{MigrateError, migrated};
-use crate::control::plan::diff;
+use crate::control::plan::diff::unified;
 use crate::host::StartError;
 use crate::plain_file;
 use crate::plural::plural;
@@ -68,7 +68,7 @@ fn migrate(places: &Places, agreed: &Agreed) -> Done {
         return told(format!("{name} has no old form in it"), None);
     }
     let mut changes = Lines::new();
-    changes.push_text("", &diff(name, before, &after));
+    changes.push_text("", &unified(name, before, &after));
     terminal::eprint(&changes);
     if !plan::agrees("Write this?", agreed)? {
         return told("nothing is written".to_owned(), None);
@@ -91,7 +91,7 @@ fn differences(places: &Places, as_json: bool) -> Done {
     let path = if Path::new(file).is_absolute() { Path::new(file) } else { &places.config };
     let after = plain_file::read_text(path, plain_file::MAX_TEXT)
         .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let changes = diff(file, before, &after);
+    let changes = unified(file, before, &after);
     if as_json {
         let answer = serde_json::json!({
             "file": file, "same": changes.is_empty(), "diff": changes, "refused": in_force["refused"],

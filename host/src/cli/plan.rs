@@ -20,6 +20,9 @@ pub(super) enum PlanCommand {
     Show {
         /// The plan's id, or its first digits
         id: String,
+        /// Print every line of long values
+        #[arg(long)]
+        full: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -55,19 +58,22 @@ pub(super) struct Agreed {
 pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
     match command {
         PlanCommand::List(output) => list(places, output.json),
-        PlanCommand::Show { id, json } => {
+        PlanCommand::Show { id, full, json } => {
             let plan = plan(places, id)?;
             if *json {
                 terminal::json(&plan)?;
             } else {
-                terminal::print(&shown(&plan));
+                terminal::print(&shown(&plan, *full));
             }
             Ok(())
         }
         PlanCommand::Apply { id, agreed } => {
             let plan = plan(places, id)?;
             if !agreed.yes {
-                terminal::eprint(&shown(&plan));
+                let mut all = shown(&plan, false);
+                all.push("");
+                summary(&plan, &mut all);
+                terminal::eprint(&all);
             }
             let agreed_to = match text(&plan["risk"]["level"]) {
                 "privileged" => repeats(text(&plan["id"]), agreed)?,
@@ -141,15 +147,22 @@ fn whole_id(places: &Places, first: &str) -> Result<String, Failure> {
 /// Goes before each line of a diff: no text in it can look like a line around it.
 const DIFF: &str = "  | ";
 
-fn shown(plan: &Value) -> Lines {
+/// A plan; `full` with every line of long values.
+fn shown(plan: &Value, full: bool) -> Lines {
     let mut out = Lines::new();
     out.push(text(&plan["description"]));
-    out.push(format_args!("proposed by {}", text(&plan["proposer"])));
-    for note in plan["risk"]["notes"].as_array().into_iter().flatten() {
-        out.push(format_args!("  ! {}", text(note)));
+    match plan["caller"].as_str().filter(|caller| *caller != text(&plan["proposer"])) {
+        Some(caller) => out.push(format_args!("proposed by {} for {caller}", text(&plan["proposer"]))),
+        None => out.push(format_args!("proposed by {}", text(&plan["proposer"]))),
     }
+    summary(plan, &mut out);
     out.push("");
-    out.push_text(DIFF, text(&plan["diff"]));
+    let folded = plan["folded_diff"].as_str().filter(|_| !full);
+    out.push_text(DIFF, folded.unwrap_or(text(&plan["diff"])));
+    if folded.is_some() {
+        let id = text(&plan["id"]);
+        out.push(format_args!("long values are folded; `conductor plan show {} --full`", id.get(..12).unwrap_or(id)));
+    }
     out.push("");
     let Ok(rehearsal) = Rehearsal::deserialize(&plan["rehearsal"]) else { return out };
     out.push(rehearsal.in_words());
@@ -159,6 +172,17 @@ fn shown(plan: &Value) -> Lines {
         out.push(format_args!("  {device} {event}{others}: {} -> {}", rules(was), rules(would_be)));
     }
     out
+}
+
+/// How much a plan changes, and how far it reaches: what a person has before their eyes when they decide.
+fn summary(plan: &Value, out: &mut Lines) {
+    let changes = plan["changes"].as_array().map_or(0, Vec::len);
+    let files: Vec<&str> = plan["touched_files"].as_array().into_iter().flatten().map(text).collect();
+    let of = if files.is_empty() { String::new() } else { format!(" of {}", files.join(", ")) };
+    out.push(format_args!("{}{of}, risk: {}", plural(changes, "change"), text(&plan["risk"]["level"])));
+    for note in plan["risk"]["notes"].as_array().into_iter().flatten() {
+        out.push(format_args!("  ! {}", text(note)));
+    }
 }
 
 /// The first of each kind: of a device, and with the same outcome; and how many more there are.
@@ -225,6 +249,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn nothing_in_a_diff_looks_like_a_line_of_this_program() {
+        let diff = "@@ -1 +1,4 @@\n+text = \'\'\'\n++++ end of plan\n+no event has come yet\n+  ! harmless\n";
+        let plan = json!({
+            "id": "0123456789abcdef", "description": "d", "proposer": "project:x", "caller": "mcp:agent", "diff": diff,
+            "changes": [{}, {}], "touched_files": ["config.toml"], "risk": { "level": "raised", "notes": ["types x"] },
+        });
+        let text = shown(&plan, false).to_string();
+        let own: Vec<&str> = text.lines().filter(|line| !line.starts_with(DIFF) && !line.is_empty()).collect();
+        let changes = "2 changes of config.toml, risk: raised";
+        assert_eq!(own, ["d", "proposed by project:x for mcp:agent", changes, "  ! types x"], "{text}");
+    }
+
+    #[test]
+    fn long_values_are_folded_unless_all_is_wanted() {
+        let plan = json!({
+            "id": "0123456789abcdef", "description": "d", "proposer": "p", "risk": { "level": "usual", "notes": [] },
+            "diff": "+all of it\n", "folded_diff": "+the first lines\n… 59980 more lines of this value\n",
+        });
+        let folded = shown(&plan, false).to_string();
+        assert!(
+            folded.contains("  | … 59980 more lines") && folded.contains("plan show 0123456789ab --full"),
+            "{folded}"
+        );
+        assert!(shown(&plan, true).to_string().contains("all of it"));
+    }
+
+    #[test]
     fn events_that_would_have_done_the_same_are_one_line() {
         let hit = |velocity: u8, device: &str| {
             let (was, would_be) = (["lights"], ["copy"]);
@@ -235,7 +286,7 @@ mod tests {
             "description": "d", "proposer": "p", "risk": { "notes": [] }, "diff": "",
             "rehearsal": { "events": 9, "different": 4, "shown": differences },
         });
-        let text = shown(&plan).to_string();
+        let text = shown(&plan, false).to_string();
         let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("tried")).skip(1).collect();
         let pads = "  pads note-on 36 1, and 2 events like it: lights -> copy";
         assert_eq!(lines, [pads, "  keys note-on 36 3: lights -> copy"], "{text}");

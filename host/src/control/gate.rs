@@ -308,7 +308,7 @@ impl Gate {
             // Hooks took their time.
             self.lock.check(caller)?;
         }
-        let answer = answer(tool, name, text, cancelled, progress).await;
+        let answer = answer(tool, caller, name, text, cancelled, progress).await;
         let failed = answer.as_ref().err().map(ToString::to_string);
         for (feature, actor) in registry.hooks(HookPoint::PostToolCall) {
             match asked(actor.after(Arc::clone(&seen), failed.clone())).await {
@@ -387,12 +387,13 @@ pub(crate) async fn asked<T>(answer: impl Future<Output = Result<T, CallError>>)
 
 async fn answer(
     tool: &Tool,
+    caller: &Caller,
     name: &str,
     args: String,
     cancelled: CancellationToken,
     progress: OnProgress,
 ) -> Result<Value, CallError> {
-    let call = tool.actor.call(tool.registered.tier, name, args, cancelled, progress);
+    let call = tool.actor.call(caller.clone(), tool.registered.tier, name, args, cancelled, progress);
     // The actor's own limits are tighter; this one is for calls that wait in its mailbox.
     let Ok(answer) = tokio::time::timeout(limits::CALL_WITHIN + Duration::from_secs(5), call).await else {
         return Err(CallError::Refused(Refusal::Exhausted("the feature is busy".into())));

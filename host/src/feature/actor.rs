@@ -15,6 +15,7 @@ use super::sandbox::control::{Change, ChatDecision, ChatHook, Decision, ToolCall
 use super::sandbox::limits;
 use super::sandbox::state::FeatureFacts;
 use super::sandbox::{CallError, ControlInstance, InstallError, PreparedFeature, Refusal, Registrations};
+use crate::control::caller::Caller;
 use crate::service::invocation::OnProgress;
 
 /// Calls that may wait. Beyond that a call is refused.
@@ -24,6 +25,7 @@ type Reply<T> = oneshot::Sender<Result<T, CallError>>;
 
 enum Order {
     Call {
+        caller: Caller,
         tier: Tier,
         name: String,
         args: String,
@@ -117,12 +119,13 @@ impl Actor {
         MAILBOX - self.orders.capacity()
     }
 
-    /// Calls a tool that it registered; `args` is a JSON object. The result is JSON.
+    /// Calls a tool that it registered, for `caller`; `args` is a JSON object. The result is JSON.
     ///
     /// # Errors
     /// See [`CallError`].
     pub async fn call(
         &self,
+        caller: Caller,
         tier: Tier,
         name: &str,
         args: String,
@@ -130,7 +133,7 @@ impl Actor {
         progress: OnProgress,
     ) -> Result<String, CallError> {
         let (name, (reply, answer)) = (name.to_owned(), oneshot::channel());
-        self.order(Order::Call { tier, name, args, cancelled, progress, reply }, answer).await
+        self.order(Order::Call { caller, tier, name, args, cancelled, progress, reply }, answer).await
     }
 
     /// Asks its hook before a tool runs.
@@ -192,9 +195,9 @@ impl Worker {
         while let Some(order) = mailbox.recv().await {
             let began = Instant::now();
             match order {
-                Order::Call { tier, name, args, cancelled, progress, reply } => {
+                Order::Call { caller, tier, name, args, cancelled, progress, reply } => {
                     let result = match self.instance().await {
-                        Ok(instance) => instance.call_tool(tier, &name, &args, &cancelled, progress).await,
+                        Ok(instance) => instance.call_tool(caller, tier, &name, &args, &cancelled, progress).await,
                         Err(error) => Err(error),
                     };
                     let _ = reply.send(self.account(result));

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,18 +14,21 @@ use conductor_engine::RuleSetHandle;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::look::Candidate;
+use super::view::invalid;
 use super::{Host, State};
 use crate::api::view;
-use crate::config::{self, edit};
+use crate::config::edit;
 use crate::control::audit::{Entry, Kind, Outcome};
 use crate::control::caller::Caller;
 use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
-use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, state_hash};
+use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_hash};
 use crate::news::New;
 use crate::observer::{Observation, PlanNews, PlanStep};
 use crate::plain_file;
-use crate::whole_file::{keep_backup, replace};
+use crate::plural::plural;
+use crate::whole_file::{backup, keep_backup, remove_stale, replace};
 
 /// A plan, with what it would have done.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -32,6 +36,9 @@ pub struct PlanView {
     /// The plan.
     #[serde(flatten)]
     pub plan: Plan,
+    /// The diff with long values folded; `None` if none is that long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folded_diff: Option<String>,
     /// What would have fired differently.
     pub rehearsal: Rehearsal,
 }
@@ -78,6 +85,8 @@ impl Host {
         if !caller.is_owner() {
             let source = self.in_force.load().source.clone();
             view.plan.hide(source.text(), source.hidden());
+            // It is a part of the diff, which is hidden by then.
+            view.folded_diff = None;
         }
         Ok(view)
     }
@@ -87,24 +96,35 @@ impl Host {
         self.services.plans.expires()
     }
 
-    /// One plan, with its rehearsal over what the flight recorder still has.
+    /// One plan, with its rehearsal over what the flight recorder still has. Nothing is run for that which is not in
+    /// force, and no lock is held.
     ///
     /// # Errors
-    /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] when it can't be rehearsed
-    /// because it does not fit what is in force now.
+    /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] if it can't be rehearsed
+    /// because it does not fit what is in force now; [`PlanError::Busy`].
     pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.services.plans.plan(id)?;
         let current = self.in_force.load();
-        let text = edit::edited(current.source.text(), &plan.changes)?;
-        let made = config::parse(&text, current.source.file()).and_then(|loaded| self.make(loaded));
-        let made = made.map_err(|wrong| PlanError::Invalid(wrong.render(false)))?;
-        let rules = self.rules.load();
-        // Modes and rules are numbers that mean something in their own set only.
-        let mut records = self.observed.records();
-        records.retain(|record| record.generation == rules.generation());
-        let after = Arc::new(RuleSetHandle::new(made.compiled.rules));
-        let rehearsal = rehearse(&records, Arc::clone(&self.rules), after, &self.facts, view::described);
-        Ok(PlanView { plan, rehearsal })
+        let (before, file) = (current.source.text(), current.source.file());
+        let text = edit::edited(before, &plan.changes)?;
+        let _turn = self.view.turns.wait().ok_or(PlanError::Busy)?;
+        let candidate = Candidate::read(&current, &text).map_err(invalid)?;
+        let compiled = candidate.compile(&self.observer).map_err(invalid)?;
+        let rehearsal = match candidate.unknown() {
+            Some(reason) => Rehearsal::impossible(reason),
+            None => {
+                let rules = self.rules.load();
+                // Modes and rules are numbers that mean something in their own set only.
+                let mut records = self.observed.records();
+                records.retain(|record| record.generation == rules.generation());
+                let after = Arc::new(RuleSetHandle::new(compiled.rules));
+                rehearse(&records, Arc::clone(&self.rules), after, &self.facts, view::described)
+            }
+        };
+        // Of another configuration the plan is stale, and its diff no longer what it would change.
+        let same = state_hash(before) == plan.base;
+        let folded_diff = same.then(|| diff::folded(file, before, &text)).flatten();
+        Ok(PlanView { plan, folded_diff, rehearsal })
     }
 
     /// Applies a plan that a person has agreed to, for `caller`.
@@ -248,7 +268,14 @@ impl Host {
 
     /// Decides about a change that a killed host may have left half done.
     pub(super) fn settle_plans(&self) {
-        let settled = self.plan_file().and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
+        let file = self.plan_file();
+        if let Ok(file) = &file {
+            let left = remove_stale(file) + remove_stale(&backup(file));
+            if left > 0 {
+                tracing::info!("removed {} of a process that was killed", plural(left, "temporary file"));
+            }
+        }
+        let settled = file.and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
         match settled {
             Ok(Some((step, was_done))) => {
                 let found = entry(&step, &Caller::host());
@@ -317,9 +344,16 @@ fn entry(step: &Step, who: &Caller) -> Entry {
     }
 }
 
-fn read(file: &Path) -> Result<String, PlanError> {
-    plain_file::read_text(file, plain_file::MAX_TEXT)
-        .map_err(|source| PlanError::File { file: file.display().to_string(), source })
+/// The text of a configuration file.
+///
+/// # Errors
+/// [`PlanError::File`], [`PlanError::NotText`].
+pub(super) fn read(file: &Path) -> Result<String, PlanError> {
+    let name = || file.display().to_string();
+    let bytes = plain_file::read(file, plain_file::MAX_TEXT);
+    let bytes = bytes.map_err(|source| PlanError::File { file: name(), source })?;
+    let not_text = |error: FromUtf8Error| PlanError::NotText { file: name(), at: error.utf8_error().valid_up_to() };
+    String::from_utf8(bytes).map_err(not_text)
 }
 
 fn stale(expected: &str, text: &str) -> Result<(), PlanError> {

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use crossbeam_channel::Receiver;
 
-use super::{Host, Reloaded};
-use crate::config::{self, Diagnostics, Severity};
+use super::look::Candidate;
+use super::{Host, Reloaded, apply};
+use crate::config::{Diagnostics, Severity};
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
 use crate::control::caller::Caller;
 use crate::control::lock::{Lock, Locked};
+use crate::control::plan::PlanError;
 use crate::feature::registry::FeatureReport;
 use crate::news::New;
 use crate::observer::{LockNews, Observation};
-use crate::plain_file;
 use crate::ports::supervisor::{PortsStatus, UnknownDevice};
 use crate::service::host_state::HostView as _;
 
@@ -64,6 +65,17 @@ pub enum ReloadError {
         /// Why.
         source: std::io::Error,
     },
+    /// It is no text.
+    #[error("{}; the old rules stay", PlanError::NotText { file: file.display().to_string(), at: *at })]
+    NotText {
+        /// The file.
+        file: PathBuf,
+        /// The first byte that is none of a UTF-8 text, from 0.
+        at: usize,
+    },
+    /// Too many configurations are looked at already.
+    #[error("{}", PlanError::Busy)]
+    Busy,
     /// It is wrong; the old rules stay.
     #[error("{}", .0.render(false))]
     Wrong(Diagnostics),
@@ -166,17 +178,20 @@ impl Host {
         (current.source.file().to_owned(), current.source.text().to_owned(), current.refused.clone())
     }
 
-    /// What there is to say about a configuration: `text`, or what the file says now. Nothing changes.
+    /// What there is to say about a configuration: `text`, or what the file says now. It is held against the features
+    /// in force; nothing changes, nothing else is run, and no lock is held.
     ///
     /// # Errors
-    /// [`ReloadError::NoFile`], [`ReloadError::File`].
+    /// [`ReloadError::NoFile`], [`ReloadError::File`], [`ReloadError::NotText`], [`ReloadError::Busy`].
     pub fn check_config(&self, text: Option<String>) -> Result<Diagnostics, ReloadError> {
         let text = match text {
             Some(text) => text,
             None => self.config_on_disk()?.1,
         };
-        let made = config::parse(&text, self.in_force.load().source.file()).and_then(|loaded| self.make(loaded));
-        Ok(made.map_or_else(|wrong| wrong, |made| made.compiled.warnings))
+        let _turn = self.view.turns.wait().ok_or(ReloadError::Busy)?;
+        let seen = Candidate::read(&self.in_force.load(), &text);
+        let seen = seen.and_then(|candidate| candidate.compile(&self.observer));
+        Ok(seen.map_or_else(|wrong| wrong, |compiled| compiled.warnings))
     }
 
     /// Puts what is installed now, and what the file says now, in force for `caller`.
@@ -201,9 +216,11 @@ impl Host {
 
     fn config_on_disk(&self) -> Result<(PathBuf, String), ReloadError> {
         let file = self.plan_file().map_err(|_| ReloadError::NoFile)?;
-        match plain_file::read_text(&file, plain_file::MAX_TEXT) {
+        match apply::read(&file) {
             Ok(text) => Ok((file, text)),
-            Err(source) => Err(ReloadError::File { file, source }),
+            Err(PlanError::NotText { at, .. }) => Err(ReloadError::NotText { file, at }),
+            Err(PlanError::File { source, .. }) => Err(ReloadError::File { file, source }),
+            Err(_) => Err(ReloadError::NoFile),
         }
     }
 

@@ -9,6 +9,7 @@ use crossbeam_channel::{Sender, TrySendError};
 
 use super::changes;
 use super::generation::{Generation, InForce};
+use super::look::Turns;
 use super::view::View;
 use super::workshop::{Workshop, adopt_data};
 use super::{Host, State};
@@ -300,6 +301,8 @@ impl HostBuilder {
             clock,
             queue: queue.clone(),
             in_force: in_force.clone(),
+            config_file: self.config_file.clone(),
+            turns: Turns::new(),
         });
         let models = Arc::new(Models::new(services.audit.clone()));
         models.set(loaded.config.models.clone(), registry.clone(), loaded.config.tools.per_minute.model_requests);

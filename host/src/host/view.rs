@@ -1,5 +1,6 @@
 //! The host as services for features see it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,14 +10,16 @@ use conductor_engine::{
 };
 use serde_json::{Value, json};
 
-use super::bindings;
 use super::generation::InForce;
+use super::look::{Candidate, Turns};
+use super::{apply, bindings};
 use crate::api::view;
 use crate::clock::Clock;
 use crate::config::edit::{self, Change};
-use crate::config::{self, Diagnostic, Loaded, Severity, Source};
+use crate::config::{self, Diagnostic, Diagnostics, Loaded, Severity, Source};
 use crate::control::caller::Caller;
-use crate::control::plan::Plan;
+use crate::control::plan::risk::{self, Risk};
+use crate::control::plan::{Base, Plan, PlanError, state_hash};
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Envelope};
@@ -28,6 +31,9 @@ use crate::ports::SysExIdentity;
 use crate::ports::supervisor::{Mutes, PortsReader, PortsStatus};
 use crate::rules;
 use crate::service::host_state::{Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView};
+
+/// Mistakes of a plan that are told one by one.
+const MAX_ERRORS: usize = 20;
 
 /// How long a device has to say who it is.
 const IDENTITY_WITHIN: Duration = Duration::from_secs(1);
@@ -45,6 +51,10 @@ pub(super) struct View {
     pub(super) clock: Clock,
     pub(super) queue: doorbell::Sender<Input>,
     pub(super) in_force: InForce,
+    /// The file that the configuration is read from, and that plans change; `None` if there is none.
+    pub(super) config_file: Option<PathBuf>,
+    /// Bounds how many other configurations are looked at at once.
+    pub(super) turns: Turns,
 }
 
 impl View {
@@ -81,23 +91,49 @@ impl HostView for View {
         self.in_force.load().source.hidden().to_owned()
     }
 
-    fn config_file(&self) -> String {
-        self.in_force.load().source.file().to_owned()
+    fn plan_base(&self) -> Result<Base, PlanError> {
+        let current = self.in_force.load();
+        let base = Base { file: current.source.file().to_owned(), text: current.source.text().to_owned() };
+        let Some(file) = &self.config_file else { return Ok(base) };
+        let text = apply::read(file)?;
+        if text == base.text {
+            return Ok(base);
+        }
+        let file = base.file;
+        match config::parse(&text, &file).and_then(|loaded| bindings::check(&loaded)) {
+            Ok(()) => Err(PlanError::NotInForce { file }),
+            Err(wrong) => {
+                let first = in_words(wrong.iter().filter(|one| one.severity == Severity::Error).take(1));
+                Err(PlanError::FileInvalid { file, first })
+            }
+        }
     }
 
-    fn notes_on(&self, text: &str) -> Result<Vec<String>, String> {
+    fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError> {
+        let _turn = self.turns.wait().ok_or(PlanError::Busy)?;
         let current = self.in_force.load();
-        let after = config::parse(text, current.source.file());
-        let after = after.and_then(|loaded| bindings::check(&loaded).map(|()| loaded));
-        let after = after.map_err(|wrong| wrong.render(false))?;
-        Ok(rules::doubles(&current.config, &after.config))
+        if current.source.text() != base.text {
+            // Another one came into force meanwhile.
+            return Err(PlanError::StaleState {
+                plan: state_hash(&base.text),
+                current: state_hash(current.source.text()),
+            });
+        }
+        let candidate = Candidate::read(&current, after).map_err(invalid)?;
+        let (before, after) = (&current.config, &candidate.loaded.config);
+        let mut risk = risk::assess(before, after)?;
+        candidate.compile(&self.observer).map_err(invalid)?;
+        candidate.unknown().into_iter().for_each(|note| risk.remark(note));
+        rules::doubles(before, after).into_iter().for_each(|note| risk.remark(note));
+        Ok(risk)
     }
 
     fn findings(&self, text: &str) -> Vec<Finding> {
-        let (file, source) = (self.config_file(), self.in_force.load().source.clone());
+        let source = self.in_force.load().source.clone();
+        let file = source.file();
         // What is hidden is not wrong for that.
         let text = if text == source.hidden() { source.text() } else { text };
-        let found = match config::parse(text, &file) {
+        let found = match config::parse(text, file) {
             Ok(loaded) => match bindings::check(&loaded) {
                 Ok(()) => loaded.warnings,
                 Err(wrong) => wrong,
@@ -296,6 +332,24 @@ fn finding(source: &Source, one: &Diagnostic) -> Finding {
         message: one.message.clone(),
         help: (!help.is_empty()).then(|| help.join("; ")),
     }
+}
+
+/// Why a plan is not valid, without lines of the configuration: whoever proposes it may not see all of that.
+pub(super) fn invalid(wrong: Diagnostics) -> PlanError {
+    let errors = wrong.iter().filter(|one| one.severity == Severity::Error);
+    let mut lines: Vec<String> = errors
+        .take(MAX_ERRORS)
+        .map(|one| {
+            let Finding { line, column, message, help, .. } = finding(wrong.source(), one);
+            let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+            format!("{}:{line}:{column}: {message}{help}", wrong.source().file())
+        })
+        .collect();
+    let more = wrong.count(Severity::Error).saturating_sub(lines.len());
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    PlanError::Invalid(lines.join("\n"))
 }
 
 /// What is wrong, without the places: the text is nobody's file.

@@ -101,7 +101,7 @@ impl Workshop {
 }
 
 /// Warns of names among the tools that may be called that no tool has.
-fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnostics) {
+pub(super) fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnostics) {
     let Some(allowed) = &loaded.config.tools.allowed else { return };
     let tools: Vec<String> = registry.tools().map(|tool| tool.registered.name).collect();
     for (at, name) in limit::without_tool(allowed, &tools) {

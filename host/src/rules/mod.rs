@@ -53,6 +53,11 @@ pub struct Compiled {
 /// What lights show while nothing has happened, by target and mode; no mode is every mode.
 pub type Lights = BTreeMap<String, Vec<(Option<ModeIx>, MidiMessage)>>;
 
+/// What a mapping waits for, as the engine has it; `None` if its trigger can't be compiled.
+pub(crate) fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigger> {
+    trigger(&mapping.trigger.event, &mapping.action).ok()
+}
+
 /// Compiles a configuration: every action is prepared by whoever will do it.
 ///
 /// # Errors

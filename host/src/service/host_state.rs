@@ -7,8 +7,8 @@ use conductor_engine::{DeviceId, Event, Nanos};
 use wasmtime::component::Resource;
 
 use super::install::Context;
-use crate::control::plan::Plan;
-use crate::control::plan::risk::Level;
+use crate::control::plan::risk::{Level, Risk};
+use crate::control::plan::{Base, Plan, PlanError};
 use crate::feature::capability;
 use crate::feature::registry::FeatureReport;
 use crate::feature::sandbox::bindings::imports::host_state;
@@ -29,13 +29,18 @@ pub trait HostView: Debug + Send + Sync {
     fn hidden_config(&self) -> String {
         crate::config::hidden::hide(&self.config())
     }
-    /// Its file, as messages show it.
-    fn config_file(&self) -> String;
-    /// What a person should know of another configuration beside the one in force, a sentence each.
+    /// The configuration that plans are made for: the one in force, if the file says the same.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    fn notes_on(&self, text: &str) -> Result<Vec<String>, String>;
+    /// [`PlanError::NotInForce`], [`PlanError::FileInvalid`], [`PlanError::NotText`], [`PlanError::File`].
+    fn plan_base(&self) -> Result<Base, PlanError>;
+    /// How far a plan reaches that makes the text `after` of `base`, which is checked whole: grammar, bindings, and
+    /// what the features in force say of their actions. Nothing is installed or started.
+    ///
+    /// # Errors
+    /// [`PlanError::Invalid`] with everything that is wrong, [`PlanError::Denied`], [`PlanError::Busy`], and
+    /// [`PlanError::StaleState`] if another configuration came into force.
+    fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError>;
     /// What is wrong with another configuration, or doubtful.
     fn findings(&self, text: &str) -> Vec<Finding>;
     /// Every port, and every binding.

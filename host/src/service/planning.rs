@@ -7,7 +7,7 @@ use crate::config::edit::Change;
 use crate::config::hidden::{self, HIDDEN};
 use crate::control::audit::{Entry, Kind};
 use crate::control::caller::Caller;
-use crate::control::plan::desk::{MAX_BYTES, MAX_CHANGES};
+use crate::control::plan::desk::{MAX_BYTES, MAX_CHANGES, one_line};
 use crate::control::plan::{PlanError, Proposal};
 use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::planning;
@@ -17,14 +17,23 @@ use crate::news::New;
 use crate::terminal::{excerpt, excerpt_lines};
 
 /// The guest's handle to propose.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Planner {
     /// Whether what is proposed by it needs more than a yes.
-    pub(crate) privileged: bool,
+    privileged: bool,
+    /// Who called the tool that it was lent to; `None` if the feature proposes by itself.
+    caller: Option<Caller>,
+}
+
+impl Planner {
+    /// A handle for the length of one call.
+    pub(crate) fn for_call(caller: Caller, privileged: bool) -> Self {
+        Self { privileged, caller: Some(caller) }
+    }
 }
 
 impl InstanceState {
-    fn propose(&self, privileged: bool, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
+    fn propose(&self, planner: Planner, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
         if self.facts.is_revoked() {
             return Err(super::revoked());
         }
@@ -38,15 +47,19 @@ impl InstanceState {
             return Err(Error::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_BYTES}")));
         }
         let view = self.view()?;
+        // Before line breaks are taken out, so that they are not hidden.
+        one_line(&description).map_err(refusal)?;
         let proposal = Proposal {
             proposer: self.facts.descriptor.id.to_string(),
+            caller: planner.caller,
             description: excerpt(&description, limits::MAX_TEXT),
-            privileged,
+            privileged: planner.privileged,
             changes: changes.into_iter().map(change).collect::<Result<_, _>>().map_err(Error::Invalid)?,
         };
         let (desk, audit) = (&self.facts.services.plans, &self.facts.services.audit);
         let (proposer, description) = (proposal.proposer.clone(), proposal.description.clone());
-        let proposed = desk.propose(proposal, &view.config_file(), &view.config(), |text| view.notes_on(text));
+        let proposed =
+            view.plan_base().and_then(|base| desk.propose(proposal, &base, |after| view.judge(&base, after)));
         let proposer = Caller::feature(&proposer);
         let entry = |subject| Entry::new(Kind::Plan, "propose", &proposer, subject).with("description", description);
         audit.note(match &proposed {
@@ -54,15 +67,18 @@ impl InstanceState {
             Err(error) => entry("").refused(error),
         });
         self.facts.services.news.tell(New::Plans);
-        proposed.inspect(|plan| view.plan_waits(plan)).map(|plan| plan.id).map_err(|error| {
-            let text = excerpt_lines(&error.to_string(), limits::MAX_TEXT);
-            match error {
-                PlanError::Denied(_) => Error::Denied(text),
-                PlanError::Full(_) => Error::Exhausted(text),
-                PlanError::Record(_) => Error::Unavailable(text),
-                _ => Error::Invalid(text),
-            }
-        })
+        proposed.inspect(|plan| view.plan_waits(plan)).map(|plan| plan.id).map_err(refusal)
+    }
+}
+
+/// Why there is no plan, as the guest is told.
+fn refusal(error: PlanError) -> Error {
+    let text = excerpt_lines(&error.to_string(), limits::MAX_TEXT);
+    match error {
+        PlanError::Denied(_) => Error::Denied(text),
+        PlanError::Full(_) | PlanError::Busy => Error::Exhausted(text),
+        PlanError::Record(_) => Error::Unavailable(text),
+        _ => Error::Invalid(text),
     }
 }
 
@@ -103,9 +119,9 @@ impl planning::HostPlanner for InstanceState {
         description: String,
         changes: Vec<planning::Change>,
     ) -> wasmtime::Result<Result<String, Error>> {
-        let privileged = self.table.get(&planner)?.privileged;
+        let planner = self.table.get(&planner)?.clone();
         // A plan is written to the disk.
-        Ok(super::waiting(|| InstanceState::propose(self, privileged, description, changes)))
+        Ok(super::waiting(|| InstanceState::propose(self, planner, description, changes)))
     }
 
     fn drop(&mut self, planner: Resource<Planner>) -> wasmtime::Result<()> {

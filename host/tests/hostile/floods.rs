@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use conductor_host::control::caller::Caller;
 use conductor_host::feature::descriptor::Tier;
 use conductor_host::feature::sandbox::bindings::Event;
 use conductor_host::feature::sandbox::control::Change;
@@ -98,7 +99,8 @@ fn of_progress() {
         kept.fetch_add(1, Ordering::Relaxed);
     };
     let args = r#"{"how": "progress"}"#.to_owned();
-    let call = tools.actor.call(Tier::ReadOnly, "look", args, CancellationToken::new(), Arc::new(progress));
+    let call =
+        tools.actor.call(Caller::library(), Tier::ReadOnly, "look", args, CancellationToken::new(), Arc::new(progress));
     tools.feature.runtime().block_on(call).unwrap();
     let most = began.elapsed().as_secs_f64().mul_add(limits::PROGRESS_RATE, limits::PROGRESS_RATE) as u64 + 1;
     assert!((1..=most).contains(&told.load(Ordering::Relaxed)), "{told:?} of at most {most}");
@@ -162,7 +164,7 @@ fn of_plans() {
     let error = propose("deep-change").unwrap_err().to_string();
     assert!(error.contains("is not JSON"), "{error}");
     let error = propose("flood").unwrap_err().to_string();
-    assert!(error.contains("16 plans of this feature are waiting"), "{error}");
+    assert!(error.contains("had made are waiting already"), "{error}");
     assert_eq!(lab.services.plans.waiting().unwrap().len(), 16);
     tools.goes_on();
 }

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use conductor_host::control::caller::Caller;
 use conductor_host::feature::descriptor::Tier;
 
 use crate::lab::{Lab, Tools};
@@ -68,9 +69,12 @@ fn a_repository_that_is_taken_back_is_closed() {
         let mut instance = feature.instantiate_control().await.unwrap();
         let args = r#"{"how": "read-commit", "revision": "HEAD", "path": "committed"}"#;
         let cancelled = tokio_util::sync::CancellationToken::new();
-        instance.call_tool(Tier::ReadOnly, "look", args, &cancelled, Arc::new(|_, _| {})).await.unwrap();
+        instance
+            .call_tool(Caller::library(), Tier::ReadOnly, "look", args, &cancelled, Arc::new(|_, _| {}))
+            .await
+            .unwrap();
         feature.facts().revoke();
-        let call = instance.call_tool(Tier::ReadOnly, "look", args, &cancelled, Arc::new(|_, _| {}));
+        let call = instance.call_tool(Caller::library(), Tier::ReadOnly, "look", args, &cancelled, Arc::new(|_, _| {}));
         let error = call.await.unwrap_err().to_string();
         assert!(error.contains("the grant was revoked"), "{error}");
     });

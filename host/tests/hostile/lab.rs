@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 
 use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
 use conductor_host::chat::Models;
+use conductor_host::config;
+use conductor_host::control::caller::Caller;
+use conductor_host::control::plan::risk::{self, Risk};
+use conductor_host::control::plan::{Base, PlanError};
 use conductor_host::dispatch::Envelope;
 use conductor_host::feature::actor::Actor;
 use conductor_host::feature::descriptor::Tier;
@@ -198,12 +202,14 @@ impl HostView for View {
         "[[modes]]\nname = \"one\"\n".into()
     }
 
-    fn config_file(&self) -> String {
-        "config.toml".into()
+    fn plan_base(&self) -> Result<Base, PlanError> {
+        Ok(Base { file: "config.toml".into(), text: self.config() })
     }
 
-    fn notes_on(&self, _: &str) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
+    fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError> {
+        let read =
+            |text: &str| config::parse(text, "config.toml").map_err(|wrong| PlanError::Invalid(wrong.to_string()));
+        risk::assess(&read(&base.text)?.config, &read(after)?.config)
     }
 
     fn findings(&self, _: &str) -> Vec<Finding> {
@@ -362,8 +368,13 @@ impl Tools {
 
     /// Calls the tool of a tier; `args` is JSON.
     pub fn call(&self, tier: Tier, args: &str) -> Result<String, CallError> {
+        self.call_for(Caller::library(), tier, args)
+    }
+
+    /// Calls the tool of a tier for somebody; `args` is JSON.
+    pub fn call_for(&self, caller: Caller, tier: Tier, args: &str) -> Result<String, CallError> {
         let name = ["look", "change", "propose", "send", "rule"][tier as usize];
-        let call = self.actor.call(tier, name, args.into(), CancellationToken::new(), Arc::new(|_, _| {}));
+        let call = self.actor.call(caller, tier, name, args.into(), CancellationToken::new(), Arc::new(|_, _| {}));
         self.feature.runtime().block_on(call)
     }
 

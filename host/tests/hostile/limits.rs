@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use conductor_host::control::caller::Caller;
 use conductor_host::feature::descriptor::Tier;
 use conductor_host::feature::sandbox::bindings::Event;
 use conductor_host::feature::sandbox::limits;
@@ -91,7 +92,8 @@ fn a_tool_that_ignores_that_it_is_cancelled_is_stopped() {
     let cancelled = CancellationToken::new();
     let args = r#"{"how": "fetch", "url": "https://granted.example/"}"#.to_owned();
     let actor = tools.actor.clone();
-    let call = actor.call(Tier::ReadOnly, "look", args, cancelled.clone(), std::sync::Arc::new(|_, _| {}));
+    let call =
+        actor.call(Caller::library(), Tier::ReadOnly, "look", args, cancelled.clone(), std::sync::Arc::new(|_, _| {}));
     let dialled = lab.stage.dialled.clone();
     let began = Instant::now();
     let answer = tools.feature.runtime().block_on(async {
@@ -119,7 +121,9 @@ fn a_mailbox_that_overflows_refuses() {
             let args = format!(r#"{{"how": "{how}", "url": "https://granted.example/"}}"#);
             let (actor, cancelled) = (tools.actor.clone(), cancelled.clone());
             tokio::spawn(async move {
-                actor.call(Tier::ReadOnly, "look", args, cancelled, std::sync::Arc::new(|_, _| {})).await
+                actor
+                    .call(Caller::library(), Tier::ReadOnly, "look", args, cancelled, std::sync::Arc::new(|_, _| {}))
+                    .await
             })
         };
         let busy = call("fetch");

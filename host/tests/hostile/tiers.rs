@@ -1,5 +1,6 @@
 //! Tiers: a tool has what its tier hands over, for the length of its call, and nothing else.
 
+use conductor_host::control::caller::Caller;
 use conductor_host::control::plan::risk::Level;
 use conductor_host::feature::descriptor::Tier;
 use conductor_host::feature::sandbox::control::ToolCall;
@@ -91,6 +92,7 @@ fn an_invocation_and_a_reader_that_were_kept_are_none_after_the_call() {
             let mut instance = feature.instantiate_control().await.unwrap();
             let cancelled = tokio_util::sync::CancellationToken::new();
             let keep = instance.call_tool(
+                Caller::library(),
                 Tier::ReadOnly,
                 "hold",
                 r#"{"how": "keep"}"#,
@@ -133,7 +135,8 @@ fn grants_that_are_taken_back_stop_what_is_left() {
             (Tier::ReadOnly, "look", r#"{"how": "fetch", "url": "https://granted.example/"}"#),
         ] {
             let cancelled = tokio_util::sync::CancellationToken::new();
-            let call = instance.call_tool(tier, name, args, &cancelled, std::sync::Arc::new(|_, _| {}));
+            let call =
+                instance.call_tool(Caller::library(), tier, name, args, &cancelled, std::sync::Arc::new(|_, _| {}));
             let error = call.await.unwrap_err().to_string();
             assert!(error.contains("the grant was revoked"), "{name} {args}: {error}");
         }

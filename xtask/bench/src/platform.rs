@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::config;
+use conductor_host::control::caller::Caller;
 use conductor_host::event_loop::Input;
 use conductor_host::feature::Grants;
 use conductor_host::feature::actor::Actor;
@@ -115,7 +116,7 @@ fn calls(lane: &Lane, package: &Path, section: &mut Section<'_>) -> Result<()> {
     let actor = Actor::start(prepared.clone())?;
     let call = |name: &'static str, times: u32| -> Result<()> {
         let progress = Arc::new(|_, _| {});
-        let call = actor.call(Tier::ReadOnly, name, times.to_string(), Default::default(), progress);
+        let call = actor.call(Caller::library(), Tier::ReadOnly, name, times.to_string(), Default::default(), progress);
         prepared.runtime().block_on(call).map(drop).map_err(Into::into)
     };
     let nothing = micros(|| call("nothing", 0))?;

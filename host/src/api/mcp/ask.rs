@@ -64,7 +64,7 @@ pub(super) enum Answer {
 impl Matter {
     /// Whether a plan is applied. None where it is too long to be shown.
     pub(super) fn plan(view: &PlanView, agent: &str) -> Option<Self> {
-        let PlanView { plan, rehearsal } = view;
+        let PlanView { plan, rehearsal, .. } = view;
         let notes =
             |message: &mut Lines| plan.risk.notes.iter().for_each(|note| message.push(format_args!("! {note}")));
         let mut message = Lines::new();

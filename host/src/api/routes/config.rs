@@ -118,7 +118,10 @@ impl From<ReloadError> for Refusal {
             ReloadError::Locked(locked) => (*locked).into(),
             ReloadError::NoFile => Self::new(StatusCode::CONFLICT, Code::Conflict, error),
             ReloadError::File { .. } => Self::internal(error),
-            ReloadError::Wrong(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error),
+            ReloadError::Busy => Self::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error),
+            ReloadError::NotText { .. } | ReloadError::Wrong(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error)
+            }
         }
     }
 }

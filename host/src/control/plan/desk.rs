@@ -13,16 +13,22 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use serde::de::DeserializeOwned;
 
-use super::{Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, diff, risk, state_hash};
+use super::risk::{Level, Risk};
+use super::{Base, Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, diff, state_hash};
 use crate::clock::Clock;
 use crate::config::edit;
+use crate::control::caller::Caller;
 use crate::digest::hex;
 use crate::terminal::excerpt;
 
 /// Plans that wait at once.
 pub const MAX_PLANS: usize = 64;
-/// Of those, plans of one proposer: it must not take every place.
+/// Of those, plans that one caller had made, or that a feature makes by itself: nobody may take every place.
 pub const MAX_OWN: usize = 16;
+/// Places that are kept for the owner: what agents and features have made waits in the others.
+pub const OWNER_RESERVE: usize = 16;
+/// Characters of a description, which is one line.
+pub const MAX_DESCRIPTION: usize = 500;
 /// Changes in one plan.
 pub const MAX_CHANGES: usize = 256;
 /// Bytes of the changes of one plan, paths and values (256 KiB).
@@ -51,7 +57,10 @@ const SCHEMA: &str = "
         base TEXT NOT NULL,
         diff TEXT NOT NULL,
         risk TEXT NOT NULL,
-        told INTEGER NOT NULL DEFAULT 0
+        told INTEGER NOT NULL DEFAULT 0,
+        caller TEXT NOT NULL DEFAULT '',
+        by_owner INTEGER NOT NULL DEFAULT 0,
+        touched_files TEXT NOT NULL DEFAULT '[]'
     ) STRICT;
     CREATE TABLE revisions (
         number INTEGER NOT NULL PRIMARY KEY,
@@ -65,12 +74,23 @@ const SCHEMA: &str = "
         step TEXT NOT NULL,
         hash TEXT NOT NULL
     ) STRICT;
-    PRAGMA user_version = 2;";
+    PRAGMA user_version = 3;";
 
-/// From the layout before: whether it was told that the plan has expired.
-const TOLD: &str = "
-    ALTER TABLE plans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
-    PRAGMA user_version = 2;";
+/// The layout's version.
+const VERSION: i64 = 3;
+
+/// What makes of each layout the next one; the first makes 2 of 1.
+const MIGRATIONS: [&str; 2] = [
+    // Whether it was told that the plan has expired.
+    "ALTER TABLE plans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+     PRAGMA user_version = 2;",
+    // Who had it made, whether that was the owner, and which files it changes.
+    "ALTER TABLE plans ADD COLUMN caller TEXT NOT NULL DEFAULT '';
+     ALTER TABLE plans ADD COLUMN by_owner INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE plans ADD COLUMN touched_files TEXT NOT NULL DEFAULT '[]';
+     UPDATE plans SET caller = proposer;
+     PRAGMA user_version = 3;",
+];
 
 /// One change of the file.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -141,10 +161,13 @@ impl Desk {
         record.busy_timeout(BUSY)?;
         record.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;")?;
         let version: i64 = record.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        match version {
-            0 => record.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?,
-            1 => record.execute_batch(&format!("BEGIN; {TOLD} COMMIT;"))?,
-            _ => {}
+        match usize::try_from(version) {
+            Ok(0) => record.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?,
+            Ok(older) if version < VERSION => {
+                record.execute_batch(&format!("BEGIN; {} COMMIT;", MIGRATIONS[older - 1..].concat()))?;
+            }
+            Ok(_) if version == VERSION => {}
+            _ => return Err(PlanError::Layout { found: version, known: VERSION }),
         }
         Ok(Self { record: Mutex::new(record), clock, expires })
     }
@@ -161,19 +184,18 @@ impl Desk {
         Ok(result)
     }
 
-    /// Puts a proposal on the desk, for the configuration `text` in `file`. `check` says what there is to know of the
-    /// configuration as it would be, or what is wrong with it.
+    /// Puts a proposal on the desk, for the configuration `base`. `judge` checks the text that the configuration would
+    /// have, whole, and says how far the plan reaches; it runs without a lock.
     ///
     /// # Errors
     /// See [`PlanError`]; then nothing waits.
     pub fn propose(
         &self,
         proposal: Proposal,
-        file: &str,
-        text: &str,
-        check: impl FnOnce(&str) -> Result<Vec<String>, String>,
+        base: &Base,
+        judge: impl FnOnce(&str) -> Result<Risk, PlanError>,
     ) -> Result<Plan, PlanError> {
-        let Proposal { proposer, description, privileged, changes } = proposal;
+        let Proposal { proposer, caller, description, privileged, changes } = proposal;
         if changes.is_empty() || changes.len() > MAX_CHANGES {
             let count = changes.len();
             return Err(PlanError::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {count}")));
@@ -182,42 +204,38 @@ impl Desk {
         if size > MAX_BYTES {
             return Err(PlanError::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_BYTES}")));
         }
-        let before = toml::from_str(text).unwrap_or_default();
-        let mut risk = risk::assess(&changes, &before)?;
-        if privileged {
-            risk.raise(risk::Level::Privileged, "a privileged tool proposes it".to_owned());
+        one_line(&description)?;
+        let after = edit::edited(&base.text, &changes)?;
+        if after == base.text {
+            return Err(PlanError::NoChange);
         }
-        let after = edit::edited(text, &changes)?;
-        for note in check(&after).map_err(PlanError::Invalid)? {
-            risk.raise(risk::Level::Usual, note);
-        }
-        let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| PlanError::Full(format!("no randomness: {error}")))?;
+        let by_owner = caller.as_ref().is_some_and(Caller::is_owner);
+        let caller = caller.map_or_else(|| proposer.clone(), |caller| caller.to_string());
+        // There is no need to judge what can't wait; that it can is decided when it is written down.
         let created = self.clock.wall();
+        has_place(&self.record(), created, &caller, by_owner)?;
+        let mut risk = judge(&after)?;
+        if privileged {
+            risk.raise(Level::Privileged, "a privileged tool proposes it".to_owned());
+        }
         let plan = Plan {
-            id: hex(&id),
+            id: uuid()?,
             proposer,
+            caller,
             description,
             changes,
             created,
             expires: created + u64::try_from(self.expires.as_millis()).unwrap_or(u64::MAX / 2),
-            base: state_hash(text),
-            diff: diff(file, text, &after),
+            base: state_hash(&base.text),
+            touched_files: vec![base.file.clone()],
+            diff: diff::unified(&base.file, &base.text, &after),
             risk,
         };
         self.change(|record| {
-            let plans = waiting(record, created)?;
-            if plans.len() >= MAX_PLANS {
-                return Err(PlanError::Full(format!(
-                    "{MAX_PLANS} plans are waiting already; a person has to decide first"
-                )));
-            }
-            if plans.iter().filter(|waiting| waiting.proposer == plan.proposer).count() >= MAX_OWN {
-                let owner = "plans of this feature are waiting already; a person has to decide first";
-                return Err(PlanError::Full(format!("{MAX_OWN} {owner}")));
-            }
+            has_place(record, created, &plan.caller, by_owner)?;
             record.execute(
-                "INSERT INTO plans VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)",
+                "INSERT INTO plans (id, proposer, description, changes, created, expires, base, diff, risk, caller, \
+                 by_owner, touched_files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                 params![
                     plan.id,
                     plan.proposer,
@@ -228,6 +246,9 @@ impl Desk {
                     plan.base,
                     plan.diff,
                     json(&plan.risk),
+                    plan.caller,
+                    by_owner,
+                    json(&plan.touched_files),
                 ],
             )?;
             Ok(())
@@ -248,7 +269,7 @@ impl Desk {
     /// # Errors
     /// [`PlanError::Record`].
     pub fn summaries(&self) -> Result<Vec<PlanSummary>, PlanError> {
-        const QUERY: &str = "SELECT id, proposer, description, created, expires, base, risk,
+        const QUERY: &str = "SELECT id, proposer, caller, description, created, expires, base, risk,
             json_array_length(changes) AS changes, octet_length(diff) AS diff_bytes
             FROM plans WHERE expires > ?1 ORDER BY created, rowid";
         let record = self.record();
@@ -408,6 +429,55 @@ fn done(record: &Transaction<'_>, step: &Step) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Checks that a description is one line of at most [`MAX_DESCRIPTION`] characters.
+///
+/// # Errors
+/// [`PlanError::Invalid`] if it is not.
+pub fn one_line(description: &str) -> Result<(), PlanError> {
+    let count = description.chars().count();
+    if count > MAX_DESCRIPTION {
+        let what = format!("the description has {count} characters; it is one line of at most {MAX_DESCRIPTION}");
+        return Err(PlanError::Invalid(what));
+    }
+    if description.contains(['\n', '\r']) {
+        let what = "the description has several lines; say in one what the plan does, and the rest in your own answer";
+        return Err(PlanError::Invalid(what.to_owned()));
+    }
+    Ok(())
+}
+
+/// A random UUID (RFC 9562, version 4), as hex digits without hyphens.
+fn uuid() -> Result<String, PlanError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| PlanError::Full(format!("no randomness: {error}")))?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Ok(hex(&bytes))
+}
+
+/// Whether one more plan of this caller can wait.
+fn has_place(record: &Connection, now: u64, caller: &str, by_owner: bool) -> Result<(), PlanError> {
+    let count = |which: &str, value: &dyn rusqlite::ToSql| -> rusqlite::Result<usize> {
+        let query = format!("SELECT count(*) FROM plans WHERE expires > ?1 AND {which}");
+        let count: i64 = record.query_row(&query, params![ms(now), value], |row| row.get(0))?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    };
+    let (places, whose) =
+        if by_owner { (MAX_PLANS, "") } else { (MAX_PLANS - OWNER_RESERVE, "of agents and features ") };
+    let waiting = if by_owner { count("?2 IS NOT NULL", &true)? } else { count("by_owner = ?2", &false)? };
+    if waiting >= places {
+        return Err(PlanError::Full(format!(
+            "{places} plans {whose}are waiting already; a person has to decide first (`conductor plan list`)"
+        )));
+    }
+    if count("caller = ?2", &caller)? >= MAX_OWN {
+        return Err(PlanError::Full(format!(
+            "{MAX_OWN} plans that {caller} had made are waiting already; a person has to decide first"
+        )));
+    }
+    Ok(())
+}
+
 fn waiting(record: &Connection, now: u64) -> Result<Vec<Plan>, PlanError> {
     let mut query = record.prepare("SELECT * FROM plans WHERE expires > ?1 ORDER BY created, rowid")?;
     let plans = query.query_map([ms(now)], plan)?.collect::<Result<_, _>>()?;
@@ -418,22 +488,25 @@ fn plan(row: &rusqlite::Row<'_>) -> rusqlite::Result<Plan> {
     Ok(Plan {
         id: row.get("id")?,
         proposer: row.get("proposer")?,
+        caller: row.get("caller")?,
         description: row.get("description")?,
         changes: from_json(row, "changes")?,
         created: row.get::<_, i64>("created")?.unsigned_abs(),
         expires: row.get::<_, i64>("expires")?.unsigned_abs(),
         base: row.get("base")?,
+        touched_files: from_json(row, "touched_files")?,
         diff: row.get("diff")?,
         risk: from_json(row, "risk")?,
     })
 }
 
 fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlanSummary> {
-    let risk: risk::Risk = from_json(row, "risk")?;
+    let risk: Risk = from_json(row, "risk")?;
     let number = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
     Ok(PlanSummary {
         id: row.get("id")?,
         proposer: row.get("proposer")?,
+        caller: row.get("caller")?,
         description: excerpt(&row.get::<_, String>("description")?, MAX_LISTED),
         changes: number("changes")?,
         created: number("created")?,
@@ -461,140 +534,4 @@ fn ms(millis: u64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::ManualClock;
-    use crate::config::edit::Change;
-    use serde_json::json;
-
-    const TEXT: &str = "# mine\nname = \"a\"\n";
-
-    fn proposal(proposer: &str, name: &str) -> Proposal {
-        let change = Change { path: vec!["name".into()], value: Some(json!(name)) };
-        Proposal {
-            proposer: proposer.into(),
-            description: format!("Call it {name}."),
-            privileged: false,
-            changes: vec![change],
-        }
-    }
-
-    fn desk() -> (Desk, ManualClock) {
-        let (clock, hand) = Clock::manual();
-        (Desk::in_memory(clock, EXPIRES).unwrap(), hand)
-    }
-
-    fn propose(desk: &Desk, proposer: &str, name: &str) -> Result<Plan, PlanError> {
-        desk.propose(proposal(proposer, name), "config.toml", TEXT, |_| Ok(vec!["both fire".into()]))
-    }
-
-    fn step(desk: &Desk, plan: &Plan, before: &str) -> (Step, String) {
-        let after = edit::edited(before, &plan.changes).unwrap();
-        let (plan, description) = (plan.id.clone(), plan.description.clone());
-        let step = Step::Apply { plan, description, before: before.to_owned(), after: after.clone() };
-        desk.intend(&step, &state_hash(&after)).unwrap();
-        (step, after)
-    }
-
-    #[test]
-    fn a_plan_waits_with_what_a_person_needs() {
-        let (desk, _) = desk();
-        let plan = propose(&desk, "project:x", "b").unwrap();
-        assert_eq!(desk.waiting().unwrap(), std::slice::from_ref(&plan));
-        assert_eq!(plan.base, state_hash(TEXT));
-        assert!(plan.diff.contains("-name = \"a\"\n+name = \"b\""), "{}", plan.diff);
-        assert_eq!((plan.risk.level, &plan.risk.notes[..]), (risk::Level::Usual, &["both fire".to_owned()][..]));
-        desk.reject(&plan.id).unwrap();
-        assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))));
-    }
-
-    #[test]
-    fn a_plan_expires() {
-        let (desk, hand) = desk();
-        let plan = propose(&desk, "project:x", "b").unwrap();
-        hand.advance(EXPIRES - Duration::from_millis(1));
-        assert!(desk.plan(&plan.id).is_ok());
-        assert_eq!(desk.expired().unwrap(), []);
-        hand.advance(Duration::from_millis(1));
-        assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))));
-        assert_eq!(desk.waiting().unwrap(), []);
-        assert_eq!(desk.expired().unwrap(), [(plan.id.clone(), "project:x".to_owned())]);
-        assert_eq!(desk.expired().unwrap(), [], "it is told once");
-        assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))), "and known for a while");
-        hand.advance(Duration::from_secs(7200));
-        let other = propose(&desk, "project:x", "b").unwrap();
-        hand.advance(EXPIRES);
-        assert_eq!(desk.expired().unwrap(), [(other.id, "project:x".to_owned())]);
-        assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))));
-    }
-
-    #[test]
-    fn what_is_no_plan_is_refused_and_the_number_is_bounded() {
-        let (desk, _) = desk();
-        let none = Proposal { changes: vec![], ..proposal("project:x", "b") };
-        let refused = desk.propose(none, "config.toml", TEXT, |_| Ok(Vec::new()));
-        assert!(matches!(refused, Err(PlanError::Invalid(_))));
-        let long = "x".repeat(MAX_BYTES);
-        assert!(matches!(propose(&desk, "project:x", &long), Err(PlanError::Invalid(_))));
-        let wrong = desk.propose(proposal("project:x", "b"), "config.toml", TEXT, |_| Err("no".into()));
-        assert!(matches!(wrong, Err(PlanError::Invalid(reason)) if reason == "no"));
-        assert_eq!(desk.waiting().unwrap(), []);
-
-        for _ in 0..MAX_OWN {
-            propose(&desk, "project:x", "b").unwrap();
-        }
-        assert!(matches!(propose(&desk, "project:x", "b"), Err(PlanError::Full(_))));
-        for other in MAX_OWN..MAX_PLANS {
-            propose(&desk, &format!("project:{other}"), "b").unwrap();
-        }
-        assert!(matches!(propose(&desk, "project:last", "b"), Err(PlanError::Full(_))), "others have every place");
-    }
-
-    #[test]
-    fn what_is_applied_can_be_undone_and_redone_until_something_new_is_applied() {
-        let (desk, _) = desk();
-        let mut text = TEXT.to_owned();
-        for name in ["b", "c"] {
-            let plan = propose(&desk, "project:x", name).unwrap();
-            let (step, after) = step(&desk, &plan, &text);
-            desk.done(&step).unwrap();
-            assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))), "applied once only");
-            text = after;
-        }
-        let last = desk.to_undo().unwrap();
-        assert_eq!((last.description.as_str(), last.after.as_str()), ("Call it c.", text.as_str()));
-        desk.done(&Step::Undo { number: last.number }).unwrap();
-        assert_eq!(desk.to_redo().unwrap(), last);
-        assert_eq!(desk.to_undo().unwrap().description, "Call it b.");
-        desk.done(&Step::Redo { number: last.number }).unwrap();
-        assert!(matches!(desk.to_redo(), Err(PlanError::Nothing("redo"))));
-
-        desk.done(&Step::Undo { number: last.number }).unwrap();
-        let plan = propose(&desk, "project:x", "d").unwrap();
-        let (step, _) = step(&desk, &plan, &last.before);
-        desk.done(&step).unwrap();
-        assert!(matches!(desk.to_redo(), Err(PlanError::Nothing("redo"))), "c is gone for good");
-        assert_eq!(desk.to_undo().unwrap().description, "Call it d.");
-    }
-
-    #[test]
-    fn what_was_interrupted_is_decided_by_the_file() {
-        let (clock, _) = Clock::manual();
-        let home = std::env::temp_dir().join(format!("conductor-desk-{}", std::process::id()));
-        std::fs::create_dir_all(&home).unwrap();
-        for written in [false, true] {
-            let desk = Desk::open(&home, clock, EXPIRES).unwrap();
-            let plan = propose(&desk, "project:x", "b").unwrap();
-            let (_, after) = step(&desk, &plan, TEXT);
-            drop(desk);
-
-            let desk = Desk::open(&home, clock, EXPIRES).unwrap();
-            desk.settle(if written { &after } else { TEXT }).unwrap();
-            assert_eq!(desk.plan(&plan.id).is_ok(), !written, "it waits on, or is done");
-            assert_eq!(desk.to_undo().is_ok(), written);
-            desk.settle(&after).unwrap();
-            assert_eq!(desk.to_undo().is_ok(), written, "nothing is intended any more");
-        }
-        std::fs::remove_dir_all(&home).unwrap();
-    }
-}
+mod tests;

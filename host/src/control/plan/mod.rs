@@ -5,14 +5,17 @@
 //!                  └─▶ rejected, or expired
 //! ```
 //!
-//! [`desk`] keeps them across restarts, [`risk`] says what a person should know before deciding, and
-//! [`rehearsal`] what would have fired differently. The host applies (`host/apply.rs`): nothing here
-//! touches the configuration file or the rules.
+//! [`desk`] keeps them across restarts, [`risk`] says what a person should know before deciding, by the
+//! [effects](effect) that a configuration has with the plan and without, and [`rehearsal`] what would have fired
+//! differently. The host applies (`host/apply.rs`): nothing here touches the configuration file or the rules.
 //!
-//! May import: `config`, `clock`, the engine, and the errors of the audit. Neither `feature` nor `service`: services
-//! hand proposals in here.
+//! May import: `config`, `clock`, the engine, triggers of `rules`, `caller`, and the errors of the audit. Neither
+//! `feature` nor `service`: services hand proposals in here.
 
 pub mod desk;
+pub mod diff;
+pub mod effect;
+mod reach;
 pub mod rehearsal;
 pub mod risk;
 
@@ -20,17 +23,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::AuditError;
+use super::caller::Caller;
 use super::lock::Locked;
 use crate::config::edit::{Change, EditError, edited};
 use crate::config::hidden::{hide, hide_json, mentions_hidden};
 use crate::digest::sha256;
 use risk::Risk;
 
+/// The configuration that plans are made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// Its file, as messages show it.
+    pub file: String,
+    /// Its text, which is in force.
+    pub text: String,
+}
+
 /// What somebody proposes.
 #[derive(Debug, Clone)]
 pub struct Proposal {
-    /// Who: a feature's id.
+    /// The feature that hands it in, by its id.
     pub proposer: String,
+    /// Who called the feature's tool; `None` if the feature proposes by itself.
+    pub caller: Option<Caller>,
     /// A sentence for the person who decides.
     pub description: String,
     /// Whether it was proposed by a tool of the tier `privileged`.
@@ -42,10 +57,12 @@ pub struct Proposal {
 /// A plan, as a person sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// 32 hex digits.
+    /// A UUID (version 4) as 32 hex digits, without hyphens.
     pub id: String,
-    /// Who proposed it.
+    /// The feature that proposed it, by its id.
     pub proposer: String,
+    /// Who called the feature's tool, and through which door; the feature's id if it proposes by itself.
+    pub caller: String,
     /// A sentence for the person who decides.
     pub description: String,
     /// The changes, made one after the other.
@@ -56,6 +73,8 @@ pub struct Plan {
     pub expires: u64,
     /// The [`state_hash`] of the configuration that it changes.
     pub base: String,
+    /// The files that it changes when it is applied.
+    pub touched_files: Vec<String>,
     /// What it changes in the file, as a unified diff.
     pub diff: String,
     /// What to know before deciding.
@@ -65,10 +84,12 @@ pub struct Plan {
 /// A plan as lists show it, without what it changes: that can be long, and is shown with the plan alone.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanSummary {
-    /// 32 hex digits.
+    /// A UUID (version 4) as 32 hex digits, without hyphens.
     pub id: String,
-    /// Who proposed it.
+    /// The feature that proposed it, by its id.
     pub proposer: String,
+    /// Who called the feature's tool, and through which door; the feature's id if it proposes by itself.
+    pub caller: String,
     /// A sentence for the person who decides, in one line and cut after 500 bytes.
     pub description: String,
     /// How many changes it makes.
@@ -112,7 +133,7 @@ impl Plan {
         let hidden_after = hide(&after);
         // Its first two lines name the file.
         let file = self.diff.lines().next().and_then(|line| line.strip_prefix("--- ")).unwrap_or_default();
-        let shown = diff(file, hidden, &hidden_after);
+        let shown = diff::unified(file, hidden, &hidden_after);
         // Lines that differ in what is not shown would seem to be alike.
         let count = |diff: &str| diff.lines().filter(|line| line.starts_with(['+', '-'])).count();
         let note = if count(&shown) == count(&self.diff) { "" } else { HIDDEN_CHANGES };
@@ -165,6 +186,40 @@ pub enum PlanError {
     /// Its changes can't be made.
     #[error(transparent)]
     Edit(#[from] EditError),
+    /// Its changes make no difference.
+    #[error("the plan changes nothing: the configuration says all of that already")]
+    NoChange,
+    /// The file is not what is in force, so that a plan could not be applied.
+    #[error(
+        "{file} was changed and is not in force, so no plan can be made; `conductor reload` puts it in force, then have \
+         the plan made again"
+    )]
+    NotInForce {
+        /// The configuration file.
+        file: String,
+    },
+    /// The file has mistakes, so that a plan could not be applied.
+    #[error(
+        "{file} has mistakes, so no plan can be made; correct it (`conductor config validate` shows where), then have the \
+         plan made again. {first}"
+    )]
+    FileInvalid {
+        /// The configuration file.
+        file: String,
+        /// The first mistake, in a line.
+        first: String,
+    },
+    /// The file is no text.
+    #[error("{file} is not UTF-8 text from byte {at} on; save it as UTF-8, then try again")]
+    NotText {
+        /// The configuration file.
+        file: String,
+        /// The first byte that is none of a UTF-8 text, from 0.
+        at: usize,
+    },
+    /// Too many configurations are looked at already.
+    #[error("the host is looking at other configurations; try again in a few seconds")]
+    Busy,
     /// It asks for what only a person may do without a plan.
     #[error("{0}")]
     Denied(String),
@@ -180,6 +235,16 @@ pub enum PlanError {
     /// It has to be on record before it is done, and can't be.
     #[error(transparent)]
     Unrecorded(#[from] AuditError),
+    /// The record of plans was written by a later version.
+    #[error(
+        "the record of plans has layout {found}, and this version knows those up to {known}; use the newer version"
+    )]
+    Layout {
+        /// The layout's version.
+        found: i64,
+        /// The latest that is known.
+        known: i64,
+    },
     /// The host's own records can't be read or written.
     #[error("the record of plans can't be kept: {0}")]
     Record(#[from] rusqlite::Error),
@@ -199,9 +264,4 @@ pub enum PlanError {
 /// SHA-256 of a configuration's text, lower-case hex: what a plan is made for.
 pub fn state_hash(text: &str) -> String {
     sha256(text.as_bytes())
-}
-
-/// A unified diff with three lines around each change; empty when nothing changes.
-pub fn diff(file: &str, before: &str, after: &str) -> String {
-    similar::TextDiff::from_lines(before, after).unified_diff().context_radius(3).header(file, file).to_string()
 }

@@ -21,11 +21,22 @@ pub struct Rehearsal {
     pub different: usize,
     /// The last of those.
     pub shown: Vec<Difference>,
+    /// Why it could not be tried on any; `None` if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impossible: Option<String>,
 }
 
 impl Rehearsal {
+    /// A rehearsal that could not be.
+    pub fn impossible(reason: String) -> Self {
+        Self { impossible: Some(reason), ..Self::default() }
+    }
+
     /// What came of it, in words without a full stop.
     pub fn in_words(&self) -> String {
+        if let Some(reason) = &self.impossible {
+            return format!("not rehearsed: {reason}");
+        }
         match self.different {
             _ if self.events == 0 => "no event has come yet that it could be tried on".to_owned(),
             0 => format!("tried on {}: nothing would have been done otherwise", plural(self.events, "event")),
@@ -80,6 +91,7 @@ pub fn rehearse<A>(
         events: records.len(),
         different: different.len(),
         shown: different.split_off(different.len().saturating_sub(SHOWN)),
+        impossible: None,
     }
 }
 

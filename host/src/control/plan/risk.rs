@@ -1,21 +1,35 @@
-//! What a person should know before a plan is applied: what it can reach beyond the show.
+//! What a person should know before a plan is applied: how far the configuration reaches with it that did not without.
+//!
+//! The two configurations are compared as a whole, by their [effects](super::effect): neither the path of a change nor
+//! its spelling counts, and every list of changes that leads from one to the other has the same risk. What only a
+//! person may change is denied by the same comparison: every table that is not one of [`PLANNABLE`], and of features
+//! all but whether they are enabled.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::PlanError;
-use crate::config::edit::Change;
+use super::effect::{Effect, Kind, canonical_without, quoted};
+use super::reach::{APART, Reach, Rule, endpoint, opens_unbound};
+use crate::config::Config;
+use crate::digest::sha256;
+use crate::plural::plural;
 
 /// How far a plan reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Which control does what.
+    /// It adds to what controls do, within the show.
     Usual,
-    /// It removes something, or changes which ports are used.
+    /// It changes or removes what is there, changes which ports are used, sends to somewhere new, or types into other
+    /// applications.
     Raised,
-    /// It makes the host start programs, or a privileged tool proposes it.
+    /// It has something to do with programs that are started, switches features, or changes what is behind a name that
+    /// data or secrets are sent to; or a privileged tool proposes it.
     Privileged,
 }
 
@@ -24,161 +38,362 @@ pub enum Level {
 pub struct Risk {
     /// The farthest that it reaches.
     pub level: Level,
-    /// What to look at, a sentence each.
+    /// What to look at, a line each, the farthest first. Of many of one kind the first few and a count.
     pub notes: Vec<String>,
 }
 
-/// The actions that start programs.
-const PROGRAMS: [&str; 2] = ["Shell", "Launch"];
-
-/// What there is to know about changes of the configuration `before`, a table.
-///
-/// # Errors
-/// [`PlanError::Denied`] for changes of what a feature may use, of which tools may be called, and of who may ask the
-/// host: a person decides that, never a plan.
-pub fn assess(changes: &[Change], before: &Value) -> Result<Risk, PlanError> {
-    let mut risk = Risk { level: Level::Usual, notes: Vec::new() };
-    for change in changes {
-        if grants(change) {
-            return Err(PlanError::Denied(format!(
-                "{} is what a feature may use: a person grants that, with `conductor feature grant`",
-                change.path.join("/")
-            )));
-        }
-        if change.path.first().is_some_and(|first| first == "tools") {
-            return Err(PlanError::Denied(format!(
-                "{} says which tools may be called, and how often: a person writes that into the file",
-                change.path.join("/")
-            )));
-        }
-        if change.path.first().is_some_and(|first| first == "api" || first == "mcp") {
-            return Err(PlanError::Denied(format!(
-                "{} says who may ask this host, and for what: a person writes that into the file",
-                change.path.join("/")
-            )));
-        }
-        let place = change.path.join("/");
-        let old = change.path.iter().try_fold(before, |at, step| match at {
-            Value::Array(list) => list.get(step.parse::<usize>().ok()?),
-            other => other.get(step),
-        });
-        if let (None, Some(old)) = (&change.value, old) {
-            risk.raise(Level::Raised, format!("removes {place}{}", inside(old)));
-        }
-        for program in programs(change.value.as_ref(), change.path.last().map(String::as_str)) {
-            risk.raise(Level::Privileged, format!("{place} starts programs on this computer ({program})"));
-        }
-        if matches!(change.path[..], [ref first, ..] if first == "bindings" || first == "devices" || first == "osc") {
-            risk.raise(Level::Raised, format!("{place} changes which ports are used"));
+impl Risk {
+    /// A plan that reaches as far as `level`, for the reason in `note`, which goes first.
+    pub fn raise(&mut self, level: Level, note: String) {
+        self.level = self.level.max(level);
+        if !self.notes.contains(&note) {
+            self.notes.insert(0, note);
         }
     }
-    Ok(risk)
-}
 
-impl Risk {
-    pub(super) fn raise(&mut self, level: Level, note: String) {
-        self.level = self.level.max(level);
+    /// Adds what is worth knowing and reaches no farther.
+    pub fn remark(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 }
 
-/// Whether it touches what a feature may use.
-fn grants(change: &Change) -> bool {
-    let [first, rest @ ..] = &change.path[..] else { return false };
-    let said = |value: &Value| mentions(value, "grants");
-    first == "features" && (rest.iter().any(|step| step == "grants") || change.value.as_ref().is_some_and(said))
+/// The tables of a configuration that a plan may change. All others, those of later versions too, are for a person to
+/// write into the file; of `features` a plan may change `enabled` alone.
+pub const PLANNABLE: [&str; 7] =
+    ["advanced_settings", "bindings", "modes", "profiles", "global_mappings", "features", "models"];
+
+/// Notes of one kind and level that are shown.
+const MAX_SHOWN: usize = 8;
+
+/// What there is to know about a plan that makes `after` of `before`.
+///
+/// # Errors
+/// [`PlanError::Denied`] if it changes what only a person may change: which package a feature is and what it may use,
+/// which tools may be called, who may ask the host.
+pub fn assess(before: &Config, after: &Config) -> Result<Risk, PlanError> {
+    denied(before, after)?;
+    let (from, to) = (Reach::of(before), Reach::of(after));
+    let mut notes = Notes::default();
+    effects(&from, &to, &mut notes);
+    program_modes(&from, &to, &mut notes);
+    consumed(&from, &to, &mut notes);
+    removed(&from, &to, &mut notes);
+    inputs(&from, &to, &mut notes);
+    Ok(notes.into_risk())
 }
 
-/// Whether a key of this name is anywhere in it.
-fn mentions(value: &Value, key: &str) -> bool {
-    match value {
-        Value::Object(object) => object.contains_key(key) || object.values().any(|inner| mentions(inner, key)),
-        Value::Array(list) => list.iter().any(|inner| mentions(inner, key)),
-        _ => false,
+/// Notes, in the order in which they are shown.
+#[derive(Debug, Default)]
+struct Notes(BTreeMap<(Reverse<Level>, Kind), BTreeSet<String>>);
+
+impl Notes {
+    fn put(&mut self, level: Level, kind: Kind, text: String) {
+        self.0.entry((Reverse(level), kind)).or_default().insert(text);
+    }
+
+    fn into_risk(self) -> Risk {
+        let level = self.0.keys().next().map_or(Level::Usual, |(Reverse(level), _)| *level);
+        let mut notes = Vec::new();
+        for ((_, kind), texts) in self.0 {
+            // One more line is shorter than a line that counts it.
+            let shown = if texts.len() <= MAX_SHOWN + 1 { texts.len() } else { MAX_SHOWN };
+            let more = texts.len() - shown;
+            notes.extend(texts.into_iter().take(shown));
+            if more > 0 {
+                notes.push(kind.more(more));
+            }
+        }
+        Risk { level, notes }
     }
 }
 
-/// The actions in it that start programs; `key` is what the value is for.
-fn programs<'a>(value: Option<&'a Value>, key: Option<&str>) -> Vec<&'a str> {
-    match value {
-        Some(Value::String(text)) if key == Some("type") => {
-            // They may be written in lower case, too.
-            PROGRAMS.iter().filter(|name| name.eq_ignore_ascii_case(text)).copied().collect()
+/// Finds a change that only a person may make.
+fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
+    let table = |config: &Config| match serde_json::to_value(config) {
+        Ok(Value::Object(table)) => table,
+        // A configuration always has a JSON form.
+        _ => Map::new(),
+    };
+    let (from, to) = (table(before), table(after));
+    for name in from.keys().chain(to.keys()).filter(|name| !PLANNABLE.contains(&name.as_str())) {
+        if from.get(name) != to.get(name) {
+            let what = match name.as_str() {
+                "tools" => "says which tools may be called, and how often",
+                "api" | "mcp" => "says who may ask this host, and for what",
+                _ => "is not for plans to change",
+            };
+            return Err(PlanError::Denied(format!("[{name}] {what}: a person writes that into the file")));
         }
-        Some(Value::Object(object)) => {
-            object.iter().flat_map(|(key, inner)| programs(Some(inner), Some(key))).collect()
+    }
+    let features = |config: &BTreeMap<String, crate::config::Feature>, name: &str| {
+        let feature = config.get(name).and_then(|feature| serde_json::to_value(feature).ok());
+        match feature.or_else(|| unsaid()) {
+            Some(Value::Object(feature)) => feature,
+            _ => Map::new(),
         }
-        Some(Value::Array(list)) => list.iter().flat_map(|inner| programs(Some(inner), None)).collect(),
-        _ => Vec::new(),
+    };
+    for name in before.features.keys().chain(after.features.keys()) {
+        let (from, to) = (features(&before.features, name), features(&after.features, name));
+        let differs = |key: &&String| key.as_str() != "enabled" && from.get(*key) != to.get(*key);
+        let Some(key) = from.keys().chain(to.keys()).find(differs) else { continue };
+        let place = format!("features/{}/{key}", quoted(name).trim_matches('"'));
+        return Err(PlanError::Denied(if key == "grants" {
+            format!("{place} is what a feature may use: a person grants that, with `conductor feature grant`")
+        } else {
+            format!("{place} says which package a feature is: a person writes that into the file")
+        }));
+    }
+    Ok(())
+}
+
+/// A feature of which the configuration says nothing.
+fn unsaid() -> Option<Value> {
+    let feature: crate::config::Feature = serde_json::from_value(Value::Object(Map::new())).ok()?;
+    serde_json::to_value(feature).ok()
+}
+
+/// The effects that are new or other than they were, and those that are gone.
+fn effects(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
+    let mut known: HashMap<Kind, HashSet<&str>> = HashMap::new();
+    for (at, (effect, count)) in &to.effects {
+        // The same program by a second mapping starts twice; a second message to the same place goes to no other.
+        let often = matches!(effect.kind, Kind::Program | Kind::Typing);
+        if from.effects.get(at).is_some_and(|(_, before)| !often || before >= count) {
+            continue;
+        }
+        let known = known.entry(effect.kind).or_insert_with(|| from.subjects(effect.kind));
+        if let Some((level, text)) = added(effect, known.contains(effect.subject.as_str())) {
+            // A name that data went to before may be anybody's now.
+            let kind = if (effect.kind, level) == (Kind::Destination, Level::Privileged) {
+                Kind::Redirect
+            } else {
+                effect.kind
+            };
+            notes.put(level, kind, text);
+        }
+    }
+    let mut left: HashMap<Kind, HashSet<&str>> = HashMap::new();
+    for (at, (effect, _)) in &from.effects {
+        if to.effects.contains_key(at) {
+            continue;
+        }
+        let left = left.entry(effect.kind).or_insert_with(|| to.subjects(effect.kind));
+        if let Some((level, text)) = gone(effect, left.contains(effect.subject.as_str())) {
+            notes.put(level, effect.kind, text);
+        }
+    }
+    let addresses = |reach: &Reach<'_>| -> BTreeMap<String, Option<String>> {
+        let bindings = reach.config.bindings.iter();
+        bindings.map(|binding| (binding.alias.clone(), endpoint(binding).filter(|_| binding.enabled))).collect()
+    };
+    let after = addresses(to);
+    for (alias, old) in addresses(from) {
+        if let (Some(old), Some(Some(new))) = (old, after.get(&alias))
+            && old != *new
+        {
+            let text =
+                format!("what is sent to {} goes to {} instead of {}", quoted(&alias), quoted(new), quoted(&old));
+            notes.put(Level::Privileged, Kind::Redirect, text);
+        }
     }
 }
 
-/// What goes with something that is removed.
-fn inside(old: &Value) -> String {
-    let count = |key: &str| old.get(key).and_then(Value::as_array).map_or(0, Vec::len);
-    let name = ["name", "alias", "description"].iter().find_map(|key| old.get(key)?.as_str());
-    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
-    match count("mappings") {
-        0 => name,
-        1 => format!("{name} with 1 mapping"),
-        mappings => format!("{name} with {mappings} mappings"),
+/// What to say of an effect that the configuration has now; `changed` if it had another one of the same subject.
+fn added(effect: &Effect, changed: bool) -> Option<(Level, String)> {
+    let Effect { kind, text, subject, .. } = effect;
+    Some(match kind {
+        Kind::Program => (Level::Privileged, format!("starts a program: {text}")),
+        // Of mappings that are new themselves it is said that they start programs.
+        Kind::ProgramInput if changed => (Level::Privileged, text.clone()),
+        Kind::Feature => (Level::Privileged, format!("switches the feature {text} off")),
+        Kind::Model if changed => {
+            (Level::Privileged, format!("what is asked of the model {} goes to {text}", quoted(subject)))
+        }
+        Kind::Model => (Level::Privileged, format!("adds the model {}: {text}", quoted(subject))),
+        Kind::Typing => (Level::Raised, format!("{text}: into whatever application is in front")),
+        Kind::Destination if changed => (Level::Privileged, format!("sends to another address: {text}")),
+        Kind::Destination => (Level::Raised, format!("sends to a new destination: {text}")),
+        Kind::MidiOutput => (Level::Raised, format!("sends MIDI to {text}")),
+        Kind::SysEx => (Level::Raised, format!("sends the SysEx message {text}")),
+        Kind::Binding if changed => (Level::Raised, format!("changes the binding {}: {text}", quoted(subject))),
+        Kind::Binding => (Level::Raised, format!("adds the binding {}: {text}", quoted(subject))),
+        Kind::Setting if text == "probe_identity = true" => (
+            Level::Raised,
+            "probe_identity = true: opens every MIDI port and asks each device who it is by SysEx".into(),
+        ),
+        Kind::Setting => (Level::Raised, format!("sets {text}")),
+        Kind::FirstMode if changed => (Level::Raised, format!("the mode {text} is active at the start")),
+        Kind::Profile if changed => (Level::Raised, format!("changes the profile {text}")),
+        _ => return None,
+    })
+}
+
+/// What to say of an effect that the configuration has no more; `changed` if it has another one of the same subject.
+fn gone(effect: &Effect, changed: bool) -> Option<(Level, String)> {
+    let Effect { kind, text, subject, .. } = effect;
+    Some(match kind {
+        Kind::Feature => (Level::Privileged, format!("switches the feature {text} on")),
+        Kind::Binding | Kind::Model | Kind::Profile if changed => return None,
+        Kind::Binding => (Level::Raised, format!("removes the binding {}", quoted(subject))),
+        Kind::Model => (Level::Raised, format!("removes the model {}", quoted(subject))),
+        Kind::Profile => (Level::Raised, format!("removes the profile {text}")),
+        _ => return None,
+    })
+}
+
+/// New ways into modes in which programs start.
+fn program_modes(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
+    // Where programs start that did not before, that is said of them.
+    let modes: BTreeSet<&str> = from.program_modes.intersection(&to.program_modes).copied().collect();
+    let mut said = BTreeSet::new();
+    for way in to.ways.iter().filter(|way| modes.contains(way.mode.as_str())) {
+        if !from.ways.iter().any(|known| known.mode == way.mode && known.key == way.key) {
+            said.insert(way.mode.as_str());
+            let text = format!("{} makes the mode {} active, in which programs start", way.text, quoted(&way.mode));
+            notes.put(Level::Privileged, Kind::ProgramMode, text);
+        }
+    }
+    let (before, after) = (from.reachable(), to.reachable());
+    for mode in after.difference(&before).filter(|mode| modes.contains(**mode) && !said.contains(**mode)) {
+        let text = format!("the mode {}, in which programs start, can become active", quoted(mode));
+        notes.put(Level::Privileged, Kind::ProgramMode, text);
+    }
+}
+
+/// Mappings that other ones keep events from: programs that are held back no longer, and what is there but is not asked
+/// any more.
+fn consumed(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
+    let mut ids = HashMap::new();
+    let (Some(before), Some(after)) = (from.consumed(&mut ids), to.consumed(&mut ids)) else {
+        let guards = |reach: &Reach<'_>| -> Vec<String> {
+            let told = reach.rules.iter().filter(|rule| rule.mapping.consume || rule.starts);
+            told.map(|rule| rule.key.clone()).collect()
+        };
+        if guards(from) != guards(to) {
+            let what =
+                "mappings that consume events are changed, and there are too many of them to tell what that does";
+            let starts = to.rules.iter().any(|rule| rule.starts);
+            let level = if starts { Level::Privileged } else { Level::Raised };
+            notes.put(level, Kind::ProgramGuard, format!("{what} to programs that are started, and to others"));
+        }
+        return;
+    };
+    fn by_id<'r, 'c>(reach: &'r Reach<'c>, ids: &HashMap<String, u32>) -> HashMap<u32, &'r Rule<'c>> {
+        reach.rules.iter().filter_map(|rule| Some((*ids.get(&rule.key)?, rule))).collect()
+    }
+    let (old, new) = (by_id(from, &ids), by_id(to, &ids));
+    let mut freed: BTreeMap<&str, (&Rule<'_>, BTreeSet<String>)> = BTreeMap::new();
+    for (guard, held) in before.difference(&after) {
+        if let (Some(guard), Some(held)) = (old.get(guard), new.get(held).filter(|held| held.starts)) {
+            freed.entry(&held.key).or_insert((held, BTreeSet::new())).1.insert(guard.called());
+        }
+    }
+    for (held, guards) in freed.into_values() {
+        let text = format!("{} starts a program and is held back no longer by {}", held.called(), first_of(&guards));
+        notes.put(Level::Privileged, Kind::ProgramGuard, text);
+    }
+    let mut shadows: BTreeMap<&str, (&Rule<'_>, BTreeSet<String>)> = BTreeMap::new();
+    for (first, second) in after.difference(&before) {
+        // Of what is new itself there was nothing to lose.
+        if let (Some(first), Some(second)) = (new.get(first), old.get(second).and(new.get(second))) {
+            shadows.entry(&first.key).or_insert((first, BTreeSet::new())).1.insert(second.called());
+        }
+    }
+    for (first, kept) in shadows.into_values() {
+        let text = format!("{} ({}) keeps events from {}", first.called(), first.occasion(), first_of(&kept));
+        notes.put(Level::Raised, Kind::Shadow, text);
+    }
+}
+
+/// The first of them and how many more there are.
+fn first_of(names: &BTreeSet<String>) -> String {
+    let first = names.first().map_or("", String::as_str);
+    if names.len() > 1 { format!("{first} and {}", plural(names.len() - 1, "more mapping")) } else { first.to_owned() }
+}
+
+/// What is in a mode, but for its name.
+fn contents(mode: &crate::config::Mode) -> String {
+    let mappings: Vec<String> = mode.mappings.iter().map(|mapping| canonical_without(mapping, &APART)).collect();
+    sha256(mappings.join("\n").as_bytes())
+}
+
+/// Modes and mappings that are gone, or are written over.
+fn removed(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
+    let names =
+        |reach: &Reach<'_>| -> HashSet<String> { reach.config.modes.iter().map(|mode| mode.name.clone()).collect() };
+    let (had, has) = (names(from), names(to));
+    // A mode that has another name and the same mappings is called otherwise, and not removed.
+    let mut unclaimed: HashMap<String, VecDeque<&str>> = HashMap::new();
+    for mode in to.config.modes.iter().filter(|mode| !had.contains(&mode.name)) {
+        unclaimed.entry(contents(mode)).or_default().push_back(&mode.name);
+    }
+    let mut renamed: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut lost: BTreeSet<&str> = BTreeSet::new();
+    for (number, mode) in from.config.modes.iter().enumerate().filter(|(_, mode)| !has.contains(&mode.name)) {
+        let name = quoted(&mode.name);
+        if let Some(new) = unclaimed.get_mut(&contents(mode)).and_then(VecDeque::pop_front) {
+            renamed.insert(&mode.name, new);
+            notes.put(Level::Raised, Kind::Mode, format!("calls the mode {name} {}", quoted(new)));
+            continue;
+        }
+        lost.insert(&mode.name);
+        let with = match mode.mappings.len() {
+            0 => String::new(),
+            count => format!(" with {}", plural(count, "mapping")),
+        };
+        notes.put(Level::Raised, Kind::Mode, format!("removes modes/{number} ({}){with}", name.trim_matches('"')));
+    }
+    let key = |mode: Option<&str>, rule: &Rule<'_>| format!("{mode:?} {}", rule.body);
+    let mut left: HashMap<String, usize> = HashMap::new();
+    for rule in &to.rules {
+        *left.entry(rule.key.clone()).or_default() += 1;
+    }
+    // What is new in the other configuration stands for what is changed: by its mode, and its trigger or its action.
+    let own = |mode: Option<&str>, rule: &Rule<'_>| {
+        let trigger = canonical_without(&rule.mapping.trigger, &[]);
+        let action = canonical_without(&rule.mapping.action, &[]);
+        [format!("{mode:?} on {trigger}"), format!("{mode:?} does {action}")]
+    };
+    let mut known: HashSet<&str> = HashSet::new();
+    known.extend(from.rules.iter().map(|rule| rule.key.as_str()));
+    let fresh: HashSet<String> = to
+        .rules
+        .iter()
+        .filter(|rule| !known.contains(rule.key.as_str()))
+        .flat_map(|rule| own(rule.mode, rule))
+        .collect();
+    for rule in &from.rules {
+        let mode = rule.mode.map(|mode| *renamed.get(mode).unwrap_or(&mode));
+        if let Some(count) = left.get_mut(&key(mode, rule)).filter(|count| **count > 0) {
+            *count -= 1;
+            continue;
+        }
+        if mode.is_some_and(|mode| lost.contains(mode)) {
+            continue;
+        }
+        let changed = own(mode, rule).iter().any(|own| fresh.contains(own));
+        let (what, occasion) = (if changed { "changes" } else { "removes" }, rule.occasion());
+        notes.put(Level::Raised, Kind::Mapping, format!("{what} {}: {occasion}", rule.called()));
+    }
+}
+
+/// Ports that were left alone and are not any more, where mappings start programs.
+fn inputs(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
+    if !to.rules.iter().any(|rule| rule.starts) {
+        return;
+    }
+    let kept = &to.config.advanced_settings.ignore_ports;
+    for glob in from.config.advanced_settings.ignore_ports.iter().filter(|glob| !kept.contains(glob)) {
+        let text = format!("ports called {} are left alone no longer, and mappings start programs", quoted(glob));
+        notes.put(Level::Privileged, Kind::ProgramInput, text);
+    }
+    if opens_unbound(to.config) && !opens_unbound(from.config) {
+        let text = "ports without a binding are heard, and mappings start programs".to_owned();
+        notes.put(Level::Privileged, Kind::ProgramInput, text);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn change(path: &str, value: impl Into<Option<Value>>) -> Change {
-        Change { path: path.split('/').map(str::to_owned).collect(), value: value.into() }
-    }
-
-    fn assessed(change: Change) -> Risk {
-        let before = json!({ "modes": [{ "name": "Play", "mappings": [{}, {}] }] });
-        assess(&[change], &before).expect("no grants")
-    }
-
-    #[test]
-    fn what_is_removed_is_named_with_what_goes_with_it() {
-        let risk = assessed(change("modes/0", None));
-        assert_eq!(risk, Risk { level: Level::Raised, notes: vec!["removes modes/0 (Play) with 2 mappings".into()] });
-    }
-
-    #[test]
-    fn programs_are_found_however_deep_they_are() {
-        let sequence = json!({ "type": "Sequence", "actions": [{ "type": "Shell", "command": "x" }] });
-        for hidden in [
-            change("modes/0/mappings/0", json!({ "action": sequence })),
-            change("modes/0/mappings/0/action/type", json!("Launch")),
-            change("modes/0/mappings/0/action/else", json!({ "type": "shell", "command": "x" })),
-            change(
-                "modes/0/mappings/0",
-                json!({ "action": { "type": "conditional", "then_action": { "type": "launch" } } }),
-            ),
-        ] {
-            assert_eq!(assessed(hidden).level, Level::Privileged);
-        }
-        let text = change("modes/0/mappings/0/action", json!({ "type": "Text", "text": "Shell" }));
-        assert_eq!(assessed(text).level, Level::Usual);
-    }
-
-    #[test]
-    fn no_plan_grants_anything_or_opens_the_gate() {
-        for change in [
-            change("features/osc-output/grants/udp", json!(["*:*"])),
-            change("features/osc-output", json!({ "grants": {} })),
-            change("features", json!({ "x": { "grants": {} } })),
-            change("features/x/grants", None),
-            change("tools/allowed", json!(["*"])),
-            change("tools", None),
-            change("api/http_port", json!(0)),
-            change("api", None),
-            change("mcp", json!({ "elicitation": "all" })),
-        ] {
-            assert!(matches!(assess(&[change], &json!({})), Err(PlanError::Denied(_))));
-        }
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 mod installed;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -176,6 +176,8 @@ enum Found {
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<String, Entry>,
+    /// Features that a configuration has and this registry does not, so that nothing is known of their actions.
+    absent: Vec<String>,
 }
 
 /// What a mapping's action name leads to.
@@ -413,6 +415,18 @@ impl Registry {
         self.entries.contains_key(name)
     }
 
+    /// What a configuration that is only looked at has of this registry: without the features in `left_out`, and
+    /// without those in `absent`, whose packages are not in force. Nothing is read, compiled or installed.
+    #[must_use]
+    pub fn seen_by(&self, left_out: &BTreeSet<String>, absent: &BTreeSet<String>) -> Self {
+        let stays = |name: &String| !left_out.contains(name) && !absent.contains(name);
+        let entries = self.entries.iter().filter(|(name, _)| stays(name));
+        Self {
+            entries: entries.map(|(name, entry)| (name.clone(), entry.clone())).collect(),
+            absent: absent.iter().cloned().collect(),
+        }
+    }
+
     /// Starts what features do by themselves. To be called when this registry is in force.
     pub fn begin(&self, observed: &Observed) {
         self.installed().for_each(|installed| installed.begin(observed));
@@ -530,7 +544,13 @@ impl Registry {
             Some(Entry::Refused { source, reason, .. }) => {
                 Lookup::Refused { feature: source.name.clone(), reason: reason.clone() }
             }
-            _ => Lookup::Unknown,
+            _ => match self.absent.iter().find(|name| feature.is_none_or(|feature| feature == name.as_str())) {
+                Some(absent) => Lookup::Refused {
+                    feature: absent.clone(),
+                    reason: "its package is not in force, and is not read to look at a configuration".to_owned(),
+                },
+                None => Lookup::Unknown,
+            },
         }
     }
 

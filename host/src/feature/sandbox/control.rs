@@ -21,6 +21,7 @@ use super::limits;
 use super::outcome::{CallError, InstallError, Refusal, explain};
 use super::registrations::Registrations;
 use super::state::{FeatureFacts, InstanceState};
+use crate::control::caller::Caller;
 use crate::feature::descriptor::{HookPoint, Tier};
 use crate::service::hardware::HardwareAccess;
 use crate::service::hardware_args::Named;
@@ -149,6 +150,7 @@ impl ControlInstance {
     /// See [`CallError`].
     pub async fn call_tool(
         &mut self,
+        caller: Caller,
         tier: Tier,
         name: &str,
         args: &str,
@@ -176,7 +178,7 @@ impl ControlInstance {
             }
             Tier::ConfigChange => {
                 let tools = export!(self, config_change_tools);
-                let planner = self.lend(Planner::default())?;
+                let planner = self.lend(Planner::for_call(caller, false))?;
                 let rep = planner.rep();
                 let call = tools.call_call(&mut self.store, name, args, invocation, state, planner);
                 let result = wanted(call, cancelled).await;
@@ -197,7 +199,7 @@ impl ControlInstance {
                 let tools = export!(self, privileged_tools);
                 let declared = self.store.data().facts.descriptor.tools.iter().find(|tool| tool.name == name);
                 let is_confirmed = !declared.is_some_and(|tool| tool.proposes);
-                let planner = self.lend(Planner { privileged: true })?;
+                let planner = self.lend(Planner::for_call(caller, true))?;
                 let authority = self.lend(Authority { is_confirmed })?;
                 let (planned, allowed) = (planner.rep(), authority.rep());
                 let call = tools.call_call(&mut self.store, name, args, invocation, state, planner, authority);

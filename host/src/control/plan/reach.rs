@@ -1,0 +1,508 @@
+//! How far a configuration reaches: all of its effects, the ways into its modes, and which mappings keep events from
+//! which others.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use conductor_engine::Trigger;
+use serde_json::Value;
+
+use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
+use crate::config::hidden::hide_json;
+use crate::config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
+use crate::digest::sha256;
+use crate::rules::engine_trigger;
+
+/// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.
+const MAX_PAIRS: usize = 1_000_000;
+
+/// The actions whose only destination is their `target`. Of others nothing is known, and all parameters count.
+const SENDERS: [&str; 4] = ["OscSend", "osc-output:OscSend", "ArtNetSend", "artnet-output:ArtNetSend"];
+
+/// What of a mapping is for people only, or is an effect of its own.
+pub(super) const APART: [&str; 3] = ["name", "description", "feedback"];
+
+/// What of a binding does not decide which input it is.
+const NOT_INPUT: [&str; 3] = ["description", "output", "max_events_per_sec"];
+
+/// A mapping and where it stands.
+#[derive(Debug)]
+pub(super) struct Rule<'c> {
+    /// `modes/0/mappings/3`
+    pub place: String,
+    /// Its mode; `None` if it is there in every mode.
+    pub mode: Option<&'c str>,
+    pub mapping: &'c Mapping,
+    /// All that decides what it does, but for its mode.
+    pub body: String,
+    /// With its mode.
+    pub key: String,
+    /// Whether it starts programs.
+    pub starts: bool,
+}
+
+impl Rule<'_> {
+    /// The mapping in a note: its place, and its name if it has one.
+    pub fn called(&self) -> String {
+        match self.mapping.name.as_deref().or(self.mapping.description.as_deref()) {
+            Some(name) => format!("{} ({})", self.place, quoted(name).trim_matches('"')),
+            None => self.place.clone(),
+        }
+    }
+
+    /// When it fires.
+    pub fn occasion(&self) -> String {
+        occasion(self.mapping, self.mode)
+    }
+}
+
+/// A way into a mode.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Way {
+    pub mode: String,
+    pub key: String,
+    pub text: String,
+    /// The mode that one has to be in; `None` if any will do.
+    from: Option<String>,
+}
+
+/// How far a configuration reaches.
+#[derive(Debug)]
+pub(super) struct Reach<'c> {
+    pub config: &'c Config,
+    pub rules: Vec<Rule<'c>>,
+    /// By kind and key, with how often it is there.
+    pub effects: BTreeMap<(Kind, String), (Effect, usize)>,
+    pub ways: BTreeSet<Way>,
+    /// Modes in which programs start, or that conditions of those ask for.
+    pub program_modes: BTreeSet<&'c str>,
+}
+
+impl<'c> Reach<'c> {
+    pub fn of(config: &'c Config) -> Self {
+        let mut reach = Self {
+            config,
+            rules: rules(config),
+            effects: BTreeMap::new(),
+            ways: ways(config),
+            program_modes: BTreeSet::new(),
+        };
+        // Out of the way, so that effects can be put in meanwhile.
+        let rules = std::mem::take(&mut reach.rules);
+        let endpoints = endpoints(config);
+        rules.iter().for_each(|rule| reach.rule(rule, &endpoints));
+        reach.program_inputs(&rules);
+        reach.rules = rules;
+        reach.tables();
+        reach
+    }
+
+    fn put(&mut self, kind: Kind, subject: String, key: String, text: impl FnOnce() -> String) {
+        let entry = self.effects.entry((kind, key));
+        let (_, count) =
+            entry.or_insert_with_key(|(_, key)| (Effect { kind, subject, key: key.clone(), text: text() }, 0));
+        *count += 1;
+    }
+
+    /// Whether some effect of this kind has this subject.
+    pub fn subjects(&self, kind: Kind) -> HashSet<&str> {
+        let effects = self.effects.values().map(|(effect, _)| effect);
+        effects.filter(|effect| effect.kind == kind).map(|effect| effect.subject.as_str()).collect()
+    }
+
+    fn rule(&mut self, rule: &Rule<'c>, endpoints: &BTreeMap<&'c str, String>) {
+        let Rule { mapping, mode, key, .. } = rule;
+        let trigger = canonical(&mapping.trigger);
+        let place = format!("{trigger} {mode:?}");
+        self.put(Kind::Mapping, place.clone(), key.clone(), || rule.called());
+        leaves(&mapping.action, &mut |action| {
+            let leaf = canonical(action);
+            if let Some(program) = effect::program(action) {
+                let text = || format!("{} on {}", program, rule.occasion());
+                self.put(Kind::Program, place.clone(), format!("{leaf} {key}"), text);
+            }
+            if let Some(typed) = effect::typing(action) {
+                let text = || format!("{} on {}", typed, rule.occasion());
+                self.put(Kind::Typing, place.clone(), format!("{leaf} {key}"), text);
+            }
+            match action {
+                Action::SendMidi(send) => {
+                    self.midi(&send.target);
+                    self.sysex(&send.target, &send.message);
+                }
+                Action::MidiForward(forward) => self.midi(&forward.target),
+                Action::Feature { type_name, params } => self.destinations(type_name, params, endpoints),
+                _ => {}
+            }
+        });
+        if let Some(feedback) = &mapping.feedback
+            && let Some(target) = feedback.target.as_ref().or(mapping.trigger.device.as_ref())
+        {
+            self.midi(target);
+            feedback.fired.iter().chain(&feedback.idle).for_each(|message| self.sysex(target, message));
+        }
+        if rule.starts {
+            self.program_modes.extend(*mode);
+            modes_asked(mapping, &mut self.program_modes);
+        }
+    }
+
+    fn midi(&mut self, target: &str) {
+        self.put(Kind::MidiOutput, target.to_owned(), canonical(&target), || quoted(target));
+    }
+
+    fn sysex(&mut self, target: &str, message: &crate::config::MidiMessage) {
+        if matches!(message, crate::config::MidiMessage::SysEx { .. }) {
+            let key = format!("{target:?} {}", canonical(message));
+            self.put(Kind::SysEx, key.clone(), key, || {
+                let bytes = serde_json::to_value(message).unwrap_or_default();
+                format!("{} to {}", cut(&bytes["bytes"].to_string()), quoted(target))
+            });
+        }
+    }
+
+    fn destinations(&mut self, type_name: &str, params: &Value, endpoints: &BTreeMap<&'c str, String>) {
+        let name = || cut(type_name);
+        let targets = match params.get("target") {
+            Some(Value::String(target)) if SENDERS.contains(&type_name) => vec![target.as_str()],
+            Some(Value::Array(list)) if SENDERS.contains(&type_name) && list.iter().all(Value::is_string) => {
+                list.iter().filter_map(Value::as_str).collect()
+            }
+            _ => {
+                let key = format!("{type_name:?} {}", canonical(params));
+                let mut shown = params.clone();
+                hide_json(&[], &mut shown);
+                let shown = shown.to_string();
+                return self.put(Kind::Destination, key.clone(), key, || format!("{} with {}", name(), cut(&shown)));
+            }
+        };
+        let action = type_name.rsplit(':').next().unwrap_or(type_name);
+        for target in targets {
+            let address = endpoints.get(target).map_or(target, String::as_str);
+            self.put(
+                Kind::Destination,
+                format!("{action} {target:?}"),
+                format!("{action} {target:?} {address:?}"),
+                || {
+                    if address == target {
+                        format!("{} to {}", name(), quoted(target))
+                    } else {
+                        format!("{} to {}, which is {}", name(), quoted(target), quoted(address))
+                    }
+                },
+            );
+        }
+    }
+
+    /// The inputs that can start programs: for each group of mappings that wait for the same protocol and device,
+    /// every input that they hear.
+    fn program_inputs(&mut self, rules: &[Rule<'c>]) {
+        let config = self.config;
+        let mut groups: BTreeMap<(&str, Option<&str>), (&Rule<'c>, usize)> = BTreeMap::new();
+        for rule in rules.iter().filter(|rule| rule.starts) {
+            let group = (protocol(rule.mapping), rule.mapping.trigger.device.as_deref());
+            groups.entry(group).or_insert((rule, 0)).1 += 1;
+        }
+        for ((protocol, device), (first, count)) in groups {
+            let group = format!("{protocol} {device:?}");
+            let mut put = |key: &str, input: String| {
+                self.put(Kind::ProgramInput, group.clone(), format!("{group} {key}"), || {
+                    let more = if count > 1 { format!(", and {} more mappings", count - 1) } else { String::new() };
+                    format!("{input} can start programs: {}{more}", first.called())
+                });
+            };
+            let named = |binding: &&Binding| match device {
+                None => true,
+                // Identical devices are told apart by a number after the alias.
+                Some(device) => {
+                    device.strip_prefix(&binding.alias).is_some_and(|rest| rest.is_empty() || rest.starts_with(" #"))
+                }
+            };
+            let bindings = &config.bindings;
+            let enabled = || bindings.iter().filter(|binding| binding.enabled);
+            let heard = enabled().filter(named).filter(|binding| of_protocol(binding) == protocol);
+            let any = matches!(protocol, "midi" | "hid")
+                && opens_unbound(config)
+                && !enabled().any(|b| device.is_some() && named(&b));
+            let inputs: Vec<(String, String)> = heard
+                // A port that has no binding is heard already; a name for it makes it no other input.
+                .filter(|binding| !any || is_virtual(binding))
+                .map(|binding| (canonical_without(binding, &NOT_INPUT), input_of(binding)))
+                .collect();
+            inputs.into_iter().for_each(|(key, input)| put(&key, input));
+            // Of mappings that nothing reaches, too, the first input is one more.
+            put("none", "nothing".to_owned());
+            if any {
+                put(
+                    "any port",
+                    format!(
+                        "every {protocol} port{}",
+                        device.map_or(String::new(), |name| format!(" called {}", quoted(name)))
+                    ),
+                );
+            }
+        }
+    }
+
+    /// What is no mapping.
+    fn tables(&mut self) {
+        let config = self.config;
+        for binding in &config.bindings {
+            let key = canonical_without(binding, &["description"]);
+            self.put(Kind::Binding, binding.alias.clone(), key, || described(binding));
+        }
+        for (name, model) in &config.models {
+            let key = format!("{name:?} {}", canonical(model));
+            self.put(Kind::Model, name.clone(), key, || {
+                let url = model.url.as_deref().map_or("the provider's own address".to_owned(), quoted);
+                let secret = model.secret.as_deref().map_or("the provider's own secret or none".to_owned(), quoted);
+                format!("{} by {} at {url}, secret: {secret}", quoted(&model.model), quoted(&model.provider))
+            });
+        }
+        for (name, _) in config.features.iter().filter(|(_, feature)| !feature.enabled) {
+            self.put(Kind::Feature, name.clone(), name.clone(), || quoted(name));
+        }
+        if let Ok(Value::Object(settings)) = serde_json::to_value(&config.advanced_settings) {
+            for (name, value) in settings {
+                let text = format!("{name} = {}", cut(&value.to_string()));
+                self.put(Kind::Setting, name.clone(), format!("{name} {}", canonical(&value)), || text);
+            }
+        }
+        if let Some(first) = config.modes.first() {
+            self.put(Kind::FirstMode, String::new(), first.name.clone(), || quoted(&first.name));
+        }
+        for profile in &config.profiles {
+            let text = || format!("{} for mode {}", quoted(&profile.name), quoted(&profile.mode));
+            self.put(Kind::Profile, profile.name.clone(), canonical(profile), text);
+        }
+    }
+
+    /// The modes that can become active.
+    pub fn reachable(&self) -> BTreeSet<&str> {
+        let mut reached = BTreeSet::new();
+        loop {
+            let open = |way: &&Way| way.from.as_deref().is_none_or(|from| reached.contains(from));
+            let next: Vec<&str> = self.ways.iter().filter(open).map(|way| way.mode.as_str()).collect();
+            let before = reached.len();
+            reached.extend(next);
+            if reached.len() == before {
+                return reached;
+            }
+        }
+    }
+
+    /// Which mappings keep events from which others, by the numbers that `ids` gives to their keys. `None` if there are
+    /// too many to compare.
+    pub fn consumed(&self, ids: &mut HashMap<String, u32>) -> Option<HashSet<(u32, u32)>> {
+        let mut id = |key: &str| {
+            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            *ids.entry(key.to_owned()).or_insert(next)
+        };
+        let consumers: Vec<usize> = (0..self.rules.len()).filter(|at| self.rules[*at].mapping.consume).collect();
+        if consumers.len().saturating_mul(self.rules.len()) > MAX_PAIRS {
+            return None;
+        }
+        if consumers.is_empty() {
+            return Some(HashSet::new());
+        }
+        let triggers: Vec<Option<Trigger>> = self.rules.iter().map(|rule| engine_trigger(rule.mapping)).collect();
+        // The order in which mappings are asked.
+        let order = |at: usize| {
+            let mapping = self.rules[at].mapping;
+            (Reverse(mapping.priority), mapping.trigger.device.is_none(), at)
+        };
+        let ids: Vec<u32> = self.rules.iter().map(|rule| id(&rule.key)).collect();
+        let mut pairs = HashSet::new();
+        for first in consumers {
+            for second in (0..self.rules.len()).filter(|second| order(first) < order(*second)) {
+                let (one, other) = (&self.rules[first], &self.rules[second]);
+                let same_mode = one.mode.is_none() || other.mode.is_none() || one.mode == other.mode;
+                let devices = (&one.mapping.trigger.device, &other.mapping.trigger.device);
+                let same_device = devices.0.is_none() || devices.1.is_none() || devices.0 == devices.1;
+                if same_mode
+                    && same_device
+                    && let (Some(trigger), Some(of)) = (&triggers[first], &triggers[second])
+                    && may_meet(trigger, one.mapping, of, other.mapping)
+                {
+                    pairs.insert((ids[first], ids[second]));
+                }
+            }
+        }
+        Some(pairs)
+    }
+}
+
+/// All mappings, in the order in which they are compiled.
+fn rules(config: &Config) -> Vec<Rule<'_>> {
+    let modes = config.modes.iter().enumerate().flat_map(|(number, mode)| {
+        let one = move |(index, mapping)| rule(format!("modes/{number}/mappings/{index}"), Some(&*mode.name), mapping);
+        mode.mappings.iter().enumerate().map(one)
+    });
+    let global = config.global_mappings.iter().enumerate();
+    modes.chain(global.map(|(index, mapping)| rule(format!("global_mappings/{index}"), None, mapping))).collect()
+}
+
+fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Mapping) -> Rule<'c> {
+    let body = canonical_without(mapping, &APART);
+    let mut starts = false;
+    leaves(&mapping.action, &mut |action| starts |= matches!(action, Action::Shell(_) | Action::Launch(_)));
+    Rule { place, mode, mapping, key: format!("{mode:?} {body}"), body, starts }
+}
+
+/// Every way into a mode: the start, profiles, and mappings.
+fn ways(config: &Config) -> BTreeSet<Way> {
+    let mut ways = BTreeSet::new();
+    if let Some(first) = config.modes.first() {
+        let text = "the start of the host".to_owned();
+        ways.insert(Way { mode: first.name.clone(), key: "start".to_owned(), text, from: None });
+    }
+    // Of the profiles that fit, one with a title goes before those without, then the first: so it matters which ones
+    // stand before.
+    let mut profiles: Vec<&Profile> = config.profiles.iter().collect();
+    profiles.sort_by_key(|profile| profile.title.is_none());
+    let mut before = String::new();
+    for profile in profiles {
+        let key = canonical_without(profile, &["name"]);
+        let text = format!("the profile {}", quoted(&profile.name));
+        ways.insert(Way { mode: profile.mode.clone(), key: format!("{before} {key}"), text, from: None });
+        before = sha256(format!("{before} {key}").as_bytes());
+    }
+    for rule in rules(config) {
+        leaves(&rule.mapping.action, &mut |action| {
+            if let Action::ModeChange(change) = action {
+                let (mode, from) = (change.mode.clone(), rule.mode.map(str::to_owned));
+                ways.insert(Way { mode, key: rule.key.clone(), text: rule.occasion(), from });
+            }
+        });
+    }
+    ways
+}
+
+/// The addresses that enabled bindings send to, by alias.
+fn endpoints(config: &Config) -> BTreeMap<&str, String> {
+    let enabled = config.bindings.iter().filter(|binding| binding.enabled);
+    enabled.filter_map(|binding| Some((&*binding.alias, endpoint(binding)?))).collect()
+}
+
+/// The address that a binding sends to; `None` if that is no address.
+pub(super) fn endpoint(binding: &Binding) -> Option<String> {
+    match &binding.connection {
+        Connection::Osc { output: Some(output), .. } | Connection::ArtNet { output: Some(output), .. } => {
+            Some(format!("{}:{}", output.host, output.port))
+        }
+        _ => None,
+    }
+}
+
+/// Whether ports without a binding are heard.
+pub(super) fn opens_unbound(config: &Config) -> bool {
+    config.bindings.is_empty() || config.advanced_settings.listen_mode == ListenMode::All
+}
+
+fn of_protocol(binding: &Binding) -> &'static str {
+    match binding.connection {
+        Connection::Midi { .. } => "midi",
+        Connection::Hid { .. } => "hid",
+        Connection::Osc { .. } => "osc",
+        Connection::ArtNet { .. } => "artnet",
+    }
+}
+
+/// What a mapping waits for comes by this protocol.
+fn protocol(mapping: &Mapping) -> &'static str {
+    use crate::config::TriggerEvent as Event;
+    match &mapping.trigger.event {
+        Event::OscMessage { .. } | Event::OscPattern { .. } | Event::OscArgRange { .. } => "osc",
+        Event::ArtNetChannel { .. } => "artnet",
+        Event::GamepadButton { .. }
+        | Event::GamepadAnalogStick { .. }
+        | Event::GamepadTrigger { .. }
+        | Event::GamepadButtonChord { .. }
+        | Event::LongPress { button: Some(_), .. }
+        | Event::DoubleTap { button: Some(_), .. } => "hid",
+        _ => "midi",
+    }
+}
+
+fn is_virtual(binding: &Binding) -> bool {
+    matches!(&binding.connection, Connection::Midi { virtual_port: Some(_), .. })
+}
+
+fn input_of(binding: &Binding) -> String {
+    let address = match &binding.connection {
+        Connection::Osc { input: Some(input), .. } => format!(" at {}", address(&input.host, input.port)),
+        Connection::ArtNet { input: Some(input), .. } => format!(" at {}", address(&input.host, input.port)),
+        _ => String::new(),
+    };
+    format!("the binding {}{address}", quoted(&binding.alias))
+}
+
+/// An address that is listened to, and who reaches it.
+fn address(host: &str, port: u16) -> String {
+    let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let text = format!("{}:{port}", cut(host));
+    if loopback { text } else { format!("{text}, which other machines can reach") }
+}
+
+/// A binding in a line: where it listens and where it sends.
+fn described(binding: &Binding) -> String {
+    let mut text = match &binding.connection {
+        Connection::Midi { .. } => "MIDI".to_owned(),
+        Connection::Hid { .. } => "a gamepad".to_owned(),
+        Connection::Osc { .. } => "OSC".to_owned(),
+        Connection::ArtNet { .. } => "Art-Net".to_owned(),
+    };
+    match &binding.connection {
+        Connection::Osc { input: Some(input), .. } => {
+            text += &format!(", listens at {}", address(&input.host, input.port))
+        }
+        Connection::ArtNet { input: Some(input), .. } => {
+            text += &format!(", listens at {}", address(&input.host, input.port))
+        }
+        _ => {}
+    }
+    if let Some(endpoint) = endpoint(binding) {
+        text += &format!(", sends to {}", quoted(&endpoint));
+    }
+    if !binding.enabled {
+        text += ", switched off";
+    }
+    text
+}
+
+/// Whether the first mapping may keep an event from the second. In doubt it may.
+fn may_meet(first: &Trigger, mapping: &Mapping, second: &Trigger, other: &Mapping) -> bool {
+    let midi = |trigger: &Trigger| matches!(trigger, Trigger::MidiAny { .. });
+    let osc = |trigger: &Trigger| matches!(trigger, Trigger::Osc { .. } | Trigger::OscPattern { .. });
+    first.overlaps(second)
+        || (midi(first) || midi(second)) && protocol(mapping) == "midi" && protocol(other) == "midi"
+        || osc(first)
+            && osc(second)
+            && (matches!(first, Trigger::OscPattern { .. }) && matches!(second, Trigger::OscPattern { .. }))
+}
+
+/// The modes that the conditions of a mapping ask for.
+fn modes_asked<'c>(mapping: &'c Mapping, into: &mut BTreeSet<&'c str>) {
+    let mut todo: Vec<&Condition> = mapping.condition.iter().collect();
+    let mut actions = vec![&mapping.action];
+    while let Some(action) = actions.pop() {
+        match action {
+            Action::Sequence(sequence) => actions.extend(&sequence.actions),
+            Action::Repeat(repeat) => actions.push(&repeat.action),
+            Action::Conditional(conditional) => {
+                todo.push(&conditional.condition);
+                actions.push(&conditional.then);
+                actions.extend(conditional.otherwise.as_deref());
+            }
+            _ => {}
+        }
+    }
+    while let Some(condition) = todo.pop() {
+        match condition {
+            Condition::ModeIs { mode } => drop(into.insert(mode)),
+            Condition::And { conditions } | Condition::Or { conditions } => todo.extend(conditions),
+            Condition::Not { condition } => todo.push(condition),
+            _ => {}
+        }
+    }
+}

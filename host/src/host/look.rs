@@ -1,0 +1,168 @@
+//! Looking at a configuration that is not in force: what is wrong with it, and which rules it has.
+//!
+//! Looking never runs what is not running. A configuration is held against the features in force; a package that is
+//! not in force is not read, compiled or installed, no worker is started, and nothing is written. Features in force
+//! are asked about the parameters of their actions, as at a reload. No lock of the host is held meanwhile, and few
+//! configurations are looked at at once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::generation::Generation;
+use super::workshop::warn_of_tools;
+use super::{bindings, grant_warnings};
+use crate::config::{self, Config, Diagnostic, Diagnostics, Feature, Loaded};
+use crate::dispatch::workers::Workers;
+use crate::feature::registry::Registry;
+use crate::observer::Observer;
+use crate::rules::{self, Compiled};
+
+/// Configurations that are looked at at once.
+const MAX_LOOKS: usize = 2;
+/// How long a look waits for its turn.
+const TURN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bounds how many configurations are looked at at once.
+#[derive(Debug)]
+pub(super) struct Turns {
+    give: Sender<()>,
+    take: Receiver<()>,
+}
+
+impl Turns {
+    pub fn new() -> Self {
+        let (give, take) = crossbeam_channel::bounded(MAX_LOOKS);
+        for _ in 0..MAX_LOOKS {
+            // There is room for each.
+            let _ = give.try_send(());
+        }
+        Self { give, take }
+    }
+
+    /// A turn, which ends when it is dropped; `None` if it does not come in time.
+    pub fn wait(&self) -> Option<Turn<'_>> {
+        self.take.recv_timeout(TURN_TIMEOUT).ok().map(|()| Turn(&self.give))
+    }
+}
+
+/// Whoever has it may look.
+#[derive(Debug)]
+pub(super) struct Turn<'t>(&'t Sender<()>);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
+    }
+}
+
+/// A configuration that is looked at, beside the one in force.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    /// The configuration.
+    pub loaded: Loaded,
+    /// The features that it has and that are not in force. What their actions do is not known.
+    pub absent: BTreeSet<String>,
+    /// Those in force that it has.
+    registry: Registry,
+}
+
+impl Candidate {
+    /// Reads the configuration `text`, beside what is in force.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it by itself.
+    pub fn read(current: &Generation, text: &str) -> Result<Self, Diagnostics> {
+        let loaded = config::parse(text, current.source.file())?;
+        bindings::check(&loaded)?;
+        let (left_out, absent) = differing(&current.config, &loaded.config);
+        let registry = current.registry.seen_by(&left_out, &absent);
+        Ok(Self { loaded, absent, registry })
+    }
+
+    /// Its rules, which are for comparing only.
+    ///
+    /// # Errors
+    /// Everything that is wrong with its mappings, also by what features in force say.
+    pub fn compile(&self, observer: &Observer) -> Result<Compiled, Diagnostics> {
+        let mut compiled = rules::compile(&self.loaded, &self.registry, &Workers::idle(observer.clone()))?;
+        if self.absent.is_empty() {
+            warn_of_tools(&self.loaded, &self.registry, &mut compiled.warnings);
+            grant_warnings::push(&self.loaded, &self.registry, &mut compiled.warnings);
+        }
+        for name in &self.absent {
+            let place = self.loaded.source.place(&["features".into(), name.as_str().into()]);
+            let warning = Diagnostic::warning(place, format!("the package of the feature {name} is not in force"))
+                .with_help(
+                    "it is not run to look at a configuration, so what is written for it is not checked".to_owned(),
+                );
+            compiled.warnings.push(warning);
+        }
+        Ok(compiled)
+    }
+
+    /// Why it is not known what it would do; `None` if it is.
+    pub fn unknown(&self) -> Option<String> {
+        let names: Vec<&str> = self.absent.iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| {
+            format!("not in force, so that its actions are not known before the plan is applied: {}", names.join(", "))
+        })
+    }
+}
+
+/// The features that a configuration switches off, and those of which it has a package that is not in force.
+fn differing(before: &Config, after: &Config) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut left_out, mut absent) = (BTreeSet::new(), BTreeSet::new());
+    // Everything that decides which package it is; what it may use is no part of that.
+    let package = |feature: Option<&Feature>| {
+        let written = feature.and_then(|feature| serde_json::to_value(feature).ok());
+        let mut written = written.and_then(|value| value.as_object().cloned()).unwrap_or_default();
+        written.retain(|key, _| key != "enabled" && key != "grants");
+        written
+    };
+    let enabled = |feature: Option<&Feature>| feature.is_none_or(|feature| feature.enabled);
+    for name in before.features.keys().chain(after.features.keys()) {
+        let (old, new) = (before.features.get(name), after.features.get(name));
+        if !enabled(new) {
+            left_out.insert(name.clone());
+        } else if !enabled(old) || package(old) != package(new) {
+            absent.insert(name.clone());
+        }
+    }
+    (left_out, absent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        config::parse(text, "c.toml").unwrap().config
+    }
+
+    #[test]
+    fn a_package_that_is_not_in_force_is_absent_and_one_that_is_switched_off_is_left_out() {
+        let off = "[features.a]\nenabled = false\n";
+        let sets = |before: &str, after: &str| {
+            let (left_out, absent) = differing(&config(before), &config(after));
+            (Vec::from_iter(left_out), Vec::from_iter(absent))
+        };
+        let a = || vec!["a".to_owned()];
+        assert_eq!(sets("", off), (a(), vec![]));
+        assert_eq!(sets(off, ""), (vec![], a()));
+        assert_eq!(sets(off, off), (a(), vec![]));
+        assert_eq!(sets("", "[features.a]\npath = 'a.wasm'"), (vec![], a()));
+        assert_eq!(sets("[features.a]\npath = 'a.wasm'", "[features.a]\npath = 'b.wasm'"), (vec![], a()));
+        let granted = "[features.a.grants]\nalert = true";
+        assert_eq!(sets("", granted), (vec![], vec![]), "what it may use makes it no other package");
+    }
+
+    #[test]
+    fn a_turn_is_given_back() {
+        let turns = Turns::new();
+        for _ in 0..3 * MAX_LOOKS {
+            assert!(turns.wait().is_some());
+        }
+    }
+}
