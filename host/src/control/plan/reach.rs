@@ -22,6 +22,11 @@ const SENDERS: [&str; 4] = ["OscSend", "osc-output:OscSend", "ArtNetSend", "artn
 /// What of a mapping is for people only, or is an effect of its own.
 pub(super) const APART: [&str; 3] = ["name", "description", "feedback"];
 
+/// In the key of an input: every port.
+const ANY_PORT: &str = "any port";
+/// In the key of an input: a port of Conductor's own, which other programs send to.
+const VIRTUAL: &str = "virtual port of";
+
 /// What of a binding does not decide which input it is.
 const NOT_INPUT: [&str; 3] = ["description", "output", "max_events_per_sec"];
 
@@ -102,6 +107,13 @@ impl<'c> Reach<'c> {
         let (_, count) =
             entry.or_insert_with_key(|(_, key)| (Effect { kind, subject, key: key.clone(), text: text() }, 0));
         *count += 1;
+    }
+
+    /// Whether an input that can start programs is one of the ports that all could do so already.
+    pub fn was_heard(&self, effect: &Effect) -> bool {
+        let Effect { kind, subject, key, .. } = effect;
+        let any = || self.effects.contains_key(&(Kind::ProgramInput, format!("{subject} {ANY_PORT}")));
+        *kind == Kind::ProgramInput && !key.starts_with(&format!("{subject} {VIRTUAL}")) && any()
     }
 
     /// Whether some effect of this kind has this subject.
@@ -227,14 +239,17 @@ impl<'c> Reach<'c> {
             let inputs: Vec<(String, String)> = heard
                 // A port that has no binding is heard already; a name for it makes it no other input.
                 .filter(|binding| !any || is_virtual(binding))
-                .map(|binding| (canonical_without(binding, &NOT_INPUT), input_of(binding)))
+                .map(|binding| {
+                    let made = if is_virtual(binding) { VIRTUAL } else { "port of" };
+                    (format!("{made} {}", canonical_without(binding, &NOT_INPUT)), input_of(binding))
+                })
                 .collect();
             inputs.into_iter().for_each(|(key, input)| put(&key, input));
             // Of mappings that nothing reaches, too, the first input is one more.
             put("none", "nothing".to_owned());
             if any {
                 put(
-                    "any port",
+                    ANY_PORT,
                     format!(
                         "every {protocol} port{}",
                         device.map_or(String::new(), |name| format!(" called {}", quoted(name)))

@@ -163,6 +163,9 @@ fn effects(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
         if from.effects.get(at).is_some_and(|(_, before)| !often || before >= count) {
             continue;
         }
+        if from.was_heard(effect) {
+            continue;
+        }
         let known = known.entry(effect.kind).or_insert_with(|| from.subjects(effect.kind));
         if let Some((level, text)) = added(effect, known.contains(effect.subject.as_str())) {
             // A name that data went to before may be anybody's now.
