@@ -152,6 +152,9 @@ fn list(places: &Places, json: bool) -> Done {
         for denied in feature["denied"].as_array().into_iter().flatten() {
             outln!("{:<26} not granted: {}", "", text(denied));
         }
+        for skipped in feature["skipped"].as_array().into_iter().flatten() {
+            outln!("{:<26} left out: {}", "", text(skipped));
+        }
         for task in feature["tasks"].as_array().into_iter().flatten() {
             let reason = task["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
             outln!("{:<26} task {}: {}{reason}", "", text(&task["name"]), text(&task["state"]));

@@ -102,6 +102,11 @@ fn shown(status: &Value, plans: usize) -> Lines {
         Some(format!("{} displaces {displaced}, which comes with Conductor", text(&feature["package"]["id"])))
     });
     screen.some(displaced.collect());
+    let throttled = features.iter().filter_map(|feature| {
+        let ms = feature["throttled_ms"].as_u64().filter(|ms| *ms >= 1000)?;
+        Some(format!("{}: made to wait {} s in all; `conductor feature top`", text(&feature["name"]), ms / 1000))
+    });
+    screen.some(throttled.collect());
 
     let plans = match plans {
         0 => "none waits".to_owned(),

@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use super::audit::{Audit, AuditError, Entry, Kind, Pending};
 use super::caller::{Caller, Scope};
 use super::confirmation::{ConfirmError, Confirmation, Confirmations};
-use super::fits::fits;
 use super::limit::{Asked, Consent, Policy, Used};
 use super::lock::{Locked, ShowLock};
 use crate::feature::descriptor::{HookPoint, Tier};
@@ -293,7 +292,9 @@ impl Gate {
             match asked(actor.before(Arc::clone(&seen))).await {
                 Ok(Decision::Proceed) => {}
                 Ok(Decision::Annotate(remark)) => {
-                    remarks.push(format!("{feature}: {}", excerpt(&remark, limits::MAX_TEXT)));
+                    let remark = excerpt(&remark, limits::MAX_TEXT);
+                    record.with(&format!("before:{feature}"), self.audit.redacted(remark.as_str().into()));
+                    remarks.push(format!("{feature}: {remark}"));
                 }
                 Ok(Decision::Deny(reason)) => {
                     return Err(ToolError::Denied { feature, reason: excerpt(&reason, limits::MAX_TEXT) });
@@ -312,7 +313,10 @@ impl Gate {
         let failed = answer.as_ref().err().map(ToString::to_string);
         for (feature, actor) in registry.hooks(HookPoint::PostToolCall) {
             match asked(actor.after(Arc::clone(&seen), failed.clone())).await {
-                Ok(Some(remark)) => remarks.push(format!("{feature}: {remark}")),
+                Ok(Some(remark)) => {
+                    record.with(&format!("after:{feature}"), self.audit.redacted(remark.as_str().into()));
+                    remarks.push(format!("{feature}: {remark}"));
+                }
                 Ok(None) => {}
                 Err(error) => remarks.push(format!("{feature}: its hook gave no answer: {error}")),
             }
@@ -398,12 +402,5 @@ async fn answer(
     let Ok(answer) = tokio::time::timeout(limits::CALL_WITHIN + Duration::from_secs(5), call).await else {
         return Err(CallError::Refused(Refusal::Exhausted("the feature is busy".into())));
     };
-    let text = answer?;
-    let wrong = |what: String| CallError::Refused(Refusal::Failed(excerpt(&what, limits::MAX_TEXT)));
-    let result = serde_json::from_str(&text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;
-    if let Some(schema) = &tool.registered.output {
-        // Whoever called was told to rely on it.
-        fits(&result, schema).map_err(|why| wrong(format!("its result is not what its output schema says: {why}")))?;
-    }
-    Ok(result)
+    answer
 }

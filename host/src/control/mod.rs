@@ -10,7 +10,6 @@
 pub mod audit;
 pub mod caller;
 pub mod confirmation;
-mod fits;
 pub mod gate;
 pub mod limit;
 pub mod lock;

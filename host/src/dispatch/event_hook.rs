@@ -11,7 +11,7 @@ use std::time::Duration;
 use conductor_engine::Record;
 use crossbeam_channel::RecvTimeoutError;
 
-use crate::feature::actor::{may_run_now, strike};
+use crate::feature::actor::{may_watch_now, strike};
 use crate::feature::capability;
 use crate::feature::sandbox::bindings::{self, Event};
 use crate::feature::sandbox::{ActionInstance, CallError, PreparedFeature};
@@ -47,7 +47,8 @@ impl EventHook {
             feature,
             shared: Arc::clone(&shared),
             left_out,
-            told: 0,
+            counted: 0,
+            since_shown: 0,
             refused: 0,
             instance: None,
             numbers: HashMap::new(),
@@ -82,8 +83,10 @@ struct Worker {
     shared: Arc<Shared>,
     /// Events that the queue had no room for.
     left_out: Arc<AtomicU64>,
-    /// How many of those the hook was told of.
-    told: u64,
+    /// How many of those were counted as missed.
+    counted: u64,
+    /// Events that were left out since the last batch that the hook was shown.
+    since_shown: u64,
     /// Batches that it was not shown, because it was left alone or left out.
     refused: u64,
     instance: Option<ActionInstance>,
@@ -130,11 +133,12 @@ impl Worker {
 
     fn show(&mut self, batch: &[Event]) {
         let left_out = self.left_out.load(Ordering::Relaxed);
-        let missed = left_out - self.told;
-        let shown = may_run_now(self.feature.facts()).and_then(|()| {
+        self.miss(left_out - self.counted);
+        self.counted = left_out;
+        let missed = self.since_shown;
+        let shown = may_watch_now(self.feature.facts()).and_then(|()| {
             if self.instance.is_none() {
-                self.instance =
-                    Some(self.feature.instantiate().map_err(|error| CallError::Trapped(error.to_string()))?);
+                self.instance = Some(self.feature.instantiate()?);
             }
             match &mut self.instance {
                 Some(instance) => instance.events(batch, missed),
@@ -144,12 +148,11 @@ impl Worker {
         let count = batch.len() as u64;
         match shown {
             Ok(()) => {
-                self.told = left_out;
+                self.since_shown = 0;
                 self.shared.seen.fetch_add(count, Ordering::Relaxed);
-                self.shared.missed.fetch_add(missed, Ordering::Relaxed);
             }
             Err(error) => {
-                self.shared.missed.fetch_add(count, Ordering::Relaxed);
+                self.miss(count);
                 let trapped = matches!(error, CallError::Trapped(_));
                 if trapped {
                     self.instance = None;
@@ -162,5 +165,10 @@ impl Worker {
                 }
             }
         }
+    }
+
+    fn miss(&mut self, count: u64) {
+        self.since_shown += count;
+        self.shared.missed.fetch_add(count, Ordering::Relaxed);
     }
 }

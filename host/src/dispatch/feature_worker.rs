@@ -341,9 +341,7 @@ impl Worker {
             Err(error) => {
                 if matches!(error, CallError::Trapped(_)) {
                     self.serving = None;
-                    // Counted last: whoever sees the count finds what follows from it.
-                    strike(self.feature.facts());
-                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
+                    self.trapped();
                 }
                 let reason = Reason::Failed(error.to_string());
                 self.counters.failure(&reason);
@@ -392,32 +390,36 @@ impl Worker {
     }
 
     fn instance(&self) -> Result<Ready, CallError> {
-        let instance = self.feature.instantiate().map_err(|error| CallError::Trapped(error.to_string()))?;
+        let instance = self.feature.instantiate()?;
         Ok(Ready { instance, ids: Vec::new() })
     }
 
     /// One step towards a spare that can take over at once. False when there is nothing to do, or
     /// it can't be done now. A feature that has had nothing to do yet keeps no spare.
     fn ready_the_spare(&mut self) -> bool {
-        if !self.used {
+        if !self.used || may_run(self.feature.facts()).is_err() {
             return false;
         }
-        match &mut self.spare {
-            Some(spare) => match spare.catch_up(&self.slots) {
-                Ok(more) => more,
-                Err(_) => {
-                    self.spare = None;
-                    false
-                }
-            },
-            None => match self.instance() {
-                Ok(ready) => {
-                    self.spare = Some(ready);
-                    true
-                }
-                Err(_) => false,
-            },
-        }
+        let made = match &mut self.spare {
+            Some(spare) => spare.catch_up(&self.slots),
+            None => self.instance().map(|ready| {
+                self.spare = Some(ready);
+                true
+            }),
+        };
+        made.unwrap_or_else(|error| {
+            self.spare = None;
+            if matches!(error, CallError::Trapped(_)) {
+                self.trapped();
+            }
+            false
+        })
+    }
+
+    /// Counts a trap, last of all: whoever sees the count finds what follows from it.
+    fn trapped(&self) {
+        strike(self.feature.facts());
+        self.counters.trapped.fetch_add(1, Ordering::Relaxed);
     }
 
     fn prepare(&mut self, name: Arc<str>, params: Arc<str>) -> Result<u32, CallError> {
@@ -431,13 +433,11 @@ impl Worker {
             None
         } else {
             let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));
-            Some(prepared.inspect_err(|error| {
-                if matches!(error, CallError::Trapped(_)) {
-                    self.serving = None;
-                    strike(self.feature.facts());
-                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
-                }
-            })?)
+            if matches!(prepared, Err(CallError::Trapped(_))) {
+                self.serving = None;
+                self.trapped();
+            }
+            Some(prepared?)
         };
         let entry = Slot { name: Arc::clone(&meaning.0), params: Arc::clone(&meaning.1), uses: 1 };
         let slot = match self.free.pop() {
@@ -467,16 +467,17 @@ impl Worker {
         }
         self.by_meaning.remove(&(Arc::clone(&entry.name), Arc::clone(&entry.params)));
         self.free.push(slot);
+        let mut traps = 0;
         for keeper in [&mut self.serving, &mut self.spare] {
             if let Some(ready) = keeper
                 && let Some(id) = ready.ids.get_mut(slot as usize).and_then(Option::take)
                 && ready.instance.release(id).is_err()
             {
                 *keeper = None;
-                strike(self.feature.facts());
-                self.counters.trapped.fetch_add(1, Ordering::Relaxed);
+                traps += 1;
             }
         }
+        (0..traps).for_each(|_| self.trapped());
     }
 }
 

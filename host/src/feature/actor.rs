@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +32,7 @@ enum Order {
         args: String,
         cancelled: CancellationToken,
         progress: OnProgress,
-        reply: Reply<String>,
+        reply: Reply<Value>,
     },
     Before {
         call: Arc<ToolCall>,
@@ -119,7 +120,8 @@ impl Actor {
         MAILBOX - self.orders.capacity()
     }
 
-    /// Calls a tool that it registered, for `caller`; `args` is a JSON object. The result is JSON.
+    /// Calls a tool that it registered, for `caller`; `args` is a JSON object. The result fits its output
+    /// schema.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -131,7 +133,7 @@ impl Actor {
         args: String,
         cancelled: CancellationToken,
         progress: OnProgress,
-    ) -> Result<String, CallError> {
+    ) -> Result<Value, CallError> {
         let (name, (reply, answer)) = (name.to_owned(), oneshot::channel());
         self.order(Order::Call { caller, tier, name, args, cancelled, progress, reply }, answer).await
     }
@@ -245,7 +247,7 @@ impl Worker {
         may_run(self.feature.facts())?;
         let instance = match self.instance.take() {
             Some(instance) => instance,
-            None => self.feature.instantiate_control().await.map_err(|error| CallError::Trapped(error.to_string()))?,
+            None => self.feature.instantiate_control().await?,
         };
         Ok(self.instance.insert(instance))
     }
@@ -288,7 +290,24 @@ pub fn may_run(facts: &FeatureFacts) -> Result<(), CallError> {
 pub fn may_run_now(facts: &FeatureFacts) -> Result<(), CallError> {
     may_run(facts)?;
     if facts.cpu_share.is_spent(Instant::now) {
+        if facts.cpu_share.strikes(Instant::now()) {
+            strike(facts);
+        }
         let text = format!("it used up its {} ms of CPU time a second and is left out", limits::REALTIME_CPU_RATE);
+        return Err(CallError::Refused(Refusal::Exhausted(text)));
+    }
+    Ok(())
+}
+
+/// Refuses a batch of events in the same cases, and when all features together leave none of the control lane's
+/// share for it.
+///
+/// # Errors
+/// Those of [`may_run_now`].
+pub fn may_watch_now(facts: &FeatureFacts) -> Result<(), CallError> {
+    may_run_now(facts)?;
+    if facts.leaves_out_events(Instant::now()) {
+        let text = format!("features used up their {} ms of CPU time a second", limits::LANE_CPU.rate);
         return Err(CallError::Refused(Refusal::Exhausted(text)));
     }
     Ok(())

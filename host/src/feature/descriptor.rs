@@ -1,10 +1,12 @@
 //! The descriptor: what a feature says about itself, as its author wrote it in `feature.toml`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Grants;
 use super::capability::{Capability, CapabilityRequest};
 pub use super::id::FeatureId;
 use super::sandbox::limits;
@@ -46,6 +48,9 @@ pub struct ActionDeclaration {
     pub name: String,
     /// What it does, in a sentence.
     pub summary: String,
+    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// How much a tool can do; see the contract's tool interfaces.
@@ -110,6 +115,9 @@ pub struct ToolDeclaration {
     pub proposes: bool,
     /// What it does, for the model that chooses among tools.
     pub summary: String,
+    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// A point at which the feature is told, or asked.
@@ -176,6 +184,9 @@ pub struct HookDeclaration {
     pub point: HookPoint,
     /// What it does there, in a sentence.
     pub summary: String,
+    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// What the host does when a task ends by itself.
@@ -200,6 +211,9 @@ pub struct TaskDeclaration {
     /// What happens when it ends by itself.
     #[serde(default)]
     pub restart: Restart,
+    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// A provider that the feature contributes: an API by which models are reached.
@@ -212,6 +226,9 @@ pub struct ProviderDeclaration {
     pub summary: String,
     /// The purpose of the `network` capability by which the host sends its requests.
     pub network: String,
+    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// A skill that the feature contributes.
@@ -222,6 +239,9 @@ pub struct SkillDeclaration {
     pub name: String,
     /// When it is of use, in a sentence.
     pub summary: String,
+    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// What a feature says about itself. Nothing in it is believed: [`super::check`] compares it with
@@ -264,6 +284,30 @@ pub struct Descriptor {
     /// The skills that it contributes.
     #[serde(default)]
     pub skills: Vec<SkillDeclaration>,
+}
+
+/// A contribution that is left out for want of a capability.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// `action`, `tool`, `hook`, `task`, `provider`, `skill`.
+    pub kind: &'static str,
+    /// Its name; of a hook, its point.
+    pub name: String,
+    /// The key of the capability that was not granted.
+    pub needs: String,
+}
+
+impl Skipped {
+    /// Whether it is this contribution.
+    pub fn is(&self, kind: &str, name: &str) -> bool {
+        self.kind == kind && self.name == name
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: needs \"{}\", which is not granted", self.kind, self.name, self.needs)
+    }
 }
 
 /// Why a descriptor was not taken.
@@ -367,6 +411,14 @@ impl Descriptor {
             }
             seen.push(key);
         }
+        for (kind, name, needs) in self.needs() {
+            if let Some(need) = needs.iter().find(|need| !seen.contains(need)) {
+                return Err(format!(
+                    "the {kind} {name} needs {need:?}, which is not requested under [[capabilities]]; requested are {}",
+                    seen.join(", ")
+                ));
+            }
+        }
         for (declared, kind, what) in [
             (!self.tasks.is_empty(), "background-task", "background tasks"),
             (self.hooks.iter().any(|hook| hook.point == HookPoint::Events), "observe-events", "a hook on events"),
@@ -376,6 +428,48 @@ impl Descriptor {
             }
         }
         Ok(())
+    }
+
+    /// What every contribution needs: its kind, its name, the keys of capabilities. Tasks and hooks on events need
+    /// those by which they are run, said or not.
+    fn needs(&self) -> impl Iterator<Item = (&'static str, &str, Vec<String>)> {
+        let with = |needs: &[String], more: Option<String>| needs.iter().cloned().chain(more).collect();
+        let actions = self.actions.iter().map(move |it| ("action", it.name.as_str(), with(&it.needs, None)));
+        let tools = self.tools.iter().map(move |it| ("tool", it.name.as_str(), with(&it.needs, None)));
+        let hooks = self.hooks.iter().map(move |it| {
+            let more = (it.point == HookPoint::Events).then(|| "observe-events".to_owned());
+            ("hook", it.point.as_str(), with(&it.needs, more))
+        });
+        let tasks = self
+            .tasks
+            .iter()
+            .map(move |it| ("task", it.name.as_str(), with(&it.needs, Some("background-task".into()))));
+        let providers = self.providers.iter().map(move |it| ("provider", it.name.as_str(), with(&it.needs, None)));
+        let skills = self.skills.iter().map(move |it| ("skill", it.name.as_str(), with(&it.needs, None)));
+        actions.chain(tools).chain(hooks).chain(tasks).chain(providers).chain(skills)
+    }
+
+    /// The same without the contributions for which a capability was not granted, and what those are.
+    pub fn granted(&self, grants: &Grants) -> (Self, Vec<Skipped>) {
+        let is_denied = |key: &String| {
+            self.capabilities.iter().any(|request| request.key() == *key && !grants.answers(&request.capability))
+        };
+        let skipped: Vec<Skipped> = self
+            .needs()
+            .filter_map(|(kind, name, needs)| {
+                let needs = needs.into_iter().find(is_denied)?;
+                Some(Skipped { kind, name: name.to_owned(), needs })
+            })
+            .collect();
+        let mut rest = self.clone();
+        let stays = |kind: &str, name: &str| !skipped.iter().any(|it| it.is(kind, name));
+        rest.actions.retain(|it| stays("action", &it.name));
+        rest.tools.retain(|it| stays("tool", &it.name));
+        rest.hooks.retain(|it| stays("hook", it.point.as_str()));
+        rest.tasks.retain(|it| stays("task", &it.name));
+        rest.providers.retain(|it| stays("provider", &it.name));
+        rest.skills.retain(|it| stays("skill", &it.name));
+        (rest, skipped)
     }
 
     /// The network request with this purpose.
@@ -563,5 +657,32 @@ mod tests {
             Descriptor::parse(&vec![b'#'; MAX_DESCRIPTOR + 1]).unwrap_err(),
             DescriptorError::TooLong(MAX_DESCRIPTOR + 1)
         );
+    }
+
+    #[test]
+    fn what_needs_a_capability_that_was_not_granted_is_left_out() {
+        let text = |needs: &str| {
+            format!(
+                "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n\
+                 [[capabilities]]\nkind = 'alert'\nreason = 'x'\n\
+                 [[capabilities]]\nkind = 'background-task'\nreason = 'x'\n\
+                 [[tools]]\nname = 'a'\ntier = 'read-only'\nsummary = ''\nneeds = {needs}\n\
+                 [[tools]]\nname = 'b'\ntier = 'read-only'\nsummary = ''\n\
+                 [[tasks]]\nname = 'c'\nsummary = ''\n"
+            )
+        };
+        let descriptor = Descriptor::parse(text("['alert']").as_bytes()).unwrap();
+        let (rest, skipped) = descriptor.granted(&Grants::default());
+        assert_eq!(rest.contributions(), BTreeMap::from([("tools", vec!["b (read-only)".to_owned()])]));
+        let skipped: Vec<String> = skipped.iter().map(ToString::to_string).collect();
+        let sentences = [
+            "tool a: needs \"alert\", which is not granted",
+            "task c: needs \"background-task\", which is not granted",
+        ];
+        assert_eq!(skipped, sentences);
+        let all = Grants { alert: true, background_task: true, ..Grants::default() };
+        assert_eq!(descriptor.granted(&all), (descriptor.clone(), Vec::new()));
+        let error = Descriptor::parse(text("['store']").as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("the tool a needs \"store\", which is not requested"), "{error}");
     }
 }

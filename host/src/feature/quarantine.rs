@@ -1,20 +1,48 @@
 //! Quarantine: a feature that keeps trapping is left alone for a while.
+//!
+//! Traps are counted for the package, by id and digest, in whichever instance and installation they happened:
+//! installing it again or another configuration clears nothing. Many traps in a short time are too many, and so are
+//! fewer ones that go on for long.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use super::descriptor::FeatureId;
 
 /// Traps within [`WINDOW`] that are too many.
 pub const STRIKES: usize = 5;
-/// How long a trap counts.
+/// How long a trap counts among [`STRIKES`], and how long after a quarantine a single one begins the next.
 pub const WINDOW: Duration = Duration::from_secs(60);
+/// Traps within [`LONG_WINDOW`] that are too many.
+pub const LONG_STRIKES: usize = 20;
+/// How long a trap counts among [`LONG_STRIKES`].
+pub const LONG_WINDOW: Duration = Duration::from_secs(30 * 60);
+/// After so long without a trap the next quarantine is a first one again.
+pub const FORGIVEN: Duration = Duration::from_secs(60 * 60);
 /// The first quarantine; each further one is twice as long.
 const FIRST: Duration = Duration::from_secs(10);
 /// The longest quarantine.
 const LONGEST: Duration = Duration::from_secs(600);
+/// Packages whose traps are remembered though they are not installed.
+const REMEMBERED: usize = 1024;
 
-/// The traps of one feature, whichever of its instances they happened in.
+/// The traps of all packages that this host has seen.
+#[derive(Debug, Default)]
+pub struct Quarantines(Mutex<HashMap<(FeatureId, String), Arc<Quarantine>>>);
+
+impl Quarantines {
+    /// Those of the package with this id and digest.
+    pub fn of(&self, id: &FeatureId, digest: &str, now: Instant) -> Arc<Quarantine> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let many = all.len() >= REMEMBERED;
+        all.retain(|_, it| Arc::strong_count(it) > 1 || !(it.is_forgiven(now) || many && it.left(now).is_none()));
+        Arc::clone(all.entry((id.clone(), digest.to_owned())).or_default())
+    }
+}
+
+/// The traps of one package, whichever of its instances they happened in.
 #[derive(Debug, Default)]
 pub struct Quarantine {
     /// So that a feature in order costs one load.
@@ -24,10 +52,17 @@ pub struct Quarantine {
 
 #[derive(Debug, Default)]
 struct Record {
+    /// At most [`LONG_STRIKES`], oldest first.
     strikes: VecDeque<Instant>,
     until: Option<Instant>,
-    /// How long the last one was.
-    last: Option<Duration>,
+    /// When the last quarantine ends or ended, and how long it was.
+    last: Option<(Instant, Duration)>,
+}
+
+impl Record {
+    fn recent(&self, now: Instant) -> usize {
+        self.strikes.iter().rev().take_while(|strike| now.saturating_duration_since(**strike) <= WINDOW).count()
+    }
 }
 
 impl Quarantine {
@@ -38,27 +73,36 @@ impl Quarantine {
     /// Counts a trap at `now`. True when that was one too many and a quarantine begins.
     pub fn strike(&self, now: Instant) -> bool {
         let mut record = self.record();
-        while record.strikes.front().is_some_and(|strike| now.saturating_duration_since(*strike) > WINDOW) {
-            record.strikes.pop_front();
-            // It behaved for a while: the next quarantine is a first one again.
-            if record.strikes.is_empty() {
-                record.last = None;
-            }
+        if record.strikes.back().is_some_and(|last| now.saturating_duration_since(*last) >= FORGIVEN) {
+            *record = Record::default();
         }
         record.strikes.push_back(now);
-        if record.strikes.len() < STRIKES {
+        while record.strikes.len() > LONG_STRIKES
+            || record.strikes.front().is_some_and(|first| now.saturating_duration_since(*first) > LONG_WINDOW)
+        {
+            record.strikes.pop_front();
+        }
+        // What was under way when it began may trap still.
+        if record.until.is_some_and(|until| now < until) {
             return false;
         }
-        let pause = record.last.map_or(FIRST, |last| (last * 2).min(LONGEST));
-        record.last = Some(pause);
+        let again = record.last.is_some_and(|(end, _)| now.saturating_duration_since(end) <= WINDOW);
+        if !again && record.recent(now) < STRIKES && record.strikes.len() < LONG_STRIKES {
+            return false;
+        }
+        let pause = record.last.map_or(FIRST, |(_, last)| (last * 2).min(LONGEST));
+        record.last = Some((now + pause, pause));
         record.until = Some(now + pause);
-        // One more strike after it, and it is back in.
-        record.strikes.drain(..1);
         self.closed.store(true, Ordering::Release);
         true
     }
 
-    /// How much longer the feature is left alone; none when it may be called.
+    /// Whether nothing that happened before `now` counts any more.
+    fn is_forgiven(&self, now: Instant) -> bool {
+        self.record().strikes.back().is_none_or(|last| now.saturating_duration_since(*last) >= FORGIVEN)
+    }
+
+    /// How much longer the feature is left alone; `None` when it may be called.
     pub fn left(&self, now: Instant) -> Option<Duration> {
         if !self.closed.load(Ordering::Acquire) {
             return None;
@@ -74,10 +118,9 @@ impl Quarantine {
         }
     }
 
-    /// Traps that count at `now`.
+    /// Traps within the last [`WINDOW`].
     pub fn recent(&self, now: Instant) -> usize {
-        let within = |strike: &&Instant| now.saturating_duration_since(**strike) <= WINDOW;
-        self.record().strikes.iter().filter(within).count()
+        self.record().recent(now)
     }
 
     /// Ends it, because a person says so.
@@ -113,8 +156,62 @@ mod tests {
     fn traps_that_are_far_between_do_not_count() {
         let (quarantine, start) = (Quarantine::default(), Instant::now());
         for strike in 0..100 {
-            assert!(!quarantine.strike(start + SECOND * 20 * strike));
+            assert!(!quarantine.strike(start + SECOND * 120 * strike));
         }
+    }
+
+    /// Four traps a minute, for ever, are never five within a minute.
+    #[test]
+    fn a_slow_drip_backs_off_too() {
+        let (quarantine, start) = (Quarantine::default(), Instant::now());
+        let mut traps = 0;
+        for now in (0..3600).step_by(15).map(|second| start + SECOND * second) {
+            if quarantine.left(now).is_none() {
+                quarantine.strike(now);
+                traps += 1;
+            }
+        }
+        assert!(traps < 30, "{traps} of 240 in an hour");
+    }
+
+    #[test]
+    fn a_good_minute_after_each_quarantine_does_not_make_the_next_a_first_one() {
+        let (quarantine, mut now) = (Quarantine::default(), Instant::now());
+        let mut pauses = Vec::new();
+        for _ in 0..7 {
+            while !quarantine.strike(now) {}
+            pauses.push(quarantine.left(now).unwrap().as_secs());
+            now += quarantine.left(now).unwrap() + WINDOW + SECOND;
+        }
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 600]);
+        now += FORGIVEN;
+        while !quarantine.strike(now) {}
+        assert_eq!(quarantine.left(now), Some(FIRST));
+    }
+
+    #[test]
+    fn what_is_under_way_when_it_begins_makes_it_no_longer() {
+        let (quarantine, now) = (Quarantine::default(), Instant::now());
+        while !quarantine.strike(now) {}
+        assert!(!(0..10).any(|_| quarantine.strike(now + SECOND)));
+        assert_eq!(quarantine.left(now), Some(FIRST));
+    }
+
+    #[test]
+    fn traps_belong_to_a_package_however_often_it_is_installed() {
+        let (all, now) = (Quarantines::default(), Instant::now());
+        let id = FeatureId::try_from("project:x".to_owned()).unwrap();
+        let first = all.of(&id, "aa", now);
+        while !first.strike(now) {}
+        drop(first);
+        assert!(all.of(&id, "aa", now + SECOND).left(now + SECOND).is_some());
+        assert!(all.of(&id, "bb", now).left(now).is_none(), "another package");
+        for other in 0..2 * REMEMBERED {
+            all.of(&id, &other.to_string(), now).strike(now);
+        }
+        assert!(all.0.lock().unwrap().len() <= REMEMBERED + 1);
+        assert!(all.of(&id, "aa", now + SECOND).left(now + SECOND).is_some(), "those in quarantine are kept");
+        assert_eq!(all.of(&id, "aa", now + FORGIVEN).recent(now + FORGIVEN), 0);
     }
 
     #[test]

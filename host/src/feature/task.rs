@@ -135,7 +135,7 @@ async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: 
 
 async fn run(feature: &PreparedFeature, name: &str, ending: &CancellationToken) -> Result<(), CallError> {
     may_run(feature.facts())?;
-    let mut instance = feature.instantiate_control().await.map_err(|error| CallError::Trapped(error.to_string()))?;
+    let mut instance = feature.instantiate_control().await?;
     tokio::select! {
         result = instance.run_task(name, ending) => result,
         () = feature.facts().ended().cancelled() => Ok(()),

@@ -4,6 +4,7 @@
 //! granted to the same id as far as the new package still asks for it, and asks for the difference.
 //! It takes over nothing where a signer that a person trusts signed the old package and not the new.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use super::grant_words::{GrantWords, GrantWordsError};
@@ -15,7 +16,7 @@ use super::store::{Installed, InstalledFeature, Release, Store, StoreError};
 use crate::feature::capability::CapabilityRequest;
 use crate::feature::check::{self, CheckError};
 use crate::feature::id::DataKey;
-use crate::feature::{Descriptor, Package, PackageError, consent};
+use crate::feature::{Descriptor, Grants, Package, PackageError, consent};
 
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -586,12 +587,20 @@ fn report(
     diagnostics: Vec<String>,
 ) -> FeatureInstallReport {
     let current = &feature.current;
-    let contributions = descriptor.map(Descriptor::contributions).unwrap_or_default();
-    let contributions = contributions.into_iter().map(|(kind, names)| (kind.to_owned(), names)).collect();
+    let listed = |descriptor: &Descriptor| -> BTreeMap<String, Vec<String>> {
+        descriptor.contributions().into_iter().map(|(kind, names)| (kind.to_owned(), names)).collect()
+    };
+    let contributions = descriptor.map(listed).unwrap_or_default();
     let loads = feature.enabled && descriptor.is_some_and(|descriptor| lacking(descriptor, &current.grants).is_empty());
     let asks = descriptor.map(|descriptor| descriptor.capabilities.as_slice()).unwrap_or_default();
-    let (installed, skipped) =
-        if loads { (contributions, Default::default()) } else { (Default::default(), contributions) };
+    let grants = Grants::of(&current.grants);
+    let stays =
+        descriptor.filter(|_| loads).map(|descriptor| listed(&descriptor.granted(&grants).0)).unwrap_or_default();
+    let mut skipped = contributions;
+    for (kind, names) in &mut skipped {
+        names.retain(|name| !stays.get(kind).is_some_and(|stays| stays.contains(name)));
+    }
+    skipped.retain(|_, names| !names.is_empty());
     let name_of = |key: &PublicKey| {
         let signer = trusted.signer(*key);
         signer.name.unwrap_or_else(|| signer.key.to_string())
@@ -608,7 +617,7 @@ fn report(
         displaces: feature.replaces_bundled.then(|| format!("builtin:{name}")),
         granted: current.grants.clone(),
         denied: asks.iter().filter_map(|request| request.beyond(&current.grants)).collect(),
-        installed,
+        installed: stays,
         skipped,
         diagnostics,
         at: now(),

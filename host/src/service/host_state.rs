@@ -12,7 +12,7 @@ use crate::control::plan::{Base, Plan, PlanError};
 use crate::feature::capability;
 use crate::feature::registry::FeatureReport;
 use crate::feature::sandbox::bindings::imports::host_state;
-use crate::feature::sandbox::bindings::{self, Error};
+use crate::feature::sandbox::bindings::{self, Error, Lane};
 use crate::feature::sandbox::limits::MAX_TEXT;
 use crate::feature::sandbox::state::InstanceState;
 use crate::ports::SysExIdentity;
@@ -192,6 +192,9 @@ impl InstanceState {
         look: impl FnOnce(&dyn HostView) -> T,
     ) -> wasmtime::Result<Result<T, Error>> {
         let reader = self.table.get(reader)?;
+        if self.lane == Lane::RealTime {
+            return Ok(Err(super::waits("the host's state")));
+        }
         if self.facts.is_revoked() {
             return Ok(Err(super::revoked()));
         }

@@ -84,7 +84,7 @@ impl action_registrar::Host for InstanceState {}
 
 impl action_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ActionRegistrar>, Error>> {
-        let declared = !self.facts.descriptor.actions.is_empty();
+        let declared = self.facts.declares("action");
         self.open_registrar(&context, declared, "action", ActionRegistrar)
     }
 
@@ -110,7 +110,7 @@ impl tool_registrar::Host for InstanceState {}
 
 impl tool_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ToolRegistrar>, Error>> {
-        let declared = !self.facts.descriptor.tools.is_empty();
+        let declared = self.facts.declares("tool");
         self.open_registrar(&context, declared, "tool", ToolRegistrar)
     }
 
@@ -137,7 +137,7 @@ impl hook_registrar::Host for InstanceState {}
 
 impl hook_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<HookRegistrar>, Error>> {
-        let declared = !self.facts.descriptor.hooks.is_empty();
+        let declared = self.facts.declares("hook");
         self.open_registrar(&context, declared, "hook", HookRegistrar)
     }
 
@@ -182,7 +182,8 @@ impl chat_hook_registrar::Host for InstanceState {}
 
 impl chat_hook_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ChatHookRegistrar>, Error>> {
-        let declared = self.facts.descriptor.has_chat_hooks();
+        let skipped = self.facts.skipped.iter().any(|skipped| skipped.kind == "hook");
+        let declared = skipped || self.facts.descriptor.has_chat_hooks();
         self.open_registrar(&context, declared, "hook around what models are asked", ChatHookRegistrar)
     }
 
@@ -214,7 +215,7 @@ impl provider_registrar::Host for InstanceState {}
 
 impl provider_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<ProviderRegistrar>, Error>> {
-        let declared = !self.facts.descriptor.providers.is_empty();
+        let declared = self.facts.declares("provider");
         self.open_registrar(&context, declared, "provider", ProviderRegistrar)
     }
 
@@ -243,7 +244,7 @@ impl task_registrar::HostRegistrar for InstanceState {
             self.table.get(&context)?;
             return Ok(Err(error));
         }
-        let declared = !self.facts.descriptor.tasks.is_empty();
+        let declared = self.facts.declares("task");
         self.open_registrar(&context, declared, "background task", TaskRegistrar)
     }
 
@@ -264,7 +265,7 @@ impl skill_registrar::Host for InstanceState {}
 
 impl skill_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<SkillRegistrar>, Error>> {
-        let declared = !self.facts.descriptor.skills.is_empty();
+        let declared = self.facts.declares("skill");
         self.open_registrar(&context, declared, "skill", SkillRegistrar)
     }
 

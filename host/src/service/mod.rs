@@ -69,6 +69,11 @@ pub struct Services {
     /// Datagrams that one feature may send per second; [`limits::DATAGRAM_RATE`], except where calls are
     /// measured rather than limited.
     pub datagram_rate: f64,
+    /// What one feature's calls in the control lane may take of a processor; [`limits::CONTROL_CPU`], except where calls
+    /// are measured rather than limited.
+    pub control_cpu: limits::Share,
+    /// The same of all features; [`limits::LANE_CPU`].
+    pub lane_cpu: limits::Share,
     /// How HTTP requests leave.
     pub http: http::HttpClient,
     /// Features' own data; none without a home to keep it in.
@@ -92,6 +97,8 @@ impl Services {
             plans: Arc::new(forgetful(clock)),
             news: News::default(),
             datagram_rate: limits::DATAGRAM_RATE,
+            control_cpu: limits::CONTROL_CPU,
+            lane_cpu: limits::LANE_CPU,
             http: http::HttpClient::new(Arc::new(http::SystemNetwork::new()), Arc::new(http::EnvironmentSecrets)),
             stores: None,
             models: OnceLock::new(),
@@ -140,4 +147,9 @@ fn waiting<T>(work: impl FnOnce() -> T) -> T {
 /// What a handle answers after its grant was taken back.
 fn revoked() -> Error {
     Error::Denied("the grant was revoked".into())
+}
+
+/// What a service answers in the real-time lane that may take its time.
+fn waits(what: &str) -> Error {
+    Error::Unavailable(format!("{what} takes its time, and nothing may wait in the real-time lane"))
 }

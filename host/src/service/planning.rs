@@ -9,8 +9,8 @@ use crate::control::audit::{Entry, Kind};
 use crate::control::caller::Caller;
 use crate::control::plan::desk::{MAX_BYTES, MAX_CHANGES, one_line};
 use crate::control::plan::{PlanError, Proposal};
-use crate::feature::sandbox::bindings::Error;
 use crate::feature::sandbox::bindings::imports::planning;
+use crate::feature::sandbox::bindings::{Error, Lane};
 use crate::feature::sandbox::limits;
 use crate::feature::sandbox::state::InstanceState;
 use crate::news::New;
@@ -34,6 +34,9 @@ impl Planner {
 
 impl InstanceState {
     fn propose(&self, planner: Planner, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
+        if self.lane == Lane::RealTime {
+            return Err(super::waits("a plan"));
+        }
         if self.facts.is_revoked() {
             return Err(super::revoked());
         }

@@ -7,17 +7,10 @@ use wasmtime::component::Resource;
 
 use crate::feature::sandbox::bindings::imports::runs;
 use crate::feature::sandbox::bindings::waiting_runs;
-use crate::feature::sandbox::limits;
 use crate::feature::sandbox::state::InstanceState;
 
 /// The longest wait: a day.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Ticks that a task has left after a pause: one back for each millisecond, up to the budget.
-fn rested(ticks: u64, pause: Duration) -> u64 {
-    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    ticks.saturating_add(milliseconds(pause)).min(milliseconds(limits::CALL_BUDGET))
-}
 
 /// The guest's handle to its run.
 #[derive(Debug)]
@@ -53,9 +46,7 @@ impl waiting_runs::HostRun for InstanceState {
             () = clock.sleep(pause) => true,
         };
         if goes_on {
-            // As much as it waited, so that a task which waits for no time has no more CPU time
-            // than one that never waits.
-            self.ticks = rested(self.ticks, pause);
+            self.meter.give_back(pause);
         }
         Ok(goes_on)
     }
@@ -63,18 +54,5 @@ impl waiting_runs::HostRun for InstanceState {
     fn drop(&mut self, run: Resource<Run>) -> wasmtime::Result<()> {
         self.table.delete(run)?;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pause_gives_back_as_much_time_as_it_took() {
-        let all = limits::CALL_BUDGET.as_millis() as u64;
-        assert_eq!(rested(10, Duration::ZERO), 10);
-        assert_eq!(rested(10, Duration::from_millis(5)), 15);
-        assert_eq!(rested(10, MAX_WAIT), all);
     }
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
+use conductor_host::control::audit::{Audit, Chain, Kind};
 use conductor_host::control::caller::Caller;
 use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult};
+use conductor_host::control::lock::ShowLock;
 use conductor_host::feature::registry::{FeatureSource, Registry};
 use conductor_host::host::Host;
 use conductor_host::observer;
@@ -15,8 +17,18 @@ use tokio_util::sync::CancellationToken;
 use crate::lab::{Lab, bytes_with, path, pins, until};
 
 fn call(lab: &Lab, registry: &Registry, name: &str, args: serde_json::Value) -> Result<ToolResult, ToolError> {
+    call_at(&Gate::default(), lab, registry, name, args)
+}
+
+fn call_at(
+    gate: &Gate,
+    lab: &Lab,
+    registry: &Registry,
+    name: &str,
+    args: serde_json::Value,
+) -> Result<ToolResult, ToolError> {
     let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false, confirmation: None };
-    let (gate, caller) = (Gate::default(), Caller::library());
+    let caller = Caller::library();
     let call = gate.call(registry, &caller, name, request, CancellationToken::new(), Arc::new(|_, _| {}));
     lab.prepare("tests/hostile-hooks").runtime().block_on(call)
 }
@@ -60,6 +72,26 @@ fn what_a_hook_says_is_cut_and_made_plain() {
         panic!("it was not denied")
     };
     assert!(reason.len() < 1100 && !reason.chars().any(char::is_control), "{reason:?}");
+}
+
+/// The contract says that remarks are for the audit: those of hooks before the call, and of those after it.
+#[test]
+fn the_remarks_of_hooks_are_on_record() {
+    let lab = Lab::new();
+    let (registry, ..) = lab.registry(&BOTH);
+    let audit = Audit::start(lab.home.path(), lab.services.clock).unwrap();
+    let gate = Gate::new(audit.clone(), ShowLock::default());
+    call_at(&gate, &lab, &registry, "look", serde_json::json!({ "before": "annotate", "after": "remark" })).unwrap();
+    call_at(&gate, &lab, &registry, "look", serde_json::json!({})).unwrap();
+    audit.flush(Duration::from_secs(20));
+    let rows = Chain::at(lab.home.path()).find(Some(Kind::Tool), None, 0, 10).unwrap();
+    let [remarked, silent] = rows.as_slice() else { panic!("{rows:?}") };
+    let detail: serde_json::Value = serde_json::from_str(&remarked.detail).unwrap();
+    for (key, word) in [("before:project:hostile-hooks", "well"), ("after:project:hostile-hooks", "fine")] {
+        let remark = detail[key].as_str().unwrap_or_else(|| panic!("{key}: {detail}"));
+        assert!(remark.contains(word) && remark.len() > 1000 && !remark.chars().any(char::is_control), "{remark}");
+    }
+    assert!(!silent.detail.contains("hostile-hooks"), "{}", silent.detail);
 }
 
 #[test]

@@ -80,6 +80,13 @@ pub fn guest_with(name: &str, changes: &[(&str, &str)]) -> Package {
     Package::from_bytes(Path::new("hostile.wasm"), bytes_with(name, changes)).unwrap()
 }
 
+/// A guest of `tests` under another id, with other words in other places as well.
+pub fn renamed(name: &str, id: &str, changes: &[(&str, &str)]) -> Package {
+    let (own, other) = (format!("\"project:{}\"", name.trim_start_matches("tests/")), format!("\"{id}\""));
+    let changes: Vec<_> = changes.iter().copied().chain([(own.as_str(), other.as_str())]).collect();
+    guest_with(name, &changes)
+}
+
 /// A folder of its own, removed in the end.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
@@ -191,6 +198,18 @@ pub struct View {
     pub midi: Mutex<Vec<Vec<u8>>>,
     pub muted: Mutex<Vec<String>>,
     pub performed: Mutex<Vec<serde_json::Value>>,
+    /// How often it was asked for what takes it long: a tenth of a second of a processor.
+    pub toiled: AtomicU64,
+}
+
+impl View {
+    fn toil(&self) {
+        self.toiled.fetch_add(1, Ordering::Relaxed);
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(100) {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 impl HostView for View {
@@ -212,7 +231,10 @@ impl HostView for View {
         risk::assess(&read(&base.text)?.config, &read(after)?.config)
     }
 
-    fn findings(&self, _: &str) -> Vec<Finding> {
+    fn findings(&self, text: &str) -> Vec<Finding> {
+        if text == "slow" {
+            self.toil();
+        }
         Vec::new()
     }
 
@@ -228,7 +250,10 @@ impl HostView for View {
         Vec::new()
     }
 
-    fn explain(&self, _: &str, _: &str, _: Option<&str>) -> Result<Vec<ExplanationView>, String> {
+    fn explain(&self, device: &str, _: &str, _: Option<&str>) -> Result<Vec<ExplanationView>, String> {
+        if device == "slow" {
+            self.toil();
+        }
         Ok(Vec::new())
     }
 
@@ -287,10 +312,16 @@ pub fn compiler() -> Compiler {
 
 impl Lab {
     pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A lab whose services are a little different.
+    pub fn with(change: impl FnOnce(&mut Services)) -> Self {
         let (datagrams, stage, home) = (Recorded::default(), Stage::default(), Folder::new());
         let (sinks, said) = SinkQueue::new();
         let mut services = Services::new(sinks.clone(), Box::new(datagrams.clone())).home(Some(home.path()));
         services.http = HttpClient::new(Arc::new(stage.clone()), Arc::new(OneSecret));
+        change(&mut services);
         let view = Arc::<View>::default();
         services.view.set(Arc::clone(&view) as Arc<dyn HostView>).unwrap();
         let models = Arc::<Models>::default();
@@ -323,6 +354,8 @@ impl Lab {
             model_tokens: 20_000,
             observe_events: vec!["*".into()],
             background_task: true,
+            config_read: true,
+            config_propose: true,
             alert: true,
             notify: true,
             ..Grants::default()
@@ -375,7 +408,7 @@ impl Tools {
     pub fn call_for(&self, caller: Caller, tier: Tier, args: &str) -> Result<String, CallError> {
         let name = ["look", "change", "propose", "send", "rule"][tier as usize];
         let call = self.actor.call(caller, tier, name, args.into(), CancellationToken::new(), Arc::new(|_, _| {}));
-        self.feature.runtime().block_on(call)
+        self.feature.runtime().block_on(call).map(|result| result.to_string())
     }
 
     /// Calls the read-only tool.

@@ -69,8 +69,36 @@ fn a_result_is_at_most_256_kib() {
     let lab = Lab::new();
     let tools = lab.tools();
     assert!(tools.how("large").unwrap_err().to_string().contains("at most 262144 are taken"));
-    assert!(tools.how("huge").unwrap_err().to_string().contains("at most 262144 are taken"));
+    // Far beyond it, nothing is copied at all.
+    assert!(tools.how("huge").unwrap_err().to_string().contains("it handed over too much at once"));
     tools.goes_on();
+}
+
+/// Lists and texts are measured before they are copied, in every call of the host.
+#[test]
+fn what_is_handed_over_at_once_is_bounded() {
+    let lab = Lab::new();
+    let tools = lab.tools();
+    for (tier, how) in [
+        (Tier::ReadOnly, "many-headers"),
+        (Tier::ReadOnly, "say-huge"),
+        (Tier::ReadOnly, "write-huge"),
+        (Tier::ReadOnly, "check-huge"),
+        (Tier::ConfigChange, "million-changes"),
+    ] {
+        let error = tools.call(tier, &format!(r#"{{"how": "{how}"}}"#)).unwrap_err().to_string();
+        assert!(error.contains("it handed over too much at once"), "{how}: {error}");
+        tools.feature.facts().quarantine.lift();
+        tools.goes_on();
+    }
+    assert!(lab.stage.dialled.lock().unwrap().is_empty() && lab.said.try_iter().count() == 0);
+    assert!(std::fs::read_dir(lab.work.path()).unwrap().next().is_none());
+
+    let mut hostile = lab.prepare("tests/hostile").instantiate().unwrap();
+    let id = hostile.prepare("Misbehave", r#"{"how": "flood-huge"}"#).unwrap();
+    let error = hostile.perform(id, event()).unwrap_err().to_string();
+    assert!(error.contains("it handed over too much at once") || error.contains("ran longer"), "{error}");
+    assert_eq!(lab.said.try_iter().count(), 0);
 }
 
 #[test]

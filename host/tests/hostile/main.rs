@@ -6,7 +6,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod compiling;
+mod cpu;
 mod endless;
+mod events;
 mod files;
 mod floods;
 mod git;

@@ -1,9 +1,10 @@
 //! Registration: a feature has the names that its descriptor declares, and no other.
 
+use conductor_host::feature::Grants;
 use conductor_host::feature::actor::Actor;
 use conductor_host::feature::descriptor::Tier;
 
-use crate::lab::{Folder, Lab, bytes_with, guest_with};
+use crate::lab::{Folder, Lab, Tools, bytes_with, guest, guest_with};
 use conductor_host::feature::registry::{FeatureSource, Registry};
 use conductor_host::observer;
 use conductor_host::service::sinks::SinkQueue;
@@ -15,17 +16,35 @@ fn what_is_registered_is_what_is_declared() {
         ("undeclared", "\"elsewhere\" is not declared under [[tools]]"),
         ("no-schema", "the schema of look is not JSON"),
         ("large-schema", "at most 65536 are taken"),
+        ("enum-schema", "has \"enum\" with 20000 values; at most 1024 are taken"),
+        ("deep-schema", "is nested deeper than 64 levels"),
+        ("wide-schema", "has more than 8192 values"),
+        ("pattern-schema", "has \"pattern\" with 5000 bytes; at most 1024 are taken"),
+        ("lost-schema", "the schema has no #/nowhere"),
         ("control", "\"lo [2Jok\" is not declared"),
         ("many", "\"tool9999\" is not declared"),
         ("nothing", "declares the tool look, but did not register it"),
         ("refuse", "its install failed"),
     ] {
-        let package = guest_with("tests/hostile-tools", &[("INSTALL:quiet       ", &format!("INSTALL:{how}"))]);
+        let package = guest_with("tests/hostile-tools", &[("INSTALL:quiet           ", &format!("INSTALL:{how}"))]);
         let feature = lab.sandbox.prepare(&package, lab.grants()).unwrap();
         let error = Actor::start(feature).unwrap_err().to_string();
         assert!(error.contains(why), "{how}: {error}");
         assert!(error.len() < 1200 && !error.chars().any(char::is_control), "{how}: {error:?}");
     }
+}
+
+/// A contribution that says which capability it needs is left out without it; the rest of the feature works.
+#[test]
+fn what_needs_a_capability_that_was_not_granted_is_left_out() {
+    let lab = Lab::new();
+    let grants = Grants { alert: false, ..lab.grants() };
+    let tools = Tools::new(lab.sandbox.prepare(&guest("tests/hostile-tools"), grants).unwrap());
+    let names: Vec<&str> = tools.actor.registered().tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["look", "send", "rule", "propose"]);
+    let [skipped] = tools.feature.facts().skipped.as_slice() else { panic!("not one") };
+    assert_eq!(skipped.to_string(), "tool change: needs \"alert\", which is not granted");
+    tools.goes_on();
 }
 
 #[test]

@@ -10,7 +10,7 @@ use conductor_host::feature::sandbox::limits;
 use conductor_host::observer;
 use conductor_host::service::sinks::SinkQueue;
 
-use crate::lab::{Lab, Play, envelope, guest_with, until};
+use crate::lab::{Lab, Play, envelope, guest_with, renamed, until};
 
 /// A lab whose network never answers.
 fn silent() -> Lab {
@@ -84,8 +84,11 @@ fn of_a_processor_a_feature_has_its_share() {
     });
     let trapped: u64 = queues.iter().map(|queue| queue.counters().trapped.load(Ordering::Relaxed)).sum();
     assert_eq!(trapped, 0, "no single call took too long");
+    assert_eq!(feature.facts().quarantine.recent(Instant::now()), 1, "going on like that is as bad as a trap");
     // Others have theirs.
-    let other = FeatureQueue::start(lab.prepare("tests/hostile"), observer.clone()).unwrap().0;
+    let package = renamed("tests/hostile", "project:other", &[]);
+    let other = lab.sandbox.prepare(&package, lab.grants()).unwrap();
+    let other = FeatureQueue::start(other, observer.clone()).unwrap().0;
     other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap().try_perform(envelope()).unwrap();
     until("the other one does not go on", || other.counters().done.load(Ordering::Relaxed) == 1);
     queues.iter().for_each(FeatureQueue::abandon);

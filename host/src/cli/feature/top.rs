@@ -16,6 +16,7 @@ struct Counts {
     done: u64,
     events: u64,
     busy_ms: u64,
+    throttled_ms: u64,
 }
 
 pub(super) fn run(places: &Places, every: f64, looks: Option<u32>, as_json: bool) -> Done {
@@ -81,6 +82,9 @@ struct Usage {
     trapped: u64,
     /// Calls that wait.
     waiting: u64,
+    /// How much of the time its calls were made to wait for a share of the processor, in percent; of several at once
+    /// together it may be more than 100.
+    throttled_percent: f64,
     /// Seconds for which it is not called, since it kept trapping. `None` if it is called.
     quarantine: Option<u64>,
 }
@@ -94,6 +98,7 @@ impl Usage {
             done: number("performed") + number("calls"),
             events: number("events_seen"),
             busy_ms: number("busy_ms"),
+            throttled_ms: number("throttled_ms"),
         };
         // The first look has nothing to compare with.
         let then = before.insert(id.clone(), now).unwrap_or(now);
@@ -107,6 +112,7 @@ impl Usage {
             failed: number("failed") + number("calls_failed"),
             trapped: number("trapped"),
             waiting: number("waiting"),
+            throttled_percent: rate(now.throttled_ms, then.throttled_ms) / 10.0,
             quarantine: feature["quarantine"].as_u64(),
         }
     }
@@ -126,6 +132,9 @@ impl fmt::Display for Usage {
             self.trapped,
             self.waiting,
         )?;
+        if self.throttled_percent >= 0.5 {
+            write!(f, "  THROTTLED {:.0}%", self.throttled_percent)?;
+        }
         self.quarantine.map_or(Ok(()), |left| write!(f, "  LEFT ALONE for {left} s"))
     }
 }
@@ -137,7 +146,8 @@ mod tests {
     #[test]
     fn rates_are_between_two_looks() {
         let feature = |done: u64, busy: u64| {
-            serde_json::json!({
+            let throttled = busy / 2;
+            serde_json::json!({ "throttled_ms": throttled,
                 "package": { "id": "project:x" }, "performed": done, "busy_ms": busy, "memory": 2_000_000,
                 "waiting": 3, "failed": 1, "trapped": 0, "quarantine": null,
             })
@@ -146,6 +156,6 @@ mod tests {
         assert!(Usage::new(&feature(100, 50), &mut before, 1.0).to_string().contains("  0.0"));
         let second = Usage::new(&feature(300, 550), &mut before, 2.0).to_string();
         let words: Vec<&str> = second.split_whitespace().collect();
-        assert_eq!(words, ["project:x", "25.0", "2.0M", "100.0", "0.0", "1", "0", "3"]);
+        assert_eq!(words, ["project:x", "25.0", "2.0M", "100.0", "0.0", "1", "0", "3", "THROTTLED", "12%"]);
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use self::installed::{Actions, Installed};
 use self::report::report;
 pub use self::report::{FeatureReport, PackageReport};
-use super::actor::Actor;
+use super::actor::{Actor, strike};
 use super::admission::{Admission, ConfiguredGrants, Provenance};
 use super::descriptor::{Descriptor, HookPoint};
 use super::package::{Package, PackageError, PackageInfo};
@@ -343,7 +343,12 @@ impl Registry {
         let prepared = sandbox
             .prepare(package, source.admission(&package.info))
             .map_err(|source| RefusedFeature::Prepare { package: named(), source })?;
-        let failed = |source| RefusedFeature::Install { package: named(), source };
+        let failed = |source: InstallError| {
+            if source.is_trap() {
+                strike(prepared.facts());
+            }
+            RefusedFeature::Install { package: named(), source }
+        };
         let start = || Actor::start(prepared.clone()).map_err(failed);
         let actor = prepared.has_control().then(start).transpose()?;
         let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,6 +30,8 @@ pub struct FeatureReport {
     pub grants: Grants,
     /// What it asks for and has not.
     pub denied: Vec<String>,
+    /// Its contributions that are left out, each with the capability that it needs and that was not granted.
+    pub skipped: Vec<String>,
     /// How much longer it is left alone because it kept trapping, in seconds.
     pub quarantine: Option<u64>,
     /// Its background tasks.
@@ -42,6 +44,10 @@ pub struct FeatureReport {
     pub waiting: usize,
     /// Milliseconds at work, in actions and in calls; a call's waiting counts.
     pub busy_ms: u64,
+    /// Milliseconds of a processor that its tools, hooks, tasks and exchanges took, host functions included.
+    pub cpu_ms: u64,
+    /// Milliseconds that those were made to wait because the feature, or all together, took too much of a processor.
+    pub throttled_ms: u64,
     /// Bytes of linear memory that its instances have.
     pub memory: usize,
     /// Events that its hook has seen, and those that it missed.
@@ -98,12 +104,15 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
         refused,
         grants: source.grants.clone(),
         denied: Vec::new(),
+        skipped: Vec::new(),
         quarantine: None,
         tasks: Vec::new(),
         calls: 0,
         calls_failed: 0,
         waiting: 0,
         busy_ms: 0,
+        cpu_ms: 0,
+        throttled_ms: 0,
         memory: 0,
         events_seen: 0,
         events_missed: 0,
@@ -122,7 +131,11 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
         }
         let denied = descriptor.capabilities.iter().filter(|request| !report.grants.answers(&request.capability));
         report.denied = denied.map(|request| request.capability.key()).collect();
-        report.memory = installed.facts.memory.load(Ordering::Relaxed);
+        report.skipped = installed.facts.skipped.iter().map(ToString::to_string).collect();
+        report.memory = installed.facts.memory.linear();
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        report.cpu_ms = ms(installed.facts.control_share.used());
+        report.throttled_ms = ms(installed.facts.throttled.total());
         report.quarantine = installed.facts.quarantine.left(Instant::now()).map(|left| left.as_secs());
         if let Some(background) = &*installed.background() {
             report.tasks = background.tasks.iter().map(Task::report).collect();

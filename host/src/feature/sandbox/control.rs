@@ -1,12 +1,12 @@
 //! One running instance in the control lane: tools, hooks, background tasks, skills.
 //!
-//! Calls here may wait. Each has CPU time (ticks), and time that may pass whatever it waits for;
-//! a call that is given up leaves the instance in the middle of something, so that instance is
+//! Calls here may wait. Each has processor time ([`meter`]), and time that may pass whatever it waits for; a call that is given up leaves the instance in the middle of something, so that instance is
 //! done with.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre, Resource};
@@ -16,10 +16,11 @@ use super::bindings::control_exports::{
     stateful_tools, tasks, tool_hooks,
 };
 use super::bindings::{Error, Lane};
-use super::cpu;
 use super::limits;
+use super::meter::{self, Call, Class, Limits};
 use super::outcome::{CallError, InstallError, Refusal, explain};
 use super::registrations::Registrations;
+use super::result_schema::ResultSchema;
 use super::state::{FeatureFacts, InstanceState};
 use crate::control::caller::Caller;
 use crate::feature::descriptor::{HookPoint, Tier};
@@ -82,17 +83,16 @@ impl Change {
     }
 }
 
-/// What a call may use.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    cpu: Duration,
-    within: Duration,
-}
+const INSTALL: Limits = of_call(limits::INSTALL_BUDGET, limits::INSTALL_WITHIN);
+const CALL: Limits = of_call(limits::CALL_BUDGET, limits::CALL_WITHIN);
+pub(super) const EXCHANGE: Limits = of_call(limits::CALL_BUDGET, limits::EXCHANGE_CALL_WITHIN);
+const HOOK: Limits = of_call(limits::HOOK_BUDGET, limits::HOOK_WITHIN);
+/// A task goes on for as long as it likes.
+const TASK: Limits = Limits { cpu: limits::CALL_BUDGET, within: Duration::MAX, class: Class::Task };
 
-const INSTALL: Limits = Limits { cpu: limits::INSTALL_BUDGET, within: limits::INSTALL_WITHIN };
-const CALL: Limits = Limits { cpu: limits::CALL_BUDGET, within: limits::CALL_WITHIN };
-pub(super) const EXCHANGE: Limits = Limits { cpu: limits::CALL_BUDGET, within: limits::EXCHANGE_CALL_WITHIN };
-const HOOK: Limits = Limits { cpu: limits::HOOK_BUDGET, within: limits::HOOK_WITHIN };
+const fn of_call(cpu: Duration, within: Duration) -> Limits {
+    Limits { cpu, within, class: Class::Call }
+}
 
 /// An instance with its store: one at a time may call into it.
 pub struct ControlInstance {
@@ -121,17 +121,16 @@ impl ControlInstance {
     /// Instantiates and installs.
     pub(super) async fn new(pre: &InstancePre<InstanceState>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
         let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
-        let mut store = Store::new(pre.engine(), InstanceState::new(facts, Lane::Control));
-        store.limiter(|state| &mut state.limiter);
-        store.epoch_deadline_callback(cpu::on_control_tick);
-        begin(&mut store, INSTALL);
+        let mut store = InstanceState::store(pre.engine(), facts, Lane::Control);
+        store.epoch_deadline_callback(meter::on_tick);
+        let call = Call::begin(&mut store, INSTALL);
         // Core modules may have code that runs at their start.
-        let instance = within(pre.instantiate_async(&mut store), INSTALL).await?.map_err(instantiate)?;
+        let instance = call.within(pre.instantiate_async(&mut store)).await?.map_err(instantiate)?;
         let mut this = Self { pre: pre.clone(), store, instance };
         let lifecycle = export!(this, lifecycle);
         let lent = this.store.data_mut().lend_context().map_err(instantiate)?;
         let context = lent.rep();
-        let installed = within(lifecycle.call_install(&mut this.store, lent), INSTALL).await?;
+        let installed = call.within(lifecycle.call_install(&mut this.store, lent)).await?;
         this.store.data_mut().end_context(context).map_err(instantiate)?;
         this.outcome(installed, INSTALL)?;
         this.store.data().registered.all_there(&this.store.data().facts.descriptor)?;
@@ -144,7 +143,7 @@ impl ControlInstance {
     }
 
     /// Calls a tool. `cancelled` tells it that nobody wants the answer any more; a while later it is
-    /// stopped.
+    /// stopped. The result fits the output schema that the tool registered, if any.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -156,23 +155,23 @@ impl ControlInstance {
         args: &str,
         cancelled: &CancellationToken,
         progress: OnProgress,
-    ) -> Result<String, CallError> {
+    ) -> Result<Value, CallError> {
         let invocation = self.lend(Invocation::new(cancelled.clone(), progress))?;
         let state = self.lend(Reader { in_call: true })?;
         let (invoked, looked) = (invocation.rep(), state.rep());
-        begin(&mut self.store, CALL);
+        let call = Call::begin(&mut self.store, CALL);
         // One arm a tier: the tool is handed what its tier is, and that dies with the call.
         let result = match tier {
             Tier::ReadOnly => {
                 let tools = export!(self, read_only_tools);
-                wanted(tools.call_call(&mut self.store, name, args, invocation, state), cancelled).await
+                wanted(&call, tools.call_call(&mut self.store, name, args, invocation, state), cancelled).await
             }
             Tier::Stateful => {
                 let tools = export!(self, stateful_tools);
                 let controls = self.lend(Controls)?;
                 let rep = controls.rep();
-                let call = tools.call_call(&mut self.store, name, args, invocation, state, controls);
-                let result = wanted(call, cancelled).await;
+                let work = tools.call_call(&mut self.store, name, args, invocation, state, controls);
+                let result = wanted(&call, work, cancelled).await;
                 self.end::<Controls>(rep);
                 result
             }
@@ -180,8 +179,8 @@ impl ControlInstance {
                 let tools = export!(self, config_change_tools);
                 let planner = self.lend(Planner::for_call(caller, false))?;
                 let rep = planner.rep();
-                let call = tools.call_call(&mut self.store, name, args, invocation, state, planner);
-                let result = wanted(call, cancelled).await;
+                let work = tools.call_call(&mut self.store, name, args, invocation, state, planner);
+                let result = wanted(&call, work, cancelled).await;
                 self.end::<Planner>(rep);
                 result
             }
@@ -190,8 +189,8 @@ impl ControlInstance {
                 let named = Named::of(&serde_json::from_str(args).unwrap_or_default());
                 let access = self.lend(HardwareAccess(named))?;
                 let rep = access.rep();
-                let call = tools.call_call(&mut self.store, name, args, invocation, state, access);
-                let result = wanted(call, cancelled).await;
+                let work = tools.call_call(&mut self.store, name, args, invocation, state, access);
+                let result = wanted(&call, work, cancelled).await;
                 self.end::<HardwareAccess>(rep);
                 result
             }
@@ -202,8 +201,8 @@ impl ControlInstance {
                 let planner = self.lend(Planner::for_call(caller, true))?;
                 let authority = self.lend(Authority { is_confirmed })?;
                 let (planned, allowed) = (planner.rep(), authority.rep());
-                let call = tools.call_call(&mut self.store, name, args, invocation, state, planner, authority);
-                let result = wanted(call, cancelled).await;
+                let work = tools.call_call(&mut self.store, name, args, invocation, state, planner, authority);
+                let result = wanted(&call, work, cancelled).await;
                 self.end::<Planner>(planned);
                 self.end::<Authority>(allowed);
                 result
@@ -217,17 +216,19 @@ impl ControlInstance {
             let text = format!("the result of {name} has {} bytes; at most {most} are taken", text.len());
             return Err(CallError::Refused(Refusal::Exhausted(text)));
         }
-        Ok(text)
+        // The guest is done, but what is left to do is done for it.
+        let schema = self.store.data().registered.results.get(name).cloned();
+        call.within(async { checked(&text, schema.as_deref()) }).await?
     }
 
     /// Asks before a tool runs.
     ///
     /// # Errors
     /// See [`CallError`].
-    pub async fn before_call(&mut self, call: &ToolCall) -> Result<Decision, CallError> {
+    pub async fn before_call(&mut self, asked: &ToolCall) -> Result<Decision, CallError> {
         let hooks = export!(self, tool_hooks);
-        begin(&mut self.store, HOOK);
-        let result = within(hooks.call_before_call(&mut self.store, call), HOOK).await?.map(Ok);
+        let call = Call::begin(&mut self.store, HOOK);
+        let result = call.within(hooks.call_before_call(&mut self.store, asked)).await?.map(Ok);
         self.outcome(result, HOOK)
     }
 
@@ -235,10 +236,10 @@ impl ControlInstance {
     ///
     /// # Errors
     /// See [`CallError`].
-    pub async fn after_call(&mut self, call: &ToolCall, failed: Option<&str>) -> Result<Option<String>, CallError> {
+    pub async fn after_call(&mut self, done: &ToolCall, failed: Option<&str>) -> Result<Option<String>, CallError> {
         let hooks = export!(self, tool_hooks);
-        begin(&mut self.store, HOOK);
-        let result = within(hooks.call_after_call(&mut self.store, call, failed), HOOK).await?.map(Ok);
+        let call = Call::begin(&mut self.store, HOOK);
+        let result = call.within(hooks.call_after_call(&mut self.store, done, failed)).await?.map(Ok);
         Ok(self.outcome(result, HOOK)?.map(|remark| excerpt(&remark, limits::MAX_TEXT)))
     }
 
@@ -248,14 +249,14 @@ impl ControlInstance {
     /// See [`CallError`].
     pub async fn chat_hook(&mut self, hook: &ChatHook) -> Result<ChatDecision, CallError> {
         let hooks = export!(self, chat_hooks);
-        begin(&mut self.store, HOOK);
+        let call = Call::begin(&mut self.store, HOOK);
         let result = match hook {
-            ChatHook::Request(request) => within(hooks.call_before_request(&mut self.store, request), HOOK).await?,
+            ChatHook::Request(request) => call.within(hooks.call_before_request(&mut self.store, request)).await?,
             ChatHook::Answer(request, answer) => {
-                within(hooks.call_after_answer(&mut self.store, request, answer), HOOK).await?
+                call.within(hooks.call_after_answer(&mut self.store, request, answer)).await?
             }
             ChatHook::Turn(turn) => {
-                let remark = within(hooks.call_turn_ended(&mut self.store, turn), HOOK).await?;
+                let remark = call.within(hooks.call_turn_ended(&mut self.store, turn)).await?;
                 remark.map(|remark| remark.map_or(ChatDecision::Proceed, ChatDecision::Annotate))
             }
         };
@@ -273,11 +274,11 @@ impl ControlInstance {
     /// [`CallError::Trapped`] only.
     pub async fn changed(&mut self, change: &Change) -> Result<(), CallError> {
         let hooks = export!(self, change_hooks);
-        begin(&mut self.store, HOOK);
+        let call = Call::begin(&mut self.store, HOOK);
         let result = match change {
-            Change::Ports => within(hooks.call_ports_changed(&mut self.store), HOOK).await,
-            Change::Mode(mode) => within(hooks.call_mode_changed(&mut self.store, mode), HOOK).await,
-            Change::Config => within(hooks.call_config_applied(&mut self.store), HOOK).await,
+            Change::Ports => call.within(hooks.call_ports_changed(&mut self.store)).await,
+            Change::Mode(mode) => call.within(hooks.call_mode_changed(&mut self.store, mode)).await,
+            Change::Config => call.within(hooks.call_config_applied(&mut self.store)).await,
         }?;
         self.outcome(result.map(Ok), HOOK)
     }
@@ -290,8 +291,8 @@ impl ControlInstance {
         let tasks = export!(self, tasks);
         let run = self.lend(Run { ending: ending.clone() })?;
         let rep = run.rep();
-        begin(&mut self.store, CALL);
-        let started = tasks.call_start(&mut self.store, name, run);
+        let call = Call::begin(&mut self.store, TASK);
+        let started = call.metered(tasks.call_start(&mut self.store, name, run));
         let result = tokio::select! {
             result = started => result,
             () = async { ending.cancelled().await; tokio::time::sleep(limits::CANCEL_WITHIN).await } => {
@@ -299,7 +300,7 @@ impl ControlInstance {
             }
         };
         self.end::<Run>(rep);
-        self.outcome(result, CALL)
+        self.outcome(result, TASK)
     }
 
     /// Puts a handle into the table and lends it for the call that comes.
@@ -329,28 +330,28 @@ impl ControlInstance {
     }
 }
 
-/// Gives the call that comes its CPU time.
-pub(super) fn begin(store: &mut Store<InstanceState>, limits: Limits) {
-    store.data_mut().ticks = u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX);
-    store.set_epoch_deadline(1);
-}
-
-fn too_long(limits: Limits) -> CallError {
-    CallError::Trapped(format!("stopped: it took longer than {} s", limits.within.as_secs()))
-}
-
-pub(super) async fn within<T>(call: impl Future<Output = T>, limits: Limits) -> Result<T, CallError> {
-    tokio::time::timeout(limits.within, call).await.map_err(|_| too_long(limits))
+/// A result as JSON.
+///
+/// # Errors
+/// [`Refusal::Failed`] when it is none, or does not fit its schema.
+fn checked(text: &str, schema: Option<&ResultSchema>) -> Result<Value, CallError> {
+    let wrong = |what: String| CallError::Refused(Refusal::Failed(excerpt(&what, limits::MAX_TEXT)));
+    let result = serde_json::from_str(text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;
+    if let Some(schema) = schema {
+        // Whoever called was told to rely on it.
+        schema.check(&result).map_err(|why| wrong(format!("its result is not what its output schema says: {why}")))?;
+    }
+    Ok(result)
 }
 
 /// A tool call, until it takes too long, or goes on for too long after nobody wants it any more.
-async fn wanted<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, CallError> {
+async fn wanted<T>(call: &Call, work: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, CallError> {
     let given_up = async {
         cancelled.cancelled().await;
         tokio::time::sleep(limits::CANCEL_WITHIN).await;
     };
     tokio::select! {
-        result = within(call, CALL) => result,
+        result = call.within(work) => result,
         () = given_up => Err(CallError::Trapped("stopped: it was cancelled and did not end".into())),
     }
 }

@@ -5,7 +5,7 @@
 //! needs no ticks; one that is long is found by the next, and from then on at every one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use wasmtime::{Engine, EngineWeak};
 
@@ -14,14 +14,22 @@ use super::limits;
 /// Ticks that find nobody at work, until they become rare.
 const IDLE: u32 = 50;
 
-/// Whether a guest was at work at the last tick.
+/// Whether a guest was at work at the last tick, and the ticks so far.
 #[derive(Debug, Default)]
-pub struct AtWork(AtomicBool);
+pub struct AtWork {
+    found: AtomicBool,
+    ticks: AtomicU64,
+}
 
 impl AtWork {
     /// A tick has found one.
     pub(super) fn note(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.found.store(true, Ordering::Relaxed);
+    }
+
+    /// Ticks so far.
+    pub(super) fn ticks(&self) -> u64 {
+        self.ticks.load(Ordering::Relaxed)
     }
 }
 
@@ -31,7 +39,8 @@ pub(super) fn start(engines: [&Engine; 2], at_work: &Arc<AtWork>) {
     let ticker = std::thread::Builder::new().name("epoch".into()).spawn(move || {
         let mut idle = 0_u32;
         while weak.iter().filter_map(EngineWeak::upgrade).map(|engine| engine.increment_epoch()).count() > 0 {
-            idle = if at_work.0.swap(false, Ordering::Relaxed) { 0 } else { idle.saturating_add(1) };
+            at_work.ticks.fetch_add(1, Ordering::Relaxed);
+            idle = if at_work.found.swap(false, Ordering::Relaxed) { 0 } else { idle.saturating_add(1) };
             std::thread::sleep(if idle < IDLE { limits::TICK } else { limits::IDLE_TICK });
         }
     });

@@ -3,12 +3,13 @@
 //! The instance has CPU time for the whole exchange, not for each piece of an answer: whoever sends the
 //! answer must not decide how much there is.
 
+use super::PreparedFeature;
 use super::bindings::control_exports::providers;
 use super::bindings::imports::chat::Event;
-use super::control::{ControlInstance, EXCHANGE, begin, export, within};
+use super::control::{ControlInstance, EXCHANGE, export};
 use super::limits;
+use super::meter::Call;
 use super::outcome::{CallError, Refusal};
-use super::{InstallError, PreparedFeature};
 
 pub use super::bindings::control_exports::providers::{Endpoint, Outgoing, Request, Secret};
 
@@ -23,14 +24,13 @@ impl Exchange {
     /// Makes an instance and has it begin. Within the runtime of the control lane only.
     ///
     /// # Errors
-    /// See [`CallError`]; an instance that can't be made is a trap.
+    /// See [`CallError`].
     pub async fn begin(feature: &PreparedFeature, request: &Request) -> Result<(Self, Outgoing), CallError> {
-        let trapped = |error: InstallError| CallError::Trapped(error.to_string());
-        let mut instance = feature.instantiate_control().await.map_err(trapped)?;
+        let mut instance = feature.instantiate_control().await?;
         let this = &mut instance;
         let providers = export!(this, providers);
-        begin(&mut this.store, EXCHANGE);
-        let result = within(providers.call_begin(&mut this.store, request), EXCHANGE).await?;
+        let call = Call::begin(&mut this.store, EXCHANGE);
+        let result = call.within(providers.call_begin(&mut this.store, request)).await?;
         let outgoing = this.outcome(result, EXCHANGE)?;
         Ok((Self(instance), outgoing))
     }
@@ -42,8 +42,8 @@ impl Exchange {
     pub async fn head(&mut self, status: u16, headers: &[(String, String)]) -> Result<(), CallError> {
         let this = &mut self.0;
         let providers = export!(this, providers);
-        this.store.set_epoch_deadline(1);
-        let result = within(providers.call_head(&mut this.store, status, headers), EXCHANGE).await?;
+        let call = Call::resume(&mut this.store, EXCHANGE);
+        let result = call.within(providers.call_head(&mut this.store, status, headers)).await?;
         this.outcome(result.map(Ok), EXCHANGE)
     }
 
@@ -54,8 +54,8 @@ impl Exchange {
     pub async fn body(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError> {
         let this = &mut self.0;
         let providers = export!(this, providers);
-        this.store.set_epoch_deadline(1);
-        let result = within(providers.call_body(&mut this.store, bytes), EXCHANGE).await?;
+        let call = Call::resume(&mut this.store, EXCHANGE);
+        let result = call.within(providers.call_body(&mut this.store, bytes)).await?;
         bounded(this.outcome(result.map(Ok), EXCHANGE)?)
     }
 
@@ -66,8 +66,8 @@ impl Exchange {
     pub async fn end(&mut self) -> Result<Vec<Event>, CallError> {
         let this = &mut self.0;
         let providers = export!(this, providers);
-        this.store.set_epoch_deadline(1);
-        let result = within(providers.call_end(&mut this.store), EXCHANGE).await?;
+        let call = Call::resume(&mut this.store, EXCHANGE);
+        let result = call.within(providers.call_end(&mut this.store)).await?;
         bounded(this.outcome(result.map(Ok), EXCHANGE)?)
     }
 }

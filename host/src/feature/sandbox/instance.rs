@@ -1,7 +1,7 @@
 //! One running instance in the real-time lane: actions and event hooks.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
@@ -36,8 +36,7 @@ impl ActionInstance {
         let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
         let descriptor = &facts.descriptor;
         let (has_actions, has_events) = (!descriptor.actions.is_empty(), descriptor.hooks_at(HookPoint::Events));
-        let mut store = Store::new(pre.engine(), InstanceState::new(facts, Lane::RealTime));
-        store.limiter(|state| &mut state.limiter);
+        let mut store = InstanceState::store(pre.engine(), facts, Lane::RealTime);
         store.epoch_deadline_callback(cpu::on_tick);
         begin(&mut store, limits::INSTALL_BUDGET);
         let instance = pre.instantiate(&mut store).map_err(instantiate)?;
@@ -85,8 +84,10 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
-        let budget = self.store.data().facts.perform_budget();
-        begin(&mut self.store, budget);
+        let state = self.store.data_mut();
+        let budget = state.facts.perform_budget();
+        state.cpu = CpuBudget::of_perform(budget, state.facts.shared.at_work.ticks());
+        self.store.set_epoch_deadline(1);
         let Some(actions) = &self.actions else { return Err(no_actions()) };
         let result = actions.call_perform(&mut self.store, action, event);
         self.outcome(result, budget)
@@ -111,10 +112,22 @@ impl ActionInstance {
         let Some(events) = &self.events else { return Ok(()) };
         begin(&mut self.store, limits::EVENTS_BUDGET);
         let result = events.call_events(&mut self.store, batch, missed).map(Ok);
-        self.outcome(result, limits::EVENTS_BUDGET)
+        let state = self.store.data();
+        state.facts.shared.lane_share.charge(Instant::now(), cpu::charge(&state.facts, &state.cpu));
+        self.outcome_uncharged(result, limits::EVENTS_BUDGET)
     }
 
     fn outcome<T>(&mut self, result: wasmtime::Result<Result<T, Error>>, budget: Duration) -> Result<T, CallError> {
+        let state = self.store.data();
+        cpu::charge(&state.facts, &state.cpu);
+        self.outcome_uncharged(result, budget)
+    }
+
+    fn outcome_uncharged<T>(
+        &mut self,
+        result: wasmtime::Result<Result<T, Error>>,
+        budget: Duration,
+    ) -> Result<T, CallError> {
         match result {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(CallError::Refused(error.into())),
@@ -130,8 +143,9 @@ fn no_actions() -> CallError {
     CallError::Trapped("the feature has no actions".into())
 }
 
-/// Gives the call that comes its CPU time.
+/// Gives the call that comes, which is no `perform`, its CPU time.
 fn begin(store: &mut Store<InstanceState>, budget: Duration) {
-    store.data_mut().cpu = CpuBudget::new(budget);
+    let state = store.data_mut();
+    state.cpu = CpuBudget::new(budget, state.facts.shared.at_work.ticks());
     store.set_epoch_deadline(1);
 }

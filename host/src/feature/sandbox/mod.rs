@@ -28,9 +28,11 @@ mod epoch;
 pub mod exchange;
 pub mod instance;
 pub mod limits;
+pub mod meter;
 pub mod outcome;
 pub mod rate;
 pub mod registrations;
+pub mod result_schema;
 pub mod state;
 pub mod wasi;
 
@@ -42,8 +44,7 @@ pub use outcome::{CallError, InstallError, Refusal};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
 use self::cache::{Code, CodeCache};
-use self::epoch::AtWork;
-use self::state::{FeatureFacts, InstanceState};
+use self::state::{FeatureFacts, InstanceState, Shared};
 use super::admission::{Admission, Grantee};
 use super::check::{self, CheckError};
 use super::consent;
@@ -56,7 +57,7 @@ use crate::service::Services;
 pub struct Sandbox {
     realtime: Engine,
     control: Engine,
-    at_work: Arc<AtWork>,
+    shared: Shared,
     runtime: Option<tokio::runtime::Runtime>,
     cache: CodeCache,
     services: Arc<Services>,
@@ -132,15 +133,15 @@ impl Sandbox {
         let failed = |error: wasmtime::Error| anyhow::anyhow!("the sandbox can't start: {error:#}");
         let realtime = Engine::new(&engine::lane()).map_err(failed)?;
         let control = Engine::new(&engine::lane()).map_err(failed)?;
-        let at_work = Arc::default();
-        epoch::start([&realtime, &control], &at_work);
+        let shared = Shared::new(&services);
+        epoch::start([&realtime, &control], &shared.at_work);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(CONTROL_THREADS)
             .thread_name("control")
             .enable_io()
             .enable_time()
             .build()?;
-        Ok(Self { cache: CodeCache::new(home, compiler), realtime, control, at_work, runtime: Some(runtime), services })
+        Ok(Self { cache: CodeCache::new(home, compiler), realtime, control, shared, runtime: Some(runtime), services })
     }
 
     /// Checks, compiles (or takes from the cache) and links a package. Runs nothing of it.
@@ -158,7 +159,7 @@ impl Sandbox {
         let grants = admission.grants.asked_for(&descriptor.capabilities);
         let admission = Admission { grants, ..admission };
         let digest = package.info.digest.clone();
-        let facts = FeatureFacts::new(descriptor.clone(), digest, admission, &self.services, &self.at_work);
+        let facts = FeatureFacts::new(descriptor.clone(), digest, admission, &self.services, &self.shared);
         Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
     }
 

@@ -40,6 +40,9 @@ pub enum InstallError {
     /// No instance could be made.
     #[error("can't be instantiated: {0}")]
     Instantiate(String),
+    /// It trapped while an instance was made: core modules may have code that runs at their start.
+    #[error("can't be instantiated: {0}")]
+    Start(String),
     /// Its `install` gave an error or trapped.
     #[error("its install failed: {0}")]
     Install(#[from] CallError),
@@ -50,7 +53,27 @@ pub enum InstallError {
 
 impl InstallError {
     pub(super) fn instantiate(error: &wasmtime::Error) -> Self {
-        Self::Instantiate(excerpt(&one_line(&format!("{error:#}")), limits::MAX_TEXT))
+        let text = excerpt(&one_line(&format!("{error:#}")), limits::MAX_TEXT);
+        if error.is::<Trap>() { Self::Start(text) } else { Self::Instantiate(text) }
+    }
+
+    /// Whether the guest trapped or was stopped.
+    pub fn is_trap(&self) -> bool {
+        matches!(self, Self::Start(_) | Self::Install(CallError::Trapped(_)))
+    }
+}
+
+impl From<InstallError> for CallError {
+    /// What a call comes to for which no instance could be made.
+    fn from(error: InstallError) -> Self {
+        let text = error.to_string();
+        match error {
+            InstallError::Start(_) | InstallError::Install(Self::Trapped(_)) => Self::Trapped(text),
+            InstallError::Install(Self::Refused(_)) | InstallError::NotRegistered(_) => {
+                Self::Refused(Refusal::Failed(text))
+            }
+            InstallError::Instantiate(_) => Self::Refused(Refusal::Unavailable(text)),
+        }
     }
 }
 
@@ -59,6 +82,14 @@ impl InstallError {
 pub(super) fn explain(error: &wasmtime::Error, reached: Option<String>, budget: Duration) -> String {
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return format!("trapped: it reached its limit of {} handles", limits::MAX_HANDLES);
+    }
+    // wasmtime has no public type for it.
+    if error.root_cause().to_string().contains("fuel allocated for hostcalls has been exhausted") {
+        return format!(
+            "trapped: it handed over too much at once: at most {} MiB, or {} MiB where it has files, requests or models",
+            limits::HANDED_OVER >> 20,
+            limits::HANDED_OVER_LARGE >> 20
+        );
     }
     let trap = error.downcast_ref::<Trap>();
     match (trap, reached) {

@@ -46,16 +46,22 @@ impl Rate {
         Duration::from_nanos(owed.saturating_sub(self.ahead))
     }
 
-    /// Takes one that was used up already, whether or not there is one.
-    pub fn charge(&self, now: Instant) {
-        let now = self.since_start(now);
-        let next = |free_at: u64| Some(free_at.max(now).saturating_add(self.cost));
+    /// Takes as many as were used up already, whether or not there are so many.
+    pub fn charge(&self, now: Instant, count: f64) {
+        let (now, cost) = (self.since_start(now), (self.cost as f64 * count) as u64);
+        let next = |free_at: u64| Some(free_at.max(now).saturating_add(cost));
         let _ = self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 
     /// Whether more was charged than there is.
     pub fn is_spent(&self, now: Instant) -> bool {
-        self.free_at.load(Ordering::Relaxed).saturating_sub(self.since_start(now)) > self.ahead
+        !self.wait_for_part(now, 1.0).is_zero()
+    }
+
+    /// How long it takes from `now` until no more than this part of the burst (0.0-1.0) is used up.
+    pub fn wait_for_part(&self, now: Instant, part: f64) -> Duration {
+        let owed = self.free_at.load(Ordering::Relaxed).saturating_sub(self.since_start(now));
+        Duration::from_nanos(owed.saturating_sub((self.ahead as f64 * part) as u64))
     }
 
     fn since_start(&self, now: Instant) -> u64 {
@@ -94,11 +100,13 @@ mod tests {
     fn what_is_charged_is_owed() {
         let rate = Rate::new(500.0, 1000.0);
         let start = rate.start;
-        (0..1000).for_each(|_| rate.charge(start));
+        rate.charge(start, 1000.0);
         assert!(rate.is_spent(start) && !rate.take(start));
         let later = start + Duration::from_millis(4);
         assert!(!rate.is_spent(later), "it drains: {rate:?}");
         assert!(rate.take(later));
+        rate.charge(later, 0.5);
+        assert!(!rate.wait_for_part(later, 0.5).is_zero() && rate.wait_for_part(later, 1.1).is_zero());
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
@@ -12,7 +12,8 @@ use wasmtime::component::{Resource, ResourceTable};
 use super::bindings::{Error, Lane};
 use super::cpu::{CpuBudget, CpuShare};
 use super::epoch::AtWork;
-use super::limits::{self, Limiter};
+use super::limits::{self, FeatureMemory, Limiter};
+use super::meter::{ControlShare, Meter, Throttled};
 use super::rate::Rate;
 use super::registrations::Registrations;
 use super::wasi::World;
@@ -20,10 +21,10 @@ use crate::feature::Grants;
 use crate::feature::admission::{Admission, Grantee};
 use crate::feature::capability::{Capability, CapabilityRequest};
 use crate::feature::consent;
-use crate::feature::descriptor::Descriptor;
+use crate::feature::descriptor::{Descriptor, Skipped};
 use crate::feature::endpoint::Endpoint;
 use crate::feature::id::DataKey;
-use crate::feature::quarantine::Quarantine;
+use crate::feature::quarantine::{Quarantine, Quarantines};
 use crate::service::Services;
 use crate::service::added_files::AddedFiles;
 use crate::service::http::scope::{HostPattern, SecretGrant};
@@ -32,11 +33,31 @@ use crate::service::install::Context;
 use crate::service::store::StoreHandle;
 use crate::service::token_account::TokenAccount;
 
+/// What all features of a sandbox share.
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    /// Ticks, and whether one found a guest at work.
+    pub(super) at_work: Arc<AtWork>,
+    /// What all calls in the control lane take of a processor.
+    pub(super) lane_share: Arc<ControlShare>,
+    /// The traps of features, which outlive an installation.
+    pub(super) quarantines: Arc<Quarantines>,
+}
+
+impl Shared {
+    pub(super) fn new(services: &Services) -> Self {
+        let lane_share = Arc::new(ControlShare::new(services.lane_cpu));
+        Self { at_work: Arc::default(), lane_share, quarantines: Arc::default() }
+    }
+}
+
 /// What is fixed about an installed feature, shared by its instances.
 #[derive(Debug)]
 pub struct FeatureFacts {
-    /// What it says about itself.
+    /// What it says about itself, without the contributions that are left out.
     pub descriptor: Descriptor,
+    /// The contributions that are left out, because a capability was not granted.
+    pub skipped: Vec<Skipped>,
     /// SHA-256 of its bytes, lower-case hex.
     pub digest: String,
     /// How advice about its grants names it.
@@ -57,18 +78,22 @@ pub struct FeatureFacts {
     pub sink_rate: Rate,
     /// Limits datagrams.
     pub datagram_rate: Rate,
-    /// Set when a tick finds it at work.
-    pub(super) at_work: Arc<AtWork>,
+    /// What it shares with all features of the sandbox.
+    pub(super) shared: Shared,
     /// What its calls in the real-time lane take of a processor.
     pub cpu_share: CpuShare,
+    /// What its calls in the control lane take of a processor.
+    pub control_share: ControlShare,
+    /// How long those were made to wait.
+    pub throttled: Throttled,
     /// What it has added to folders.
     pub added: Arc<AddedFiles>,
     /// What it has asked of models lately.
     pub tokens: TokenAccount,
-    /// Bytes of linear memory that its instances have.
-    pub memory: Arc<AtomicUsize>,
-    /// Its traps, whichever instance they happened in.
-    pub quarantine: Quarantine,
+    /// What its instances have of this machine's memory.
+    pub memory: Arc<FeatureMemory>,
+    /// Its traps, whichever instance and installation they happened in.
+    pub quarantine: Arc<Quarantine>,
     revoked: Arc<AtomicBool>,
     /// The same for what waits.
     ended: CancellationToken,
@@ -84,11 +109,12 @@ impl FeatureFacts {
         digest: String,
         admission: Admission,
         services: &Arc<Services>,
-        at_work: &Arc<AtWork>,
+        shared: &Shared,
     ) -> Self {
         let data = DataKey::new(&descriptor.id, admission.owner.as_deref());
         let grantee = Grantee { name: descriptor.id.name().to_owned(), provenance: admission.provenance };
         let grants = admission.grants;
+        let (descriptor, skipped) = descriptor.granted(&grants);
         let resolved = grants
             .udp
             .iter()
@@ -101,7 +127,9 @@ impl FeatureFacts {
         let asked = if let Some(Capability::UseModel { tokens, .. }) = asked { *tokens } else { 0 };
         let tokens = TokenAccount::new(asked.min(grants.model_tokens));
         Self {
+            quarantine: shared.quarantines.of(&descriptor.id, &digest, Instant::now()),
             descriptor,
+            skipped,
             digest,
             grantee,
             data,
@@ -112,12 +140,13 @@ impl FeatureFacts {
             http_account,
             sink_rate: Rate::new(limits::SINK_RATE, limits::SINK_BURST),
             datagram_rate: Rate::new(services.datagram_rate, limits::DATAGRAM_BURST),
-            at_work: Arc::clone(at_work),
+            shared: shared.clone(),
             cpu_share: CpuShare::default(),
+            control_share: ControlShare::new(services.control_cpu),
+            throttled: Throttled::default(),
             added: Arc::default(),
             tokens,
             memory: Arc::default(),
-            quarantine: Quarantine::default(),
             revoked: Arc::default(),
             ended: CancellationToken::new(),
             prepared: AtomicBool::new(false),
@@ -174,6 +203,28 @@ impl FeatureFacts {
         ))
     }
 
+    /// Bytes that an instance may hand over to the host at once: as many as the interfaces take that it has there.
+    pub(super) fn handed_over(&self, lane: Lane) -> usize {
+        let kinds = ["files", "network", "use-model"];
+        let large = kinds.iter().any(|kind| self.descriptor.requests(kind)) || !self.descriptor.providers.is_empty();
+        // In the real-time lane those are unavailable.
+        if lane == Lane::Control && large { limits::HANDED_OVER_LARGE } else { limits::HANDED_OVER }
+    }
+
+    /// Whether a contribution of this kind is declared, left out or not.
+    pub(crate) fn declares(&self, kind: &str) -> bool {
+        let descriptor = &self.descriptor;
+        let stays = match kind {
+            "action" => !descriptor.actions.is_empty(),
+            "tool" => !descriptor.tools.is_empty(),
+            "hook" => !descriptor.hooks.is_empty(),
+            "task" => !descriptor.tasks.is_empty(),
+            "provider" => !descriptor.providers.is_empty(),
+            _ => !descriptor.skills.is_empty(),
+        };
+        stays || self.skipped.iter().any(|skipped| skipped.kind == kind)
+    }
+
     /// CPU time of the `prepare` that comes; asked once for each.
     pub(super) fn prepare_budget(&self) -> Duration {
         if is_first(&self.prepared) { limits::INSTALL_BUDGET } else { limits::PREPARE_BUDGET }
@@ -225,8 +276,8 @@ pub struct InstanceState {
     pub lane: Lane,
     /// Limits the call under way in the real-time lane.
     pub(super) cpu: CpuBudget,
-    /// Limits the call under way in the control lane: ticks that are left.
-    pub(crate) ticks: u64,
+    /// Limits the call under way in the control lane.
+    pub(crate) meter: Arc<Meter>,
     /// What `install` registered.
     pub registered: Registrations,
     /// What it has of WASI.
@@ -234,18 +285,27 @@ pub struct InstanceState {
 }
 
 impl InstanceState {
+    /// A store for a fresh instance, with its limits of memory, tables and what it hands over.
+    pub(super) fn store(engine: &wasmtime::Engine, facts: Arc<FeatureFacts>, lane: Lane) -> wasmtime::Store<Self> {
+        let handed_over = facts.handed_over(lane);
+        let mut store = wasmtime::Store::new(engine, Self::new(facts, lane));
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(handed_over);
+        store
+    }
+
     /// The state of a fresh instance.
-    pub fn new(facts: Arc<FeatureFacts>, lane: Lane) -> Self {
+    fn new(facts: Arc<FeatureFacts>, lane: Lane) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::MAX_HANDLES);
         Self {
             table,
-            limiter: Limiter::new(limits::MEMORY_BYTES, Arc::clone(&facts.memory)),
+            limiter: Limiter::new(limits::MEMORY_BYTES, facts.handed_over(lane), Arc::clone(&facts.memory)),
+            registered: Registrations::without(&facts.skipped),
             facts,
             lane,
             cpu: CpuBudget::default(),
-            ticks: 0,
-            registered: Registrations::default(),
+            meter: Arc::default(),
             wasi: World::default(),
         }
     }

@@ -183,6 +183,7 @@ impl OutputStream for Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feature::sandbox::state::Shared;
     use crate::feature::{Descriptor, Grants};
     use crate::service::Services;
     use crate::service::sinks::SinkQueue;
@@ -199,7 +200,7 @@ mod tests {
             String::new(),
             Grants::default().into(),
             &services,
-            &Arc::default(),
+            &Shared::new(&services),
         ));
         let log = Log::new(&facts, Severity::Info);
         let kept = |log: &Log| log.0.lock().unwrap().text.len();

@@ -5,9 +5,10 @@ use std::cell::{Cell, RefCell};
 use conductor_feature::diagnostics::{Severity, Sink};
 use conductor_feature::hook_registrar::{Band, Point, Registrar};
 use conductor_feature::http::{Client, Request};
+use conductor_feature::planning::Change;
 use conductor_feature::{
-    ChangeHooks, Context, Decision, Error, Event, EventHooks, Invocation, Lifecycle, ReadOnlyTools, Reader, ToolCall,
-    ToolHooks, tool_registrar,
+    ChangeHooks, Context, Decision, Error, Event, EventHooks, Invocation, Lifecycle, Planner, ReadOnlyTools, Reader,
+    ToolCall, ToolHooks, clock, tool_registrar,
 };
 
 struct Hostile;
@@ -26,6 +27,8 @@ thread_local! {
     static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
     static NEXT: RefCell<String> = const { RefCell::new(String::new()) };
     static CLIENT: RefCell<Option<Client>> = const { RefCell::new(None) };
+    static READER: RefCell<Option<Reader>> = const { RefCell::new(None) };
+    static PLANNER: RefCell<Option<Planner>> = const { RefCell::new(None) };
     static KEPT: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
@@ -56,6 +59,8 @@ impl Lifecycle for Hostile {
         }
         tool_registrar::Registrar::open(ctx)?.register("hold", "{}", None)?;
         SINK.set(Some(Sink::open(ctx)?));
+        READER.set(Reader::open(ctx).ok());
+        PLANNER.set(Planner::open(ctx).ok());
         CLIENT.set(Client::open(ctx, "mischief").ok());
         Ok(())
     }
@@ -162,12 +167,48 @@ impl ChangeHooks for Hostile {
     }
 }
 
+fn say(text: &str) {
+    SINK.with_borrow(|sink| {
+        if let Some(sink) = sink {
+            sink.emit(Severity::Info, text);
+        }
+    });
+}
+
+/// Asks the host for what takes it long.
+fn look() {
+    READER.with_borrow(|reader| match reader {
+        Some(reader) => say(&format!("checked {:?}", reader.check("slow"))),
+        None => say("no reader"),
+    });
+    PLANNER.with_borrow(|planner| match planner {
+        Some(planner) => {
+            let change = Change { path: "modes/0".to_owned(), value: None };
+            say(&format!("proposed {:?}", planner.propose("slow", &[change])));
+        }
+        None => say("no planner"),
+    });
+}
+
+/// Takes most of what a batch may take.
+fn linger() {
+    let began = clock::monotonic();
+    while clock::monotonic() - began < 30_000_000 {}
+}
+
 impl EventHooks for Hostile {
-    fn events(batch: Vec<Event>, _missed: u64) {
+    fn events(batch: Vec<Event>, missed: u64) {
+        // A twin that only watches.
+        if key() == "watch" {
+            return;
+        }
         misbehave(match batch.first().map(|event| event.number) {
             Some(1) => "loop",
             Some(2) => "trap",
             Some(3) => "flood",
+            Some(4) => return look(),
+            Some(5) => return say(&format!("missed {missed}")),
+            Some(6) => return linger(),
             _ => "",
         });
     }

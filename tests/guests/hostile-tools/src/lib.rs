@@ -118,6 +118,30 @@ impl Lifecycle for Hostile {
             "large-schema" => {
                 return tools.register("look", &format!("{{\"x\": \"{}\"}}", "x".repeat(70_000)), None);
             }
+            "enum-schema" => {
+                let zeros = vec![0; 20_000];
+                return tools.register("look", "{}", Some(&json!({ "items": { "enum": zeros } }).to_string()));
+            }
+            "deep-schema" => {
+                let schema = format!("{}{{}}{}", "{\"items\":".repeat(80), "}".repeat(80));
+                return tools.register("look", &schema, None);
+            }
+            "wide-schema" => {
+                let many = vec![json!({}); 10_000];
+                return tools.register("look", &json!({ "anyOf": many }).to_string(), None);
+            }
+            "pattern-schema" => {
+                return tools.register("look", &json!({ "pattern": "(a+)+".repeat(1000) }).to_string(), None);
+            }
+            "lost-schema" => return tools.register("look", "{}", Some(r##"{"$ref": "#/nowhere"}"##)),
+            // Eight ways to itself, and each has eight.
+            "circle-schema" => {
+                let ways = vec![json!({ "$ref": "#" }); 8];
+                for name in ["look", "change", "send", "rule"] {
+                    tools.register(name, "{}", None)?;
+                }
+                return tools.register("propose", "{}", Some(&json!({ "anyOf": ways }).to_string()));
+            }
             "control" => return tools.register("lo\u{1b}[2Jok", "{}", None),
             "many" => {
                 let mut last = Ok(());
@@ -221,6 +245,26 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
             let sink = state.diagnostics.as_ref().ok_or_else(|| missing("diagnostics"))?;
             sink.emit(Severity::Info, &no_text());
             done
+        }
+        "say-huge" => {
+            let sink = state.diagnostics.as_ref().ok_or_else(|| missing("diagnostics"))?;
+            sink.emit(Severity::Info, &"x".repeat(40 << 20));
+            done
+        }
+        "write-huge" => {
+            let folder = state.work.as_ref().ok_or_else(|| missing("folder"))?;
+            folder.write("huge", &vec![7; 40 << 20]).map(|()| "\"done\"".to_owned())
+        }
+        "many-headers" => {
+            let client = state.http.as_ref().ok_or_else(|| missing("http"))?;
+            let answer = client.send(&Request {
+                method: "GET".to_owned(),
+                url: "https://granted.example/".to_owned(),
+                headers: vec![(String::new(), String::new()); 600_000],
+                body: Vec::new(),
+                secret: None,
+            });
+            answer.map(|answer| answer.status.to_string())
         }
         "say" => {
             let sink = state.diagnostics.as_ref().ok_or_else(|| missing("diagnostics"))?;
@@ -441,6 +485,20 @@ impl ReadOnlyTools for Hostile {
                 let text = "x".repeat(args["size"].as_u64().and_then(|size| usize::try_from(size).ok()).unwrap_or(1));
                 reader.check(&text).map(|found| found.len().to_string())
             }
+            // Each is one call of the host, and not a short one.
+            "check-again" => {
+                for _ in 0..100_000 {
+                    reader.check("slow")?;
+                }
+                Ok("\"done\"".to_owned())
+            }
+            "explain-again" => {
+                for _ in 0..100_000 {
+                    reader.explain("slow", "note-on", None)?;
+                }
+                Ok("\"done\"".to_owned())
+            }
+            "check-huge" => reader.check(&"x".repeat(40 << 20)).map(|found| found.len().to_string()),
             "explain" => reader
                 .explain(text(&args, "device"), &"note-on ".repeat(1000), None)
                 .map(|explained| explained.len().to_string()),
@@ -486,6 +544,17 @@ impl ConfigChangeTools for Hostile {
             "many-changes" => {
                 let changes: Vec<Change> = (0..10_000).map(|_| one(None)).collect();
                 plan.propose("many", &changes).map(|_| done())
+            }
+            "propose-again" => {
+                for _ in 0..100_000 {
+                    // Refused each time, but not before it was looked at.
+                    let _ = plan.propose("slow", &[one(None)]);
+                }
+                Ok(done())
+            }
+            "million-changes" => {
+                let none = || Change { path: String::new(), value: None };
+                plan.propose("many", &(0..400_000).map(|_| none()).collect::<Vec<_>>()).map(|_| done())
             }
             "large-changes" => {
                 let value = format!("\"{}\"", "x".repeat(200_000));

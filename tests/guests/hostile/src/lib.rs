@@ -127,6 +127,12 @@ impl exports::conductor::feature::actions::Guest for Hostile {
                 }
                 Ok(())
             }),
+            "flood-huge" => STATE.with_borrow(|state| {
+                if let Some(alerts) = &state.alerts {
+                    alerts.emit(&"x".repeat(40 << 20));
+                }
+                Ok(())
+            }),
             "no-text" => {
                 // SAFETY: it is no text; that is the point. Nothing here looks at it.
                 Err(Error::Failed(unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe]) }))
