@@ -291,7 +291,7 @@ fn misread(error: clap::Error) -> ExitCode {
     // It quotes what was typed: the message is made again for a command line without hidden characters.
     let error = Arguments::try_parse_from(terminal::escaped_arguments()).err().unwrap_or(error);
     let mut lines = Lines::new();
-    lines.push_text("", &error.render().to_string());
+    error.render().to_string().trim_end().split('\n').for_each(|line| lines.push_escaped(line));
     terminal::eprint(&lines);
     code
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
-use super::escape::{escape, escape_line, fit};
+use super::escape::{escape, escape_line, excerpt, fit};
 
 /// How a part of a line looks on a terminal that has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,13 @@ impl Lines {
                 self.styles.push((start..self.text.len(), *style));
             }
         }
+        self.text.push('\n');
+    }
+
+    /// Adds one line of text that was escaped when it was made. What is hidden in it all the same is escaped; its
+    /// backslashes are left alone.
+    pub fn push_escaped(&mut self, line: &str) {
+        self.text.push_str(&excerpt(line, usize::MAX));
         self.text.push('\n');
     }
 
