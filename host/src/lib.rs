@@ -16,7 +16,7 @@
 //! | a place to fetch packages from | [`package::source`] |
 //! | anything else | a feature, in `features/` |
 
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 pub mod api;
 pub mod chat;

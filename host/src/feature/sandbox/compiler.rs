@@ -349,6 +349,7 @@ const REJECTED: i32 = 3;
 
 /// The worker: reads a component from standard input and writes its code to standard output. To be called first thing in
 /// a process of its own, with the arguments after [`WORKER`].
+#[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "the host that started it reads both")]
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match work(arguments) {
         Ok(code) => match io::stdout().write_all(&code).and_then(|()| io::stdout().flush()) {
