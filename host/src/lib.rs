@@ -16,6 +16,7 @@
 //! | a place to fetch packages from | [`package::source`] |
 //! | anything else | a feature, in `features/` |
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 pub mod api;
