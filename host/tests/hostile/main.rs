@@ -21,6 +21,7 @@ mod models;
 mod packages;
 #[cfg(unix)]
 mod paths;
+mod plans;
 mod quarantine;
 mod registration;
 mod registries;

@@ -250,9 +250,10 @@ fn gone(effect: &Effect, changed: bool) -> Option<(Level, String)> {
 fn program_modes(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
     // Where programs start that did not before, that is said of them.
     let modes: BTreeSet<&str> = from.program_modes.intersection(&to.program_modes).copied().collect();
+    let known: HashSet<(&str, &str)> = from.ways.iter().map(|way| (way.mode.as_str(), way.key.as_str())).collect();
     let mut said = BTreeSet::new();
     for way in to.ways.iter().filter(|way| modes.contains(way.mode.as_str())) {
-        if !from.ways.iter().any(|known| known.mode == way.mode && known.key == way.key) {
+        if !known.contains(&(way.mode.as_str(), way.key.as_str())) {
             said.insert(way.mode.as_str());
             let text = format!("{} makes the mode {} active, in which programs start", way.text, quoted(&way.mode));
             notes.put(Level::Privileged, Kind::ProgramMode, text);
