@@ -58,7 +58,11 @@ pub fn lines(capability: &Capability) -> Vec<String> {
         Capability::Notify {} => one("tell models facts, which stay"),
     };
     // Stable: beside that, the order is the author's.
-    lines.sort_by_key(|line| !["ANY", "EVERY"].iter().any(|word| line.split(' ').any(|part| part == *word)));
+    lines.sort_by_key(|line| match line {
+        line if line.contains(" ANY host") || line.contains(" EVERY ") => 0,
+        line if line.contains(" ANY port") => 1,
+        _ => 2,
+    });
     lines
 }
 
@@ -201,6 +205,8 @@ mod tests {
             lines(&midi),
             ["MIDI to EVERY output (*)", "MIDI to pads", "system exclusive messages to these outputs"]
         );
+        let ports = lines(&network(&["10.0.0.1:9", "10.0.0.2:*", "*:9"], &[]));
+        assert_eq!(ports[..2], ["UDP to ANY host, port 9 (*:9)", "UDP to 10.0.0.2, ANY port (10.0.0.2:*)"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod git;
 mod hooks;
 mod host;
 mod http;
+mod identity;
 mod lab;
 mod limits;
 mod models;
