@@ -19,6 +19,7 @@
 //! | [`keyring`] | a desktop's keyring, on a bus |
 //! | [`registry`] | an OCI registry of others |
 //! | [`folder`] | a folder for as long as it is needed |
+//! | [`siege`] | clients that misbehave at every door of a host, and what came of it |
 //! | [`process`] | any program, with what it has printed so far |
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
@@ -43,6 +44,8 @@ pub mod process;
 #[cfg(unix)]
 pub mod registry;
 pub mod screen;
+#[cfg(target_os = "linux")]
+pub mod siege;
 pub mod wait;
 #[cfg(target_os = "linux")]
 pub mod wayland_window;

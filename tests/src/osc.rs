@@ -145,6 +145,15 @@ impl Listener {
         }
     }
 
+    /// The next message; `None` if none comes within 20 ms.
+    pub fn try_message(&self) -> Option<OscMessage> {
+        let bytes = self.received.recv_timeout(Duration::from_millis(20)).ok()?;
+        match rosc::decoder::decode_udp(&bytes) {
+            Ok((_, OscPacket::Message(message))) => Some(message),
+            other => panic!("what came is no message: {other:?}"),
+        }
+    }
+
     /// The next message, as [`line()`] prints it.
     pub fn line(&self) -> String {
         line(&self.message())

@@ -17,6 +17,7 @@ mod registry;
 mod repo;
 mod schemathesis;
 mod setup;
+mod siege;
 mod soak;
 mod test;
 mod vm;
@@ -70,6 +71,8 @@ enum Chore {
     Schemathesis(schemathesis::Args),
     /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
     Soak(soak::Args),
+    /// Besiege a host with clients that misbehave, and see that its owner and its show notice nothing.
+    Siege(siege::Args),
 }
 
 fn main() -> ExitCode {
@@ -99,6 +102,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Fuzz(args) => fuzz::run(&repo, args),
         Chore::Schemathesis(args) => schemathesis::run(&repo, args),
         Chore::Soak(args) => soak::run(&repo, args),
+        Chore::Siege(args) => siege::run(&repo, args),
     }
 }
 

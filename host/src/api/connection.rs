@@ -107,6 +107,10 @@ impl Connection {
         Ok(())
     }
 
+    fn is_waiting(&self) -> bool {
+        matches!(&*self.place(), Place::Waiting { .. })
+    }
+
     /// Whose it is; `None` if that is not known yet.
     fn client(&self) -> Option<Client> {
         match &*self.place() {
@@ -216,7 +220,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         // Only while its client is not known, and so without an answer under way.
-        if this.connection.client().is_none() && this.cut.as_mut().poll(context).is_ready() {
+        if this.connection.is_waiting() && this.cut.as_mut().poll(context).is_ready() {
             let _ = Pin::new(&mut this.inner).poll_write(context, no_place().as_bytes());
             return Poll::Ready(Ok(()));
         }

@@ -44,9 +44,9 @@ impl Limits {
     fn of(holder: Holder) -> Self {
         match holder {
             Holder::Owner => Self { connections: 64, streams: 48, jobs: 4, per_second: None },
-            Holder::Control => Self { connections: 48, streams: 32, jobs: 2, per_second: Some(500.0) },
-            Holder::Read => Self { connections: 48, streams: 32, jobs: 2, per_second: Some(500.0) },
-            Holder::Agent => Self { connections: 96, streams: 64, jobs: 4, per_second: Some(500.0) },
+            Holder::Control => Self { connections: 48, streams: 32, jobs: 2, per_second: Some(200.0) },
+            Holder::Read => Self { connections: 48, streams: 32, jobs: 2, per_second: Some(200.0) },
+            Holder::Agent => Self { connections: 96, streams: 64, jobs: 4, per_second: Some(200.0) },
         }
     }
 }
@@ -148,7 +148,10 @@ fn busy(why: &str) -> Refusal {
 /// Work that is done on other threads, so that no other client waits for it: so much at once, and for so long.
 #[derive(Debug, Clone)]
 pub(super) struct Jobs {
+    /// Of the client, or of all that have this together.
     places: Arc<Semaphore>,
+    /// Of all clients behind a door that have some of their own each.
+    shared: Option<Arc<Semaphore>>,
     timeout: Duration,
 }
 
@@ -165,7 +168,12 @@ pub(super) enum JobError {
 
 impl Jobs {
     pub(super) fn new(places: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(places)), timeout: JOB_TIMEOUT }
+        Self { places: Arc::new(Semaphore::new(places)), shared: None, timeout: JOB_TIMEOUT }
+    }
+
+    /// So many of these for one client of several.
+    pub(super) fn part(&self, places: usize) -> Self {
+        Self { shared: Some(Arc::clone(&self.places)), ..Self::new(places) }
     }
 
     /// Returns what `work` returns, if that is in time. Work that is late goes on, but keeps its place: a client that
@@ -192,10 +200,16 @@ impl Jobs {
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JobError> {
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| JobError::Unfinished)?;
+        let place =
+            async |places: &Arc<Semaphore>| Arc::clone(places).acquire_owned().await.map_err(|_| JobError::Unfinished);
+        let own = place(&self.places).await?;
+        let shared = match &self.shared {
+            Some(shared) => Some(place(shared).await?),
+            None => None,
+        };
         let work = move || {
             let done = work();
-            drop(place);
+            drop((own, shared));
             done
         };
         tokio::task::spawn_blocking(work).await.map_err(|_| JobError::Unfinished)
@@ -252,6 +266,26 @@ mod tests {
         assert!(quota.answer_bytes(1).is_err());
         drop(whole);
         assert!(quota.answer_bytes(1).is_ok());
+    }
+
+    #[test]
+    fn clients_have_parts_of_what_all_have() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let all = Jobs::new(2);
+        let part = || Jobs { timeout: Duration::from_millis(20), ..all.part(1) };
+        let (greedy, modest, third) = (part(), part(), part());
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (end_other, other_ended) = std::sync::mpsc::channel::<()>();
+        runtime.block_on(async {
+            assert_eq!(greedy.read(move || ended.recv()).await, Err(JobError::TimedOut));
+            assert_eq!(greedy.read(|| 1).await, Err(JobError::TimedOut), "its one place is taken");
+            assert_eq!(modest.read(|| 2).await, Ok(2));
+            assert_eq!(modest.read(move || other_ended.recv()).await, Err(JobError::TimedOut));
+            assert_eq!(third.read(|| 3).await, Err(JobError::TimedOut), "those of all are taken");
+            end.send(()).unwrap();
+            end_other.send(()).unwrap();
+            assert_eq!(third.write(|| 3).await, Ok(3));
+        });
     }
 
     #[test]

@@ -27,8 +27,8 @@ use crate::host::Host;
 
 /// Threads for long jobs of the owner.
 const MAX_OWNER_JOBS: usize = 16;
-/// Threads for long jobs of everybody else.
-const MAX_JOBS: usize = 8;
+/// Threads for long jobs of everybody else: more than all quotas together, for what else waits for the disk.
+const MAX_JOBS: usize = 24;
 
 /// A running server. Dropping it closes the socket.
 #[derive(Debug)]

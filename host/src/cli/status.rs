@@ -114,12 +114,26 @@ fn shown(status: &Value, plans: usize) -> Lines {
         plans => format!("{plans} wait; `conductor plan list`"),
     };
     screen.line("plans", &plans);
+    let clients = list("troublesome_clients");
+    if !clients.is_empty() {
+        screen.line("clients", &format!("{} slowed, turned away or cut off", clients.len()));
+        screen.some(clients.iter().map(client).collect());
+    }
     let audit = &status["audit"];
     match audit["trouble"].as_str() {
         Some(why) => screen.line("audit", &format!("can't be written: {why}")),
         None => screen.line("audit", &format!("{} since the start", rows(audit))),
     }
     screen.0
+}
+
+/// A client that takes too much, with the name that it gives itself in quotes.
+fn client(client: &Value) -> String {
+    let name = client["name"].as_str().map_or_else(|| "without a name".to_owned(), |name| format!("{name:?}"));
+    let scope = client["scope"].as_str().unwrap_or("no token");
+    let what = text(&client["what"]).replace('_', " ");
+    let count = times(client["count"].as_u64().unwrap_or_default());
+    format!("{name} at {} ({scope}): {what}, {count}", text(&client["door"]))
 }
 
 fn rows(audit: &Value) -> String {
@@ -189,6 +203,10 @@ mod tests {
             "bindings": [{ "alias": "pads", "health": "red", "help": "plug it in" }, { "alias": "k", "health": "green" }],
             "features": [{ "name": "a", "displaces": "builtin:a", "package": { "id": "project:a" } }, { "name": "b", "refused": "no grant" }],
             "audit": { "written": 4, "lost": 0, "trouble": null },
+            "troublesome_clients": [
+                { "name": "a \"b", "door": "tcp", "scope": "read", "what": "slow_request", "count": 3 },
+                { "name": null, "door": "tcp", "scope": null, "what": "connections", "count": 1 },
+            ],
         });
         let expected = "\
 conductor  1.2.3, process 7, for 1 min
@@ -211,6 +229,9 @@ features   1 of 2 at work
            b: no grant
            project:a displaces builtin:a, which comes with Conductor
 plans      none waits
+clients    2 slowed, turned away or cut off
+           \"a \\\"b\" at tcp (read): slow request, 3 times
+           without a name at tcp (no token): connections, once
 audit      4 rows since the start
 ";
         assert_eq!(shown(&status, 0).to_string(), expected);

@@ -53,6 +53,8 @@ const INSTRUCTIONS: &str = "Conductor maps what controllers (MIDI, gamepad, OSC,
 const MAX_UNDER_WAY: usize = 64;
 /// Requests with long work that are worked on at once for one client on the socket.
 const MAX_JOBS: usize = 2;
+/// The same for all clients on the socket.
+const MAX_SOCKET_JOBS: usize = 6;
 /// The same for all clients over HTTP, who have one token.
 const MAX_HTTP_JOBS: usize = 4;
 /// The error for what there is no room for: one of the server's own, by JSON-RPC.
@@ -261,7 +263,7 @@ impl ServerHandler for Server {
 
     fn accepted_subscription_filter(&self, wanted: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let host = self.host.upgrade()?;
-        Some(changes::accepted(wanted, |uri| resources::exists(&host, uri)))
+        Some(changes::accepted(wanted, |uri| resources::may_exist(&host, uri)))
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {

@@ -117,8 +117,13 @@ fn bounded(text: String, uri: &str, kind: &str) -> String {
 
 /// Whether there is something at an address.
 pub(super) fn exists(host: &Host, uri: &str) -> bool {
+    may_exist(host, uri) && uri.strip_prefix("conductor://plans/").is_none_or(|id| host.has_plan(id))
+}
+
+/// The same without looking into the record of plans: whether there may be something at an address.
+pub(super) fn may_exist(host: &Host, uri: &str) -> bool {
     if let Some(id) = uri.strip_prefix("conductor://plans/") {
-        return host.has_plan(id);
+        return !id.is_empty() && id.bytes().all(|digit| digit.is_ascii_hexdigit() || digit == b'-');
     }
     if let Some(name) = uri.strip_prefix("conductor://skills/") {
         return host.skills().iter().any(|skill| skill.name == name);

@@ -22,6 +22,9 @@ const MAX_SESSIONS: usize = 64;
 /// How long a session stays that is not used, while there is room: an agent's user may be away for a while.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
+/// How long a session may take to close before the one that it gives way to is opened.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// The sessions of the HTTP door.
 pub(super) struct Sessions {
     inner: LocalSessionManager,
@@ -140,7 +143,8 @@ impl SessionManager for Sessions {
         self.used.retain(|id| there.contains(id));
         if let Some(gone) = self.used.add(id.clone()) {
             (self.note)(Misconduct::Sessions);
-            let _ = self.inner.close_session(&gone).await;
+            // One whose client does not read may not hear of it; without its handle it ends all the same.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.inner.close_session(&gone)).await;
         }
         Ok((id, transport))
     }

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::bounded::{Bounded, Budget};
 use super::questions::Questions;
-use super::{BUSY, MAX_JOBS, Server};
+use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server};
 use crate::api::lines::Lines;
 use crate::api::quota::Jobs;
 use crate::control::caller::{Caller, Door, Scope};
@@ -32,6 +32,7 @@ struct Clients {
     of_process: Mutex<HashMap<i32, usize>>,
     questions: Arc<Questions>,
     unread: Budget,
+    jobs: Jobs,
 }
 
 /// A client's place, given up by being dropped.
@@ -91,6 +92,7 @@ pub(in crate::api) async fn serve(listener: UnixListener, host: Weak<Host>) {
         of_process: Mutex::default(),
         questions: Arc::default(),
         unread: Budget::new(),
+        jobs: Jobs::new(MAX_SOCKET_JOBS),
     });
     loop {
         let stream = match listener.accept().await {
@@ -138,7 +140,8 @@ async fn client(stream: UnixStream, place: Place) {
     };
     let lines = AsyncRwTransport::new_server(Lines::new(said, refused), answers);
     let transport = Bounded::new(lines, clients.unread.clone(), note);
-    let server = Server::new(Weak::clone(&clients.host), DOOR, Arc::clone(&clients.questions), Jobs::new(MAX_JOBS));
+    let server =
+        Server::new(Weak::clone(&clients.host), DOOR, Arc::clone(&clients.questions), clients.jobs.part(MAX_JOBS));
     let served = match server.serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
