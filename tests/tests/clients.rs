@@ -274,15 +274,15 @@ fn answers_that_agents_do_not_read_are_bounded() {
     let home = Home::new(&format!("{SHOW}# {}\n", "x".repeat(200_000)));
     let host = home.run();
     let before = resident(&host);
-    let ask =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": { "uri": "conductor://config" } });
+    let params = json!({ "uri": "conductor://config" });
+    let ask = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params });
     let deaf: Vec<_> = (0..12)
         .map(|_| {
             let mut stream = UnixStream::connect(home.path().join("mcp.sock")).unwrap();
             stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
             write!(stream, "{}\n{}\n", hello(), initialized()).unwrap();
             // Until it is not listened to any more.
-            let _ = (0..10_000).try_for_each(|_| writeln!(stream, "{ask}"));
+            let _ = (1..10_000).try_for_each(|id| writeln!(stream, "{}", ask(id)));
             stream
         })
         .collect();

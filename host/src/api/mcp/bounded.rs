@@ -100,8 +100,10 @@ impl UnderWay {
     }
 
     fn cut(&self) {
-        self.note(Misconduct::Stalled);
-        self.is_cut.store(true, Ordering::Relaxed);
+        // Once, though each of its answers is late.
+        if !self.is_cut.swap(true, Ordering::Relaxed) {
+            self.note(Misconduct::Stalled);
+        }
         self.changed.notify_one();
     }
 
