@@ -185,7 +185,7 @@ fn half_bodies_of_agents_keep_nobody_else_out() {
     assert!(of(408) > 0 && of(503) + of(0) > 0 && of(408) + of(503) + of(0) == 256, "{:?}", answers[0]);
     let (_, turned_away) = answers.iter().find(|(status, _)| *status == 503).unwrap();
     assert!(turned_away.to_lowercase().contains("retry-after: "), "{turned_away}");
-    let slow = listed(&host, "mcp_http", "slow_request");
+    let slow = listed(&host, "mcp-http", "slow_request");
     assert_eq!(slow["scope"], "agent");
     assert_eq!(slow["name"], "greedy");
     assert_eq!(agent.ask("POST /mcp", &hello().to_string()).0, 200, "there is room again");
@@ -265,7 +265,7 @@ fn sessions_that_nobody_closes_give_way() {
         let (status, said) = agent.ask("POST /mcp", &hello().to_string());
         assert_eq!(status, 200, "{said}");
     }
-    assert!(listed(&host, "mcp_http", "sessions")["count"].as_u64() > Some(100));
+    assert!(listed(&host, "mcp-http", "sessions")["count"].as_u64() > Some(100));
 }
 
 // REL-1, MCP-1: what agents leave unread is bounded in bytes, and the next one is served.
@@ -286,7 +286,7 @@ fn answers_that_agents_do_not_read_are_bounded() {
             stream
         })
         .collect();
-    listed(&host, "mcp_socket", "unread_answers");
+    listed(&host, "mcp-socket", "unread_answers");
     let after = resident(&host);
     assert!(after < before + 160 * 1024, "{before} KiB became {after}");
     assert!(Agent::start(&home).read("conductor://config").len() > 200_000);
@@ -300,7 +300,7 @@ fn one_process_leaves_places_for_other_agents() {
     let host = home.run();
     let _mine: Vec<_> = (0..64).map(|_| UnixStream::connect(home.path().join("mcp.sock")).unwrap()).collect();
     assert!(Agent::start(&home).read("conductor://config").contains("Play"));
-    assert_eq!(listed(&host, "mcp_socket", "connections")["scope"], "agent");
+    assert_eq!(listed(&host, "mcp-socket", "connections")["scope"], "agent");
 }
 
 // PLN-1, REL-1: a list of plans is a list, however much the plans change.
@@ -365,7 +365,7 @@ fn questions_of_one_agent_leave_room_for_anothers() {
     }
     let asked = greedy.until(is_asked);
     assert!(asked["params"]["message"].is_string());
-    assert_eq!(listed(&host, "mcp_socket", "questions")["name"], "greedy");
+    assert_eq!(listed(&host, "mcp-socket", "questions")["name"], "greedy");
     let mut other = Agent::start(&home);
     let id = other.propose("Modest");
     let question = other.until(is_asked);

@@ -127,9 +127,9 @@ fn shown(status: &Value, plans: usize) -> Lines {
     screen.0
 }
 
-/// A client that takes too much, with the name that it gives itself in quotes.
+/// A client that takes too much, with the name that it gives itself, which has its escapes already, in quotes.
 fn client(client: &Value) -> String {
-    let name = client["name"].as_str().map_or_else(|| "without a name".to_owned(), |name| format!("{name:?}"));
+    let name = client["name"].as_str().map_or_else(|| "without a name".to_owned(), |name| format!("\"{name}\""));
     let scope = client["scope"].as_str().unwrap_or("no token");
     let what = text(&client["what"]).replace('_', " ");
     let count = times(client["count"].as_u64().unwrap_or_default());
@@ -204,7 +204,7 @@ mod tests {
             "features": [{ "name": "a", "displaces": "builtin:a", "package": { "id": "project:a" } }, { "name": "b", "refused": "no grant" }],
             "audit": { "written": 4, "lost": 0, "trouble": null },
             "troublesome_clients": [
-                { "name": "a \"b", "door": "tcp", "scope": "read", "what": "slow_request", "count": 3 },
+                { "name": "a \\\"b", "door": "tcp", "scope": "read", "what": "slow_request", "count": 3 },
                 { "name": null, "door": "tcp", "scope": null, "what": "connections", "count": 1 },
             ],
         });
