@@ -137,14 +137,15 @@ impl Shown {
     }
 }
 
-/// What stays when a configuration is reset: what features may use, which tools may be called, and which models
-/// there are was for a person to decide.
-const KEPT: [&str; 3] = ["features", "tools", "models"];
+/// What goes when a configuration is reset: the show, in today's spelling and in older ones. Everything else stays: what
+/// features and agents may do was for a person to decide, and a plan that touches it would be denied.
+const SHOW: [&str; 7] =
+    ["advanced_settings", "bindings", "device", "devices", "global_mappings", "modes", "profiles"];
 
-/// What takes everything else out of a configuration.
+/// What takes the show out of a configuration.
 fn reset(text: &str) -> Result<Vec<Change>, Error> {
     let table: toml::Table = toml::from_str(text).map_err(|error| Error::Failed(error.to_string()))?;
-    Ok(table.keys().filter(|key| !KEPT.contains(&key.as_str())).map(remove).collect())
+    Ok(table.keys().filter(|key| SHOW.contains(&key.as_str())).map(remove).collect())
 }
 
 impl ReadOnlyTools for ProfileTools {
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn a_reset_leaves_what_a_person_granted() {
         let text =
-            "[[modes]]\nname = 'a'\n[tools]\nallowed = []\n[features.x]\nenabled = false\n[device]\nname = 'p'\n";
+            "[[modes]]\nname = 'a'\n[tools]\nallowed = []\n[features.x]\nenabled = false\n[device]\nname = 'p'\n[api]\n[mcp]\n";
         let paths: Vec<String> = reset(text).expect("TOML").into_iter().map(|change| change.path).collect();
         assert_eq!(paths, ["device", "modes"]);
     }

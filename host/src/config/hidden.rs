@@ -47,6 +47,11 @@ pub fn hide_json(path: &[String], value: &mut Json) {
     }
 }
 
+/// A sentence about a configuration without what identifies somebody in it.
+pub fn hide_line(line: &str) -> String {
+    hidden_text(line).unwrap_or_else(|| line.to_owned())
+}
+
 /// Whether what is not shown is written somewhere in this value.
 pub fn mentions_hidden(value: &Json) -> bool {
     match value {

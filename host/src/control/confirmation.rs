@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::caller::{Caller, Scope};
+use super::plan::effect;
+use crate::config::edit::{Change, edited};
+use crate::config::{self, Action};
 use crate::digest::{hex, sha256};
 use crate::feature::descriptor::Tier;
 use crate::service::hardware_args::{self, Named};
@@ -32,6 +35,8 @@ const MAX_OWN: usize = 8;
 const MAX_OF_SCOPE: usize = 64;
 /// Bytes of a word that a person is to type.
 const MAX_PHRASE: usize = 32;
+/// Bytes of what an action does, in a sentence.
+const MAX_EFFECT: usize = 2048;
 /// Bytes of what is shown. What is longer can't be agreed to.
 const MAX_SHOWN: usize = 64 * 1024;
 
@@ -190,46 +195,29 @@ fn is_typed(name: &str) -> bool {
     name.len() <= MAX_PHRASE && name.chars().all(|c| c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation())
 }
 
-/// What performing the action does that is somewhere in these arguments: programs are named.
+/// What performing the action does that the arguments hold: programs and typing are named.
 fn effect_of_action(args: &Value) -> String {
-    let mut programs = Vec::new();
     let action = match &args["action"] {
         Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
         action => action.clone(),
     };
-    programs_in(&action, &mut programs);
-    match (&programs[..], action["type"].as_str()) {
-        ([], Some(kind)) => format!("does an action at once: {}", excerpt(kind, 64)),
-        ([], None) => "does what a person decides each time".to_owned(),
-        (programs, _) => {
-            let programs: Vec<_> = programs.iter().map(|program| excerpt(program, 512)).collect();
-            format!("starts {} on this computer: {}", plural_program(programs.len()), programs.join("; "))
-        }
+    let Some(action) = parsed(&action) else {
+        return "does what the host can't tell: it may start programs on this computer".to_owned();
+    };
+    let effects: Vec<String> = effect::of_action(&action).into_iter().map(|(_, effect)| effect).collect();
+    match &effects[..] {
+        [] => "does an action at once".to_owned(),
+        effects => excerpt(&effects.join("; "), MAX_EFFECT),
     }
 }
 
-fn plural_program(count: usize) -> String {
-    if count == 1 { "a program".to_owned() } else { format!("{count} programs") }
-}
-
-/// The programs that an action starts, however deep they are: program and arguments.
-fn programs_in(action: &Value, found: &mut Vec<String>) {
-    match action {
-        Value::Object(object) => {
-            // Old spellings are in lower case.
-            let is =
-                |kind: &str| object.get("type").and_then(Value::as_str).is_some_and(|is| is.eq_ignore_ascii_case(kind));
-            if is("Shell") || is("Launch") {
-                let program = object.get("command").or_else(|| object.get("app"));
-                let program = program.cloned().unwrap_or_default();
-                let args = object.get("args").map(|args| format!(" with {args}")).unwrap_or_default();
-                found.push(format!("{program}{args}"));
-            }
-            object.values().for_each(|inner| programs_in(inner, found));
-        }
-        Value::Array(list) => list.iter().for_each(|inner| programs_in(inner, found)),
-        _ => {}
-    }
+/// The action, read as it is when it is performed, old spellings included. `None` if it is none, or can't be judged
+/// without the configuration that it refers to.
+fn parsed(action: &Value) -> Option<Action> {
+    let mapping = serde_json::json!({ "trigger": { "type": "Note", "note": 60 }, "action": action });
+    let path = vec!["global_mappings".to_owned(), "0".to_owned()];
+    let text = edited("", &[Change { path, value: Some(mapping) }]).ok()?;
+    config::parse(&text, "action").ok()?.config.global_mappings.pop().map(|mapping| mapping.action)
 }
 
 #[cfg(test)]
@@ -329,10 +317,14 @@ mod tests {
             json!({ "type": "launch", "app": "/bin/sh", "args": ["-c", "x"] }),
         ] {
             let effect = effect_of_action(&json!({ "action": action }));
-            assert_eq!(effect, "starts a program on this computer: \"/bin/sh\" with [\"-c\",\"x\"]");
+            assert!(effect.contains("starts a program: ") && effect.contains("/bin/sh"), "{effect}");
         }
-        let text = json!({ "action": { "type": "Text", "text": "Shell" } });
-        assert_eq!(effect_of_action(&text), "does an action at once: Text");
+        let effect = |action: Value| effect_of_action(&json!({ "action": action }));
+        assert!(effect(json!({ "type": "Text", "text": "curl" })).contains("into whatever is in front"));
+        assert_eq!(effect(json!({ "type": "Suppress" })), "does an action at once");
+        for unknown in [json!(null), json!({ "type": "Shell" }), json!("{"), json!([])] {
+            assert!(effect(unknown).contains("may start programs"));
+        }
     }
 
     #[test]

@@ -202,3 +202,48 @@ fn what_is_asked_of_a_reader_and_an_authority_is_bounded() {
     assert!(lab.view.performed.lock().unwrap().is_empty());
     tools.goes_on();
 }
+
+// PLN-3: a person was shown what the arguments name, so that is what a call reaches.
+#[test]
+fn a_confirmed_call_reaches_what_its_arguments_name() {
+    let lab = Lab::new();
+    let tools = lab.tools();
+    let denied = |args: &str| {
+        let error = tools.call(Tier::HardwareIo, args).unwrap_err().to_string();
+        assert!(error.contains("a person agreed to"), "{args}: {error}");
+    };
+    denied(r#"{"how": "midi-elsewhere", "target": "synth"}"#);
+    denied(r#"{"how": "midi-elsewhere", "device": "synth"}"#);
+    denied(r#"{"how": "midi-elsewhere", "target": "other", "bytes": "90 3C 01"}"#);
+    denied(r#"{"how": "midi", "target": "synth", "message": [144, 61]}"#);
+    assert!(lab.view.midi.lock().unwrap().is_empty());
+    for args in [
+        r#"{"how": "midi-elsewhere", "target": "other", "bytes": "90 3C 64"}"#,
+        r#"{"how": "midi-elsewhere", "target": "other"}"#,
+    ] {
+        tools.call(Tier::HardwareIo, args).unwrap();
+    }
+    assert_eq!(lab.view.midi.lock().unwrap().len(), 2);
+}
+
+// Nobody agreed to a call of a tool that says of itself that it only proposes.
+#[test]
+fn a_tool_that_proposes_performs_nothing() {
+    let lab = Lab::new();
+    let proposes = [("tier = \"privileged\"", "tier = \"privileged\"\nproposes = true")];
+    let bytes = bytes_with("tests/hostile-tools", &proposes);
+    let package = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap();
+    let tools = Tools::new(lab.sandbox.prepare(&package, lab.grants()).unwrap());
+    let perform = r#"{"how": "perform", "action": "{}"}"#;
+    let error = tools.call(Tier::Privileged, perform).unwrap_err().to_string();
+    assert!(error.contains("denied") && error.contains("only proposes"), "{error}");
+    assert!(lab.view.performed.lock().unwrap().is_empty());
+    tools.call(Tier::Privileged, r#"{"how": "plan"}"#).unwrap();
+    let confirmed = lab.tools();
+    confirmed.call(Tier::Privileged, perform).unwrap();
+    assert_eq!(lab.view.performed.lock().unwrap().len(), 1);
+
+    let stateful = bytes_with("tests/hostile-tools", &[("tier = \"stateful\"", "tier = \"stateful\"\nproposes = true")]);
+    let error = Package::from_bytes(Path::new("x.wasm"), stateful).unwrap_err().to_string();
+    assert!(error.contains("`proposes`"), "{error}");
+}

@@ -12,6 +12,7 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use conductor_host::control::plan::risk::PLANNABLE;
 use conductor_host::feature::descriptor::Tier;
 use serde_json::{Value, json};
 use stage::Stage;
@@ -143,4 +144,25 @@ pub struct Case {
     pub check: fn(&Stage, &Value),
     /// Arguments with which it does not succeed, and words of the refusal.
     pub wrong: Vec<(Value, &'static str)>,
+}
+
+// MCP-2: a reset takes the show away and nothing that a person alone decides, so that its plan is never denied.
+#[test]
+fn a_reset_can_be_proposed_whatever_a_person_has_decided() {
+    let stage = Stage::new();
+    let decided = "[api]\nhttp_port = 0\n[mcp]\nelicitation = 'all'\n\
+                   [models.m]\nprovider = 'x'\nmodel = 'm'\nsecret = 'k'\n[tools.agents]\nstateful = 'ask'\n";
+    let (before, after) = (stage.host.config(), "[tools.per_minute]");
+    let text = before.replace(after, &format!("{decided}{after}"));
+    stage.host.reload(&text, "config.toml").unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
+    stage.call_unconfirmed("conductor_reset_config", json!({})).unwrap();
+    let plans = stage.plans();
+    let changes = plans[0]["changes"].as_array().unwrap().iter();
+    let removed: BTreeSet<&str> = changes.map(|change| change["path"][0].as_str().unwrap()).collect();
+    // All that plans may change at all goes, but for what a person has to name: features and models.
+    let table: toml::Table = toml::from_str(&text).unwrap();
+    let show = PLANNABLE.into_iter().filter(|table| !["features", "models"].contains(table));
+    let there: BTreeSet<&str> = show.filter(|name| table.contains_key(*name)).collect();
+    assert!(there.len() >= 4, "{there:?}");
+    assert_eq!(removed, there);
 }

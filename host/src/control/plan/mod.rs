@@ -26,7 +26,7 @@ use super::audit::AuditError;
 use super::caller::Caller;
 use super::lock::Locked;
 use crate::config::edit::{Change, EditError, edited};
-use crate::config::hidden::{hide, hide_json, mentions_hidden};
+use crate::config::hidden::{hide, hide_json, hide_line, mentions_hidden};
 use crate::digest::sha256;
 use risk::Risk;
 
@@ -114,6 +114,7 @@ pub struct RiskSummary {
     /// How many notes there are on it.
     pub notes: usize,
 }
+
 impl Plan {
     /// Hides private values in what it changes, for others than the home's owner. `text` is the configuration in force,
     /// and `hidden` the same without private values.
@@ -122,6 +123,7 @@ impl Plan {
         for Change { path, value } in &mut self.changes {
             value.iter_mut().for_each(|value| hide_json(path, value));
         }
+        self.risk.notes.iter_mut().for_each(|note| *note = hide_line(note));
         if text == hidden && changes == self.changes {
             return;
         }

@@ -601,6 +601,8 @@ impl HardwareIoTools for Hostile {
             }
             "sysex" => devices.send_midi(text(&args, "target"), &[0xf0, 0x7d, 1, 0xf7]).map(|()| "\"done\"".to_owned()),
             "probe" => devices.probe_identity(text(&args, "target")).map(|found| found.is_some().to_string()),
+            // Whatever the arguments name.
+            "midi-elsewhere" => devices.send_midi("other", &[0x90, 60, 100]).map(|()| "\"done\"".to_owned()),
             "midi" => devices.send_midi(text(&args, "target"), &[0x90, 60]).map(|()| "\"done\"".to_owned()),
             _ => anything(&args, invoked, reader),
         }
