@@ -97,7 +97,7 @@ impl Stage {
 
     fn propose_as(&self, caller: &Caller, description: &str, changes: &Value) -> Result<String, String> {
         let Value::Object(args) = json!({ "description": description, "changes": changes }) else { unreachable!() };
-        let request = ToolRequest { args, confirmed: false };
+        let request = ToolRequest { args, confirmed: false, confirmation: None };
         let call = self.host.call_tool(
             caller,
             "conductor_batch_changes",
