@@ -26,6 +26,7 @@ use conductor_host::package::receipt::{FeatureInstallReport, What};
 use conductor_host::package::signature::{self, TrustedSigners};
 use conductor_host::package::source::{Fetched, Origin, Source};
 use conductor_host::package::store::{MAX_RECEIPTS, Store, StoreError};
+use conductor_host::service::store::FeatureStores;
 use sha2::{Digest as _, Sha256};
 
 /// A folder of its own for one test.
@@ -56,6 +57,14 @@ impl Home {
         conductor.arg("--home").arg(&self.0).arg(command).args(arguments);
         conductor.env("CONDUCTOR_FEATURES", features()).env_remove("CONDUCTOR_LOG").stdin(Stdio::null());
         conductor
+    }
+
+    /// The notes of the receipt of an installation, which is taken back.
+    fn plan_notes(&self, package: &[u8]) -> String {
+        let path = self.write("stranger.wasm", package);
+        let receipt = self.json(&["install", &path, "--json"]);
+        self.json(&["remove", "hello", "--json"]);
+        receipt["diagnostics"].to_string()
     }
 
     /// What a command prints as JSON. It has to succeed.
@@ -591,6 +600,99 @@ fn an_upgrade_that_keeps_trapping_is_taken_back() {
     assert!(done[0].contains("it trapped 3 times within a minute"), "{done:?}");
     assert_eq!(hostile().package.unwrap().digest, sha256(&old));
     host.stop();
+}
+
+/// FEA-22: one command binds the grants of the file to the package that is there, after showing what they give.
+#[test]
+fn grants_of_the_configuration_are_bound_to_a_package_by_one_command() {
+    let home = Home::new();
+    let asks = format!("{NETWORK}udp = ['10.0.0.1:*', '*:*']\n{ALERT}");
+    home.write("lamp.wasm", &lamp("1", &asks));
+    let text = "# Mine.\n[features.lamp]\npath = 'lamp.wasm' # built here\n\
+                [features.lamp.grants]\nudp = ['10.0.0.1:9']\n";
+    let file = home.write("config.toml", text.as_bytes());
+    let pin = |arguments: &[&str]| home.feature(&[&["pin", "lamp"], arguments].concat());
+    let written = || std::fs::read_to_string(&file).unwrap();
+
+    let asked = pin(&[]);
+    assert_eq!((asked.status.code(), written().as_str()), (Some(2), text), "nobody has agreed: {}", err(&asked));
+    let pinned = pin(&["--yes"]);
+    assert!(pinned.status.success(), "{}", err(&pinned));
+    let shown = err(&pinned);
+    let digest = sha256(&lamp("1", &asks));
+    for line in ["network: UDP to 10.0.0.1:9", "asks for alert", &format!("sha256:{digest}"), "signed by    nobody"] {
+        assert!(shown.contains(line), "no {line}: {shown}");
+    }
+    let loaded = config::parse(&written(), "config.toml").unwrap();
+    let feature = &loaded.config.features["lamp"];
+    assert_eq!(feature.id.as_deref(), Some("project:lamp"));
+    assert_eq!(feature.digest, Some(format!("sha256:{digest}")));
+    assert!(written().contains("# Mine.") && written().contains("# built here"), "{}", written());
+    assert!(String::from_utf8_lossy(&pin(&[]).stdout).contains("is pinned to this package"), "nothing is asked twice");
+
+    // The next build is another package.
+    home.write("lamp.wasm", &lamp("2", &asks));
+    assert!(pin(&["--yes"]).status.success());
+    assert!(written().contains(&sha256(&lamp("2", &asks))) && !written().contains(&digest));
+    let none = home.feature(&["pin", "fan", "--yes"]);
+    assert!(none.status.code() == Some(2) && err(&none).contains("there is no [features.fan]"), "{}", err(&none));
+}
+
+/// FEA-12: what a removed feature leaves is said, and its data can be deleted.
+#[test]
+fn a_removed_feature_says_what_it_leaves() {
+    let home = Home::new();
+    let digest = sha256(&std::fs::read(hello()).unwrap());
+    let config = format!(
+        "[[global_mappings]]\ntrigger = {{ type = 'Note', note = 1 }}\naction = {{ type = 'Hello' }}\n\
+         [features.hello]\nid = 'project:hello'\ndigest = 'sha256:{digest}'\ngrants = {{ alert = true }}\n"
+    );
+    home.write("config.toml", config.as_bytes());
+    home.json(&["install", hello().to_str().unwrap(), "--json"]);
+    let kept = Store::open(&home.0).unwrap().installed().unwrap().features["hello"].data();
+    let keep = || {
+        let stores = FeatureStores::open(&home.0).unwrap();
+        stores.feature(kept.as_str(), 1000).unwrap().handle.set("diary", b"secret").unwrap();
+    };
+    keep();
+    let left = home.json(&["remove", "hello", "--json"])["diagnostics"].to_string();
+    for what in ["its data is left", "[features.hello.grants]", "1 mapping in", "leads nowhere"] {
+        assert!(left.contains(what), "no {what}: {left}");
+    }
+    let file = home.0.join("store").join(format!("{}.sqlite", kept.as_str()));
+    assert!(file.is_file());
+
+    // A stranger of the same name is told of it, and does not get it.
+    let stranger = called_hello();
+    let note = home.plan_notes(&stranger);
+    assert!(note.contains("another package of the id project:hello left") && note.contains("does not get"), "{note}");
+    assert!(home.feature(&["remove", "hello", "--data"]).status.success());
+    assert!(!file.exists());
+    assert!(err(&home.feature(&["remove", "hello", "--data"])).contains("no feature hello is installed"));
+
+    home.json(&["install", hello().to_str().unwrap(), "--json"]);
+    keep();
+    let left = home.json(&["remove", "hello", "--data", "--json"])["diagnostics"].to_string();
+    assert!(left.contains("its data is deleted") && !file.exists(), "{left}");
+}
+
+/// Another package that calls itself `project:hello`: the same bytes, signed by a stranger.
+fn called_hello() -> Vec<u8> {
+    signature::sign(&std::fs::read(hello()).unwrap(), &signature::new_key().unwrap()).unwrap()
+}
+
+/// What goes wrong with an installed feature is said once, with the command that mends it.
+#[test]
+fn a_revoked_grant_is_told_once_with_the_command_that_gives_it_again() {
+    let home = Home::new();
+    let store = Store::open(&home.0).unwrap();
+    put(&store, lamp("1", &format!("{NETWORK}udp = ['10.0.0.1:9']\n")), false, &["network"]).unwrap();
+    install::change(&store, "lamp", Change::Revoke(Vec::new()), &TrustedSigners::default()).unwrap();
+    let listed = home.feature(&["list"]);
+    let all = format!("{}{}", String::from_utf8_lossy(&listed.stdout), err(&listed));
+    let advice = "run `conductor feature grant lamp network:lamp=10.0.0.1:9`";
+    assert_eq!(all.matches(advice).count(), 1, "{all}");
+    assert!(!all.contains("/blobs/"), "{all}");
 }
 
 /// FEA-11: `conductor run` notices by itself.
