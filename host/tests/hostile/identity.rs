@@ -468,8 +468,8 @@ fn an_upgrade_that_asks_for_more_gets_what_was_granted_before() {
     assert_eq!(plan.kept[0].capability.scope(), ["10.0.0.1:9000"]);
     assert_eq!(plan.asked[0].capability.scope(), ["10.0.0.2:*", "*:*"]);
     assert_eq!(consent::lines(&plan.asked[0].capability)[0], "UDP to ANY host, ANY port (*:*)");
-    let report = home.put(package("project:lamp", "2", &wider), true, &[]).unwrap();
-    assert_eq!(report.granted.iter().flat_map(|it| it.capability.scope()).collect::<Vec<_>>(), ["10.0.0.1:9000"]);
+    let installed = home.put(package("project:lamp", "2", &wider), true, &[]).unwrap();
+    assert_eq!(installed.granted.iter().flat_map(|it| it.capability.scope()).collect::<Vec<_>>(), ["10.0.0.1:9000"]);
     // Grants in the file were for the bytes before.
     let text = format!(
         "[features.lamp]\nid = 'project:lamp'\ndigest = 'sha256:{}'\ngrants = {{ alert = true }}\n",
