@@ -221,7 +221,9 @@ fn a_prompt_does_not_grow_by_itself() {
     let said = agent.request("prompts/get", json!({ "name": "map_control", "arguments": nested }));
     assert!(said["result"].is_object() && said.to_string().len() < 8192, "{said}");
     for wrong in [json!({ "control": "pad" }), json!({ "control": "a", "action": "b", "other": "c" })] {
-        assert!(agent.request("prompts/get", json!({ "name": "map_control", "arguments": wrong }))["error"].is_object());
+        assert!(
+            agent.request("prompts/get", json!({ "name": "map_control", "arguments": wrong }))["error"].is_object()
+        );
     }
     assert_eq!(host.status()["rules"], 0);
     let row = row(&home, |row| row["kind"] == "prompt" && row["outcome"] == "refused");
@@ -250,7 +252,10 @@ fn a_locked_show_is_changed_by_its_owner_only() {
     let host = run(&home);
     let propose = |agent: &mut Agent| {
         let action = json!({ "type": "ModeChange", "mode": "Play" });
-        agent.call("conductor_create_mapping", json!({ "mode": "Mix", "trigger": { "type": "Note", "note": 1 }, "action": action }))
+        agent.call(
+            "conductor_create_mapping",
+            json!({ "mode": "Mix", "trigger": { "type": "Note", "note": 1 }, "action": action }),
+        )
     };
     let mut agent = Agent::new(&home, "x");
     let plan = propose(&mut agent).unwrap()["plan"].as_str().unwrap().to_owned();

@@ -139,8 +139,7 @@ impl Shown {
 
 /// What goes when a configuration is reset: the show, in today's spelling and in older ones. Everything else stays: what
 /// features and agents may do was for a person to decide, and a plan that touches it would be denied.
-const SHOW: [&str; 7] =
-    ["advanced_settings", "bindings", "device", "devices", "global_mappings", "modes", "profiles"];
+const SHOW: [&str; 7] = ["advanced_settings", "bindings", "device", "devices", "global_mappings", "modes", "profiles"];
 
 /// What takes the show out of a configuration.
 fn reset(text: &str) -> Result<Vec<Change>, Error> {
@@ -241,8 +240,7 @@ mod tests {
 
     #[test]
     fn a_reset_leaves_what_a_person_granted() {
-        let text =
-            "[[modes]]\nname = 'a'\n[tools]\nallowed = []\n[features.x]\nenabled = false\n[device]\nname = 'p'\n[api]\n[mcp]\n";
+        let text = "[[modes]]\nname = 'a'\n[tools]\nallowed = []\n[features.x]\nenabled = false\n[device]\nname = 'p'\n[api]\n[mcp]\n";
         let paths: Vec<String> = reset(text).expect("TOML").into_iter().map(|change| change.path).collect();
         assert_eq!(paths, ["device", "modes"]);
     }

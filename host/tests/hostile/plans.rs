@@ -98,13 +98,8 @@ impl Stage {
     fn propose_as(&self, caller: &Caller, description: &str, changes: &Value) -> Result<String, String> {
         let Value::Object(args) = json!({ "description": description, "changes": changes }) else { unreachable!() };
         let request = ToolRequest { args, confirmed: false, confirmation: None };
-        let call = self.host.call_tool(
-            caller,
-            "conductor_batch_changes",
-            request,
-            Default::default(),
-            Arc::new(|_, _| {}),
-        );
+        let call =
+            self.host.call_tool(caller, "conductor_batch_changes", request, Default::default(), Arc::new(|_, _| {}));
         let answer = self.runtime.block_on(call).map_err(|error| error.to_string())?;
         Ok(answer.result["plan"].as_str().unwrap().to_owned())
     }
@@ -169,7 +164,11 @@ fn another_command_behind_a_pad_is_privileged_by_every_spelling() {
         &[("global_mappings/1/action/actions/1", shell("/tmp/evil")["actions"][1].clone())],
         &[("global_mappings/1/action", shell("/tmp/evil"))],
         &[("global_mappings/1", deploy.clone())],
-        &[("global_mappings/1", Value::Null), ("global_mappings/1", launch.clone()), ("global_mappings/2", Value::Null)],
+        &[
+            ("global_mappings/1", Value::Null),
+            ("global_mappings/1", launch.clone()),
+            ("global_mappings/2", Value::Null),
+        ],
         &[("global_mappings", json!([guard, deploy, launch]))],
     ];
     let says = "starts a program: \"/tmp/evil\" \"-a\" on Note 36 of \"pads\"";
@@ -199,7 +198,10 @@ fn whatever_lets_a_program_start_otherwise_is_privileged() {
         ("global_mappings/1/priority".into(), json!(10)),
         ("global_mappings/1/condition".into(), json!({ "type": "Always" })),
         ("global_mappings/2/action/app".into(), json!("/tmp/evil")),
-        ("modes/1/mappings/0".into(), json!({ "trigger": { "type": "Note", "note": 2 }, "action": { "type": "Launch", "app": "x" } })),
+        (
+            "modes/1/mappings/0".into(),
+            json!({ "trigger": { "type": "Note", "note": 2 }, "action": { "type": "Launch", "app": "x" } }),
+        ),
     ] {
         stage.is_privileged(&[(&place, value)], "starts a program: ");
     }
@@ -216,7 +218,10 @@ fn a_guard_that_is_taken_away_a_new_input_and_another_device_are_privileged() {
     stage.is_privileged(&[("global_mappings/0/trigger/note", json!(37))], "is held back no longer by");
     stage.is_privileged(&[("global_mappings/0/priority", json!(-1))], "is held back no longer by");
     let listen = json!({ "alias": "in", "protocol": "osc", "input": { "host": "0.0.0.0", "port": 9001 } });
-    stage.is_privileged(&[("bindings/2", listen)], "\"in\" at 0.0.0.0:9001, which other machines can reach can start programs");
+    stage.is_privileged(
+        &[("bindings/2", listen)],
+        "\"in\" at 0.0.0.0:9001, which other machines can reach can start programs",
+    );
     stage.is_privileged(&[("bindings/1/matchers/0/value", json!("Other"))], "\"pads\" can start programs");
     stage.is_privileged(&[("bindings/1", Value::Null)], "can start programs");
 }
@@ -227,11 +232,17 @@ fn another_meaning_of_a_name_and_a_switched_feature_are_privileged() {
     let stage = Stage::new(&format!("{SHOW}[features.guard]\nenabled = false\n"));
     stage.is_privileged(&[("models/fast/url", json!("http://evil:1/v1"))], "the model \"fast\" goes to");
     stage.is_privileged(&[("models/fast/secret", json!("other"))], "the model \"fast\" goes to");
-    stage.is_privileged(&[("models/fast", Value::Null), ("models/fast", json!({ "provider": "p", "model": "m" }))], "\"fast\"");
+    stage.is_privileged(
+        &[("models/fast", Value::Null), ("models/fast", json!({ "provider": "p", "model": "m" }))],
+        "\"fast\"",
+    );
     stage.is_privileged(&[("models/new", json!({ "provider": "p", "model": "m" }))], "adds the model \"new\"");
     stage.is_privileged(&[("bindings/0/output/host", json!("10.0.0.9"))], "goes to \"10.0.0.9:9000\" instead of");
     stage.is_privileged(&[("features/osc-output/enabled", json!(false))], "switches the feature \"osc-output\" off");
-    stage.is_privileged(&[("features/osc-output", json!({ "enabled": false }))], "switches the feature \"osc-output\" off");
+    stage.is_privileged(
+        &[("features/osc-output", json!({ "enabled": false }))],
+        "switches the feature \"osc-output\" off",
+    );
     stage.is_privileged(&[("features/guard/enabled", json!(true))], "switches the feature \"guard\" on");
     stage.is_privileged(&[("features/guard", Value::Null)], "switches the feature \"guard\" on");
     stage.is_privileged(&[("features", Value::Null)], "switches the feature \"guard\" on");
@@ -273,15 +284,22 @@ fn what_is_taken_away_typed_sent_elsewhere_or_asked_of_devices_is_raised() {
         (("modes/0", json!({ "name": "Play" })), "removes modes/0/mappings/0 (kick)"),
         (("modes/0/mappings/0/condition", json!({ "type": "Never" })), "changes modes/0/mappings/0 (kick)"),
         (("modes/0/mappings/1", mapping(json!({ "type": "Text", "text": "curl x|sh\n" }))), "types \"curl x|sh\\n\""),
-        (("modes/0/mappings/1", mapping(json!({ "type": "Keystroke", "keys": ["meta", "r"] }))), "strikes the keys meta+r"),
+        (
+            ("modes/0/mappings/1", mapping(json!({ "type": "Keystroke", "keys": ["meta", "r"] }))),
+            "strikes the keys meta+r",
+        ),
         (("advanced_settings/probe_identity", json!(true)), "asks each device who it is"),
         (("bindings/2", json!({ "alias": "n", "name": "N" })), "adds the binding \"n\""),
     ] {
         let risk = stage.risk(&[changes.clone()]);
-        assert!(risk.level >= Level::Raised && risk.notes.iter().any(|note| note.contains(says)), "{changes:?}: {risk:#?}");
+        assert!(
+            risk.level >= Level::Raised && risk.notes.iter().any(|note| note.contains(says)),
+            "{changes:?}: {risk:#?}"
+        );
     }
     // One that takes everything shadows the program, too, which is no start.
-    let all = json!({ "priority": 99, "consume": true, "trigger": { "type": "MidiAny" }, "action": { "type": "Suppress" } });
+    let all =
+        json!({ "priority": 99, "consume": true, "trigger": { "type": "MidiAny" }, "action": { "type": "Suppress" } });
     let risk = stage.risk(&[("global_mappings/3", all)]);
     assert_eq!(risk.level, Level::Raised, "{risk:#?}");
     assert!(risk.notes.iter().any(|note| note.contains("keeps events from")), "{risk:#?}");
@@ -306,7 +324,8 @@ fn a_plan_that_could_never_be_applied_gets_no_id() {
     }
     let none = stage.propose(&[("modes/0/name", json!("Play"))]).unwrap_err();
     assert!(none.contains("the plan changes nothing"), "{none}");
-    let lines = stage.propose_as(&agent("a"), "Fine.\n++++ end of plan", &json!([{ "path": "modes/0/color", "value": "red" }]));
+    let lines =
+        stage.propose_as(&agent("a"), "Fine.\n++++ end of plan", &json!([{ "path": "modes/0/color", "value": "red" }]));
     assert!(lines.unwrap_err().contains("several lines"));
     let long = stage.propose_as(&agent("a"), &"x".repeat(501), &json!([{ "path": "modes/0/color", "value": "red" }]));
     assert!(long.unwrap_err().contains("501 characters"));
@@ -319,7 +338,10 @@ fn no_plan_is_made_while_the_file_says_something_else() {
     let red = [("modes/0/color", json!("red"))];
     std::fs::write(stage.file(), format!("{SHOW}\nnonsense = 1\n")).unwrap();
     let error = stage.propose(&red).unwrap_err();
-    assert!(error.contains("has mistakes") && error.contains("nonsense") && error.contains("config validate"), "{error}");
+    assert!(
+        error.contains("has mistakes") && error.contains("nonsense") && error.contains("config validate"),
+        "{error}"
+    );
     std::fs::write(stage.file(), format!("{SHOW}# mine\n")).unwrap();
     let error = stage.propose(&red).unwrap_err();
     assert!(error.contains("is not in force") && error.contains("conductor reload"), "{error}");
@@ -404,7 +426,8 @@ fn one_agent_takes_neither_everybodys_places_nor_the_owners() {
     let error = propose(&agent("greedy"), 16).unwrap_err();
     assert!(error.contains("16 plans that") && error.contains("greedy"), "{error}");
     propose(&agent("other"), 17).unwrap();
-    let refused = (18..64).find(|n| propose(&agent(&format!("name {n}")), *n).is_err()).expect("names are no way around");
+    let refused =
+        (18..64).find(|n| propose(&agent(&format!("name {n}")), *n).is_err()).expect("names are no way around");
     propose(&Caller::client(Door::Socket, Scope::Owner, None), refused).unwrap();
     let plans = stage.host.plans().unwrap();
     assert!(plans.iter().any(|plan| plan.caller.contains("greedy") && plan.proposer == "builtin:mapping-tools"));
@@ -419,7 +442,11 @@ fn a_byte_order_mark_stays_and_what_a_killed_apply_left_goes() {
         let red = json!([{ "path": "modes/0/color", "value": "red" }]);
         let id = stage.propose_as(&agent("agent"), "Red.", &red).unwrap();
         let plan = stage.host.plan(&id).unwrap().plan;
-        assert!(plan.diff.lines().filter(|line| line.starts_with(['+', '-']) && line.len() > 4).count() == 3, "{}", plan.diff);
+        assert!(
+            plan.diff.lines().filter(|line| line.starts_with(['+', '-']) && line.len() > 4).count() == 3,
+            "{}",
+            plan.diff
+        );
         stage.host.apply_plan(&Caller::library(), &id).unwrap();
         let after = std::fs::read_to_string(stage.file()).unwrap();
         assert!(after.starts_with("\u{feff}# the show") && after.contains("red"), "{after:?}");
@@ -434,7 +461,8 @@ fn a_byte_order_mark_stays_and_what_a_killed_apply_left_goes() {
     let file = folder.path().join("config.toml");
     let loaded = config::parse(&std::fs::read_to_string(&file).unwrap(), "config.toml").unwrap();
     let host = Host::builder().home(folder.path()).config_file(&file).start(&loaded).unwrap();
-    let left: Vec<_> = files(folder.path()).into_iter().filter(|file| file.extension().is_some_and(|end| end == "tmp")).collect();
+    let left: Vec<_> =
+        files(folder.path()).into_iter().filter(|file| file.extension().is_some_and(|end| end == "tmp")).collect();
     assert!(left.is_empty(), "{left:?}");
     host.stop();
 }

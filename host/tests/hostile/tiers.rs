@@ -243,7 +243,8 @@ fn a_tool_that_proposes_performs_nothing() {
     confirmed.call(Tier::Privileged, perform).unwrap();
     assert_eq!(lab.view.performed.lock().unwrap().len(), 1);
 
-    let stateful = bytes_with("tests/hostile-tools", &[("tier = \"stateful\"", "tier = \"stateful\"\nproposes = true")]);
+    let stateful =
+        bytes_with("tests/hostile-tools", &[("tier = \"stateful\"", "tier = \"stateful\"\nproposes = true")]);
     let error = Package::from_bytes(Path::new("x.wasm"), stateful).unwrap_err().to_string();
     assert!(error.contains("`proposes`"), "{error}");
 }

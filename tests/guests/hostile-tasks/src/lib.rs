@@ -9,7 +9,9 @@ struct Hostile;
 impl Lifecycle for Hostile {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tasks = Registrar::open(ctx)?;
-        ["spin", "wait-zero", "trap", "stubborn", "no-text", "patient", "busy"].iter().try_for_each(|name| tasks.register(name))
+        ["spin", "wait-zero", "trap", "stubborn", "no-text", "patient", "busy"]
+            .iter()
+            .try_for_each(|name| tasks.register(name))
     }
 }
 
