@@ -313,7 +313,7 @@ mod tests {
         for action in [
             shell.clone(),
             json!({ "type": "Sequence", "actions": [{ "type": "Text", "text": "a" }, shell] }),
-            json!({ "type": "repeat", "action": { "type": "shell", "command": "/bin/sh", "args": ["-c", "x"] } }),
+            json!({ "type": "repeat", "count": 1, "action": { "type": "shell", "command": "/bin/sh", "args": ["-c", "x"] } }),
             json!({ "type": "launch", "app": "/bin/sh", "args": ["-c", "x"] }),
         ] {
             let effect = effect_of_action(&json!({ "action": action }));

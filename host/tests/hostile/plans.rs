@@ -223,7 +223,9 @@ fn a_guard_that_is_taken_away_a_new_input_and_another_device_are_privileged() {
         "\"in\" at 0.0.0.0:9001, which other machines can reach can start programs",
     );
     stage.is_privileged(&[("bindings/1/matchers/0/value", json!("Other"))], "\"pads\" can start programs");
-    stage.is_privileged(&[("bindings/1", Value::Null)], "can start programs");
+    // Without the binding nothing starts the program any more.
+    let removed = stage.risk(&[("bindings/1", Value::Null)]);
+    assert_eq!((removed.level, &removed.notes[..]), (Level::Raised, &["removes the binding \"pads\"".to_owned()][..]));
 }
 
 // FEA-22
@@ -409,6 +411,10 @@ fn patterns_that_compile_to_millions_of_states_are_rejected() {
         .collect();
     let found = stage.host.check_config(Some(bomb)).unwrap().to_string();
     assert!(found.contains("more than 256 KiB when it is compiled"), "{found}");
+    let many: String = (0..100)
+        .map(|n| format!("[[bindings]]\nalias = 'b{n}'\nmatchers = [{{ type = 'name_regex', value = 'pad {n}' }}]\n"))
+        .collect();
+    let found = stage.host.check_config(Some(many)).unwrap().to_string();
     assert!(found.contains("more than 64 matchers of type name_regex"), "{found}");
     let one = json!({ "alias": "b", "matchers": [{ "type": "name_regex", "value": "(a{1,1000}){1,1000}" }] });
     assert!(stage.propose(&[("bindings/2", one)]).unwrap_err().contains("256 KiB"));

@@ -21,7 +21,7 @@ fn what_is_registered_is_what_is_declared() {
         ("wide-schema", "has more than 8192 values"),
         ("pattern-schema", "has \"pattern\" with 5000 bytes; at most 1024 are taken"),
         ("lost-schema", "the schema has no #/nowhere"),
-        ("control", "\"lo [2Jok\" is not declared"),
+        ("control", "\"lo\\\\u{1b}[2Jok\" is not declared"),
         ("many", "\"tool9999\" is not declared"),
         ("nothing", "declares the tool look, but did not register it"),
         ("refuse", "its install failed"),

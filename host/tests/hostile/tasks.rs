@@ -89,5 +89,5 @@ fn one_feature_does_not_take_every_instance() {
 fn tasks_without_the_capability_are_refused() {
     let bytes = bytes_with("tests/hostile-tasks", &[("kind = \"background-task\"", "kind = \"alert\"")]);
     let error = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap_err().to_string();
-    assert!(error.contains("does not request the capability \"background-task\""), "{error}");
+    assert!(error.contains("the task spin needs \"background-task\", which is not requested"), "{error}");
 }

@@ -6,6 +6,7 @@ use super::super::{Done, Failure, Places, load};
 use super::{hint, print};
 use crate::config::Config;
 use crate::feature::FeatureId;
+use crate::feature::descriptor::Descriptor;
 use crate::package::install::{self, Change, ChangeError, Plan};
 use crate::package::signature::TrustedSigners;
 use crate::package::store::{InstalledFeature, Store};
@@ -27,6 +28,8 @@ pub(super) fn run(
         Err(error) if data => return left_data(places, &installed.features, name, as_json, error),
         Err(error) => return Err(hint(places, error)),
     };
+    // While the package is still there.
+    let descriptor = install::describe(store, &feature).ok().map(|package| package.info.descriptor);
     let mut report = install::change(store, name, Change::Remove, trusted).map_err(|error| hint(places, error))?;
     let key = feature.data();
     let kept = files::list(&places.home)?.into_iter().find(|file| file.key == key.as_str());
@@ -42,12 +45,12 @@ pub(super) fn run(
         )),
         None => None,
     });
-    report.diagnostics.extend(left_in_configuration(places, name, &feature, store));
+    report.diagnostics.extend(left_in_configuration(places, name, &feature, descriptor.as_ref()));
     print(&report, as_json)
 }
 
 /// What in the configuration and in the host is about a feature that went.
-fn left_in_configuration(places: &Places, name: &str, feature: &InstalledFeature, store: &Store) -> Vec<String> {
+fn left_in_configuration(places: &Places, name: &str, feature: &InstalledFeature, descriptor: Option<&Descriptor>) -> Vec<String> {
     let mut left = Vec::new();
     if feature.replaces_bundled {
         left.push(format!("builtin:{name} is loaded again"));
@@ -59,8 +62,7 @@ fn left_in_configuration(places: &Places, name: &str, feature: &InstalledFeature
     {
         left.push(format!("{file} still has [features.{name}.grants]; remove it, if the feature does not come back"));
     }
-    let Ok(package) = install::describe(store, feature) else { return left };
-    let descriptor = package.info.descriptor;
+    let Some(descriptor) = descriptor else { return left };
     for secret in descriptor.capabilities.iter().filter(|request| request.kind() == "secret") {
         let id = secret.capability.purpose().unwrap_or_default();
         left.push(format!("the secret {id} is kept; `conductor secret remove {id}` deletes it"));

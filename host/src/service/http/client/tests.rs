@@ -309,7 +309,7 @@ async fn an_error_holds_no_secret_and_nothing_that_controls_a_terminal() {
     let stage = stage([Play::Fail(NetworkError::Broken(why))]);
     let error = stage.send(with_secret("https://granted.example/", "key")).await.unwrap_err();
     let HttpError::Failed(text) = error else { panic!("{error:?}") };
-    assert!(text.starts_with("granted.example: bad certificate for *** [2Jxxx"), "{text}");
+    assert!(text.starts_with("granted.example: bad certificate for ***\\u{1b}[2Jxxx"), "{text}");
     assert!(text.len() < 1100, "{}", text.len());
 }
 
