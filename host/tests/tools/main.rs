@@ -154,6 +154,7 @@ fn a_reset_can_be_proposed_whatever_a_person_has_decided() {
                    [models.m]\nprovider = 'x'\nmodel = 'm'\nsecret = 'k'\n[tools.agents]\nstateful = 'ask'\n";
     let (before, after) = (stage.host.config(), "[tools.per_minute]");
     let text = before.replace(after, &format!("{decided}{after}"));
+    std::fs::write(stage.file(), &text).unwrap();
     stage.host.reload(&text, "config.toml").unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
     stage.call_unconfirmed("conductor_reset_config", json!({})).unwrap();
     let plans = stage.plans();
