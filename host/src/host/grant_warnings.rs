@@ -35,11 +35,11 @@ pub(super) fn push(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnost
                 let known = names.iter().map(String::as_str).filter(|known| known != name);
                 Diagnostic::warning(
                     place("grants"),
-                    format!("the grants of {name} are for nobody: there is no such feature"),
+                    format!("the grants of {name} are for nobody: no feature of that name is loaded"),
                 )
                 .with_nearest(config::nearest(name, known))
                 .with_help(format!(
-                    "remove [features.{name}], or install the feature and `conductor feature pin {name}`"
+                    "remove [features.{name}]; or install the feature, or switch it on, and `conductor feature pin {name}`"
                 ))
             }
         };
