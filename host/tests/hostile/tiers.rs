@@ -230,7 +230,9 @@ fn a_confirmed_call_reaches_what_its_arguments_name() {
 #[test]
 fn a_tool_that_proposes_performs_nothing() {
     let lab = Lab::new();
-    let proposes = [("tier = \"privileged\"", "tier = \"privileged\"\nproposes = true")];
+    let said = |tier: &str| format!("tier = \"{tier}\"\nsummary = \"Does what `how` says.\"");
+    let says = |tier: &str| format!("tier = \"{tier}\"\nproposes = true\nsummary = \"Tool.\"");
+    let proposes = [(&said("privileged")[..], &says("privileged")[..])];
     let bytes = bytes_with("tests/hostile-tools", &proposes);
     let package = Package::from_bytes(Path::new("x.wasm"), bytes).unwrap();
     let tools = Tools::new(lab.sandbox.prepare(&package, lab.grants()).unwrap());
@@ -243,8 +245,7 @@ fn a_tool_that_proposes_performs_nothing() {
     confirmed.call(Tier::Privileged, perform).unwrap();
     assert_eq!(lab.view.performed.lock().unwrap().len(), 1);
 
-    let stateful =
-        bytes_with("tests/hostile-tools", &[("tier = \"stateful\"", "tier = \"stateful\"\nproposes = true")]);
+    let stateful = bytes_with("tests/hostile-tools", &[(&said("stateful"), &says("stateful"))]);
     let error = Package::from_bytes(Path::new("x.wasm"), stateful).unwrap_err().to_string();
     assert!(error.contains("`proposes`"), "{error}");
 }

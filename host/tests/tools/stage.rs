@@ -80,7 +80,7 @@ pub struct Stage {
     pub ports: SimulatedPorts,
     runtime: tokio::runtime::Runtime,
     // Last, so that the host is gone before its home is.
-    _home: Home,
+    home: Home,
 }
 
 pub fn features() -> PathBuf {
@@ -163,7 +163,7 @@ impl Stage {
             .start(&loaded)
             .unwrap_or_else(|error| panic!("{error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let stage = Self { host, ports, runtime, _home: home };
+        let stage = Self { host, ports, runtime, home };
         stage.until("the ports are open", || {
             ["Pads", "Synth", "Loose Knobs", "twin:1-1"].iter().all(|port| stage.ports.is_open(port))
         });
@@ -176,6 +176,11 @@ impl Stage {
 
     /// Waits until something holds.
     #[track_caller]
+    /// The configuration file.
+    pub fn file(&self) -> PathBuf {
+        self.home.0.join("config.toml")
+    }
+
     pub fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let deadline = Instant::now() + WITHIN;
         while !holds() {

@@ -50,7 +50,12 @@ pub(super) fn run(
 }
 
 /// What in the configuration and in the host is about a feature that went.
-fn left_in_configuration(places: &Places, name: &str, feature: &InstalledFeature, descriptor: Option<&Descriptor>) -> Vec<String> {
+fn left_in_configuration(
+    places: &Places,
+    name: &str,
+    feature: &InstalledFeature,
+    descriptor: Option<&Descriptor>,
+) -> Vec<String> {
     let mut left = Vec::new();
     if feature.replaces_bundled {
         left.push(format!("builtin:{name} is loaded again"));
