@@ -174,13 +174,13 @@ impl Stage {
         stage
     }
 
-    /// Waits until something holds.
-    #[track_caller]
     /// The configuration file.
     pub fn file(&self) -> PathBuf {
         self.home.0.join("config.toml")
     }
 
+    /// Waits until something holds.
+    #[track_caller]
     pub fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let deadline = Instant::now() + WITHIN;
         while !holds() {
