@@ -52,7 +52,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_result_is_as_long_as_its_parts(template in "[ab{} ]{0,40}", text in "[ab{}]{0,40}") {
-            let filled = fill(&template, BRACES, |name| (name == "a").then(|| Cow::Borrowed(text.as_str())));
+            let filled = fill(&template, BRACES, |name| (name == "a").then_some(Cow::Borrowed(text.as_str())));
             let places = template.matches("{a}").count();
             prop_assert_eq!(filled.len(), template.len() - 3 * places + text.len() * places);
         }

@@ -94,7 +94,7 @@ impl State {
             let record = serde_json::json!({
                 "id": id, "digest": feature.digest, "grants": only_what_differs(grants.clone(), &nothing),
             });
-            (grants != nothing).then(|| (id, record))
+            (grants != nothing).then_some((id, record))
         });
         let grants: BTreeMap<String, Value> = grants.collect();
         let entry = |what, id: &str| Entry::new(Kind::Grant, what, &Caller::configuration(), id);

@@ -127,7 +127,7 @@ mod tests {
         let asked = shown(&few);
         assert!(asked.contains("\n    UDP to ANY host, ANY port (*:*)\n    UDP to 10.0.0.1:9000\n"), "{asked}");
         assert!(asked.contains("evil.example") && asked.ends_with("grant it? [y/N]"), "{asked}");
-        assert_eq!(answered(&few, "y").unwrap(), [few.clone()]);
+        assert_eq!(answered(&few, "y").unwrap(), std::slice::from_ref(&few));
         assert_eq!(answered(&few, "").unwrap(), []);
         assert_eq!(answered(&few, "n").unwrap(), []);
     }

@@ -129,7 +129,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
     }
     let features = |config: &BTreeMap<String, crate::config::Feature>, name: &str| {
         let feature = config.get(name).and_then(|feature| serde_json::to_value(feature).ok());
-        match feature.or_else(|| unsaid()) {
+        match feature.or_else(unsaid) {
             Some(Value::Object(feature)) => feature,
             _ => Map::new(),
         }

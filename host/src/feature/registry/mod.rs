@@ -169,7 +169,7 @@ enum Found {
     /// The package of the feature that runs.
     Same(Arc<Installed>),
     /// Another one, or none.
-    New(Result<Package, PackageError>),
+    New(Result<Box<Package>, PackageError>),
 }
 
 /// The features of one configuration.
@@ -303,7 +303,7 @@ impl Registry {
         if let Some(running) = running.as_ref().filter(|running| running.is_of_file_at(&source.path)) {
             return Found::Same(Arc::clone(running));
         }
-        let package = Package::read(&source.path);
+        let package = Package::read(&source.path).map(Box::new);
         if let Ok(package) = &package {
             let digest = &package.info.digest;
             if let Some(running) = running.filter(|running| running.facts.digest == *digest) {
