@@ -137,7 +137,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece> {
             // What is shown in its place can carry none.
             _ if !is_shown => None,
             Some(count) if is_mark(c) => Some(count + 1),
-            _ if (c.is_alphanumeric() || (!c.is_ascii() && !c.is_whitespace())) => Some(0),
+            _ if c.is_alphanumeric() || (!c.is_ascii() && !c.is_whitespace()) => Some(0),
             _ => None,
         };
         if is_shown { Piece::Shown(c) } else { Piece::Escaped(c) }

@@ -293,7 +293,7 @@ fn what_is_taken_away_typed_sent_elsewhere_or_asked_of_devices_is_raised() {
         (("advanced_settings/probe_identity", json!(true)), "asks each device who it is"),
         (("bindings/2", json!({ "alias": "n", "name": "N" })), "adds the binding \"n\""),
     ] {
-        let risk = stage.risk(&[changes.clone()]);
+        let risk = stage.risk(std::slice::from_ref(&changes));
         assert!(
             risk.level >= Level::Raised && risk.notes.iter().any(|note| note.contains(says)),
             "{changes:?}: {risk:#?}"
