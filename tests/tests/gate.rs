@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
