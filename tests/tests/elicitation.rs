@@ -228,7 +228,7 @@ fn a_plan_that_starts_programs_is_agreed_to_twice() {
 
         let applied = agent.answered("conductor_create_mapping", &shell, &[apply, json!("digits")]);
         assert!(text(&applied).contains("The user applied the plan"), "{applied}");
-        assert!(agent.questions[1].contains("starts programs"), "{:?}", agent.questions);
+        assert!(agent.questions[1].contains("starts a program: \"true\""), "{:?}", agent.questions);
         assert_eq!(host.status()["rules"], rules);
     }
 }

@@ -26,7 +26,11 @@ pub(super) fn run(
     let feature = match install::find(&installed, name) {
         Ok(feature) => feature.clone(),
         Err(error) if data => return left_data(places, &installed.features, name, as_json, error),
-        Err(error) => return Err(hint(places, error)),
+        // Asked for in vain, which is on record like any other change.
+        Err(_) => {
+            let report = install::change(store, name, Change::Remove, trusted).map_err(|error| hint(places, error))?;
+            return print(&report, as_json);
+        }
     };
     // While the package is still there.
     let descriptor = install::describe(store, &feature).ok().map(|package| package.info.descriptor);
