@@ -218,7 +218,7 @@ fn a_service_is_not_installed_over_something_else_or_with_a_wrong_file() {
     // Without systemd the unit is there, and what is left to do is said.
     let end = service(&home, "/nowhere", &["install"]);
     assert_eq!(end.code, Some(1));
-    assert!(end.err.contains("systemctl --user daemon-reload\n  systemctl --user enable"), "{}", end.err);
+    assert!(end.err.contains("systemctl --user daemon-reload\n  |   systemctl --user enable"), "{}", end.err);
     assert!(unit.exists());
     home.configure("[[modes]\n");
     fs::remove_file(&unit).unwrap();

@@ -246,7 +246,11 @@ fn every_event_of_every_burst_arrives_in_order() {
 fn old_senders_and_address_patterns_are_understood() {
     let (input, out) = (free_port(), Listener::new());
     let rule = |address: &str, says: &str| {
-        mapping(&format!("type = 'OscMessage', address = '{address}'"), &out.target(), &format!("address = '{says}'"))
+        mapping(
+            &format!("type = 'OscMessage', address = '{address}'"),
+            &out.target(),
+            &format!("address = '{says}', args = []"),
+        )
     };
     let rules = rule("/ch/1/mute", "/one") + &rule("/ch/2/mute", "/two") + &rule("/ch/3/mute", "/three");
     let home = Home::new(&(tablet(input) + &rules));

@@ -190,7 +190,9 @@ fn a_plan_of_an_agent_hides_nothing_from_who_decides() {
         { "description": HOSTILE, "trigger": { "type": "Note", "note": 36 },
           "action": { "type": "Text", "text": format!("a\u{9b}2J\u{202e}{HOSTILE}") } },
     ] }]);
-    let args = json!({ "description": HOSTILE, "changes": changes });
+    // A description is one line.
+    let description = HOSTILE.replace(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'], " ");
+    let args = json!({ "description": description, "changes": changes });
     let answer = agent(&home, HOSTILE, "conductor_batch_changes", &args);
     let plans = home.json(&["plan", "list", "--json"]);
     let id = plans[0]["id"].as_str().unwrap_or_else(|| panic!("no plan: {answer}")).to_owned();
@@ -255,9 +257,12 @@ fn a_package_cannot_speak_to_the_terminal_through_its_descriptor() {
     let home = Home::new("");
     let bytes = fs::read(conductor::guest("hello")).unwrap();
     let (old, new) = (b"Greet whoever plays.", "Greet\u{202e} who\u{9b} play.".as_bytes());
-    let at = bytes.windows(old.len()).position(|window| window == old).expect("its summary");
+    // It may be in the code as well as in the descriptor.
+    let places: Vec<usize> =
+        bytes.windows(old.len()).enumerate().filter(|(_, window)| window == old).map(|(at, _)| at).collect();
+    assert!(!places.is_empty(), "its summary");
     let mut hostile = bytes.clone();
-    hostile[at..at + old.len()].copy_from_slice(new);
+    places.into_iter().for_each(|at| hostile[at..at + old.len()].copy_from_slice(new));
     let file = home.write("hostile.wasm", hostile);
     for command in ["inspect", "install"] {
         let end = conductor(&home, &["feature", command, file.to_str().unwrap()]);

@@ -2,7 +2,7 @@
 //!
 //! A person names one place. What that place answers (a redirect, a realm for tokens) may name others, and those may be
 //! anywhere on the internet, but not on this machine or in its networks: a registry must not be able to send requests
-//! to a router. So a request goes to the [`Origin`] that the person named, wherever that leads, or over TLS to public
+//! to a router. So a request goes to the `Origin` that the person named, wherever that leads, or over TLS to public
 //! addresses. Names are resolved once, checked, and dialled at just the addresses that were checked.
 //!
 //! An answer is read up to a limit, hashed while it comes, and has to keep coming: there are timeouts for its head, for

@@ -1,6 +1,6 @@
 //! A siege: a host with clients that misbehave at every door, and what its owner and its show notice of it.
 //!
-//! While [attackers](attackers) do what they can, OSC events go through the host to a listener, and the owner asks it
+//! While [attackers] do what they can, OSC events go through the host to a listener, and the owner asks it
 //! things over the Unix socket. What counts is that no event is lost, that the owner is answered, and that the memory
 //! stays where it is.
 

@@ -114,7 +114,7 @@ pub struct Row {
     /// What was done, or should have been: `call`, `apply`, `install`.
     pub what: String,
     /// Who wanted it, as text: `socket:owner "conductor-cli"`, `feature "builtin:x"`, `host`. See
-    /// [`Caller`](crate::control::caller::Caller). Of format 1: `mcp:NAME`, `api:NAME`, a feature's id, `host`.
+    /// [`Caller`]. Of format 1: `mcp:NAME`, `api:NAME`, a feature's id, `host`.
     pub who: String,
     /// What it was about: a tool, a plan, a feature, a secret.
     pub subject: String,

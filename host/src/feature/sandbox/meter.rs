@@ -1,6 +1,6 @@
 //! The meter: processor time of calls into guests in the control lane, and what a feature and the lane may take of it.
 //!
-//! A call is a future, and [`Call::within`] puts [`Metered`] around it. Whatever is done for the guest on the way is
+//! A call is a future, and `Call::within` puts `Metered` around it. Whatever is done for the guest on the way is
 //! done in one of its polls, on one thread: the guest's code, the lifting and lowering of values, host functions, the
 //! check of a result. So the thread's CPU clock before and after a poll says what the call cost, and no host function
 //! can be left out. A guest that a tick finds outside of a metered poll traps.
