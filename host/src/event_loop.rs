@@ -73,8 +73,8 @@ pub fn start(
     releases: Releases,
     observer: Observer,
 ) -> std::io::Result<JoinHandle<()>> {
-    let event_loop =
-        EventLoop { engine: Engine::new(rules, facts), clock, turned: None, out: Out { releases, observer } };
+    let out = Out::new(releases, observer);
+    let event_loop = EventLoop { engine: Engine::new(rules, facts), clock, turned: None, out };
     std::thread::Builder::new().name("engine".into()).spawn(move || event_loop.run(&inputs))
 }
 
@@ -151,10 +151,21 @@ impl EventLoop {
     }
 }
 
+/// Failures of one event that are kept until the event itself is observed; further ones are observed before.
+const MAX_FAILURES: usize = 16;
+
 /// Where what the engine decides goes.
 struct Out {
     releases: Releases,
     observer: Observer,
+    /// What has failed for the event that is being decided about: it is observed after the event.
+    failures: Vec<Failure>,
+}
+
+impl Out {
+    fn new(releases: Releases, observer: Observer) -> Self {
+        Self { releases, observer, failures: Vec::with_capacity(MAX_FAILURES) }
+    }
 }
 
 impl Sink<Action> for Out {
@@ -177,6 +188,7 @@ impl Sink<Action> for Out {
 
     fn record(&mut self, record: Record) {
         self.observer.put(Observation::Event(record));
+        self.failures.drain(..).for_each(|failure| self.observer.put(Observation::Failure(failure)));
     }
 
     fn mode(&mut self, name: &Arc<str>, mode: ModeIx) {
@@ -187,8 +199,13 @@ impl Sink<Action> for Out {
 
 impl Out {
     #[cold]
-    fn failed(&self, envelope: &Envelope, worker: &Arc<str>, reason: Reason) {
-        self.observer.put(Observation::Failure(Failure::new(envelope, worker, reason)));
+    fn failed(&mut self, envelope: &Envelope, worker: &Arc<str>, reason: Reason) {
+        let failure = Failure::new(envelope, worker, reason);
+        if self.failures.len() < MAX_FAILURES {
+            self.failures.push(failure);
+        } else {
+            self.observer.put(Observation::Failure(failure));
+        }
     }
 }
 
@@ -218,7 +235,7 @@ mod tests {
         let (observer, observed, _) = observer::start(said, None).unwrap();
         let told = observed.subscribe();
         let engine = Engine::new(Arc::new(RuleSetHandle::new(rules)), Arc::default());
-        (EventLoop { engine, clock, turned: None, out: Out { releases: Releases::default(), observer } }, told)
+        (EventLoop { engine, clock, turned: None, out: Out::new(Releases::default(), observer) }, told)
     }
 
     fn started(event_loop: EventLoop) -> (Sender<Input>, JoinHandle<()>) {

@@ -127,4 +127,22 @@ fn explain_says_why_a_rule_does_not_fire() {
     assert!(end.out.contains("fires"), "{}", end.out);
     let end = home.conductor(&["explain", "pads clock"]);
     assert_eq!(end.out, "no rule looks at clock");
+    // A stick goes to both sides, and what it is asked in may stand at the end.
+    let end = home.conductor(&["explain", "pads", "gamepad-stick", "128", "-0.5", "--json"]);
+    assert_eq!((end.code, end.out.as_str()), (Some(0), ""), "{}", end.err);
+
+    // The mode is that of the host that runs here, if one does; it is said which.
+    let asked = ["explain", "pads", "note-on", "38", "1"];
+    let end = home.conductor(&asked);
+    assert!(end.out.contains("is for the mode \"Live\"") && end.err.contains("(the first"), "{}\n{}", end.out, end.err);
+    let _host = home.run();
+    assert_eq!(home.conductor(&["mode", "switch", "Live"]).code, Some(0));
+    let end = home.conductor(&asked);
+    assert!(
+        end.out.contains("fires") && end.err.contains("in the mode Live (that of the running host)"),
+        "{}",
+        end.err
+    );
+    let end = home.conductor(&[&asked[..], &["--json"]].concat());
+    assert!(end.out.lines().all(|line| line.contains("\"mode\":\"Live\"")), "{}", end.out);
 }

@@ -274,6 +274,31 @@ fn old_senders_and_address_patterns_are_understood() {
     assert!(doctor.out.contains("made no sense"), "{}", doctor.out);
 }
 
+// CFG-2: what the file's own form forbids and what only a feature knows is told in one run.
+#[test]
+fn every_mistake_is_told_in_one_run() {
+    let home = Home::new(
+        "[[global_mappings]]\ntrigger = { type = 'Note', note = 200 }\naction = { type = 'Suppress' }\n\
+         [[global_mappings]]\ntrigger = { type = 'Note', note = 1 }\n\
+         action = { type = 'OscSend', target = '192.0.2.1:9', adress = '/a', address = 'a', args = ['{nothing}'] }\n\
+         [[global_mappings]]\ntrigger = { type = 'Note', note = 2 }\naction = { type = 'OscSends', target = '127.0.0.1:9' }\n\
+         [[bindings]]\nalias = 'pads'\n",
+    );
+    let end = home.conductor(&["config", "validate"]);
+    assert_eq!(end.code, Some(2));
+    for part in [
+        ":2:34: `note` is out of range: 200",
+        "OscSend: unknown key `adress`",
+        "the address \"a\" must start with `/`",
+        "{nothing}",
+        "192.0.2.1",
+        "there is no action \"OscSends\"",
+        "no port is ever \"pads\"",
+    ] {
+        assert!(end.err.contains(part), "no {part:?} in\n{}", end.err);
+    }
+}
+
 // ACT-2, ACT-4: a target that is away costs the others nothing.
 #[test]
 fn a_dead_target_keeps_nothing_from_the_living() {

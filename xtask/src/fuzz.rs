@@ -26,6 +26,9 @@ pub struct Args {
     /// Afterwards, keep a small corpus of what was found in the repository.
     #[arg(long)]
     keep: bool,
+    /// Only see that the targets can be built for libFuzzer. Fuzzes nothing.
+    #[arg(long, conflicts_with_all = ["target", "keep", "rest"])]
+    check: bool,
     /// Further arguments for libFuzzer.
     #[arg(last = true)]
     rest: Vec<OsString>,
@@ -41,6 +44,10 @@ const KEPT: u64 = 8 * 1024;
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     setup::ensure(setup::Purpose::Build)?;
+    if args.check {
+        process::run(cargo(repo, "check").arg("--features=host"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let corpora = repo.root().join("tests/fuzz/corpus");
     let mut all = Vec::new();
     for entry in fs::read_dir(&corpora).with_context(|| format!("cannot list {}", corpora.display()))? {
@@ -75,17 +82,22 @@ fn target(repo: &Repo) -> PathBuf {
     repo.target().join("fuzz")
 }
 
+/// Cargo on the workspace of the libFuzzer program, with a folder of its own for what it makes.
+fn cargo(repo: &Repo, command: &str) -> Command {
+    let mut cargo = repo.cargo(command);
+    cargo.arg("--manifest-path").arg(repo.root().join("tests/fuzz/libfuzzer/Cargo.toml"));
+    cargo.env("CARGO_TARGET_DIR", target(repo));
+    cargo
+}
+
 /// Builds the program and returns its path.
 fn build(repo: &Repo, host: bool) -> Result<PathBuf> {
     let machine = this_machine()?;
-    let mut build = repo.cargo("build");
+    let mut build = cargo(repo, "build");
     build
-        .arg("--manifest-path")
-        .arg(repo.root().join("tests/fuzz/libfuzzer/Cargo.toml"))
         // Named, so that what the compiler itself loads is built apart.
         .args(["--target", &machine])
         .args(host.then_some("--features=host"))
-        .env("CARGO_TARGET_DIR", target(repo))
         .env("RUSTC_WRAPPER", repo.xtask_program())
         .env(WRAPPER, "1");
     process::run(&mut build)?;
@@ -165,11 +177,12 @@ impl Fuzzer<'_> {
 const WRAPPER: &str = "CONDUCTOR_XTASK_IS_RUSTC";
 
 /// What is instrumented: what is ours, and what reads bytes for us.
-const INSTRUMENTED: [&str; 10] = [
+const INSTRUMENTED: [&str; 11] = [
     "conductor_engine",
     "conductor_fuzz",
     "conductor_host",
     "nom",
+    "openai_compatible",
     "rosc",
     "serde_spanned",
     "toml",

@@ -51,6 +51,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
         documentation(repo, &mut board, &guests);
         dependencies(repo, &mut board, &guests);
         engine_is_pure(repo, &mut board);
+        // They are a workspace of their own, which nothing else builds.
+        board.step("fuzz targets", with(repo.xtask("fuzz"), ["--check"]));
     }
     // Before the unit tests: the sandbox is tested with real guests.
     let built = board.step("features", repo.xtask("features")) & board.step("host", repo.xtask("host"));

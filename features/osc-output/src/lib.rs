@@ -48,10 +48,16 @@ impl Lifecycle for OscOutput {
 impl Actions for OscOutput {
     fn prepare(_name: String, params: String) -> Result<u32, Error> {
         let params: Params = serde_json::from_str(&params).map_err(|error| Error::Invalid(error.to_string()))?;
-        let message = Message::new(&params.address, &params.args).map_err(Error::Invalid)?;
+        let message = Message::new(&params.address, &params.args);
         STATE.with_borrow_mut(|state| {
             let network = state.network.as_ref().ok_or_else(|| Error::Failed("not installed".into()))?;
-            let targets = params.target.iter().map(|target| network.target(target)).collect::<Result<Vec<_>, _>>()?;
+            let targets = params.target.iter().map(|target| network.target(target)).collect::<Result<Vec<_>, _>>();
+            let (message, targets) = match (message, targets) {
+                (Ok(message), targets) => (message, targets?),
+                (Err(wrong), Ok(_)) => return Err(Error::Invalid(wrong)),
+                // Not the first mistake only.
+                (Err(wrong), Err(refused)) => return Err(Error::Invalid(format!("{wrong}\n{}", text(&refused)))),
+            };
             if targets.is_empty() {
                 return Err(Error::Invalid("`target` names no target; write one `host:port` or a list of them".into()));
             }
@@ -81,6 +87,17 @@ impl Actions for OscOutput {
 
     fn release(action: u32) {
         STATE.with_borrow_mut(|state| state.prepared.release(action));
+    }
+}
+
+/// What an error says.
+fn text(error: &Error) -> &str {
+    match error {
+        Error::Denied(text)
+        | Error::Unavailable(text)
+        | Error::Invalid(text)
+        | Error::Exhausted(text)
+        | Error::Failed(text) => text,
     }
 }
 

@@ -122,13 +122,23 @@ impl Message {
     /// Checks the address and the arguments.
     ///
     /// # Errors
-    /// A sentence for the person who wrote the mapping.
+    /// A sentence for each mistake, one a line, for the person who wrote the mapping.
     pub fn new(address: &str, args: &[ArgValue]) -> Result<Self, String> {
-        if !address.starts_with('/') {
-            return Err(format!("the address \"{address}\" must start with `/`"));
-        }
-        let address = Template::parse(address)?;
-        let args = args.iter().map(Arg::parse).collect::<Result<Vec<_>, _>>()?;
+        let address = if address.starts_with('/') {
+            Template::parse(address)
+        } else {
+            Err(format!("the address \"{address}\" must start with `/`"))
+        };
+        let (args, wrong): (Vec<_>, Vec<_>) = args.iter().map(Arg::parse).partition(Result::is_ok);
+        let mut wrong: Vec<String> = wrong.into_iter().filter_map(Result::err).collect();
+        let args: Vec<Arg> = args.into_iter().flatten().collect();
+        let address = match address {
+            Ok(address) if wrong.is_empty() => address,
+            address => {
+                wrong.splice(0..0, address.err());
+                return Err(wrong.join("\n"));
+            }
+        };
         let wants_name = address.wants_name() || args.iter().any(Arg::wants_name);
         if let Some(fixed) = address.as_text() {
             rosc::address::verify_address(fixed).map_err(|_| {
@@ -319,5 +329,7 @@ mod tests {
         assert_eq!(Message::new("fader", &[]).unwrap_err(), "the address \"fader\" must start with `/`");
         assert!(Message::new("/a b", &[]).unwrap_err().contains("no OSC address"));
         assert!(Message::new("/a", &values(json!(["{value:q}"]))).unwrap_err().contains("no argument type"));
+        let both = Message::new("fader", &values(json!(["{value:q}", 1, "{nothing}"]))).unwrap_err();
+        assert_eq!(both.lines().count(), 3, "{both}");
     }
 }

@@ -229,11 +229,12 @@ impl<A> Engine<A> {
                 asked.ask(rules.matches_at(mode, &device, &event, &moment), answers, sink, None)
             }
         };
-        if let Some(next) = asked.next_mode {
+        let (total, next_mode) = (fired.total(), asked.next_mode);
+        // What an event has changed comes after it on the record, too.
+        sink.record(Record { at: self.now, device, event, cause: Cause::Input, mode, generation, fired });
+        if let Some(next) = next_mode {
             change_mode(&mut self.mode, &rules, &next, sink);
         }
-        let total = fired.total();
-        sink.record(Record { at: self.now, device, event, cause: Cause::Input, mode, generation, fired });
         total
     }
 

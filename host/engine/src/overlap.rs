@@ -1,4 +1,5 @@
-//! Whether two triggers wait for the same: what a person may not have meant who wrote both.
+//! Whether two triggers wait for the same, or one for all that another does: what a person may not have meant who
+//! wrote both.
 
 use crate::trigger::{DmxRange, Edge, NumberRange, Push, Trigger, ValueRange, Way};
 
@@ -75,6 +76,100 @@ impl Trigger {
     }
 }
 
+impl Trigger {
+    /// Whether this one matches every event that the other matches or that its gesture takes, so that nothing is
+    /// left for the other where this one consumes. False where that is not known: of OSC patterns, for one.
+    pub fn covers(&self, other: &Self) -> bool {
+        use Trigger::{
+            Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, GamepadButton, LongPress, MidiAny, Note, Osc,
+            OscPattern, PitchBend, PolyAftertouch, ProgramChange, SysEx, Turn,
+        };
+        let presses = |edge: &Edge| edge.has_press();
+        match (self, other) {
+            (MidiAny { channel: Some(channel) }, other) => other.midi_channel() == Some(Some(*channel)),
+            (MidiAny { channel: None }, SysEx { .. }) => true,
+            (MidiAny { channel: None }, other) => other.midi_channel().is_some(),
+            (
+                Note { notes: a, velocity: v, edge: e, channel: c },
+                Note { notes: b, velocity: w, edge: f, channel: d },
+            ) => {
+                let press = !f.has_press() || e.has_press() && v.covers(*w);
+                let release = !f.has_release() || e.has_release();
+                a.covers(*b) && any_or_same(*c, *d) && press && release
+            }
+            (
+                Note { notes: a, velocity: v, edge: e, channel: c },
+                LongPress { keys: b, velocity: w, channel: d, .. } | DoubleTap { keys: b, velocity: w, channel: d, .. },
+            ) => presses(e) && a.covers(*b) && v.covers(*w) && any_or_same(*c, *d),
+            (Note { notes, velocity, edge, channel: c }, Chord { keys, channel: d, .. }) => {
+                // Without one of its keys it is no chord.
+                let whole = presses(edge) && velocity.covers(ValueRange::SEVEN_BIT) && any_or_same(*c, *d);
+                whole && keys.iter().any(|key| notes.contains(*key))
+            }
+            (
+                ControlChange { controllers: a, value: v, channel: c },
+                ControlChange { controllers: b, value: w, channel: d },
+            )
+            | (PolyAftertouch { notes: a, value: v, channel: c }, PolyAftertouch { notes: b, value: w, channel: d }) => {
+                a.covers(*b) && v.covers(*w) && any_or_same(*c, *d)
+            }
+            (ControlChange { controllers: a, value, channel: c }, Turn { controllers: b, channel: d, .. }) => {
+                a.covers(*b) && value.covers(ValueRange::SEVEN_BIT) && any_or_same(*c, *d)
+            }
+            (Aftertouch { value: v, channel: c }, Aftertouch { value: w, channel: d })
+            | (PitchBend { value: v, channel: c }, PitchBend { value: w, channel: d }) => {
+                v.covers(*w) && any_or_same(*c, *d)
+            }
+            (ProgramChange { programs: a, channel: c }, ProgramChange { programs: b, channel: d }) => {
+                a.covers(*b) && any_or_same(*c, *d)
+            }
+            (Osc { address: a, arg: x }, Osc { address: b, arg: y }) => a == b && (x.is_none() || x == y),
+            (OscPattern { pattern, arg: None }, Osc { address, .. }) => pattern.matches(address),
+            (OscPattern { pattern: a, arg: x }, OscPattern { pattern: b, arg: y }) => a == b && (x.is_none() || x == y),
+            (GamepadButton { buttons: a, edge: e }, GamepadButton { buttons: b, edge: f }) => {
+                a.covers(*b) && (!f.has_press() || e.has_press()) && (!f.has_release() || e.has_release())
+            }
+            (GamepadButton { buttons: a, edge }, LongPress { keys: b, .. } | DoubleTap { keys: b, .. }) => {
+                presses(edge) && a.covers(*b)
+            }
+            (GamepadButton { buttons, edge }, Chord { keys, .. }) => {
+                presses(edge) && keys.iter().any(|key| buttons.contains(*key))
+            }
+            (ArtNet { universe: u, channels: a, value: v }, ArtNet { universe: w, channels: b, value: x }) => {
+                u == w && a.first <= b.first && b.last <= a.last && v.covers(*x)
+            }
+            _ => false,
+        }
+    }
+
+    /// The channel that a trigger for MIDI messages with a channel asks for, which may be any. `None` for all other
+    /// triggers.
+    fn midi_channel(&self) -> Option<Option<u8>> {
+        match *self {
+            Self::Note { channel, .. }
+            | Self::ControlChange { channel, .. }
+            | Self::Aftertouch { channel, .. }
+            | Self::PolyAftertouch { channel, .. }
+            | Self::PitchBend { channel, .. }
+            | Self::ProgramChange { channel, .. }
+            | Self::MidiAny { channel }
+            | Self::Turn { channel, .. }
+            | Self::FineControl { channel, .. }
+            | Self::Parameter { channel, .. } => Some(channel),
+            Self::LongPress { keys, channel, .. } | Self::DoubleTap { keys, channel, .. } if keys.first <= 127 => {
+                Some(channel)
+            }
+            Self::Chord { ref keys, channel, .. } if keys.first().is_some_and(|key| *key <= 127) => Some(channel),
+            _ => None,
+        }
+    }
+}
+
+/// Whether what is for the first channel is for the second, too.
+fn any_or_same(one: Option<u8>, other: Option<u8>) -> bool {
+    one.is_none() || one == other
+}
+
 /// Whether both count going down.
 fn presses(one: Edge, other: Edge) -> bool {
     one.has_press() && other.has_press()
@@ -89,11 +184,19 @@ impl NumberRange {
     fn meets(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
+
+    fn covers(self, other: Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
 }
 
 impl ValueRange {
     fn meets(self, other: Self) -> bool {
         self.min <= other.max && other.min <= self.max
+    }
+
+    fn covers(self, other: Self) -> bool {
+        self.min <= other.min && other.max <= self.max
     }
 }
 

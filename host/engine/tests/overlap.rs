@@ -27,3 +27,16 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    /// What is said to take everything from another trigger matches every event that the other matches.
+    #[test]
+    fn what_covers_another_misses_nothing_of_it(one in trigger(), other in trigger(), event in event()) {
+        if one.covers(&other) && other.matches(&event).is_some() {
+            prop_assert!(one.matches(&event).is_some(), "{:?} {:?} {}", one, other, event);
+        }
+        prop_assert!(!one.covers(&other) || one.overlaps(&other) || matches!(one, Trigger::MidiAny { .. }));
+    }
+}

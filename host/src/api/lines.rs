@@ -10,15 +10,16 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
 /// Bytes of a line: the most that a tool takes, however much of it JSON has to escape.
-pub(super) const MAX_LINE: usize = 2 * 1024 * 1024;
+pub const MAX_LINE: usize = 2 * 1024 * 1024;
 /// Brackets within brackets.
-pub(super) const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 100;
 
 /// What stands for a line that is not passed on: JSON, and no message of the protocol.
 const INSTEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"refused\":true}\n";
 
-/// The lines of a reader. `refused` is told why a line is not passed on.
-pub(super) struct Lines<R, F> {
+/// The lines of a reader, which are read from it. `refused` is called with the reason why a line is not passed on.
+#[derive(Debug)]
+pub struct Lines<R, F> {
     inner: BufReader<R>,
     refused: F,
     line: Vec<u8>,
@@ -32,7 +33,8 @@ pub(super) struct Lines<R, F> {
 }
 
 impl<R: AsyncRead, F: FnMut(&str)> Lines<R, F> {
-    pub(super) fn new(inner: R, refused: F) -> Self {
+    /// The lines of `inner`.
+    pub fn new(inner: R, refused: F) -> Self {
         let (line, inner) = (Vec::new(), BufReader::new(inner));
         Self { inner, refused, line, passed: None, why: None, depth: 0, in_text: false, escaped: false }
     }

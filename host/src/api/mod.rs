@@ -16,7 +16,7 @@ mod door;
 mod exchange;
 mod holder;
 #[cfg(unix)]
-mod lines;
+pub mod lines;
 #[cfg(unix)]
 pub mod mcp;
 pub mod openapi;

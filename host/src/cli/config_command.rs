@@ -6,12 +6,13 @@ use serde_json::json;
 
 use super::plan::Agreed;
 use super::{Done, Failure, Output, Places, load, plan, unreadable, warn};
-use crate::config::Severity;
 use crate::config::migrate::{MigrateError, migrated};
+use crate::config::{Loaded, Severity};
 use crate::control::plan::diff::unified;
 use crate::host::StartError;
 use crate::plain_file;
 use crate::plural::plural;
+use crate::rules::Compiled;
 use crate::terminal::{self, Lines, errln, outln};
 use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
@@ -34,9 +35,7 @@ pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
         ConfigCommand::Schema => terminal::json(&config::json_schema())?,
         ConfigCommand::Validate(Output { json: true }) => validate(places)?,
         ConfigCommand::Validate(_) => {
-            let loaded = load(&places.config)?;
-            let compiled =
-                host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
+            let compiled = checked(places)?.map_err(super::started)?;
             warn(&compiled.warnings);
             let rules = plural(compiled.rules.rules().len(), "rule");
             let modes = plural(compiled.rules.modes().len(), "mode");
@@ -112,14 +111,24 @@ fn differences(places: &Places, as_json: bool) -> Done {
     Ok(())
 }
 
-/// The same, for programs: everything is printed, and the exit code says whether the file would be taken.
-fn validate(places: &Places) -> Done {
+/// Checks the file as far as it can be: a mistake in the file's own form keeps none from being found that only
+/// features know of.
+fn checked(places: &Places) -> Result<Result<Compiled, StartError>, Failure> {
     let text = plain_file::read_text(&places.config, plain_file::MAX_TEXT)
         .map_err(|error| unreadable(&places.config, &error))?;
-    let checked = config::parse(&text, &places.config.display().to_string())
-        .map_err(StartError::Config)
-        .and_then(|loaded| host::check(&loaded, Some(&places.home), places.features.as_deref()));
-    let (found, sizes) = match checked {
+    let check = |loaded: &Loaded| host::check(loaded, Some(&places.home), places.features.as_deref());
+    Ok(match config::parse(&text, &places.config.display().to_string()) {
+        Ok(loaded) => check(&loaded),
+        Err(wrong) => match config::salvage(&wrong).map(|rest| check(&rest)) {
+            Some(Err(StartError::Config(all))) => Err(StartError::Config(all)),
+            _ => Err(StartError::Config(wrong)),
+        },
+    })
+}
+
+/// The same, for programs: everything is printed, and the exit code says whether the file would be taken.
+fn validate(places: &Places) -> Done {
+    let (found, sizes) = match checked(places)? {
         Ok(compiled) => {
             let sizes = json!({ "rules": compiled.rules.rules().len(), "modes": compiled.rules.modes().len() });
             (compiled.warnings, sizes)

@@ -10,18 +10,18 @@ use super::simulate::{self, Quiet};
 use super::{Done, Failure, Places, load, warn};
 use crate::api::view;
 use crate::host;
-use crate::terminal::{self, outln};
+use crate::terminal::{self, errln, outln};
 
 /// What to explain.
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArguments {
     /// The event, as in a script but without its time: `pads note-on 36 100`
-    #[arg(required = true, num_args = 1.., trailing_var_arg = true)]
+    #[arg(required = true, num_args = 1.., allow_negative_numbers = true)]
     event: Vec<String>,
     /// A script of what came before
     #[arg(long, value_name = "SCRIPT")]
     after: Option<PathBuf>,
-    /// The mode that is active [default: the first, or what the script leads to]
+    /// The mode that is active [default: what the script leads to, the running host's, or the first]
     #[arg(long)]
     mode: Option<String>,
     /// Print JSON, one object a line
@@ -50,8 +50,22 @@ pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
         let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
         engine.event(entry.at, event, &mut Quiet);
     }
-    if let Some(mode) = &arguments.mode {
+    let whose = if let Some(mode) = &arguments.mode {
         engine.set_mode(mode, &mut Quiet).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
+        "as asked for"
+    } else if arguments.after.is_some() {
+        "where the script leads to"
+    } else if running_mode(places).is_some_and(|mode| engine.set_mode(&mode, &mut Quiet).is_ok()) {
+        "that of the running host"
+    } else {
+        "the first; `--mode` names another"
+    };
+    let mode = rules.load().modes().get(usize::from(engine.mode_index().0)).map(ToString::to_string);
+    if let Some(mode) = &mode
+        && !arguments.json
+        && rules.load().modes().len() > 1
+    {
+        errln!("in the mode {mode} ({whose})");
     }
     let explanations = engine.explain(at, &DeviceId::new(&asked.device), &asked.event);
     let rules = rules.load();
@@ -59,7 +73,7 @@ pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
         let rule = view::rule(explanation.rule, &rules, true);
         if arguments.json {
             let fires = explanation.verdict.is_awake();
-            terminal::json_line(&json!({ "rule": rule, "fires": fires, "why": explanation.to_string() }));
+            terminal::json_line(&json!({ "rule": rule, "mode": mode, "fires": fires, "why": explanation.to_string() }));
         } else {
             outln!("{rule:<32} {explanation}");
         }
@@ -68,4 +82,10 @@ pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
         outln!("no rule looks at {}", asked.event);
     }
     Ok(())
+}
+
+/// The mode that is active in the host of this home, if one runs.
+fn running_mode(places: &Places) -> Option<String> {
+    let status = crate::api::client::status(&places.home).ok()?;
+    status["mode"].as_str().map(str::to_owned)
 }

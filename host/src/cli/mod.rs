@@ -47,7 +47,7 @@ const EXIT_CODES: &str = "Exit codes:\n  0  it is done\n  1  it failed, or a che
 
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
 #[derive(Debug, Parser)]
-#[command(name = "conductor", version, about, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "conductor", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
 struct Arguments {
     /// The configuration [default: config.toml in the home]
     #[arg(long, global = true, value_name = "FILE")]

@@ -66,23 +66,23 @@ fn words(view: &ObservationView) -> String {
     match view {
         ObservationView::Event { at, device, event, rules } => {
             let fired = if rules.is_empty() { String::new() } else { format!("  -> {}", rules.join(", ")) };
-            format!("{:>10.3} ms  {device:<16} {event:<32}{fired}", *at as f64 / 1e6)
+            format!("{:>12.6} s  {device:<16} {event:<32}{fired}", *at as f64 / 1e9)
         }
         ObservationView::Failure { at, rule, worker, reason } => {
-            format!("{:>10.3} ms  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e6)
+            format!("{:>12.6} s  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e9)
         }
-        ObservationView::Mode { mode } => format!("{:>13}  mode {mode}", ""),
-        ObservationView::Message { feature, sink, text } => format!("{:>13}  {feature} ({sink}): {text}", ""),
-        ObservationView::Port { text, .. } | ObservationView::Reload { text, .. } => format!("{:>13}  {text}", ""),
+        ObservationView::Mode { mode } => format!("{:>14}  mode {mode}", ""),
+        ObservationView::Message { feature, sink, text } => format!("{:>14}  {feature} ({sink}): {text}", ""),
+        ObservationView::Port { text, .. } | ObservationView::Reload { text, .. } => format!("{:>14}  {text}", ""),
         ObservationView::Plan { step, plan, who, description } => {
             let step = serde_json::to_value(step).unwrap_or_default();
             let plan = plan.as_deref().map(|plan| format!(" {plan:.12}")).unwrap_or_default();
-            format!("{:>13}  plan{plan} {} ({who}): {description}", "", step.as_str().unwrap_or_default())
+            format!("{:>14}  plan{plan} {} ({who}): {description}", "", step.as_str().unwrap_or_default())
         }
         ObservationView::Lock { locked, by } => {
-            format!("{:>13}  the show was {} by {by}", "", if *locked { "locked" } else { "unlocked" })
+            format!("{:>14}  the show was {} by {by}", "", if *locked { "locked" } else { "unlocked" })
         }
-        ObservationView::Gap { lost: Some(lost) } => format!("{:>13}  ({lost} more, which came too fast)", ""),
-        ObservationView::Gap { lost: None } => format!("{:>13}  (the host was started anew)", ""),
+        ObservationView::Gap { lost: Some(lost) } => format!("{:>14}  ({lost} more, which came too fast)", ""),
+        ObservationView::Gap { lost: None } => format!("{:>14}  (the host was started anew)", ""),
     }
 }

@@ -84,7 +84,8 @@ pub enum Action {
     /// Makes another mode the active one.
     ModeChange(ModeChange),
 
-    /// Does nothing: with `consume`, keeps an event from other mappings.
+    /// Does nothing: with `consume`, keeps an event from other mappings. A note's release is another event; a
+    /// trigger with `on = "both"` keeps both.
     Suppress(Suppress),
 
     /// An action of a feature. Its other keys are the feature's to define, and are checked by it.

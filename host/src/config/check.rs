@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
-use super::diagnostic::Diagnostic;
+use super::diagnostic::{Diagnostic, Severity, nearest};
 use super::names::Names;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};
@@ -31,14 +31,15 @@ pub(super) enum Trust {
 }
 
 /// Finds every mistake in a tree of today's form, and the names in it, which are left to be held against each other.
-/// Other spellings of a `type` are replaced with the one that serde knows.
+/// Other spellings of a `type` are replaced with the one that serde knows, and mappings with a mistake by one that does
+/// nothing.
 pub(super) fn check(
     tree: &mut Spanned<DeTable<'_>>,
     trust: Trust,
     report: &mut dyn FnMut(Diagnostic),
 ) -> Names<'static> {
     let shapes = &*SHAPES;
-    let mut checker = Checker { shapes, names: Names::default(), trust, report };
+    let mut checker = Checker { shapes, names: Names::default(), trust, errors: 0, report };
     if let Some(root) = &shapes.root().table {
         let place = tree.span();
         checker.table(place, tree.get_mut(), root);
@@ -50,7 +51,20 @@ struct Checker<'s, 'r> {
     shapes: &'s Shapes,
     names: Names<'s>,
     trust: Trust,
+    /// How many errors there were so far.
+    errors: usize,
     report: &'r mut dyn FnMut(Diagnostic),
+}
+
+/// The keys of lists whose items stand for themselves: with a mistake in one, the others can still be looked at.
+const SEPARATE: [&str; 2] = ["mappings", "global_mappings"];
+
+/// What a mapping with a mistake is replaced by, so that those after it keep their numbers. It does nothing.
+const NO_MAPPING: &str =
+    "trigger = { type = 'GamepadAnalogStick', axis = 128, dead_zone = 1 }\naction = { type = 'Suppress' }";
+
+fn no_mapping() -> DeValue<'static> {
+    DeTable::parse(NO_MAPPING).map_or(DeValue::Boolean(false), |table| DeValue::Table(table.into_inner()))
 }
 
 /// What a value is called in a message.
@@ -71,6 +85,7 @@ impl fmt::Display for Label<'_> {
 
 impl<'s> Checker<'s, '_> {
     fn report(&mut self, diagnostic: Diagnostic) {
+        self.errors += usize::from(diagnostic.severity == Severity::Error);
         let trusted = match self.trust {
             Trust::Whole => true,
             Trust::Until(end) => diagnostic.place.end <= end,
@@ -214,8 +229,13 @@ impl<'s> Checker<'s, '_> {
             let message = format!("{label} has nothing in it: the first number is above the second");
             self.report(Diagnostic::error(place, message).with_allowed("the lower number first"));
         }
+        let are_separate = matches!(label, Label::Key(key) if SEPARATE.contains(&key));
         for item in items.iter_mut() {
+            let before = self.errors;
             self.value(Label::Item(&label), item, array.item);
+            if are_separate && self.errors > before {
+                *item.get_mut() = no_mapping();
+            }
         }
     }
 

@@ -108,6 +108,17 @@ pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Diagnostics> {
     }
 }
 
+/// What is left of a configuration in which something is wrong, for later stages to look at as well, so that a
+/// person hears of all mistakes at once: mappings with a mistake do nothing, and `wrong`, which [`parse`] found, are
+/// its warnings, errors included. No host may run with it. `None` if what is wrong is not in mappings alone.
+pub fn salvage(wrong: &Diagnostics) -> Option<Loaded> {
+    let source = wrong.source().clone();
+    let Examined { tree, names, .. } = examine(source.text());
+    names?;
+    let config = Config::deserialize(Deserializer::from(tree)).ok()?;
+    Some(Loaded { config, source: source.clone(), warnings: wrong.clone() })
+}
+
 /// A text as far as it can be looked at by itself.
 struct Examined<'t> {
     /// In today's form.

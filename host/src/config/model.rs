@@ -281,7 +281,8 @@ pub struct Mapping {
     #[schemars(range(min = i32::MIN, max = i32::MAX))]
     pub priority: i32,
 
-    /// Whether no further mapping is tried after this one has fired. Default: false.
+    /// Whether no further mapping is tried after this one has fired, or while it waits (`defer`): what it waited
+    /// for in vain is not given to others. Default: false.
     #[serde(default)]
     pub consume: bool,
 

@@ -95,7 +95,12 @@ impl<const MIN: u16, const MAX: u16> FromStr for Span<MIN, MAX> {
     /// # Errors
     /// Anything but two numbers of the right size joined by `..`, or a range that starts above its end.
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        let (first, last) = text.split_once("..").ok_or_else(|| Malformed::new("there is no `..` in it"))?;
+        let Some((first, last)) = text.split_once("..") else {
+            return Err(Malformed::new(match plain_number(text, MIN, MAX) {
+                Ok(number) => format!("write {number} without quotes; a text is a range"),
+                Err(_) => "it is no range; a single number is written without quotes, and names are not known".into(),
+            }));
+        };
         let (first, last) = (plain_number(first, MIN, MAX)?, plain_number(last, MIN, MAX)?);
         Self::new(first, last).ok_or_else(|| Malformed::new("it starts above its end"))
     }
@@ -446,7 +451,8 @@ mod tests {
     #[test]
     fn a_range_says_what_is_wrong_with_it() {
         for (text, why) in [
-            ("36", "there is no `..` in it"),
+            ("36", "write 36 without quotes; a text is a range"),
+            ("C3", "it is no range; a single number is written without quotes, and names are not known"),
             ("36..", "\"\" is not a number from 0 to 127"),
             ("36..128", "\"128\" is not a number from 0 to 127"),
             ("+1..2", "\"+1\" is not a number from 0 to 127"),

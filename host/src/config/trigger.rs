@@ -161,7 +161,8 @@ pub enum TriggerEvent {
         channel: Option<u8>,
     },
 
-    /// An OSC message to one address.
+    /// An OSC message to one address, or to an address pattern of OSC 1.0 that matches it. What OSC 1.1 adds to
+    /// patterns (`//`) is not known, and a message with a number that is none (NaN, infinity) is not taken.
     OscMessage {
         /// The address, from `/` on.
         #[schemars(extend("format" = "osc-address"))]
@@ -213,7 +214,8 @@ pub enum TriggerEvent {
         #[serde(default = "dead_zone")]
         #[schemars(range(min = 0.0, max = 1.0))]
         dead_zone: f32,
-        /// How often it counts. Default: `enter`; `move` where the direction is `any`.
+        /// How often it counts: with `move` each reading, and its return into the dead zone as a reading of 0.
+        /// Default: `enter`; `move` where the direction is `any`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<Readings>,
     },
@@ -226,7 +228,8 @@ pub enum TriggerEvent {
         #[serde(default = "threshold")]
         #[schemars(range(min = 0.0, max = 1.0))]
         threshold: f32,
-        /// How often it counts. Default: `enter`.
+        /// How often it counts: with `move` each reading, and its return below the threshold as a reading of 0.
+        /// Default: `enter`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<Readings>,
     },
@@ -286,7 +289,8 @@ pub enum TriggerEvent {
         channel: Option<u8>,
     },
 
-    /// Several notes are played together, and none ends before the last begins.
+    /// Several notes are played together, and none ends before the last begins. A chord that defers waits for
+    /// the time of every larger chord that one of its notes could begin: up to twice `timeout_ms`.
     NoteChord {
         /// The notes, two to ten, each 0 to 127.
         #[schemars(length(min = 2, max = 10), inner(range(min = 0, max = 127)))]
@@ -319,7 +323,8 @@ pub enum TriggerEvent {
         /// Which way. Default: `any`.
         #[serde(default)]
         direction: Turn,
-        /// How the encoder says how far. Default: `twos_complement`.
+        /// How the encoder says how far. `difference` is for knobs that say where they stand: one that wraps from
+        /// 127 to 0 has turned back by 127. Default: `twos_complement`.
         #[serde(default)]
         mode: EncoderMode,
         /// Only this MIDI channel, 0 to 15. Default: any channel.
@@ -328,8 +333,8 @@ pub enum TriggerEvent {
         channel: Option<u8>,
     },
 
-    /// A controller of 14 bits moves: it says the coarse part as itself, the fine part as the controller 32
-    /// above.
+    /// A controller of 14 bits moves: it says the coarse part as itself, then, within 3 ms, the fine part as the
+    /// controller 32 above. A fine part that comes before its coarse part is not counted with it.
     CC14 {
         /// The controller or controllers of the coarse part, 0 to 31.
         cc: CoarseRange,
@@ -397,7 +402,8 @@ fn chord_ms() -> u32 {
 pub enum Readings {
     /// Once, until it has been back.
     Enter,
-    /// Each time that it moves while it is.
+    /// Each time that it moves while it is, and once more, with 0, when it comes back to rest: in whatever mode
+    /// that is, and also when the gamepad is unplugged.
     Move,
 }
 

@@ -78,7 +78,8 @@ fn ignored(glob: &str) -> Option<Regex> {
     RegexBuilder::new(&format!("^(?:{pattern})$")).case_insensitive(true).dot_matches_new_line(true).build().ok()
 }
 
-struct Mistake {
+/// What is wrong with a binding, and where in it.
+pub(super) struct Mistake {
     path: Vec<PathStep<'static>>,
     message: String,
 }
@@ -92,7 +93,11 @@ fn protocol(connection: &Connection) -> Protocol {
     }
 }
 
-fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
+/// What the ports side needs of a binding.
+///
+/// # Errors
+/// What the schema can't say.
+pub(super) fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
     let mut spec = BindingSpec::new(&binding.alias, protocol(&binding.connection));
     spec.max_events_per_sec = binding.max_events_per_sec;
     match &binding.connection {

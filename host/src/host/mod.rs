@@ -7,6 +7,7 @@ mod builder;
 mod changes;
 mod generation;
 mod grant_warnings;
+mod ineffective;
 mod look;
 mod rollback;
 pub mod status;

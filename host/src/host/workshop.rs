@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{StartError, bindings, grant_warnings};
+use super::{StartError, bindings, grant_warnings, ineffective};
 use crate::config::{self, Config, Diagnostic, Diagnostics, Loaded};
 use crate::control::limit;
 use crate::dispatch::workers::Workers;
@@ -57,11 +57,21 @@ impl Workshop {
 
     /// Builds what a configuration describes, beside what is in use.
     pub(super) fn make(&self, loaded: &Loaded, before: &Registry) -> Result<(Registry, Compiled), Diagnostics> {
-        bindings::check(loaded)?;
         let sources = self.feature_sources(loaded);
         self.announce(&sources);
+        let doubts = ineffective::warnings(loaded, &sources);
         let registry = before.with(sources, &self.sandbox, &self.observer);
-        let mut compiled = rules::compile(loaded, &registry, &self.workers)?;
+        // A mistake of one kind keeps none of another from being told.
+        let mut compiled = match (bindings::check(loaded), rules::compile(loaded, &registry, &self.workers)) {
+            (Ok(()), Ok(compiled)) => compiled,
+            (in_bindings, in_rules) => {
+                let mut all = in_rules.map_or_else(|wrong| wrong, |compiled| compiled.warnings);
+                all.extend(in_bindings.err().iter().flat_map(Diagnostics::iter).cloned());
+                all.extend(doubts);
+                return Err(all);
+            }
+        };
+        compiled.warnings.extend(doubts);
         warn_of_tools(loaded, &registry, &mut compiled.warnings);
         grant_warnings::push(loaded, &registry, &mut compiled.warnings);
         registry.log_refused();
@@ -118,7 +128,7 @@ pub(super) fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut
 /// The features that a host has: the bundled ones, the installed ones, and those of the configuration.
 /// Of the same name, the later counts; and the configuration can switch any of them off. A name gives no grants:
 /// see [`ConfiguredGrants`].
-fn feature_sources(
+pub(super) fn feature_sources(
     loaded: &Loaded,
     bundled: Option<&Path>,
     installed: Option<(&Store, &Installed)>,

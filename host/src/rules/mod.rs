@@ -6,6 +6,8 @@
 mod condition;
 mod doubles;
 mod edges;
+mod params;
+mod shadowed;
 mod transform;
 mod trigger;
 
@@ -19,11 +21,13 @@ use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource,
 pub(crate) use self::condition::condition;
 pub(crate) use self::doubles::doubles;
 use self::edges::{Releases, hears_releases_of_itself, holds, wants_both};
+pub(crate) use self::shadowed::shadowed;
 use self::transform::forwarding;
 use self::trigger::{trigger, waiting};
 
 use crate::config::{self, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
 use crate::dispatch::desktop::DesktopAction;
+use crate::dispatch::feature_worker::FeatureQueue;
 use crate::dispatch::process::ProcessAction;
 use crate::dispatch::script::{self, Script, Step};
 use crate::dispatch::workers::Workers;
@@ -33,6 +37,7 @@ use crate::dispatch::{
     midi_out::{Feedback, MidiQueue},
 };
 use crate::feature::registry::{Lookup, Registry};
+use crate::feature::sandbox::CallError;
 use crate::profile::{self, Profile};
 
 /// A rule set, and what has to be there for it.
@@ -75,6 +80,8 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         modes: config.modes.iter().map(|mode| mode.name.clone()).collect(),
         choices: Choices::default(),
         rules: Vec::with_capacity(config.global_mappings.len()),
+        mappings: Vec::new(),
+        seen: 0,
     };
     for (mode_index, mode) in config.modes.iter().enumerate() {
         for (index, mapping) in mode.mappings.iter().enumerate() {
@@ -102,10 +109,15 @@ struct Compiler<'a> {
     /// What the action decides by that is being compiled.
     choices: Choices,
     rules: Vec<RuleSpec<Action>>,
+    /// Which mapping each rule is of, and how many mappings there were so far.
+    mappings: Vec<usize>,
+    seen: usize,
 }
 
 impl Compiler<'_> {
     fn mapping(&mut self, mapping: &config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
+        let number = self.seen;
+        self.seen += 1;
         let trigger = trigger(&mapping.trigger.event, &mapping.action).map_err(|message| {
             self.error(&[path, &["trigger".into()]].concat(), message);
         });
@@ -121,6 +133,7 @@ impl Compiler<'_> {
             None => Some(action),
         });
         let (Ok(trigger), Some(action)) = (trigger, shown) else { return };
+        self.mappings.push(number);
         self.rules.push(RuleSpec {
             scope,
             device: mapping.trigger.device.clone(),
@@ -351,7 +364,7 @@ impl Compiler<'_> {
                     }
                     return Some(Action::Feature(prepared));
                 }
-                Err(error) => self.error(path, format!("{type_name}: {error}")),
+                Err(error) => self.feature_mistakes(type_name, params, (&queue, &action), &error, path),
             },
             Lookup::Refused { feature, reason } => {
                 return Some(self.missing(
@@ -380,6 +393,50 @@ impl Compiler<'_> {
             }
         }
         None
+    }
+
+    /// What is wrong with the parameters of a feature's action: first what its schema says, each at its key, then
+    /// what the feature itself says of the others. It may say several things, one a line.
+    fn feature_mistakes(
+        &mut self,
+        type_name: &str,
+        params: &serde_json::Value,
+        (queue, action): (&FeatureQueue, &str),
+        error: &CallError,
+        path: &[PathStep<'_>],
+    ) {
+        let schema = self.registry.action_schema(action);
+        let wrong = schema.map(|schema| params::mistakes(params, &schema)).unwrap_or_default();
+        let mut rest = params.clone();
+        for params::Mistake { key, message, nearest } in &wrong {
+            let at = match key {
+                Some(key) => [path, &[key.as_str().into()]].concat(),
+                None => path.to_vec(),
+            };
+            if let (Some(key), Some(rest)) = (key, rest.as_object_mut()) {
+                rest.remove(key);
+            }
+            let place = self.source.place(&at);
+            let message = format!("{type_name}: {message}");
+            self.diagnostics.push(Diagnostic::error(place, message).with_nearest(nearest.clone()));
+        }
+        let is_whole = wrong.iter().all(|mistake| mistake.key.is_some());
+        let said = match wrong.is_empty() {
+            true => Some(error.to_string()),
+            // Without a key that has to be there it would say only that.
+            false if is_whole => {
+                queue.prepare(action, &self.placed(&rest).to_string()).err().map(|error| error.to_string())
+            }
+            false => None,
+        };
+        for line in said.iter().flat_map(|said| said.lines()).filter(|line| !line.trim().is_empty()) {
+            // A key that was taken out for its mistake is not missing.
+            let is_told =
+                |mistake: &params::Mistake| mistake.key.as_ref().is_some_and(|key| line.contains(key.as_str()));
+            if !wrong.iter().any(is_told) {
+                self.error(path, format!("{type_name}: {line}"));
+            }
+        }
     }
 
     /// The parameters with the aliases of endpoints in `target` as `host:port`. What may be sent there is the
@@ -435,8 +492,6 @@ impl Compiler<'_> {
         let modes = config.modes.iter().map(|mode| mode.name.clone()).collect();
         let paths = rule_paths(config);
         let profiles = profile::compile(config, &mut self.diagnostics);
-        // Rules are left out where something is wrong already, and the numbers would not fit.
-        let complete = paths.len() == self.rules.len();
         match engine::compile(RuleSource { modes, rules: std::mem::take(&mut self.rules) }) {
             Ok(rules) => {
                 let warnings = self.diagnostics.into_result()?;
@@ -444,7 +499,7 @@ impl Compiler<'_> {
             }
             Err(errors) => {
                 for error in errors {
-                    let path = error.rule.filter(|_| complete).and_then(|rule| paths.get(rule));
+                    let path = error.rule.and_then(|rule| paths.get(*self.mappings.get(rule)?));
                     let place = path.map(|path| self.source.place(path)).unwrap_or_default();
                     self.diagnostics.push(Diagnostic::error(place, error.kind.to_string()));
                 }

@@ -16,6 +16,7 @@ mod hooks;
 mod host;
 mod http;
 mod identity;
+mod inputs;
 mod lab;
 mod limits;
 mod models;

@@ -13,7 +13,11 @@ mod config;
 mod configs_from;
 #[cfg(feature = "host")]
 mod descriptor;
+#[cfg(feature = "host")]
+mod endpoints;
 mod gestures;
+#[cfg(feature = "host")]
+mod mcp_frames;
 mod midi;
 #[cfg(feature = "host")]
 mod osc;
@@ -21,6 +25,8 @@ mod osc;
 mod package;
 #[cfg(feature = "host")]
 pub mod plans;
+#[cfg(feature = "host")]
+mod provider_stream;
 #[cfg(feature = "host")]
 mod resolver;
 mod rules;
@@ -52,7 +58,7 @@ pub const ENGINE: [Target; 4] = [
 
 /// Those in the host.
 #[cfg(feature = "host")]
-pub const HOST: [Target; 10] = [
+pub const HOST: [Target; 13] = [
     Target { name: "osc", run: osc::run },
     Target { name: "artnet", run: artnet::run },
     Target { name: "config", run: config::run },
@@ -63,6 +69,9 @@ pub const HOST: [Target; 10] = [
     Target { name: "signature", run: signature::run },
     Target { name: "token_realm", run: token_realm::run },
     Target { name: "plans", run: plans::run },
+    Target { name: "provider_stream", run: provider_stream::run },
+    Target { name: "mcp_frames", run: mcp_frames::run },
+    Target { name: "endpoints", run: endpoints::run },
 ];
 /// Those in the host: none were built in.
 #[cfg(not(feature = "host"))]

@@ -21,6 +21,7 @@ fn messages(packet: &[u8]) -> Vec<OscMessage> {
         message.args().iter().for_each(is_finite);
         let event = Event::from(message.clone());
         assert!((0.0..=1.0).contains(&event.unit()) && event.value().is_finite(), "{event}");
+        assert!(message.reaches(message.address()), "{event}");
         let _ = (event.to_string(), event.is_continuous(), check_address(message.address()));
     }
     messages
@@ -63,6 +64,12 @@ fn pattern(text: &[u8]) {
             if check_address(pattern).is_ok() {
                 assert_eq!(matched, pattern == address, "a pattern without wildcards is an address");
             }
+            // The same as the address of a message, within the limits of what a network peer may ask for.
+            let message = OscMessage::new(pattern, Vec::new());
+            assert!(message.reaches(pattern), "its own text");
+            let is_small = pattern.len() <= OscMessage::MAX_PATTERN && parsed.wildcards() <= OscMessage::MAX_WILDCARDS;
+            assert_eq!(message.is_pattern(), is_small && pattern.contains(['?', '*', '[', '{']));
+            assert_eq!(message.reaches(address), pattern == address || message.is_pattern() && matched);
             if let (true, Some(first)) = (matched, parsed.literal_first_segment()) {
                 assert_eq!(address.split('/').nth(1), Some(first));
             }

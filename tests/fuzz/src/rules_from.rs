@@ -11,6 +11,9 @@ use crate::bytes::Bytes;
 pub const MODES: [&str; 3] = ["Play", "Live", "Edit"];
 pub const DEVICES: [&str; 3] = ["pads", "keys", "keys #2"];
 const ADDRESSES: [&str; 6] = ["/mixer/1/fader", "/mixer/2/fader", "/mixer", "/", "/transport", "x"];
+/// What is sent to: addresses, and address patterns.
+const SENT: [&str; 9] =
+    ["/mixer/1/fader", "/mixer/2/fader", "/mixer", "/", "/transport", "x", "/mixer/*/fader", "/{mixer,t*}", "/["];
 const PATTERNS: [&str; 6] = ["/mixer/*/fader", "/mixer/[12]/fader", "/mixer", "/*", "/{mixer,x}", "/t*"];
 const SYSEX: [&str; 6] = ["F0", "F0 7E", "F0 ?E", "F0 7E ?? 06", "F0 00 20", "F0 F7"];
 pub const MS: Nanos = 1_000_000;
@@ -276,7 +279,7 @@ pub fn event(bytes: &mut Bytes<'_>) -> Event {
                 byte @ 1..128 => OscArg::Int(byte.into()),
                 byte => OscArg::Float(f32::from(byte) / 64.0 - 3.0),
             };
-            OscMessage::new(bytes.pick(&ADDRESSES), vec![arg]).into()
+            OscMessage::new(bytes.pick(&SENT), vec![arg]).into()
         }
         17 => {
             let data = bytes.take(usize::from(note));

@@ -559,6 +559,13 @@ impl Registry {
         }
     }
 
+    /// The JSON Schema of an action's parameters. `None` if no feature has the action, or its schema is no JSON.
+    pub fn action_schema(&self, action: &str) -> Option<serde_json::Value> {
+        let (_, actions) = self.owner(action)?;
+        let registered = actions.registered.iter().find(|registered| registered.name == action)?;
+        serde_json::from_str(&registered.schema).ok()
+    }
+
     /// Every action that mappings can name.
     pub fn action_names(&self) -> Vec<String> {
         let actions = self.installed().flat_map(|installed| &installed.descriptor().actions);

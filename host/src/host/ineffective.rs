@@ -1,0 +1,273 @@
+//! What in a configuration can have no effect: warnings, each at its place, since everything else works.
+//!
+//! Nothing runs for them: they come of what is written, and of which files are there.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::bindings;
+use crate::config::{self, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
+use crate::feature::registry::FeatureSource;
+use crate::ports::binding::Made;
+use crate::ports::{BindingSpec, Protocol};
+use crate::rules;
+
+/// Every warning of this kind. `sources` are the features that the configuration asks for.
+pub(super) fn warnings(loaded: &Loaded, sources: &[FeatureSource]) -> Vec<Diagnostic> {
+    let mut found = Found { loaded, bindings: HashMap::new(), warnings: Vec::new() };
+    found.bindings();
+    found.features(sources);
+    let config = &loaded.config;
+    for (index, mode) in config.modes.iter().enumerate() {
+        found.mappings(&["modes".into(), index.into(), "mappings".into()], &mode.mappings);
+    }
+    found.mappings(&["global_mappings".into()], &config.global_mappings);
+    for (path, consumer) in rules::shadowed(config) {
+        found.warn(
+            &[path.as_slice(), &["trigger".into()]].concat(),
+            format!("no event gets here: {consumer} is asked first, and consumes them"),
+            "give this mapping a higher `priority`, or take `consume` from the other",
+        );
+    }
+    found.warnings
+}
+
+struct Found<'c> {
+    loaded: &'c Loaded,
+    /// The bindings that are switched on and have no mistake, by alias.
+    bindings: HashMap<&'c str, BindingSpec>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl<'c> Found<'c> {
+    fn warn(&mut self, path: &[PathStep<'_>], message: impl Into<String>, help: impl Into<String>) {
+        let place = self.loaded.source.place(path);
+        self.warnings.push(Diagnostic::warning(place, message).with_help(help));
+    }
+
+    fn bindings(&mut self) {
+        let Config { bindings, .. } = &self.loaded.config;
+        let mut listening: HashMap<String, &'c str> = HashMap::new();
+        for (index, binding) in bindings.iter().enumerate().filter(|(_, binding)| binding.enabled) {
+            let Ok(spec) = bindings::spec(binding) else { continue };
+            let alias = binding.alias.as_str();
+            if spec.input.is_empty() && spec.output.is_empty() {
+                self.warn(
+                    &["bindings".into(), index.into(), "alias".into()],
+                    format!("no port is ever {alias:?}: nothing tells which one it is"),
+                    "give it `matchers`, or a `name`; `conductor ports` lists what there is",
+                );
+            }
+            if let Made::Endpoints { listen: Some(listen), .. } = &spec.made {
+                let at = (spec.protocol, listen.name());
+                let first = *listening.entry(format!("{} {}", at.0, at.1)).or_insert(alias);
+                if first != alias {
+                    self.warn(
+                        &["bindings".into(), index.into(), "input".into()],
+                        format!("{alias:?} hears nothing: {first:?} has {} already", at.1),
+                        "give it another `port`, or make one binding of the two",
+                    );
+                }
+            }
+            self.bindings.insert(alias, spec);
+        }
+    }
+
+    fn features(&mut self, sources: &[FeatureSource]) {
+        let there: Vec<&str> =
+            sources.iter().filter(|source| source.path.is_file()).map(|source| source.name.as_str()).collect();
+        for (name, feature) in self.loaded.config.features.iter().filter(|(_, feature)| feature.enabled) {
+            let missing = sources.iter().find(|source| source.name == *name && !source.path.is_file());
+            let Some(source) = missing else { continue };
+            let path: [PathStep<'_>; 3] = ["features".into(), name.as_str().into(), "path".into()];
+            let file = source.path.display();
+            if feature.path.is_some() {
+                self.warn(
+                    &path,
+                    format!("the feature {name} can't be used: there is no file {file}"),
+                    "a path is relative to the configuration file",
+                );
+            } else {
+                let message = format!("there is no feature {name:?}, so what is said of it has no effect");
+                let warning = Diagnostic::warning(self.loaded.source.place(&path[..2]), message)
+                    .with_nearest(config::nearest(name, there.iter().copied()))
+                    .with_help("`conductor feature list` shows those that there are; another needs a `path`");
+                self.warnings.push(warning);
+            }
+        }
+    }
+
+    fn mappings(&mut self, list: &[PathStep<'_>], mappings: &'c [config::Mapping]) {
+        for (index, mapping) in mappings.iter().enumerate() {
+            let path = [list, &[index.into()]].concat();
+            self.device(&mapping.trigger, &[path.as_slice(), &["trigger".into(), "device".into()]].concat());
+            if let Some(target) = mapping.feedback.as_ref().and_then(|feedback| feedback.target.as_ref()) {
+                self.midi_target(target, &[path.as_slice(), &["feedback".into(), "target".into()]].concat());
+            }
+            self.action(&mapping.action, &[path.as_slice(), &["action".into()]].concat());
+        }
+    }
+
+    /// A device that never sends what the trigger waits for.
+    fn device(&mut self, trigger: &config::Trigger, path: &[PathStep<'_>]) {
+        let Some(device) = &trigger.device else { return };
+        let Some(binding) = self.bindings.get(device.as_str()) else { return };
+        let (waits_for, is) = (protocol(&trigger.event), binding.protocol);
+        if waits_for != is {
+            self.warn(
+                path,
+                format!("nothing comes of this: {device:?} is bound to {is}, and the trigger waits for {waits_for}"),
+                "name another device, or a trigger of its protocol",
+            );
+        } else if binding.input.is_empty() {
+            self.warn(path, format!("nothing comes of this: {device:?} has no input"), "give the binding an `input`");
+        }
+    }
+
+    fn action(&mut self, action: &'c Action, path: &[PathStep<'_>]) {
+        let at = |steps: &[PathStep<'static>]| [path, steps].concat();
+        match action {
+            Action::SendMidi(send) => self.midi_target(&send.target, &at(&["target".into()])),
+            Action::MidiForward(forward) => self.midi_target(&forward.target, &at(&["target".into()])),
+            Action::Shell(shell) => {
+                let has_blank = shell.command.trim().contains(char::is_whitespace);
+                if has_blank && !shell.shell && !Path::new(&shell.command).exists() {
+                    self.warn(
+                        &at(&["command".into()]),
+                        "the whole of this is taken for the name of a program, and there is none",
+                        "write what follows the program under `args`, or add `shell = true`",
+                    );
+                }
+            }
+            Action::Sequence(sequence) => {
+                for (index, action) in sequence.actions.iter().enumerate() {
+                    self.action(action, &at(&["actions".into(), index.into()]));
+                }
+            }
+            Action::Repeat(repeat) => self.action(&repeat.action, &at(&["action".into()])),
+            Action::Conditional(conditional) => {
+                self.action(&conditional.then, &at(&["then".into()]));
+                if let Some(otherwise) = &conditional.otherwise {
+                    self.action(otherwise, &at(&["else".into()]));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A target that takes no MIDI.
+    fn midi_target(&mut self, target: &str, path: &[PathStep<'_>]) {
+        let Some(binding) = self.bindings.get(target) else { return };
+        let help = match binding.protocol {
+            Protocol::Osc => "OSC goes out by the action `OscSend`",
+            Protocol::ArtNet => "Art-Net goes out by the action `ArtNetSend`",
+            Protocol::Hid => "name a MIDI device",
+            Protocol::Midi if binding.output.is_empty() => "give the binding an `output`, or `matchers` for both",
+            Protocol::Midi => return,
+        };
+        let what = if binding.protocol == Protocol::Midi { "has no output" } else { "takes no MIDI" };
+        self.warn(path, format!("nothing is sent: {target:?} {what}"), help);
+    }
+}
+
+/// What a trigger's events come by.
+fn protocol(event: &TriggerEvent) -> Protocol {
+    match event {
+        TriggerEvent::OscMessage { .. } | TriggerEvent::OscPattern { .. } | TriggerEvent::OscArgRange { .. } => {
+            Protocol::Osc
+        }
+        TriggerEvent::GamepadButton { .. }
+        | TriggerEvent::GamepadAnalogStick { .. }
+        | TriggerEvent::GamepadTrigger { .. }
+        | TriggerEvent::GamepadButtonChord { .. } => Protocol::Hid,
+        TriggerEvent::LongPress { button, .. } | TriggerEvent::DoubleTap { button, .. } if button.is_some() => {
+            Protocol::Hid
+        }
+        TriggerEvent::ArtNetChannel { .. } => Protocol::ArtNet,
+        _ => Protocol::Midi,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        let loaded = config::parse(text, "/nowhere/c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+        let sources = crate::host::workshop::feature_sources(&loaded, None, None);
+        let mut diagnostics = config::Diagnostics::new(loaded.source.clone());
+        warnings(&loaded, &sources).into_iter().for_each(|warning| diagnostics.push(warning));
+        diagnostics.render(false)
+    }
+
+    fn mapping(trigger: &str, action: &str) -> String {
+        format!("[[global_mappings]]\ntrigger = {{ {trigger} }}\naction = {{ {action} }}\n")
+    }
+
+    #[test]
+    fn bindings_that_can_have_no_port_are_told() {
+        assert!(said("[[bindings]]\nalias = 'pads'\n").contains("c.toml:2:9: no port is ever \"pads\""));
+        assert_eq!(said("[[bindings]]\nalias = 'pads'\nname = 'MPD'\n"), "");
+        assert_eq!(said("[[bindings]]\nalias = 'off'\nenabled = false\n"), "");
+        let osc = |alias: &str, port: u16| {
+            format!("[[bindings]]\nalias = '{alias}'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n")
+        };
+        let twice = said(&(osc("one", 9000) + &osc("two", 9000)));
+        assert!(twice.contains("c.toml:8:9: \"two\" hears nothing: \"one\" has 127.0.0.1:9000 already"), "{twice}");
+        assert_eq!(said(&(osc("one", 9000) + &osc("two", 9001))), "");
+    }
+
+    #[test]
+    fn what_can_never_come_or_go_is_told() {
+        let tablet = "[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = { port = 9000 }\n";
+        let wait = |trigger: &str| said(&(tablet.to_owned() + &mapping(trigger, "type = 'Suppress'")));
+        let note = wait("type = 'Note', note = 36, device = 'tablet'");
+        assert!(note.contains("\"tablet\" is bound to osc, and the trigger waits for midi"), "{note}");
+        assert_eq!(wait("type = 'OscMessage', address = '/a', device = 'tablet'"), "");
+        let send = |action: &str| said(&(tablet.to_owned() + &mapping("type = 'Note', note = 1", action)));
+        let forward = send("type = 'MidiForward', target = 'tablet'");
+        assert!(forward.contains("nothing is sent: \"tablet\" takes no MIDI"), "{forward}");
+        let nested = "type = 'Sequence', actions = [{ type = 'Delay', ms = 1 }, \
+                      { type = 'SendMidi', target = 'tablet', message_type = 'CC', cc = 1, value = 1 }]";
+        assert!(send(nested).contains("nothing is sent"), "{}", send(nested));
+    }
+
+    #[test]
+    fn a_command_line_as_a_program_is_told() {
+        let shell = |more: &str| said(&mapping("type = 'Note', note = 1", &format!("type = 'Shell', {more}")));
+        assert!(shell("command = 'notify-send hello'").contains("taken for the name of a program"));
+        assert_eq!(shell("command = 'notify-send', args = ['hello']"), "");
+        assert_eq!(shell("command = 'notify-send hello', shell = true"), "");
+    }
+
+    #[test]
+    fn features_that_are_not_there_are_told() {
+        let name = said("[features.osc-ouput.grants]\nudp = ['127.0.0.1:1']\n");
+        assert!(name.contains("there is no feature \"osc-ouput\""), "{name}");
+        let path = said("[features.lamp]\npath = 'lamp.wasm'\n");
+        assert!(
+            path.contains("c.toml:2:8: the feature lamp can't be used: there is no file /nowhere/lamp.wasm"),
+            "{path}"
+        );
+        assert_eq!(said("[features.lamp]\nenabled = false\npath = 'lamp.wasm'\n"), "");
+    }
+
+    #[test]
+    fn mappings_below_one_that_takes_everything_are_told() {
+        let rule = |trigger: &str, more: &str| mapping(trigger, "type = 'Suppress'") + more;
+        let consumed = rule("type = 'MidiAny'", "consume = true\n") + &rule("type = 'Note', note = 36", "");
+        assert!(said(&consumed).contains("c.toml:6:11: no event gets here: global_mappings/0"), "{}", said(&consumed));
+        for fine in [
+            rule("type = 'MidiAny'", "") + &rule("type = 'Note', note = 36", ""),
+            rule("type = 'MidiAny'", "consume = true\ncondition = { type = 'Never' }\n")
+                + &rule("type = 'Note', note = 36", ""),
+            rule("type = 'MidiAny', channel = 1", "consume = true\n") + &rule("type = 'Note', note = 36", ""),
+            rule("type = 'MidiAny'", "consume = true\n") + &rule("type = 'Note', note = 36", "priority = 1\n"),
+            rule("type = 'MidiAny'", "consume = true\n") + &rule("type = 'OscMessage', address = '/a'", ""),
+            rule("type = 'Note', note = '0..35'", "consume = true\n") + &rule("type = 'Note', note = '30..40'", ""),
+            rule("type = 'Note', note = 36", "consume = true\n") + &rule("type = 'Note', note = 36, on = 'both'", ""),
+        ] {
+            assert_eq!(said(&fine), "", "{fine}");
+        }
+    }
+}
