@@ -89,19 +89,20 @@ fn frame(packet: &[u8]) -> Result<Option<Frame<'_>>, Malformed> {
 pub struct Universes(HashMap<u16, Box<[u8; 512]>>);
 
 impl Universes {
-    /// Takes a packet, and says which channels it changes. What is Art-Net and no frame changes none.
+    /// Takes a packet, and says which channels it changes. What is Art-Net and no frame changes none. A change that
+    /// `changed` has no room for, and so returns false, has not happened: it is one again with the next frame, which
+    /// a sender repeats.
     ///
     /// # Errors
     /// [`Malformed`]; then nothing has changed.
-    pub fn take(&mut self, packet: &[u8], mut changed: impl FnMut(ArtNetChange)) -> Result<(), Malformed> {
+    pub fn take(&mut self, packet: &[u8], mut changed: impl FnMut(ArtNetChange) -> bool) -> Result<(), Malformed> {
         let Some(Frame { universe, channels }) = frame(packet)? else { return Ok(()) };
         if self.0.len() >= MOST_UNIVERSES && !self.0.contains_key(&universe) {
             return Err(Malformed);
         }
         let known = self.0.entry(universe).or_insert_with(|| Box::new([0; 512]));
         for ((channel, known), value) in (1..).zip(known.iter_mut()).zip(channels) {
-            if known != value {
-                changed(ArtNetChange { universe, channel, value: *value, previous: *known });
+            if known != value && changed(ArtNetChange { universe, channel, value: *value, previous: *known }) {
                 *known = *value;
             }
         }
@@ -126,6 +127,7 @@ mod tests {
         let mut changes = Vec::new();
         let taken = universes.take(packet, |change| {
             changes.push((change.universe, change.channel, change.value, change.previous));
+            true
         });
         assert_eq!(taken, Ok(()));
         changes
@@ -168,9 +170,18 @@ mod tests {
     }
 
     #[test]
+    fn a_change_without_room_comes_again() {
+        let mut universes = Universes::default();
+        assert_eq!(universes.take(&packet(0, &[7]), |_| false), Ok(()));
+        assert_eq!(changes(&mut universes, &packet(0, &[7])), [(0, 1, 7, 0)]);
+        assert_eq!(universes.take(&packet(0, &[9]), |_| false), Ok(()));
+        assert_eq!(changes(&mut universes, &packet(0, &[8])), [(0, 1, 8, 7)], "from where it stands");
+    }
+
+    #[test]
     fn universes_are_bounded() {
         let mut universes = Universes::default();
-        let taken = (0..2000).filter(|universe| universes.take(&packet(*universe, &[1, 1]), |_| ()).is_ok());
+        let taken = (0..2000).filter(|universe| universes.take(&packet(*universe, &[1, 1]), |_| true).is_ok());
         assert_eq!(taken.count(), MOST_UNIVERSES);
         assert_eq!(changes(&mut universes, &packet(5, &[2, 1])), [(5, 1, 2, 1)], "known ones go on");
     }
@@ -178,9 +189,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_packet_is_survived(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            let _ = Universes::default().take(&bytes, |_| ());
+            let _ = Universes::default().take(&bytes, |_| true);
             let dressed = [&b"Art-Net\0\0\x50\0\x0e"[..], &bytes].concat();
-            let _ = Universes::default().take(&dressed, |change| assert!((1..=512).contains(&change.channel)));
+            let _ = Universes::default().take(&dressed, |change| (1..=512).contains(&change.channel) || panic!("{change:?}"));
         }
 
         #[test]

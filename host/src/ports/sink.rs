@@ -218,12 +218,14 @@ impl EventSink {
 
     /// Takes what a gamepad did.
     pub fn gamepad(&mut self, moved: GamepadEvent) {
-        self.put(Event::Gamepad(moved));
+        // There is room for all that a pad has.
+        let _ = self.put(Event::Gamepad(moved));
     }
 
-    /// Takes a change of a DMX channel.
-    pub fn artnet(&mut self, change: ArtNetChange) {
-        self.put(Event::ArtNet(change));
+    /// Takes a change of a DMX channel. False if there is no room for it: more channels wait than there is room
+    /// for. It is counted, and should be tried again.
+    pub fn artnet(&mut self, change: ArtNetChange) -> bool {
+        self.put(Event::ArtNet(change))
     }
 
     /// How far a stick has to leave its middle before it counts, 0 to 1.
@@ -245,17 +247,19 @@ impl EventSink {
         self.way.counters.unheard.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn put(&mut self, event: Event) {
+    /// False if the event found no room.
+    fn put(&mut self, event: Event) -> bool {
         let nothing_waits = self.settle();
         if !event.is_continuous() {
             self.way.insist(event);
         } else if !nothing_waits || matches!(self.way.offer(&event), Offered::Later) {
-            self.wait(event);
+            return self.wait(event);
         }
+        true
     }
 
-    /// The newest value of each control waits.
-    fn wait(&mut self, event: Event) {
+    /// The newest value of each control waits. False if there is no room for one more control.
+    fn wait(&mut self, event: Event) -> bool {
         if let Some(older) = self.waiting.iter_mut().find(|older| are_of_one_control(older, &event)) {
             *older = since(older, event);
             self.way.gave_way(1);
@@ -263,14 +267,19 @@ impl EventSink {
             self.waiting.push(event);
         } else {
             self.way.gave_way(1);
+            return false;
         }
+        true
     }
 
     /// Takes one OSC packet. The messages of a bundle count one by one, at once: a time tag in the
     /// future is not waited for.
     pub fn osc(&mut self, packet: &[u8]) {
         osc_packet::read(packet, &mut |message| match message {
-            Ok(message) => self.put(Event::Osc(Arc::new(message))),
+            // Nobody sends it again: it is counted as dropped.
+            Ok(message) => {
+                let _ = self.put(Event::Osc(Arc::new(message)));
+            }
             Err(_) => self.malformed(),
         });
     }
@@ -446,7 +455,7 @@ mod tests {
     fn over_the_limit_other_values_settle_too() {
         let (mut sink, receiver, counters) = hearing(&limited(20), 8192);
         let change = |value, previous| ArtNetChange { universe: 0, channel: 1, value, previous };
-        (1..=200).for_each(|value| sink.artnet(change(value, value - 1)));
+        (1..=200).for_each(|value| assert!(sink.artnet(change(value, value - 1))));
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while !sink.settle() {
             assert!(std::time::Instant::now() < deadline);

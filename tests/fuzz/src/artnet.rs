@@ -20,6 +20,7 @@ pub fn run(data: &[u8]) {
             assert_ne!(change.value, change.previous);
             let before = followed.insert((change.universe, change.channel), change.value);
             assert_eq!(before.unwrap_or(0), change.previous, "{change:?}");
+            true
         });
         assert!(changes <= packet.len() && (taken.is_ok() || changes == 0));
     }
