@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
-use super::diagnostic::{Diagnostic, Severity, nearest};
+use super::diagnostic::{Diagnostic, Severity};
 use super::names::Names;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};

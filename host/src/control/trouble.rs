@@ -29,7 +29,7 @@ pub enum Misconduct {
     SlowRequest,
     /// Its requests are too long, or too many of them are on their way. They were rejected.
     LongRequest,
-    /// It does not read its answers. It was slowed, and further answers were replaced by errors.
+    /// It does not read its answers. It was not listened to, or further answers were replaced by errors.
     UnreadAnswers,
     /// It read nothing for so long that it was cut off.
     Stalled,

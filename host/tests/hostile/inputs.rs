@@ -142,7 +142,7 @@ fn universes_that_flap_are_bounded_and_their_changes_join_up() {
         let packet = frame((n * 7 % 2000) as u16, if n / 2000 % 2 == 0 { 255 } else { 0 });
         let taken = universes.take(&packet, |change| {
             changes += 1;
-            port.sink.artnet(change);
+            port.sink.artnet(change)
         });
         refused += usize::from(taken.is_err());
     }

@@ -26,8 +26,11 @@ const PAUSE_BYTES: usize = 1024 * 1024;
 const MAX_CLIENT_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes that all clients together may leave unread.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// How long a client is not listened to before the status names it.
+const SLOW_AFTER: Duration = Duration::from_secs(1);
 /// How long an answer waits to be taken before its client is cut off.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Room for what all clients have not read. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Budget(Arc<Semaphore>);
@@ -87,8 +90,18 @@ impl UnderWay {
 
     /// Waits until there is room for another request. False if the client was cut off.
     async fn has_room(&self) -> bool {
-        while self.is_full() && !self.is_cut.load(Ordering::Relaxed) {
-            self.changed.notified().await;
+        let room = async {
+            while self.is_full() && !self.is_cut.load(Ordering::Relaxed) {
+                self.changed.notified().await;
+            }
+        };
+        let mut room = std::pin::pin!(room);
+        if tokio::time::timeout(SLOW_AFTER, &mut room).await.is_err() {
+            // Long work of the host's fills the places too, and is no fault of the client's.
+            if self.bytes.load(Ordering::Relaxed) > 0 {
+                self.note(Misconduct::UnreadAnswers);
+            }
+            room.await;
         }
         !self.is_cut.load(Ordering::Relaxed)
     }
