@@ -609,6 +609,22 @@ fn a_log_that_no_terminal_shows_holds_no_colours() {
     assert!(!end.err.contains('\u{1b}'), "{}", end.err);
 }
 
+// FEA-9: ending a host that is still compiling does not wait for the compiler.
+#[test]
+fn a_host_ends_in_the_middle_of_compiling() {
+    // A home without compiled code.
+    let home = Home::untouched();
+    home.configure("");
+    let begun = home.path().join("begun");
+    let worker = home.write("worker", format!("#!/bin/sh\ntouch '{}'\nexec sleep 1000\n", begun.display()));
+    fs::set_permissions(&worker, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let process = Process::start(command(home.path(), &["run"]).env("CONDUCTOR_COMPILER", &worker));
+    wait::until(|| begun.exists().then_some(()), || "no compiler was started".to_owned());
+    process.signal("TERM");
+    let (end, _) = process.wait();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+}
+
 // FEA-1: a pipe as a package is refused at once; a pipe as the configuration, too.
 #[test]
 fn pipes_hold_nobody_up() {

@@ -1,7 +1,9 @@
 //! A whole host: while its features do their worst, a controller plays, and nothing is lost.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
@@ -10,6 +12,7 @@ use conductor_host::control::gate::{ToolError, ToolRequest};
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
+use conductor_host::service::udp::{DatagramSender, Datagrams};
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Folder, Recorded, features, path, pins, until};
@@ -17,6 +20,45 @@ use crate::lab::{Folder, Recorded, features, path, pins, until};
 const PORT: &str = "controller";
 /// Events a second.
 const RATE: u64 = 1000;
+
+/// Events before the hostile features begin, to compare with.
+const QUIET: u64 = 5 * RATE;
+
+/// Records what is sent, and when, of all but the floods.
+#[derive(Debug, Clone, Default)]
+struct Timed {
+    recorded: Recorded,
+    sent: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Datagrams for Timed {
+    fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSender>> {
+        self.recorded.connect(address)?;
+        Ok(Box::new(self.clone()))
+    }
+
+    fn resolve(&self, name: &str) -> io::Result<IpAddr> {
+        self.recorded.resolve(name)
+    }
+}
+
+impl DatagramSender for Timed {
+    fn send(&self, data: &[u8]) -> io::Result<()> {
+        if data != b"flood" {
+            self.sent.lock().unwrap().push(Instant::now());
+        }
+        self.recorded.send(data)
+    }
+}
+
+/// How long events took from the port to the datagram: the median, the 99th percentile and the longest.
+fn latencies(played: &[Instant], sent: &[Instant]) -> String {
+    let mut took: Vec<_> = played.iter().zip(sent).map(|(from, to)| to.saturating_duration_since(*from)).collect();
+    took.sort_unstable();
+    let of = |share: usize| took.get((took.len() * share / 100).min(took.len().saturating_sub(1)));
+    let ms = |time: Option<&Duration>| time.map_or(0.0, Duration::as_secs_f64) * 1000.0;
+    format!("p50 {:.2} ms, p99 {:.2} ms, max {:.1} ms", ms(of(50)), ms(of(99)), ms(took.last()))
+}
 
 /// The configuration. Each round grants one more thing, so that the hostile features are installed
 /// afresh and are out of their quarantine.
@@ -92,7 +134,7 @@ const WAYS: [&str; 20] = [
 
 #[test]
 fn nothing_is_lost_at_a_thousand_events_a_second() {
-    let (home, look, ports, recorded) = (Folder::new(), Folder::new(), SimulatedPorts::new(), Recorded::default());
+    let (home, look, ports, recorded) = (Folder::new(), Folder::new(), SimulatedPorts::new(), Timed::default());
     // The bundled feature alone: the hostile ones come from files.
     let bundled = home.path().join("bundled");
     std::fs::create_dir(&bundled).unwrap();
@@ -109,26 +151,29 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
         .unwrap_or_else(|error| panic!("{error}"));
     until("the port was not opened", || ports.is_open(PORT));
 
-    let over = Arc::new(AtomicBool::new(false));
+    let (over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let player = {
-        let (ports, over) = (ports.clone(), Arc::clone(&over));
+        let (ports, over, count) = (ports.clone(), Arc::clone(&over), Arc::clone(&count));
         std::thread::spawn(move || {
-            let (began, mut played) = (Instant::now(), 0_u64);
+            let (began, mut played, mut times) = (Instant::now(), 0_u64, Vec::new());
             while !over.load(Ordering::Relaxed) {
                 let due = u64::try_from(began.elapsed().as_millis()).unwrap() * RATE / 1000;
                 while played < due {
+                    times.push(Instant::now());
                     assert!(ports.play(PORT, &[0xb0, 1, (played % 128) as u8]));
                     played += 1;
                     // Now and then a note, for the hostile actions.
-                    if played % 250 == 0 {
+                    if played > QUIET && played % 250 == 0 {
                         assert!(ports.play(PORT, &[0x90, (played / 250 % 8) as u8, 100]));
                     }
                 }
+                count.store(played, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(1));
             }
-            (played, began.elapsed())
+            (times, began.elapsed())
         })
     };
+    until("the quiet part did not end", || count.load(Ordering::Relaxed) >= QUIET);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (mut came, caller) = (Vec::new(), Caller::library());
@@ -177,12 +222,16 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
         assert!(came.iter().any(|came| came.contains(kind)), "nothing came to {kind:?}: {came:#?}");
     }
     over.store(true, Ordering::Relaxed);
-    let (played, took) = player.join().unwrap();
-    let sent = || recorded.sent.load(Ordering::Relaxed);
+    let (times, took) = player.join().unwrap();
+    let played = times.len() as u64;
+    let sent = || recorded.recorded.sent.load(Ordering::Relaxed);
     until(&format!("{} of {played} were sent", sent()), || sent() >= played);
     assert_eq!(sent(), played);
-    assert!(recorded.floods.load(Ordering::Relaxed) > 0, "the hostile features sent nothing");
-    assert!(played >= 2 * RATE, "it was over too soon to tell: {played} in {took:?}");
+    assert!(recorded.recorded.floods.load(Ordering::Relaxed) > 0, "the hostile features sent nothing");
+    assert!(played >= QUIET + 2 * RATE, "it was over too soon to tell: {played} in {took:?}");
+    let (sent, quiet) = (recorded.sent.lock().unwrap(), usize::try_from(QUIET).unwrap());
     println!("{played} events in {took:?} beside {} hostile calls, none lost", came.len());
+    println!("quiet: {}", latencies(&times[..quiet], &sent[..quiet]));
+    println!("beside the hostile calls: {}", latencies(&times[quiet..], &sent[quiet..]));
     host.stop();
 }
