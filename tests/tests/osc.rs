@@ -287,11 +287,11 @@ fn every_mistake_is_told_in_one_run() {
     let end = home.conductor(&["config", "validate"]);
     assert_eq!(end.code, Some(2));
     for part in [
-        ":2:34: `note` is out of range: 200",
+        ":2:35: `note` is out of range: 200",
+        "OscSend: 192.0.2.1:9 is not granted",
         "OscSend: unknown key `adress`",
         "the address \"a\" must start with `/`",
         "{nothing}",
-        "192.0.2.1",
         "there is no action \"OscSends\"",
         "no port is ever \"pads\"",
     ] {

@@ -133,11 +133,16 @@ fn agent(name: &str) -> Caller {
     Caller::client(Door::McpSocket, Scope::Agent, Some(name))
 }
 
-/// The files in a folder and below.
+/// The files of a home, but for the audit's, which are written at a time of their own.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path().is_dir() { found.extend(files(&entry.path())) } else { _ = found.insert(entry.path()) }
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if !entry.file_name().to_string_lossy().starts_with("audit.") {
+            found.insert(path);
+        }
     }
     found
 }

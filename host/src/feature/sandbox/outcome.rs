@@ -8,7 +8,7 @@ use wasmtime::component::ResourceTableError;
 use super::bindings::Error;
 use super::limits;
 pub use crate::service::refusal::Refusal;
-use crate::terminal::excerpt;
+use crate::terminal::{excerpt, excerpt_lines};
 
 /// Why a call into a guest gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,8 @@ impl From<Error> for Refusal {
         match error {
             Error::Denied(t) => Self::Denied(text(t)),
             Error::Unavailable(t) => Self::Unavailable(text(t)),
-            Error::Invalid(t) => Self::Invalid(text(t)),
+            // May list several mistakes, one a line.
+            Error::Invalid(t) => Self::Invalid(excerpt_lines(&t, limits::MAX_TEXT)),
             Error::Exhausted(t) => Self::Exhausted(text(t)),
             Error::Failed(t) => Self::Failed(text(t)),
         }
