@@ -115,7 +115,8 @@ fn too_large(max: u64) -> Error {
     Error::new(ErrorKind::FileTooLarge, format!("has more than {max} bytes; the rest is not read"))
 }
 
-fn plain(metadata: &Metadata) -> io::Result<()> {
+/// Rejects what is no plain file.
+pub(crate) fn plain(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
     }

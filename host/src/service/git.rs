@@ -14,6 +14,7 @@ use gix::{ObjectId, ThreadSafeRepository};
 
 use super::files::{MAX_FILE, MAX_NAMES, check};
 use super::refusal::{Refusal, shown};
+use crate::plain_file;
 
 /// Bytes of one commit, tag or folder that are read (4 MiB).
 const MAX_OBJECT: u64 = 4 * 1024 * 1024;
@@ -22,6 +23,12 @@ const MAX_OBJECT: u64 = 4 * 1024 * 1024;
 const UNPACKING: &str = "gitoxide.objects.allocLimit=33554432";
 /// The longest revision, in bytes: that of a reference's name.
 const MAX_REVISION: usize = 255;
+/// Bytes of a reference, and of a file of settings (1 MiB).
+const MAX_SMALL_FILE: u64 = 1024 * 1024;
+/// Bytes of the list of packed references (64 MiB).
+const MAX_PACKED_REFS: u64 = 64 * 1024 * 1024;
+/// References that are not packed, packs, and the folders that they are in.
+const MAX_FILES: usize = 10_000;
 /// Tags that lead to tags.
 const MAX_TAGS: usize = 8;
 
@@ -70,13 +77,25 @@ impl Repository {
     /// `Unavailable` when there is none, or when parts of it lie outside of the folder.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
         let none = |why: &str| Refusal::Unavailable(format!("{}: {why}", path.display()));
+        let outside = || none("parts of this repository lie outside of the granted folder");
+        // As the library looks for it: below the folder, or the folder itself. All that leads elsewhere is found before
+        // the library follows it.
+        let inner = path.join(".git");
+        let git = if inner.exists() { &inner } else { path };
+        if !git.is_dir() || !is_within(git, path) {
+            return Err(outside());
+        }
+        plain_files(git)?;
+        if ["commondir", "objects/info/alternates"].iter().any(|lead| git.join(lead).exists()) {
+            return Err(outside());
+        }
         let options = gix::open::Options::isolated().config_overrides([UNPACKING]);
         let opened = options.open(path).map_err(|_| none("the granted folder holds no git repository"))?;
         let local = opened.to_thread_local();
         let objects = local.common_dir().join("objects");
         let whole = [local.git_dir(), local.common_dir(), &objects].into_iter().all(|part| is_within(part, path));
-        if !whole || objects.join("info/alternates").exists() {
-            return Err(none("parts of this repository lie outside of the granted folder"));
+        if !whole {
+            return Err(outside());
         }
         Ok(Self { opened })
     }
@@ -89,6 +108,8 @@ impl Repository {
     /// - `Exhausted`: it is larger than what is read.
     pub fn at(&self, revision: &str) -> Result<Snapshot, Refusal> {
         let repository = self.opened.to_thread_local();
+        // What was there when it was opened may have been replaced.
+        plain_files(repository.common_dir())?;
         let mut id = resolve(&repository, revision)?;
         for _ in 0..=MAX_TAGS {
             let object = object(&repository, id, MAX_OBJECT, revision)?;
@@ -201,8 +222,48 @@ fn resolve(repository: &gix::Repository, revision: &str) -> Result<ObjectId, Ref
     reference.follow_to_object().map(gix::Id::detach).map_err(|_| absent())
 }
 
+/// Looks at the files that the library reads whole or waits for: opening a pipe would hold its thread for good, and a
+/// device has no end.
+fn plain_files(git: &Path) -> Result<(), Refusal> {
+    for name in ["HEAD", "config", "config.worktree", "commondir", "gitdir", "shallow"] {
+        plain(&git.join(name), MAX_SMALL_FILE)?;
+    }
+    plain(&git.join("packed-refs"), MAX_PACKED_REFS)?;
+    // References may be in folders of theirs; packs are mapped, whatever their size.
+    let mut folders = vec![(git.join("refs"), MAX_SMALL_FILE)];
+    folders.extend(["objects/info", "objects/pack"].map(|folder| (git.join(folder), u64::MAX)));
+    let mut left = MAX_FILES;
+    while let Some((folder, most)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let Some(fewer) = left.checked_sub(1) else {
+                let why = format!("more than {MAX_FILES} references and packs; `git gc` packs them");
+                return Err(Refusal::Exhausted(format!("{}: {why}", git.display())));
+            };
+            left = fewer;
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push((entry.path(), most)),
+                _ => plain(&entry.path(), most)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rejects what is there and is no plain file, links followed, or has more than so many bytes.
+fn plain(path: &Path, most: u64) -> Result<(), Refusal> {
+    let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
+    let wrong = |why: String| Refusal::Unavailable(format!("{}: {why}", path.display()));
+    plain_file::plain(&about).map_err(|error| wrong(error.to_string()))?;
+    let size = about.len();
+    if size > most { Err(wrong(format!("has {size} bytes; at most {most} are read"))) } else { Ok(()) }
+}
+
 /// An object of at most so many bytes.
 fn object<'r>(repository: &'r gix::Repository, id: ObjectId, most: u64, of: &str) -> Result<gix::Object<'r>, Refusal> {
+    let digits = id.to_string();
+    let (folder, name) = digits.split_at(2);
+    plain(&repository.common_dir().join("objects").join(folder).join(name), u64::MAX).map_err(|_| damaged(of))?;
     let header = repository.try_find_header(id).map_err(|_| damaged(of))?;
     let Some(header) = header else {
         return Err(Refusal::Unavailable(format!("{}: is not in the repository", shown(of))));

@@ -200,6 +200,50 @@ fn a_reference_that_is_another_file_tells_nothing_of_it() {
     }
 }
 
+/// Nothing of a repository is waited for, and nothing without an end is read.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_in_a_repository_are_not_opened() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let in_time = |work: Box<dyn FnOnce() -> Refusal + Send>| {
+        let (done, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(work()));
+        told.recv_timeout(std::time::Duration::from_secs(20)).expect("it is not waited for").to_string()
+    };
+    let swap = |folder: &Folder, name: &str, pipe: bool| {
+        let file = folder.0.join(".git").join(name);
+        let _ = fs::remove_file(&file);
+        if pipe {
+            mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        } else {
+            std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        }
+    };
+    let files = ["HEAD", "config", "packed-refs", "commondir", "refs/heads/main", "objects/info/alternates"];
+    for (name, pipe) in files.into_iter().flat_map(|name| [(name, true), (name, false)]) {
+        let folder = Folder::repository();
+        swap(&folder, name, pipe);
+        let path = folder.0.clone();
+        let told = in_time(Box::new(move || Repository::open(&path).map(drop).unwrap_err()));
+        let kind = if pipe { "is a pipe" } else { "is a device" };
+        assert!(told.contains(name) && told.contains(kind), "{name}: {told}");
+    }
+    let folder = Folder::new();
+    mknodat(CWD, folder.0.join(".git"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let path = folder.0.clone();
+    in_time(Box::new(move || Repository::open(&path).map(drop).unwrap_err()));
+
+    // And what is put there later.
+    let folder = Folder::repository();
+    let (repository, head) = (folder.open(), git(&folder.0, &["rev-parse", "HEAD"]));
+    swap(&folder, "refs/heads/late", true);
+    let opened = repository.clone();
+    assert!(in_time(Box::new(move || opened.at("late").map(drop).unwrap_err())).contains("is a pipe"));
+    fs::remove_file(folder.0.join(".git/refs/heads/late")).unwrap();
+    swap(&folder, &format!("objects/{}/{}", &head[..2], &head[2..]), true);
+    assert!(in_time(Box::new(move || repository.at("HEAD").map(drop).unwrap_err())).contains("damaged"));
+}
+
 #[test]
 fn what_is_too_large_is_not_unpacked() {
     let folder = Folder::repository();
