@@ -294,16 +294,18 @@ impl<'c> Reach<'c> {
 
     /// The modes that can become active.
     pub fn reachable(&self) -> BTreeSet<&str> {
-        let mut reached = BTreeSet::new();
-        loop {
-            let open = |way: &&Way| way.from.as_deref().is_none_or(|from| reached.contains(from));
-            let next: Vec<&str> = self.ways.iter().filter(open).map(|way| way.mode.as_str()).collect();
-            let before = reached.len();
-            reached.extend(next);
-            if reached.len() == before {
-                return reached;
-            }
+        let mut onward: HashMap<Option<&str>, Vec<&str>> = HashMap::new();
+        for way in &self.ways {
+            onward.entry(way.from.as_deref()).or_default().push(&way.mode);
         }
+        // Each way is taken once, however long a chain of modes is.
+        let mut reached = BTreeSet::new();
+        let mut todo = onward.remove(&None).unwrap_or_default();
+        while let Some(mode) = todo.pop() {
+            reached.insert(mode);
+            todo.extend(onward.remove(&Some(mode)).unwrap_or_default());
+        }
+        reached
     }
 
     /// Which mappings keep events from which others, by the numbers that `ids` gives to their keys. `None` if there are

@@ -293,6 +293,23 @@ fn many_notes_of_one_kind_are_a_few_and_a_count() {
     assert_eq!(risk.notes[MAX_SHOWN], "and 92 more programs that mappings start");
 }
 
+/// Each mode leads to the next, the last of them to a program: every one is looked at once.
+#[test]
+fn a_chain_of_very_many_modes_is_assessed_in_its_length() {
+    let chain = |last: &str| {
+        let modes = (0..20_000).map(|n| {
+            let action =
+                if n == 19_999 { last.to_owned() } else { format!("type = 'ModeChange', mode = 'm{}'", n + 1) };
+            format!("[[modes]]\nname = 'm{n}'\n{}", on(1, &action).replace("global_mappings", "modes.mappings"))
+        });
+        config(&modes.collect::<String>())
+    };
+    let (done, risk) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(assess(&chain("type = 'Suppress'"), &chain(SHELL)).map(|risk| risk.level)));
+    let risk = risk.recv_timeout(std::time::Duration::from_secs(60)).expect("it ends");
+    assert_eq!(risk.unwrap(), Level::Privileged);
+}
+
 #[test]
 fn so_many_mappings_that_they_cannot_be_compared_are_no_way_around() {
     let consuming = |count: u32| -> String {
