@@ -644,4 +644,11 @@ fn pipes_hold_nobody_up() {
     let end = home.conductor(&["run"]);
     assert_eq!(end.code, Some(2), "{}", end.err);
     assert!(end.err.contains("is a pipe, not a plain file"), "{}", end.err);
+
+    // A script has an end, whatever a person names.
+    for command in ["simulate", "test"] {
+        let end = home.conductor(&[command, "/dev/zero"]);
+        assert_eq!(end.code, Some(2), "{}", end.err);
+        assert!(end.err.contains("/dev/zero: has more than 4194304 bytes"), "{}", end.err);
+    }
 }

@@ -1,6 +1,7 @@
 //! `conductor simulate`: what rules would do for the events of a script. Nothing is done.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::api::view;
 use crate::clock::Clock;
 use crate::dispatch::Action;
 use crate::host;
+use crate::plain_file::MAX_TEXT;
 use crate::terminal::{self, outln};
 
 /// What to simulate.
@@ -45,12 +47,18 @@ pub(super) fn run(places: &Places, arguments: &SimulateArguments) -> Done {
 
 /// Reads a file, or standard input for `-`.
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    if path.as_os_str() == "-" {
+    // A pipe that a person names is read: a shell makes one of `<(command)`. One without an end is not read to it.
+    let bounded = |from: &mut dyn Read| {
         let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text)?;
-        return Ok(text);
-    }
-    std::fs::read_to_string(path).map_err(|error| Failure::Wrong(format!("conductor: {}: {error}", path.display())))
+        from.take(MAX_TEXT + 1).read_to_string(&mut text)?;
+        let long = || io::Error::new(io::ErrorKind::FileTooLarge, format!("has more than {MAX_TEXT} bytes"));
+        if text.len() as u64 > MAX_TEXT { Err(long()) } else { Ok(text) }
+    };
+    let read = match path.as_os_str().to_str() {
+        Some("-") => bounded(&mut io::stdin()),
+        _ => File::open(path).and_then(|mut file| bounded(&mut file)),
+    };
+    read.map_err(|error| Failure::Wrong(format!("conductor: {}: {error}", path.display())))
 }
 
 /// Reads a script.

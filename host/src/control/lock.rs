@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::caller::Caller;
+use crate::plain_file;
 use crate::whole_file::replace;
 
 /// Bytes that are read of the file.
@@ -114,10 +115,7 @@ impl ShowLock {
 }
 
 fn read(file: &Path) -> io::Result<Lock> {
-    if fs::metadata(file)?.len() > MAX_FILE {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long"));
-    }
-    Ok(serde_json::from_slice(&fs::read(file)?)?)
+    Ok(serde_json::from_slice(&plain_file::read(file, MAX_FILE)?)?)
 }
 
 fn remove(file: &Path) -> io::Result<()> {
@@ -191,6 +189,13 @@ mod tests {
             let lock = ShowLock::of(Some(&home.0));
             assert_eq!(lock.check(&agent()), Err(Locked), "{content:.10}");
             lock.unlock().unwrap();
+        }
+        // A pipe that nobody writes to is not waited for.
+        #[cfg(unix)]
+        {
+            use rustix::fs::{CWD, FileType, Mode, mknodat};
+            mknodat(CWD, home.0.join("show.lock"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            assert_eq!(ShowLock::of(Some(&home.0)).check(&agent()), Err(Locked));
         }
         assert!(ShowLock::of(None).lock(&Caller::cli(), true, 1).is_err());
     }
