@@ -19,6 +19,7 @@ pub mod history;
 
 use self::history::History;
 use crate::dispatch::Failure;
+use crate::plural::plural_u64;
 use crate::service::notification_log::NotificationLog;
 use crate::service::sinks::{Severity, SinkKind, SinkMessage};
 
@@ -269,7 +270,8 @@ impl Inner {
                 self.failures += 1;
                 // The first, and then every power of two: a broken mapping must not fill the log.
                 if self.failures.is_power_of_two() {
-                    tracing::warn!("{}: {} ({} failures so far)", failure.worker, failure.reason, self.failures);
+                    let so_far = plural_u64(self.failures, "failure");
+                    tracing::warn!("{}: {} ({so_far} so far)", failure.worker, failure.reason);
                 }
                 self.last_failure = Some(failure.clone());
             }

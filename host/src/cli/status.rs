@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Done, Places};
-use crate::plural::plural;
+use crate::plural::plural_u64;
 use crate::terminal::{self, Lines};
 
 pub(super) fn run(places: &Places, as_json: bool) -> Done {
@@ -52,7 +52,7 @@ fn shown(status: &Value, plans: usize) -> Lines {
         screen.line("warnings", &format!("{}; `conductor config validate` shows them", warnings.len()));
         screen.some(warnings);
     }
-    screen.line("events", &format!("{}, {} failed", number("events"), plural_of(number("failures"), "action")));
+    screen.line("events", &format!("{}, {} failed", number("events"), plural_u64(number("failures"), "action")));
     if let Some(last) = status["last_failure"].as_str() {
         screen.more(&format!("the last one: {last}"));
     }
@@ -137,11 +137,7 @@ fn client(client: &Value) -> String {
 }
 
 fn rows(audit: &Value) -> String {
-    plural_of(audit["written"].as_u64().unwrap_or(0), "row")
-}
-
-fn plural_of(count: u64, noun: &str) -> String {
-    plural(usize::try_from(count).unwrap_or(usize::MAX), noun)
+    plural_u64(audit["written"].as_u64().unwrap_or(0), "row")
 }
 
 struct Screen(Lines);

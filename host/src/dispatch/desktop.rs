@@ -16,6 +16,7 @@ use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
 use crate::config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
 use crate::observer::{Observation, Observer};
+use crate::plural::plural;
 
 pub use system::connect;
 
@@ -78,7 +79,7 @@ impl DesktopAction {
                 let keys: Vec<String> = keystroke.all().map(|key| key.to_string()).collect();
                 format!("Keystroke {}", keys.join("+"))
             }
-            Self::Text(text) => format!("Text of {} characters", text.chars().count()),
+            Self::Text(text) => format!("Text of {}", plural(text.chars().count(), "character")),
             Self::Click(click) => format!("MouseClick {:?}", click.button),
             Self::Scroll(_) => "Scroll".to_owned(),
             Self::Volume(operation, _) => format!("VolumeControl {operation:?}"),

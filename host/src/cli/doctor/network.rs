@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::finding::Finding;
 use crate::config::Loaded;
+use crate::plural::plural_u64;
 use crate::ports::binding::{Listen, Made, Transport};
 
 /// Where a binding listens, and how it is there.
@@ -102,11 +103,14 @@ fn missed(Endpoint { alias, name, malformed, lost, .. }: &Endpoint) -> Option<Fi
     let (what, mend) = match (malformed, lost) {
         (0, 0) => return None,
         (malformed, 0) => (
-            format!("{malformed} packets or messages for {alias} ({name}) made no sense"),
+            format!("{} for {alias} ({name}) made no sense", plural_u64(*malformed, "message")),
             "see that what sends there speaks the binding's protocol and transport (UDP, or TCP with SLIP)",
         ),
         (_, lost) => (
-            format!("the system dropped {lost} datagrams for {alias} ({name}): they came faster than they were read"),
+            format!(
+                "the system dropped {} for {alias} ({name}): they came faster than they were read",
+                plural_u64(*lost, "datagram")
+            ),
             "send less at once; or allow a larger buffer: `sudo sysctl -w net.core.rmem_max=4194304`, then start the host again",
         ),
     };

@@ -10,6 +10,7 @@ use super::finding::Finding;
 use super::home::writable;
 use crate::control::audit::verify::Verdict;
 use crate::control::audit::{AuditError, Chain};
+use crate::plural::plural_u64;
 use crate::service::keychain::{Keychain, KeychainError};
 use crate::service::secret_store::{Place, SecretStore};
 
@@ -111,18 +112,22 @@ impl Facts {
             ),
             Ok(Verdict { rows, unknown, .. }) if unknown.is_empty() && self.size >= LARGE => Finding::warning(
                 ABOUT,
-                format!("{rows} rows, each as it was written, take {} MB of the disk", self.size / 1_000_000),
+                format!(
+                    "{}, as written, take {} MB of the disk",
+                    plural_u64(rows.unsigned_abs(), "row"),
+                    self.size / 1_000_000
+                ),
                 format!(
                     "with no host running, move {file} and audit.head beside it to where you keep such; a new chain begins"
                 ),
             ),
             Ok(Verdict { rows, unknown, .. }) if unknown.is_empty() => {
-                Finding::ok(ABOUT, format!("{rows} rows, each as it was written"))
+                Finding::ok(ABOUT, format!("{}, as written", plural_u64(rows.unsigned_abs(), "row")))
             }
             Ok(Verdict { rows: 0, unknown, .. }) => Finding::ok(ABOUT, unknown.join("; ")),
             Ok(Verdict { rows, unknown, .. }) => Finding::warning(
                 ABOUT,
-                format!("{rows} rows, each as it was written; {}", unknown.join("; ")),
+                format!("{}, as written; {}", plural_u64(rows.unsigned_abs(), "row"), unknown.join("; ")),
                 "the next row writes it again; where you did not remove it, somebody else did",
             ),
         }
@@ -180,6 +185,15 @@ mod tests {
         let noted = |rows| Ok(Verdict { rows, wrong: None, unknown: vec!["n".into()] });
         assert_eq!(levels(&Facts { audit: noted(0), ..facts() })[0], Level::Ok);
         assert_eq!(levels(&Facts { audit: noted(5), ..facts() })[0], Level::Warning);
+    }
+
+    #[test]
+    fn one_row_is_no_rows() {
+        let said = |rows| {
+            let audit = Ok(Verdict { rows, wrong: None, unknown: Vec::new() });
+            Facts { audit, ..facts() }.judge().remove(0).what
+        };
+        assert_eq!((said(1).as_str(), said(2).as_str()), ("1 row, as written", "2 rows, as written"));
     }
 
     #[test]

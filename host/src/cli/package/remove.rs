@@ -10,7 +10,7 @@ use crate::feature::descriptor::Descriptor;
 use crate::package::install::{self, Change, ChangeError, Plan};
 use crate::package::signature::TrustedSigners;
 use crate::package::store::{InstalledFeature, Store};
-use crate::plural::plural;
+use crate::plural::{plural, plural_u64};
 use crate::service::store::files::{self, StoreFile};
 use crate::terminal::{self, outln};
 
@@ -154,5 +154,5 @@ pub(super) fn data_of_others(places: &Places, plan: &Plan) -> Vec<String> {
 }
 
 fn plural_bytes(bytes: u64) -> String {
-    plural(usize::try_from(bytes).unwrap_or(usize::MAX), "byte")
+    plural_u64(bytes, "byte")
 }
