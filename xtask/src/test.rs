@@ -3,6 +3,8 @@
 //! The list is this file; `test/board.rs` runs and reports it. A failed step stops only those that need it.
 
 mod board;
+#[cfg(test)]
+mod documented;
 
 use std::{
     path::Path,
