@@ -3,6 +3,8 @@
 //! They come from PyPI and npm, in the versions below, into `target/mcp-peers`. The suite's own tools live in
 //! `tests/mcp-fixtures`; what the Python client does is written in `tests/mcp/agent.py`.
 
+mod product;
+
 use std::{
     env, fs,
     io::{BufRead as _, BufReader},
@@ -78,15 +80,16 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
     };
     let features = env::var_os("CONDUCTOR_FEATURES").map_or_else(|| repo.components(), PathBuf::from);
     // With the features of the whole workspace: what its tests are built with is built already.
-    let programs = ["--bin", "conductor-mcp-fixtures", "--bin", "conductor-played"];
-    process::run(repo.cargo("build").arg("--quiet").args(programs))?;
+    process::run(repo.cargo("build").args(["--quiet", "--package=conductor-mcp-fixtures", "--bins"]))?;
     let home = repo.target().join("mcp-peers/home");
-    let fixtures = Fixtures::start(repo, &home, &features)?;
+    let mut fixtures = process::dying_with_us(&program(repo, "conductor-mcp-fixtures").to_string_lossy());
+    let fixtures = Server::start(fixtures.arg(home).env("CONDUCTOR_FEATURES", &features))?;
     for revision in REVISIONS {
         conformance(&peers, &fixtures.url, revision)?;
     }
     inspector(&peers, &fixtures.url)?;
     drop(fixtures);
+    product::run(repo, &peers, &conductor, &features)?;
     let mut agent = Command::new(&peers.python);
     agent.arg(repo.root().join("tests/mcp/agent.py")).arg(&conductor).arg(program(repo, "conductor-played"));
     agent.env("CONDUCTOR_FEATURES", &features);
@@ -99,29 +102,28 @@ fn program(repo: &Repo, name: &str) -> PathBuf {
     repo.target().join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
-/// The server with the suite's fixtures. Dropping it ends it.
-struct Fixtures {
+/// A server that prints its address when it is ready. Dropping it ends it.
+struct Server {
     child: Child,
     url: String,
 }
 
-impl Fixtures {
-    fn start(repo: &Repo, home: &PathBuf, features: &PathBuf) -> Result<Self> {
-        let mut command = process::dying_with_us(&program(repo, "conductor-mcp-fixtures").to_string_lossy());
-        command.arg(home).env("CONDUCTOR_FEATURES", features).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("cannot start the server with the suite's fixtures")?;
-        let mut url = String::new();
+impl Server {
+    fn start(command: &mut Command) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let said = child.stdout.take().context("it has no output")?;
-        BufReader::new(said).read_line(&mut url)?;
-        let fixtures = Self { child, url: url.trim().to_owned() };
-        if fixtures.url.is_empty() {
-            bail!("the server with the suite's fixtures ended before it was ready");
+        let mut server = Self { child, url: String::new() };
+        BufReader::new(said).read_line(&mut server.url)?;
+        server.url.truncate(server.url.trim_end().len());
+        if server.url.is_empty() {
+            bail!("{command:?} ended before it was ready");
         }
-        Ok(fixtures)
+        Ok(server)
     }
 }
 
-impl Drop for Fixtures {
+impl Drop for Server {
     fn drop(&mut self) {
         // Both fail only if it has ended already.
         let _ = self.child.kill();
@@ -131,10 +133,7 @@ impl Drop for Fixtures {
 
 /// Every scenario of a revision passes.
 fn conformance(peers: &Peers, url: &str, revision: &str) -> Result<()> {
-    let mut suite = Command::new(&peers.node);
-    suite.arg(peers.modules.join("conformance/dist/index.js"));
-    suite.args(["server", "--url", url, "--suite", "all", "--spec-version", revision]);
-    let output = suite.stdin(Stdio::null()).output().context("cannot start the conformance suite")?;
+    let output = suite(peers, url, revision).output().context("cannot start the conformance suite")?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let total = said.lines().rev().find(|line| line.starts_with("Total: ")).unwrap_or("no total");
     let counted = total.split([' ', ',']).filter_map(|word| word.parse::<u32>().ok()).collect::<Vec<_>>();
@@ -144,6 +143,14 @@ fn conformance(peers: &Peers, url: &str, revision: &str) -> Result<()> {
         _ => bail!("conformance, {revision}: {total}\n{said}"),
     }
     Ok(())
+}
+
+/// The suite's command for all scenarios of a revision.
+fn suite(peers: &Peers, url: &str, revision: &str) -> Command {
+    let mut suite = Command::new(&peers.node);
+    suite.arg(peers.modules.join("conformance/dist/index.js"));
+    suite.args(["server", "--url", url, "--suite", "all", "--spec-version", revision]).stdin(Stdio::null());
+    suite
 }
 
 /// The inspector lists, calls and reads, as a client of both revisions.
