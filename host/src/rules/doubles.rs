@@ -1,16 +1,22 @@
 //! Mappings that answer to the same events: what somebody who adds one, or changes one, may not have meant.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use conductor_engine::Trigger;
 
 use super::trigger::trigger;
-use crate::config::{Config, Mapping};
+use crate::config::{Config, Mapping, Mode};
 use crate::plural::plural;
+use crate::terminal::excerpt;
 
 /// How many pairs are told of; the others are counted.
 const MOST: usize = 8;
+/// Pairs of mappings that are compared at most: a plan of two changes may move every mapping there is.
+const MAX_PAIRS: usize = 4_000_000;
+/// Bytes of a mapping's name that are shown.
+const MAX_NAME: usize = 120;
 
 /// A mapping with what it comes to.
 struct Placed<'c> {
@@ -29,14 +35,22 @@ struct Placed<'c> {
 /// for each two such that share some. At most nine.
 pub(crate) fn doubles(before: &Config, after: &Config) -> Vec<String> {
     let mut all: Vec<Placed<'_>> = Vec::new();
+    let by_name: HashMap<&str, &Mode> = before.modes.iter().rev().map(|mode| (mode.name.as_str(), mode)).collect();
     for (number, mode) in after.modes.iter().enumerate() {
         // One that has another name now stands where it stood.
-        let known = before.modes.iter().find(|known| known.name == mode.name).or(before.modes.get(number));
+        let known = by_name.get(mode.name.as_str()).copied().or(before.modes.get(number));
         let known = known.map_or(&[][..], |known| &known.mappings);
         all.extend(placed(format!("modes/{number}/mappings"), Some(&mode.name), known, &mode.mappings));
     }
     all.extend(placed("global_mappings".into(), None, &before.global_mappings, &after.global_mappings));
 
+    let fresh = all.iter().filter(|one| one.fresh).count();
+    if fresh.saturating_mul(all.len()) > MAX_PAIRS {
+        return vec![format!(
+            "{} are new or stand elsewhere: too many to tell which answer to the same events",
+            plural(fresh, "mapping")
+        )];
+    }
     let (mut found, mut more) = (Vec::new(), 0);
     for (at, one) in all.iter().enumerate().filter(|(_, one)| one.fresh) {
         let others = all.iter().enumerate().filter(|(other_at, other)| !other.fresh || *other_at > at);
@@ -96,7 +110,7 @@ impl Placed<'_> {
     fn called(&self) -> String {
         let place = format!("{}/{}", self.list, self.index);
         match self.mapping.name.as_ref().or(self.mapping.description.as_ref()) {
-            Some(name) => format!("{place} ({name})"),
+            Some(name) => format!("{place} ({})", excerpt(name, MAX_NAME)),
             None => place,
         }
     }
@@ -155,6 +169,22 @@ mod tests {
         assert_eq!(said(&[LIGHTS, LIGHTS], &[LIGHTS, FADER, LIGHTS]), [""; 0]);
         assert_eq!(said(&[LIGHTS, LIGHTS, FADER], &[LIGHTS, LIGHTS]), [""; 0]);
         assert_eq!(said(&[LIGHTS], &[LIGHTS, FADER, FADER]).len(), 1, "two new ones");
+    }
+
+    #[test]
+    fn so_many_that_all_pairs_would_take_long_are_counted() {
+        let mut mappings: Vec<String> =
+            (0..3000).map(|n| format!("trigger = {{ type = 'CC', cc = {} }}\npriority = {n}\n", n % 128)).collect();
+        mappings.iter_mut().for_each(|mapping| mapping.push_str("action = { type = 'Suppress' }"));
+        let before: Vec<&str> = mappings.iter().map(String::as_str).collect();
+        let mut after = before.clone();
+        // One change moves all of them.
+        after.rotate_left(1);
+        let told = said(&before, &after);
+        assert_eq!(
+            told,
+            ["3000 mappings are new or stand elsewhere: too many to tell which answer to the same events"]
+        );
     }
 
     #[test]
