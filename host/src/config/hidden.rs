@@ -1,7 +1,7 @@
 //! A configuration as others than its owner see it: without what people keep there that is nobody else's concern.
 //!
-//! In place of the values of `env`, of what stands under a name such as `password`, and of the user's part of a URL
-//! stands [`HIDDEN`]. The ids of secrets stay: they are no values. Everything else is as it was written, comments and
+//! In place of the values of `env`, of what stands under or behind a name such as `password` (`--token x`,
+//! `API_KEY=x`, `?access_token=x`), and of the user's part of a URL stands [`HIDDEN`]. The ids of secrets stay: they are no values. Everything else is as it was written, comments and
 //! layout included.
 
 use serde_json::Value as Json;
@@ -39,7 +39,18 @@ pub fn hide_json(path: &[String], value: &mut Json) {
     }
     match value {
         Json::String(text) => *text = hidden_text(text).unwrap_or_else(|| std::mem::take(text)),
-        Json::Array(items) => items.iter_mut().for_each(|item| hide_json(&[], item)),
+        Json::Array(items) => {
+            let mut is_value = false;
+            for item in items {
+                let next = item.as_str().is_some_and(|word| announces(word, is_value));
+                if is_value {
+                    hide_all_json(item)
+                } else {
+                    hide_json(&[], item)
+                }
+                is_value = next;
+            }
+        }
         Json::Object(entries) => {
             entries.iter_mut().for_each(|(key, inner)| hide_json(std::slice::from_ref(key), inner));
         }
@@ -108,15 +119,60 @@ fn hide_value(value: &mut Value, all: bool) {
                 *value.decor_mut() = decor;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| hide_value(item, all)),
+        Value::Array(items) => {
+            let mut is_value = false;
+            for item in items.iter_mut() {
+                let next = item.as_str().is_some_and(|word| announces(word, is_value));
+                hide_value(item, all || is_value);
+                is_value = next;
+            }
+        }
         Value::InlineTable(table) => hide_table(table, all),
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
     }
 }
 
-/// A text without what identifies somebody in it: the user's part of URLs, and what follows `Authorization:` or
-/// `Bearer`. `None` if there is nothing such.
+/// Whether an argument of a program says that the next one is private: `--password`. One that is a value says nothing.
+fn announces(word: &str, is_value: bool) -> bool {
+    !is_value && word.starts_with('-') && !word.contains(['=', ' ']) && is_secret(word)
+}
+
+/// A text without what identifies somebody in it: the user's part of URLs, what follows `Authorization:` or `Bearer`,
+/// and what is assigned to a name such as `password`. `None` if there is nothing such.
 fn hidden_text(text: &str) -> Option<String> {
+    match assigned(text) {
+        Some(shown) => Some(hidden_user(&shown).unwrap_or(shown)),
+        None => hidden_user(text),
+    }
+}
+
+/// A text without what is assigned to private names. What a program is to read from a variable is no value.
+fn assigned(text: &str) -> Option<String> {
+    let (mut out, mut rest, mut found) = (String::new(), text, false);
+    while let Some((before, mut after)) = rest.split_once(['=', ':']) {
+        let sign = &rest[before.len()..rest.len() - after.len()];
+        out.push_str(before);
+        out.push_str(sign);
+        let name = before.trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)).next();
+        let name = name.unwrap_or_default().to_ascii_lowercase();
+        let value = after.trim_start_matches([' ', '"', '\'']);
+        let end = value.find(|c: char| c.is_whitespace() || "&;,|)\"'".contains(c)).unwrap_or(value.len());
+        let is_id = sign == ":" && IDS.contains(&name.as_str());
+        let is_value = end > 0 && !["$", "//", HIDDEN].iter().any(|start| value.starts_with(start));
+        if is_value && is_secret(&name) && !is_id {
+            out.push_str(&after[..after.len() - value.len()]);
+            out.push_str(HIDDEN);
+            after = &value[end..];
+            found = true;
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    found.then_some(out)
+}
+
+/// A text without the user's part of URLs, and what follows `Authorization:` or `Bearer`.
+fn hidden_user(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     for before in ["authorization:", "bearer "] {
         if let Some(at) = lower.find(before) {
@@ -195,6 +251,36 @@ secret = "openai"
         let plain = "# x\n[[modes]]\nname   =  'Play' # y\n";
         assert_eq!(hide(plain), plain);
         assert_eq!(hide("env = ["), "");
+    }
+
+    #[test]
+    fn what_is_assigned_to_a_private_name_is_hidden_wherever_it_stands() {
+        for text in [
+            "API_KEY=hunter2 deploy",
+            "deploy --token=hunter2 --all",
+            "export DB_PASSWORD='hunter2'; deploy",
+            "https://host/x?a=1&access_token=hunter2&b=2",
+            "X-Api-Key: hunter2",
+            "password = \"hunter2\"",
+        ] {
+            let mut value = json!([text]);
+            hide_json(&[], &mut value);
+            assert!(!value.to_string().contains("hunter2") && mentions_hidden(&value), "{value}");
+            assert!(!hide(&format!("a = [{}]", json!(text))).contains("hunter2"), "{text}");
+            assert_eq!(hide_line(&hide_line(text)), hide_line(text));
+        }
+        for args in [json!(["--password", "hunter2", "x"]), json!(["deploy", "--api-key", "hunter2"])] {
+            let mut value = json!({ "args": args.clone() });
+            hide_json(&[], &mut value);
+            assert!(!value.to_string().contains("hunter2") && mentions_hidden(&value), "{value}");
+            assert!(!hide(&format!("args = {args}")).contains("hunter2"), "{args}");
+        }
+        for plain in ["note = 36", "at 10:30", "TOKEN=$TOKEN", "secret: \"openai\"", "key=C", "token://x", "a: b, c: d"]
+        {
+            assert_eq!(hide_line(plain), plain);
+        }
+        let kept = "https://host/x?a=1&access_token=<hidden>&b=2";
+        assert_eq!(hide_line(&kept.replace("<hidden>", "x")), kept);
     }
 
     #[test]
