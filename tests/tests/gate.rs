@@ -367,6 +367,28 @@ fn private_values_are_shown_to_the_owner_only() {
     assert!(seen[0].contains("<hidden>") && seen[0].contains("command"), "{}", seen[0]);
     assert!(read("api.token", "/v1/config").contains("hunter2") && read("api.token", &plans).contains("hunter2"));
 
+    // What is wrong, or doubtful, is told without the lines that it stands on.
+    let text = fs::read_to_string(home.config()).unwrap();
+    let doubtful = text.replace("command = \"true\"", "command = \"true -x\"");
+    let wrong = text.replace("command", "comand");
+    for text in [&doubtful, &wrong] {
+        fs::write(home.config(), text).unwrap();
+        let ipc = json!({ "command": "Reload" });
+        for said in [
+            by_token(&home, "api-control.token", "x", "POST /v1/reload", &json!({})).1.to_string(),
+            by_token(&home, "api-control.token", "x", "POST /v1/ipc", &ipc).1.to_string(),
+            by_token(&home, "api-read.token", "x", "POST /v1/config/validate", &json!({})).1.to_string(),
+            read("api-read.token", "/v1/status"),
+            read("api-read.token", "/v1/audit"),
+        ] {
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+    let owners = owner(&home, "POST /v1/reload", &json!({})).1.to_string();
+    assert!(owners.contains("`comand`") && owners.contains("hunter2"), "the owner sees the line: {owners}");
+    fs::write(home.config(), &text).unwrap();
+    assert_eq!(owner(&home, "POST /v1/reload", &json!({})).0, 200);
+
     // Who writes back what they were shown would lose the value.
     for value in [
         json!({ "type": "Shell", "command": "true", "env": { "KEY": "<hidden>" } }),

@@ -106,12 +106,20 @@ impl Diagnostic {
 pub struct Diagnostics {
     source: Source,
     found: Vec<Diagnostic>,
+    /// Whether the text for a person has the lines that they are about.
+    shows_lines: bool,
 }
 
 impl Diagnostics {
     /// No diagnostics yet, about this source.
     pub fn new(source: Source) -> Self {
-        Self { source, found: Vec::new() }
+        Self { source, found: Vec::new(), shows_lines: true }
+    }
+
+    /// The same for others than the configuration's owner: its lines may hold what is nobody else's concern.
+    #[must_use]
+    pub fn without_lines(self) -> Self {
+        Self { shows_lines: false, ..self }
     }
 
     /// Adds a diagnostic. It takes its place among the others by where it is in the file; of several at
@@ -198,8 +206,26 @@ impl Diagnostics {
             (Style::Plain, &format_args!(": {}:{line}:{column}: {}", self.source.file(), found.message)),
         ]);
 
-        let shown = Excerpt::new(&self.source, line, &found.place);
         let gutter = line.to_string().len();
+        if self.shows_lines {
+            self.push_line(out, found, line, gutter);
+        }
+
+        if let Some(allowed) = &found.allowed {
+            out.push(format_args!(" {:gutter$}   allowed: {allowed}", ""));
+        }
+        if let Some(nearest) = &found.nearest {
+            out.push(format_args!(" {:gutter$}   did you mean \"{nearest}\"?", ""));
+        }
+        if let Some(help) = &found.help {
+            out.push(format_args!(" {:gutter$}   help: {help}", ""));
+        }
+    }
+
+    /// The line that a diagnostic is about, with carets under the place.
+    fn push_line(&self, out: &mut Lines, found: &Diagnostic, line: usize, gutter: usize) {
+        let severity = found.severity;
+        let shown = Excerpt::new(&self.source, line, &found.place);
         let [blank, bar]: [&dyn Display; 2] = [&" ", &"|"];
         let mut text: Vec<(Style, &dyn Display)> = vec![
             (Style::Plain, blank),
@@ -216,16 +242,6 @@ impl Diagnostics {
             (Style::Plain, &format_args!(" {:indent$}", "", indent = shown.indent)),
             (severity.style(), &"^".repeat(shown.carets)),
         ]);
-
-        if let Some(allowed) = &found.allowed {
-            out.push(format_args!(" {:gutter$}   allowed: {allowed}", ""));
-        }
-        if let Some(nearest) = &found.nearest {
-            out.push(format_args!(" {:gutter$}   did you mean \"{nearest}\"?", ""));
-        }
-        if let Some(help) = &found.help {
-            out.push(format_args!(" {:gutter$}   help: {help}", ""));
-        }
     }
 }
 
