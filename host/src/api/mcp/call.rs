@@ -239,8 +239,8 @@ impl<'c> Call<'c> {
         number: &str,
         mut said: std::collections::BTreeMap<String, Value>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let kept = self.server.questions.take(number);
-        let own = kept.filter(|kept| kept.caller == self.caller && kept.tool == self.tool && kept.args == self.args);
+        let kept = self.server.questions.take(number, &self.caller);
+        let own = kept.filter(|kept| kept.tool == self.tool && kept.args == self.args);
         let Some(Kept { matter, answered, result, .. }) = own else {
             let why = "no question waits under this requestState: it was answered, has expired, or is another call's";
             self.host.refuse_call(&self.caller, &self.tool, why).await;

@@ -101,10 +101,13 @@ impl Questions {
         self.add(asker, Waiting::Kept(Box::new(kept)))
     }
 
-    /// The call of this number, once.
-    pub(super) fn take(&self, number: &str) -> Option<Kept> {
+    /// The call of this number, once, for whoever made it. For others it stays as it is.
+    pub(super) fn take(&self, number: &str, caller: &Caller) -> Option<Kept> {
         let mut all = self.all();
-        let Waiting::Kept(_) = all.get(number)?.what else { return None };
+        match &all.get(number)?.what {
+            Waiting::Kept(kept) if kept.caller == *caller => {}
+            _ => return None,
+        }
         let pending = all.remove(number)?;
         match pending.what {
             Waiting::Kept(kept) if pending.since.elapsed() < ANSWER_TIMEOUT => Some(*kept),
@@ -150,6 +153,7 @@ fn oldest_of_greediest(all: &HashMap<String, Pending>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::control::caller::{Door, Scope};
+    use crate::control::confirmation::Confirmation;
 
     #[test]
     fn one_client_has_a_few_questions_and_the_others_theirs() {
@@ -175,6 +179,26 @@ mod tests {
 
     fn agent(name: u32) -> Caller {
         Caller::client(Door::McpHttp, Scope::Agent, Some(&name.to_string()))
+    }
+
+    #[test]
+    fn a_stranger_does_not_use_up_a_question() {
+        let questions = Questions::default();
+        let asked = Confirmation {
+            id: String::new(),
+            expires_in_ms: 1,
+            tool: "send".into(),
+            effect: "sends".into(),
+            shown: String::new(),
+            phrase: None,
+        };
+        let matter = Matter::call(&asked, "x").unwrap();
+        let (tool, args) = ("send".to_owned(), Map::new());
+        let kept = Kept { caller: agent(1), tool, args, matter, answered: 0, result: None };
+        let number = questions.keep(Asker::Name(agent(1)), kept).unwrap();
+        assert!(questions.take(&number, &agent(2)).is_none());
+        assert!(questions.take(&number, &agent(1)).is_some(), "it still waits for whoever it belongs to");
+        assert!(questions.take(&number, &agent(1)).is_none(), "once");
     }
 
     // Names are free: a client that asks under a new one each time does not shut out the others.
