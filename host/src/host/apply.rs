@@ -14,7 +14,7 @@ use conductor_engine::RuleSetHandle;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::look::Candidate;
+use super::look::{Candidate, For};
 use super::view::invalid;
 use super::{Host, State};
 use crate::api::view;
@@ -81,7 +81,7 @@ impl Host {
     /// # Errors
     /// As [`plan`](Self::plan).
     pub fn plan_for(&self, caller: &Caller, id: &str) -> Result<PlanView, PlanError> {
-        let mut view = self.plan(id)?;
+        let mut view = self.seen(For::caller(caller), id)?;
         if !caller.is_owner() {
             let source = self.in_force.load().source.clone();
             view.plan.hide(source.text(), source.hidden());
@@ -103,11 +103,15 @@ impl Host {
     /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] if it can't be rehearsed
     /// because it does not fit what is in force now; [`PlanError::Busy`].
     pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
+        self.seen(For::Owner, id)
+    }
+
+    fn seen(&self, whose: For, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.services.plans.plan(id)?;
         let current = self.in_force.load();
         let (before, file) = (current.source.text(), current.source.file());
         let text = edit::edited(before, &plan.changes)?;
-        let _turn = self.view.turns.wait().ok_or(PlanError::Busy)?;
+        let _turn = self.view.turns.wait(whose).ok_or(PlanError::Busy)?;
         let candidate = Candidate::read(&current, &text).map_err(invalid)?;
         let compiled = candidate.compile(&self.observer).map_err(invalid)?;
         let rehearsal = match candidate.unknown() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crossbeam_channel::Receiver;
 
-use super::look::Candidate;
+use super::look::{Candidate, For};
 use super::{Host, Reloaded, apply};
 use crate::config::{Diagnostics, Severity};
 use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
@@ -184,11 +184,19 @@ impl Host {
     /// # Errors
     /// [`ReloadError::NoFile`], [`ReloadError::File`], [`ReloadError::NotText`], [`ReloadError::Busy`].
     pub fn check_config(&self, text: Option<String>) -> Result<Diagnostics, ReloadError> {
+        self.check_config_for(&Caller::library(), text)
+    }
+
+    /// [`check_config`](Self::check_config), for `caller`, who waits for others of their kind only.
+    ///
+    /// # Errors
+    /// As [`check_config`](Self::check_config).
+    pub fn check_config_for(&self, caller: &Caller, text: Option<String>) -> Result<Diagnostics, ReloadError> {
         let text = match text {
             Some(text) => text,
             None => self.config_on_disk()?.1,
         };
-        let _turn = self.view.turns.wait().ok_or(ReloadError::Busy)?;
+        let _turn = self.view.turns.wait(For::caller(caller)).ok_or(ReloadError::Busy)?;
         let seen = Candidate::read(&self.in_force.load(), &text);
         let seen = seen.and_then(|candidate| candidate.compile(&self.observer));
         Ok(seen.map_or_else(|wrong| wrong, |compiled| compiled.warnings))

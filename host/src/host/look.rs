@@ -14,36 +14,58 @@ use super::generation::Generation;
 use super::workshop::warn_of_tools;
 use super::{bindings, grant_warnings};
 use crate::config::{self, Config, Diagnostic, Diagnostics, Feature, Loaded};
+use crate::control::caller::{Caller, Scope};
 use crate::dispatch::workers::Workers;
 use crate::feature::registry::Registry;
 use crate::observer::Observer;
 use crate::rules::{self, Compiled};
 
-/// Configurations that are looked at at once.
+/// Configurations that are looked at at once for callers of one kind.
 const MAX_LOOKS: usize = 2;
 /// How long a look waits for its turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// For whom a configuration is looked at. One kind of caller does not make the others wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    /// The home's owner.
+    Owner,
+    /// Whoever proposes plans: features, for agents mostly, and agents that look at plans.
+    Planner,
+    /// Whoever has a token that is lent.
+    Lent,
+}
+
+impl For {
+    pub fn caller(caller: &Caller) -> Self {
+        match caller.scope() {
+            _ if caller.is_owner() => Self::Owner,
+            Some(Scope::Read | Scope::Control) => Self::Lent,
+            _ => Self::Planner,
+        }
+    }
+}
+
 /// Bounds how many configurations are looked at at once.
 #[derive(Debug)]
-pub(super) struct Turns {
-    give: Sender<()>,
-    take: Receiver<()>,
-}
+pub(super) struct Turns([(Sender<()>, Receiver<()>); 3]);
 
 impl Turns {
     pub fn new() -> Self {
-        let (give, take) = crossbeam_channel::bounded(MAX_LOOKS);
-        for _ in 0..MAX_LOOKS {
-            // There is room for each.
-            let _ = give.try_send(());
-        }
-        Self { give, take }
+        Self(std::array::from_fn(|_| {
+            let (give, take) = crossbeam_channel::bounded(MAX_LOOKS);
+            for _ in 0..MAX_LOOKS {
+                // There is room for each.
+                let _ = give.try_send(());
+            }
+            (give, take)
+        }))
     }
 
     /// A turn, which ends when it is dropped; `None` if it does not come in time.
-    pub fn wait(&self) -> Option<Turn<'_>> {
-        self.take.recv_timeout(TURN_TIMEOUT).ok().map(|()| Turn(&self.give))
+    pub fn wait(&self, whose: For) -> Option<Turn<'_>> {
+        let (give, take) = &self.0[whose as usize];
+        take.recv_timeout(TURN_TIMEOUT).ok().map(|()| Turn(give))
     }
 }
 
@@ -136,6 +158,7 @@ fn differing(before: &Config, after: &Config) -> (BTreeSet<String>, BTreeSet<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::caller::Door;
 
     fn config(text: &str) -> Config {
         config::parse(text, "c.toml").unwrap().config
@@ -162,7 +185,19 @@ mod tests {
     fn a_turn_is_given_back() {
         let turns = Turns::new();
         for _ in 0..3 * MAX_LOOKS {
-            assert!(turns.wait().is_some());
+            assert!(turns.wait(For::Owner).is_some());
+        }
+    }
+
+    #[test]
+    fn lent_tokens_and_agents_take_no_turn_of_the_owners() {
+        let turns = Turns::new();
+        let lent = [Scope::Read, Scope::Control].map(|scope| Caller::client(Door::Tcp, scope, None));
+        let agents = [Caller::client(Door::McpSocket, Scope::Agent, Some("a")), Caller::feature("builtin:x")];
+        let taken: Vec<_> = lent.iter().chain(&agents).map(|caller| turns.wait(For::caller(caller)).unwrap()).collect();
+        assert_eq!(taken.len(), 2 * MAX_LOOKS, "as many as there are");
+        for owner in [Caller::client(Door::Socket, Scope::Owner, None), Caller::cli(), Caller::library()] {
+            assert!(turns.wait(For::caller(&owner)).is_some(), "{owner}");
         }
     }
 }

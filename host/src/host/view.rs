@@ -11,7 +11,7 @@ use conductor_engine::{
 use serde_json::{Value, json};
 
 use super::generation::InForce;
-use super::look::{Candidate, Turns};
+use super::look::{Candidate, For, Turns};
 use super::{apply, bindings};
 use crate::api::view;
 use crate::clock::Clock;
@@ -110,7 +110,7 @@ impl HostView for View {
     }
 
     fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError> {
-        let _turn = self.turns.wait().ok_or(PlanError::Busy)?;
+        let _turn = self.turns.wait(For::Planner).ok_or(PlanError::Busy)?;
         let current = self.in_force.load();
         if current.source.text() != base.text {
             // Another one came into force meanwhile.

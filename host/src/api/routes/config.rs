@@ -83,9 +83,10 @@ struct Verdict {
 async fn validate(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
+    By(caller): By,
     Body(candidate): Body<Candidate>,
 ) -> Result<Json<Verdict>, Refusal> {
-    let found = look(&client, move || host.check_config(candidate.text)).await?;
+    let found = look(&client, move || host.check_config_for(&caller, candidate.text)).await?;
     let (errors, warnings) = (found.count(Severity::Error), found.count(Severity::Warning));
     let told = serde_json::to_value(&found).map_err(Refusal::internal)?;
     Ok(Json(Verdict { valid: errors == 0, errors, warnings, diagnostics: told["diagnostics"].clone() }))

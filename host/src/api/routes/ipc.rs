@@ -253,7 +253,7 @@ fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Refu
             json!({ "rules": reloaded.rules, "warnings": reloaded.warnings.render(false) })
         }
         Command::ValidateConfig(candidate) => {
-            let found = host.check_config(candidate.and_then(|candidate| candidate.text))?;
+            let found = host.check_config_for(caller, candidate.and_then(|candidate| candidate.text))?;
             let mut told = written(serde_json::to_value(&found))?;
             told["valid"] = (found.count(Severity::Error) == 0).into();
             told
