@@ -367,6 +367,18 @@ fn private_values_are_shown_to_the_owner_only() {
     assert!(seen[0].contains("<hidden>") && seen[0].contains("command"), "{}", seen[0]);
     assert!(read("api.token", "/v1/config").contains("hunter2") && read("api.token", &plans).contains("hunter2"));
 
+    // Nor does the record of what was asked show them to others, whoever it was.
+    let env = json!({ "KEY": "hunter2-hunter2" });
+    let shell = json!({ "type": "Shell", "command": "x", "args": ["--token", "hunter2-hunter2"], "env": env });
+    let trigger = json!({ "type": "Note", "note": 9 });
+    let create = json!({ "mode": "Mix", "trigger": trigger, "action": shell }).to_string();
+    assert_eq!(home.conductor(&["tool", "call", "conductor_create_mapping", &create]).code, Some(0));
+    let changes = json!([{ "path": "global_mappings/0/action/env/KEY", "value": "hunter2-hunter3" }]);
+    agent.call("conductor_batch_changes", json!({ "description": "y", "changes": changes })).unwrap();
+    let called = |row: &Value| row["subject"] == "conductor_batch_changes" && row.to_string().contains("env/KEY");
+    row(&home, called);
+    assert!(!read("api-read.token", "/v1/audit").contains("hunter2"));
+
     // What is wrong, or doubtful, is told without the lines that it stands on.
     let text = fs::read_to_string(home.config()).unwrap();
     let doubtful = text.replace("command = \"true\"", "command = \"true -x\"");

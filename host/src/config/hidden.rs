@@ -58,6 +58,23 @@ pub fn hide_json(path: &[String], value: &mut Json) {
     }
 }
 
+/// Hides what is private in the arguments of a call that is about a configuration: parts of it, and changes as `path` and
+/// `value`.
+pub fn hide_arguments(value: &mut Json) {
+    if let Json::Object(entries) = value
+        && let Some(path) = entries.get("path").and_then(Json::as_str)
+    {
+        let path: Vec<String> = path.split('/').map(str::to_owned).collect();
+        entries.get_mut("value").into_iter().for_each(|value| hide_json(&path, value));
+    }
+    match value {
+        Json::Array(items) => items.iter_mut().for_each(hide_arguments),
+        Json::Object(entries) => entries.iter_mut().for_each(|(_, inner)| hide_arguments(inner)),
+        Json::String(_) | Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+    hide_json(&[], value);
+}
+
 /// A sentence about a configuration without what identifies somebody in it.
 pub fn hide_line(line: &str) -> String {
     hidden_text(line).unwrap_or_else(|| line.to_owned())
@@ -297,6 +314,13 @@ secret = "openai"
             hide_json(&path(at), &mut value);
             assert!(!value.to_string().contains("hunter2") && mentions_hidden(&value), "{at}: {value}");
         }
+        let mut args = json!({ "description": "x", "changes": [
+            { "path": "global_mappings/0/action/env/KEY", "value": "hunter2" },
+            { "path": "global_mappings/0", "value": { "action": { "env": { "KEY": "hunter2" } } } },
+            { "path": "models/x/url", "value": "http://hunter2@host" },
+        ] });
+        hide_arguments(&mut args);
+        assert!(!args.to_string().contains("hunter2") && args["changes"][1]["path"] == "global_mappings/0", "{args}");
         let mut id = json!({ "secret": "openai", "secrets": [{ "id": "openai" }] });
         hide_json(&path("models/x"), &mut id);
         assert!(!mentions_hidden(&id), "{id}");

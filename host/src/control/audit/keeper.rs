@@ -102,7 +102,7 @@ impl Audit {
     /// A value as it may be put on record.
     pub fn redacted(&self, mut value: Value) -> Value {
         if let Some(inner) = &self.0 {
-            inner.redaction.value(&mut value);
+            inner.redaction.arguments(&mut value);
         }
         value
     }

@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 
-use crate::config::hidden::is_secret;
+use crate::config::hidden::{hide_arguments, is_secret};
 
 /// What stands where something was taken out.
 const BLOT: &str = "***";
@@ -55,8 +55,14 @@ impl Redaction {
         })
     }
 
-    /// The value without what is known to be secret, and without what stands under a name such as `password`.
-    pub fn value(&self, value: &mut Value) {
+    /// The arguments of a call without what is known to be secret, without what stands under a name such as `password`,
+    /// and without what others than the owner would not see in a configuration.
+    pub fn arguments(&self, value: &mut Value) {
+        hide_arguments(value);
+        self.value(value);
+    }
+
+    fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(std::mem::take(text)),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
@@ -91,12 +97,15 @@ mod tests {
             "api_key": "sk-1", "Authorization": ["Bearer x"], "accessToken": "y", "max_tokens": 7,
             "deep": [{ "Client-Secret": { "value": "z" } }],
         });
-        known.value(&mut value);
+        known.arguments(&mut value);
         let expected = json!({
             "address": "/x", "note": "use ***, not short", "***": 1,
             "api_key": "***", "Authorization": "***", "accessToken": "***", "max_tokens": 7,
             "deep": [{ "Client-Secret": "***" }],
         });
         assert_eq!(value, expected);
+        let mut call = json!({ "action": { "type": "Shell", "args": ["--token", "sk-1"], "env": { "KEY": "sk-1" } } });
+        known.arguments(&mut call);
+        assert!(!call.to_string().contains("sk-1") && call.to_string().contains("KEY"), "{call}");
     }
 }
