@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Failure, Reason, WorkerCounters};
+use crate::config::hidden::hide_line;
 use crate::config::{Inputs, Launch, Shell};
 use crate::observer::{Observation, Observer};
 use crate::template;
@@ -45,11 +46,11 @@ pub enum ProcessAction {
 }
 
 impl ProcessAction {
-    /// What it is, for people.
+    /// What it is, for everybody who watches the host: without private values.
     pub fn describe(&self) -> String {
         match self {
-            Self::Launch(launch) => format!("Launch {}", launch.app),
-            Self::Shell(shell) => format!("Shell {}", shell.command),
+            Self::Launch(launch) => format!("Launch {}", hide_line(&launch.app)),
+            Self::Shell(shell) => format!("Shell {}", hide_line(&shell.command)),
         }
     }
 }
@@ -181,6 +182,7 @@ fn run(
 }
 
 fn not_started(program: &str, error: &std::io::Error) -> Reason {
+    let program = hide_line(program);
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => Reason::Denied(format!("{program} can't be started: {error}")),
         _ => Reason::Failed(format!("{program} can't be started: {error}")),
@@ -334,6 +336,18 @@ mod tests {
     use crate::service::sinks::SinkQueue;
 
     const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_command_is_described_without_passwords() {
+        let shell =
+            "command = 'API_KEY=hunter2 deploy', shell = true, working_dir = '/nowhere/at/all'".replace(", ", "\n");
+        let described = ProcessAction::Shell(toml::from_str(&shell).unwrap()).describe();
+        assert_eq!(described, "Shell API_KEY=<hidden> deploy");
+        let stage = Stage::new();
+        stage.shell(&shell);
+        let why = format!("{:?}", stage.failure());
+        assert!(why.contains("API_KEY=<hidden> deploy can't be started"), "{why}");
+    }
 
     struct Stage {
         processes: Processes,
