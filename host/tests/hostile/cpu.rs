@@ -53,7 +53,7 @@ fn of_a_check_that_leads_everywhere_is_bounded() {
     let package = guest_with("tests/hostile-tools", &[("INSTALL:quiet        ", "INSTALL:circle-schema")]);
     let tools = Tools::new(lab.sandbox.prepare(&package, lab.grants()).unwrap());
     let before = tools.feature.facts().control_share.used();
-    let error = tools.call(Tier::ConfigChange, r#"{"how": "nothing"}"#).unwrap_err().to_string();
+    let error = tools.call(Tier::ConfigChange, r#"{"how": "nested"}"#).unwrap_err().to_string();
     assert!(error.contains("is not what its output schema says") && error.contains("1000000 steps"), "{error}");
     assert!(tools.feature.facts().control_share.used() > before);
 }

@@ -21,6 +21,8 @@ fn what_is_registered_is_what_is_declared() {
         ("wide-schema", "has more than 8192 values"),
         ("pattern-schema", "has \"pattern\" with 5000 bytes; at most 1024 are taken"),
         ("lost-schema", "the schema has no #/nowhere"),
+        ("outside-schema", "a reference is to a place of the same schema"),
+        ("ring-schema", "leads in a circle without an end"),
         ("control", "\"lo\\\\u{1b}[2Jok\" is not declared"),
         ("many", "\"tool9999\" is not declared"),
         ("nothing", "declares the tool look, but did not register it"),

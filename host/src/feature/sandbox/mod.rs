@@ -33,6 +33,7 @@ pub mod outcome;
 pub mod rate;
 pub mod registrations;
 pub mod result_schema;
+mod schema_references;
 pub mod state;
 pub mod wasi;
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::limits;
 use super::outcome::InstallError;
 use super::result_schema::ResultSchema;
+use super::schema_references;
 use crate::feature::descriptor::{Descriptor, HookPoint, Skipped, Tier};
 use crate::terminal::excerpt;
 
@@ -245,6 +246,7 @@ fn parse_schema(name: &str, schema: &str) -> Result<Value, String> {
         Ok(value) if value.is_object() => {
             let mut values = limits::MAX_SCHEMA_VALUES;
             bounded(&value, limits::MAX_SCHEMA_DEPTH, &mut values)
+                .and_then(|()| schema_references::check(&value))
                 .map_err(|why| format!("the schema of {name} {why}"))?;
             Ok(value)
         }

@@ -134,13 +134,19 @@ impl Lifecycle for Hostile {
                 return tools.register("look", &json!({ "pattern": "(a+)+".repeat(1000) }).to_string(), None);
             }
             "lost-schema" => return tools.register("look", "{}", Some(r##"{"$ref": "#/nowhere"}"##)),
-            // Eight ways to itself, and each has eight.
+            "outside-schema" => return tools.register("look", r#"{"items": {"$ref": "http://127.0.0.1:1/x"}}"#, None),
+            "ring-schema" => return tools.register("look", "{}", Some(r##"{"anyOf": [{"$ref": "#"}]}"##)),
+            // Eight ways to itself in each array, and each has eight.
             "circle-schema" => {
                 let ways = vec![json!({ "$ref": "#" }); 8];
                 for name in ["look", "change", "send", "rule"] {
                     tools.register(name, "{}", None)?;
                 }
-                return tools.register("propose", "{}", Some(&json!({ "anyOf": ways }).to_string()));
+                return tools.register(
+                    "propose",
+                    "{}",
+                    Some(&json!({ "type": "array", "items": { "anyOf": ways } }).to_string()),
+                );
             }
             "control" => return tools.register("lo\u{1b}[2Jok", "{}", None),
             "many" => {
@@ -561,6 +567,7 @@ impl ConfigChangeTools for Hostile {
                 let changes: Vec<Change> = (0..20).map(|_| one(Some(value.clone()))).collect();
                 plan.propose("large", &changes).map(|_| done())
             }
+            "nested" => Ok(format!("{}1{}", "[".repeat(20), "]".repeat(20))),
             "not-as-promised" => Ok("{\"plan\": 1}".to_owned()),
             "deep-change" => plan.propose("deep", &[one(Some("[".repeat(50_000)))]).map(|_| done()),
             "no-text" => plan.propose(&no_text(), &[one(None)]).map(|_| done()),
