@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::planning::Change;
+use crate::planning::{Change, Proposal};
 use crate::tool_registrar::Registrar;
 use crate::{Error, Planner};
 
@@ -20,8 +20,14 @@ pub struct Nothing {}
 #[expect(missing_docs, reason = "seventeen schemas would say it again")]
 pub struct Proposed {
     pub plan: String,
+    pub risk: String,
+    pub notes: Vec<String>,
+    pub diff: Option<String>,
     pub next: String,
 }
+
+/// The longest diff that an answer holds, in bytes; a longer one is read with the plan.
+const MAX_DIFF: usize = 4096;
 
 impl Proposed {
     /// Proposes changes, with a sentence for the person who decides.
@@ -29,11 +35,12 @@ impl Proposed {
     /// # Errors
     /// The planner's.
     pub fn by(planner: &Planner, description: &str, changes: &[Change]) -> Result<Self, Error> {
-        let plan = planner.propose(description, changes)?;
-        Ok(Self {
-            next: format!("a person looks and decides: conductor plan show {plan}, conductor plan apply {plan}"),
-            plan,
-        })
+        let Proposal { id: plan, risk, notes, diff } = planner.propose(description, changes)?;
+        let next = format!(
+            "Nothing has changed yet. A person decides: conductor plan show {plan}, conductor plan apply {plan}; \
+             afterwards, conductor undo takes it back."
+        );
+        Ok(Self { plan, risk, notes, diff: (diff.len() <= MAX_DIFF).then_some(diff), next })
     }
 }
 

@@ -1,11 +1,17 @@
-//! Triggers and actions of mappings, as tools take them: the keys of every kind side by side, so that
-//! the schema stays small. Which keys a kind has, the host knows, and says when a mapping is proposed.
+//! Parts of mappings, as tools take them: triggers, actions, conditions, lights.
+//!
+//! Their schemas name every key and are closed, but say little of values: the schemas of all tools are read before
+//! every conversation. Ranges of numbers, and what keys mean together, the host checks when a mapping is proposed.
+//! The keys of all kinds of triggers stand side by side; those of actions and conditions, by [kind](kinds).
 
-use std::collections::BTreeMap;
+mod kinds;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+
+use self::kinds::{Key, Kind, Others, Shape};
 
 /// A number, a range `"36..43"`, or an expression such as `"{value}"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -212,26 +218,73 @@ impl Trigger {
     }
 }
 
-/// The kinds of actions that the host does itself; all others are features'.
-pub const HOST_ACTIONS: [&str; 15] = [
-    "SendMidi",
-    "MidiForward",
-    "Keystroke",
-    "Text",
-    "MouseClick",
-    "Scroll",
-    "VolumeControl",
-    "Launch",
-    "Shell",
-    "Sequence",
-    "Repeat",
-    "Delay",
-    "Conditional",
-    "ModeChange",
-    "Suppress",
-];
+/// What a mapping does: a kind, and the keys that it has. A kind that is not the host's is a feature's, whose keys
+/// only the feature knows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Action(Map<String, Value>);
 
-// The MIDI messages that an action sends.
+impl Action {
+    /// The kinds that the host does itself; all others are features'.
+    pub fn of_the_host() -> impl Iterator<Item = &'static str> + Clone {
+        ACTIONS.iter().map(|kind| kind.name)
+    }
+
+    /// The kind of this action.
+    pub fn kind(&self) -> &str {
+        kinds::tag(&self.0)
+    }
+
+    /// The kinds of this action and of all within it.
+    pub fn kinds(&self) -> Vec<&str> {
+        let mut found = Vec::new();
+        kinds::walk(&self.0, ACTIONS, &mut |kind| found.push(kind));
+        found
+    }
+}
+
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys = Map::deserialize(deserializer)?;
+        kinds::check("an action", &keys, ACTIONS, Others::Allowed).map_err(D::Error::custom)?;
+        Ok(Self(keys))
+    }
+}
+
+impl JsonSchema for Action {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Action".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        kinds::schema(generator, ACTIONS, Others::Allowed)
+    }
+}
+
+/// What else must be so for a mapping to fire: a kind, and the keys that it has.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Condition(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Condition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys = Map::deserialize(deserializer)?;
+        kinds::check("a condition", &keys, CONDITIONS, Others::Rejected).map_err(D::Error::custom)?;
+        Ok(Self(keys))
+    }
+}
+
+impl JsonSchema for Condition {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Condition".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        kinds::schema(generator, CONDITIONS, Others::Rejected)
+    }
+}
+
+// The MIDI messages that actions and lights send.
 #[expect(missing_docs, reason = "the configuration's schema describes them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -246,19 +299,12 @@ pub enum MessageKind {
     SysEx,
 }
 
-/// What a mapping does: a kind, and the keys that it has.
+/// A MIDI message, as [`Feedback`] sends it: a kind, and the keys that it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the configuration's schema describes them")]
-pub struct Action {
-    /// SendMidi, MidiForward, Keystroke, Text, MouseClick, Scroll, VolumeControl, Launch, Shell,
-    /// Sequence, Repeat, Delay, Conditional, ModeChange, Suppress; or a feature's.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// An output: an alias, or a port's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message_type: Option<MessageKind>,
+pub struct Message {
+    pub message_type: MessageKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -273,84 +319,178 @@ pub struct Action {
     pub program: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<Number>,
-    /// Hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transform: Option<BTreeMap<String, Value>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keys: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modifiers: Option<Vec<String>>,
-    /// tap, hold, press, release.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stroke: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub button: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub x: Option<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub y: Option<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub amount: Option<Number>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub axis: Option<String>,
-    /// up, down, mute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operation: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steps: Option<u8>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shell: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub working_dir: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub env: Option<BTreeMap<String, String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actions: Option<Vec<Action>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_between_ms: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cancel_on: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action: Option<Box<Action>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_ms: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ms: Option<u32>,
-    /// Such as {"type": "ModeIs", "mode": "Mix"}.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<BTreeMap<String, Value>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub then: Option<Box<Action>>,
-    #[serde(default, skip_serializing_if = "Option::is_none", rename = "else")]
-    pub otherwise: Option<Box<Action>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
-    /// The keys of a feature's action.
-    #[serde(flatten)]
-    pub params: Map<String, Value>,
 }
 
-impl Action {
-    /// The kinds of this action and of all within it.
-    pub fn kinds(&self) -> Vec<&str> {
-        let inner = [&self.action, &self.then, &self.otherwise].into_iter().flatten().map(|action| &**action);
-        let inner = inner.chain(self.actions.iter().flatten());
-        std::iter::once(self.kind.as_str()).chain(inner.flat_map(Self::kinds)).collect()
-    }
+/// What lights or motor faders show of a mapping.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Feedback {
+    /// Default: the trigger's device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Sent when it has fired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fired: Option<Message>,
+    /// Sent while it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Message>,
+}
+
+const MESSAGES: &[&str] =
+    &["NoteOn", "NoteOff", "CC", "ProgramChange", "PitchBend", "Aftertouch", "PolyAftertouch", "SysEx"];
+const STROKES: &[&str] = &["tap", "hold", "press", "release"];
+const CANCEL_ON: &[&str] = &["mode_change", "reload"];
+
+const ACTIONS: &[Kind] = &[
+    Kind {
+        name: "SendMidi",
+        keys: &[
+            required("target", Shape::Text),
+            required("message_type", Shape::OneOf(MESSAGES)),
+            optional("channel", Shape::Number),
+            optional("note", Shape::Number),
+            optional("velocity", Shape::Number),
+            optional("cc", Shape::Number),
+            optional("value", Shape::Number),
+            optional("program", Shape::Number),
+            optional("pressure", Shape::Number),
+            optional("bytes", Shape::Text),
+        ],
+    },
+    Kind {
+        name: "MidiForward",
+        keys: &[required("target", Shape::Text), optional("transform", Shape::Keys(TRANSFORM))],
+    },
+    Kind {
+        name: "Keystroke",
+        keys: &[
+            required("keys", Shape::Texts),
+            optional("modifiers", Shape::Texts),
+            optional("stroke", Shape::OneOf(STROKES)),
+        ],
+    },
+    Kind { name: "Text", keys: &[required("text", Shape::Text)] },
+    Kind {
+        name: "MouseClick",
+        keys: &[
+            optional("button", Shape::OneOf(&["left", "right", "middle", "back", "forward"])),
+            optional("x", Shape::Integer),
+            optional("y", Shape::Integer),
+            optional("stroke", Shape::OneOf(STROKES)),
+        ],
+    },
+    Kind {
+        name: "Scroll",
+        keys: &[required("amount", Shape::Number), optional("axis", Shape::OneOf(&["vertical", "horizontal"]))],
+    },
+    Kind {
+        name: "VolumeControl",
+        keys: &[required("operation", Shape::OneOf(&["up", "down", "mute"])), optional("steps", Shape::Integer)],
+    },
+    Kind {
+        name: "Launch",
+        keys: &[
+            required("app", Shape::Text),
+            optional("args", Shape::Texts),
+            optional("working_dir", Shape::Text),
+            optional("env", Shape::Table),
+        ],
+    },
+    Kind {
+        name: "Shell",
+        keys: &[
+            required("command", Shape::Text),
+            optional("args", Shape::Texts),
+            optional("shell", Shape::Flag),
+            optional("working_dir", Shape::Text),
+            optional("env", Shape::Table),
+            optional("timeout_ms", Shape::Integer),
+        ],
+    },
+    Kind {
+        name: "Sequence",
+        keys: &[
+            required("actions", Shape::Actions),
+            optional("delay_between_ms", Shape::Integer),
+            optional("cancel_on", Shape::SomeOf(CANCEL_ON)),
+        ],
+    },
+    Kind {
+        name: "Repeat",
+        keys: &[
+            required("action", Shape::Action),
+            required("count", Shape::Integer),
+            optional("delay_ms", Shape::Integer),
+            optional("cancel_on", Shape::SomeOf(CANCEL_ON)),
+        ],
+    },
+    Kind { name: "Delay", keys: &[required("ms", Shape::Integer)] },
+    Kind {
+        name: "Conditional",
+        keys: &[
+            required("condition", Shape::Condition),
+            required("then", Shape::Action),
+            optional("else", Shape::Action),
+        ],
+    },
+    Kind { name: "ModeChange", keys: &[required("mode", Shape::Text)] },
+    Kind { name: "Suppress", keys: &[] },
+];
+
+const TRANSFORM: &[Key] = &[
+    optional("channel", Shape::Integer),
+    optional("cc", Shape::Integer),
+    optional("note", Shape::Integer),
+    optional("velocity_scale", Shape::Real),
+    optional("velocity_offset", Shape::Integer),
+    optional("invert_value", Shape::Flag),
+    optional("curve", Shape::Any),
+    optional("input_range", Shape::Bounds),
+    optional("output_range", Shape::Bounds),
+    optional("takeover", Shape::OneOf(&["jump", "pickup"])),
+    optional("smoothing", Shape::Keys(&[optional("min_cutoff", Shape::Real), optional("beta", Shape::Real)])),
+];
+
+const CONDITIONS: &[Kind] = &[
+    Kind { name: "Always", keys: &[] },
+    Kind { name: "Never", keys: &[] },
+    Kind { name: "ModeIs", keys: &[required("mode", Shape::Text)] },
+    Kind { name: "TimeRange", keys: &[required("start", Shape::Text), required("end", Shape::Text)] },
+    Kind {
+        name: "DayOfWeek",
+        keys: &[required(
+            "days",
+            Shape::SomeOf(&["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
+        )],
+    },
+    Kind { name: "AppRunning", keys: &[required("app", Shape::Text)] },
+    Kind { name: "AppFrontmost", keys: &[required("app", Shape::Text)] },
+    Kind {
+        name: "NoteHeld",
+        keys: &[required("note", Shape::Number), optional("channel", Shape::Integer), optional("device", Shape::Text)],
+    },
+    Kind {
+        name: "CcValueInRange",
+        keys: &[
+            required("cc", Shape::Integer),
+            required("value_range", Shape::Bounds),
+            optional("channel", Shape::Integer),
+            optional("device", Shape::Text),
+        ],
+    },
+    Kind { name: "And", keys: &[required("conditions", Shape::Conditions)] },
+    Kind { name: "Or", keys: &[required("conditions", Shape::Conditions)] },
+    Kind { name: "Not", keys: &[required("condition", Shape::Condition)] },
+];
+
+const fn required(name: &'static str, shape: Shape) -> Key {
+    Key { name, shape, is_required: true }
+}
+
+const fn optional(name: &'static str, shape: Shape) -> Key {
+    Key { name, shape, is_required: false }
 }
 
 #[cfg(test)]
@@ -378,6 +518,35 @@ mod tests {
             let action: Action = serde_json::from_value(written.clone()).expect("an action");
             assert_eq!(serde_json::to_value(action).expect("JSON"), written);
         }
+    }
+
+    #[test]
+    fn a_key_that_an_action_does_not_have_is_refused_wherever_it_is() {
+        let wrong = |written: Value| serde_json::from_value::<Action>(written).expect_err("no such key").to_string();
+        let nested = json!({ "type": "Sequence", "actions": [{ "type": "SendMidi", "target": "synth",
+                             "message_type": "CC", "valu": 1 }] });
+        assert_eq!(
+            wrong(nested),
+            "SendMidi has no key \"valu\"; did you mean \"value\"? It has type, target, message_type, channel, note, \
+             velocity, cc, value, program, pressure, bytes"
+        );
+        assert!(wrong(json!({ "type": "Shell" })).contains("Shell needs the key \"command\""));
+        assert!(wrong(json!({ "command": "x" })).contains("an action needs a `type`"));
+        let within =
+            json!({ "type": "Conditional", "condition": { "type": "ModeWas" }, "then": { "type": "Suppress" } });
+        assert!(wrong(within).contains("there is no condition \"ModeWas\"; did you mean \"ModeIs\"?"));
+        let forward = json!({ "type": "MidiForward", "target": "synth", "transform": { "scale": 2 } });
+        assert!(wrong(forward).contains("transform has no key \"scale\""));
+    }
+
+    #[test]
+    fn actions_within_actions_are_found() {
+        let action: Action = serde_json::from_value(json!({
+            "type": "Repeat", "count": 2,
+            "action": { "type": "Sequence", "actions": [{ "type": "Suppress" }, { "type": "OscSend", "address": "/a" }] },
+        }))
+        .expect("an action");
+        assert_eq!(action.kinds(), ["Repeat", "Sequence", "Suppress", "OscSend"]);
     }
 
     #[test]

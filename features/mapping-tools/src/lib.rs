@@ -1,15 +1,15 @@
-//! Tools for modes and mappings: four that look, one that switches the mode, six that propose, and one
+//! Tools for modes and mappings: five that look, one that switches the mode, six that propose, and one
 //! that does an action once.
 //!
 //! What they read is the configuration as its author wrote it, so that places in it are places in the
 //! file; what they propose is checked by the host, which knows what is valid.
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
-use conductor_feature::mapping::{Action, HOST_ACTIONS, Trigger};
+use conductor_feature::mapping::{Action, Condition, Feedback, Trigger};
 use conductor_feature::planning::Change;
 use conductor_feature::{
     Authority, ConfigChangeTools, Context, Controls, Error, Invocation, Lifecycle, Planner, PrivilegedTools,
-    ReadOnlyTools, Reader, StatefulTools, tool_registrar,
+    ReadOnlyTools, Reader, StatefulTools, host_state, tool_registrar,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,7 @@ impl Lifecycle for MappingTools {
         register::<Nothing, Modes>(&tools, "conductor_get_modes")?;
         register::<List, Listed>(&tools, "conductor_list_mappings")?;
         register::<One, Found>(&tools, "conductor_get_mapping")?;
+        register::<OfType, Actions>(&tools, "conductor_list_actions")?;
         register::<Create, Proposed>(&tools, "conductor_create_mapping")?;
         register::<Update, Proposed>(&tools, "conductor_update_mapping")?;
         register::<One, Proposed>(&tools, "conductor_delete_mapping")?;
@@ -66,6 +67,29 @@ struct One {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+struct OfType {
+    /// Such as OscSend. Default: all, without keys.
+    r#type: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Actions {
+    actions: Vec<ActionFound>,
+    next: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ActionFound {
+    r#type: String,
+    /// None: the host.
+    feature: Option<String>,
+    summary: String,
+    /// JSON Schema.
+    keys: Option<Value>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Create {
     /// The mode's name. Default: a global mapping, for every mode.
     mode: Option<String>,
@@ -77,7 +101,10 @@ struct Create {
     priority: Option<i64>,
     /// Whether no further mapping is tried after it.
     consume: Option<bool>,
-    condition: Option<Map<String, Value>>,
+    /// Whether it waits until a press is clearly no long press, double tap or chord of another mapping.
+    defer: Option<bool>,
+    condition: Option<Condition>,
+    feedback: Option<Feedback>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -91,7 +118,9 @@ struct Update {
     description: Option<String>,
     priority: Option<i64>,
     consume: Option<bool>,
-    condition: Option<Map<String, Value>>,
+    defer: Option<bool>,
+    condition: Option<Condition>,
+    feedback: Option<Feedback>,
 }
 
 impl Update {
@@ -104,7 +133,9 @@ impl Update {
             ("description", self.description.clone().map(Value::from)),
             ("priority", self.priority.map(Value::from)),
             ("consume", self.consume.map(Value::from)),
-            ("condition", self.condition.clone().map(Value::from)),
+            ("defer", self.defer.map(Value::from)),
+            ("condition", self.condition.as_ref().map(json).transpose()?),
+            ("feedback", self.feedback.as_ref().map(json).transpose()?),
         ];
         Ok(keys.into_iter().filter_map(|(key, value)| Some((key, value?))))
     }
@@ -166,18 +197,45 @@ fn read(reader: &Reader) -> Result<Show, Error> {
 /// Whether the host or a feature has every action that this one is made of. The host takes a mapping with one that
 /// nobody has, since a feature may bring it later; whoever asks here meant one that there is.
 fn has_actions(reader: &Reader, action: &Action) -> Result<(), Error> {
-    let features = reader.features()?;
-    let own = |feature: &conductor_feature::host_state::Feature| {
-        let name = feature.name.clone();
-        feature.actions.iter().flat_map(move |action| [action.clone(), format!("{name}:{action}")]).collect::<Vec<_>>()
+    let actions = reader.actions()?;
+    let names = |action: &host_state::Action| {
+        let full = action.feature.as_ref().map(|feature| format!("{feature}:{}", action.name));
+        std::iter::once(action.name.clone()).chain(full).collect::<Vec<_>>()
     };
-    let of_features: Vec<String> = features.iter().flat_map(own).collect();
-    let known = || HOST_ACTIONS.into_iter().chain(of_features.iter().map(String::as_str));
+    let all: Vec<String> = actions.iter().flat_map(names).collect();
+    let known = || all.iter().map(String::as_str);
     // The host takes older spellings, too.
     let plain = |kind: &str| kind.replace('_', "").to_lowercase();
     let kinds = action.kinds();
     let missing = kinds.iter().find(|kind| !known().any(|known| plain(known) == plain(kind)));
     missing.map_or(Ok(()), |kind| Err(unknown("action", kind, known())))
+}
+
+/// The actions, or the one of this type with its keys.
+fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
+    let all = reader.actions()?;
+    let is_meant = |action: &host_state::Action| {
+        let full = |feature: &String| format!("{feature}:{}", action.name);
+        only.is_none_or(|only| action.name == only || action.feature.as_ref().map(full).as_deref() == Some(only))
+    };
+    let found = |action: &host_state::Action| ActionFound {
+        r#type: action.name.clone(),
+        feature: action.feature.clone(),
+        summary: action.summary.clone(),
+        keys: only.and_then(|_| serde_json::from_str(&action.schema).ok()),
+    };
+    let actions: Vec<ActionFound> = all.iter().filter(|action| is_meant(action)).map(found).collect();
+    match only {
+        Some(only) if actions.is_empty() => Err(unknown("action", only, all.iter().map(|action| action.name.as_str()))),
+        Some(_) => Ok(Actions {
+            actions,
+            next:
+                "conductor_create_mapping takes the keys beside `type`. Texts may hold placeholders where a key says \
+                   so: {value} is what came (0-127, 0.0-1.0 from OSC), {unit} the same as 0.0-1.0."
+                    .to_owned(),
+        }),
+        None => Ok(Actions { actions, next: "ask again with a type for its keys".to_owned() }),
+    }
 }
 
 impl ReadOnlyTools for MappingTools {
@@ -192,6 +250,7 @@ impl ReadOnlyTools for MappingTools {
             "conductor_get_mapping" => {
                 answer(&args, |One { place }| read(reader)?.mapping(&place).map_err(Error::Invalid))
             }
+            "conductor_list_actions" => answer(&args, |OfType { r#type }| actions(reader, r#type.as_deref())),
             _ => Err(no_tool(&name)),
         }
     }
@@ -206,9 +265,11 @@ impl ConfigChangeTools for MappingTools {
                 let told = new.description.clone().or_else(|| new.name.clone());
                 let what = told.unwrap_or_else(|| kinds(&new.trigger, &new.action));
                 has_actions(reader, &new.action)?;
-                let Create { mode, trigger, action, name, description, priority, consume, condition } = new;
+                let Create { mode, trigger, action, name, description, .. } = new;
+                let Create { priority, consume, defer, condition, feedback, .. } = new;
                 let (trigger, action) = (Some(trigger), Some(action));
-                let said = Update { place, trigger, action, name, description, priority, consume, condition };
+                let said =
+                    Update { place, trigger, action, name, description, priority, consume, defer, condition, feedback };
                 let mapping: Map<String, Value> = said.keys()?.map(|(key, value)| (key.to_owned(), value)).collect();
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
                 propose(format!("Add a mapping to {scope}: {what}."), vec![set(said.place, mapping)])
@@ -280,7 +341,7 @@ impl PrivilegedTools for MappingTools {
 
 /// A mapping without a name, in a few words.
 fn kinds(trigger: &Trigger, action: &Action) -> String {
-    format!("{} on {:?}", action.kind, trigger.kind)
+    format!("{} on {:?}", action.kind(), trigger.kind)
 }
 
 conductor_feature::feature!(

@@ -63,7 +63,7 @@ pub use number::{
 };
 pub use place::{PathStep, Source};
 pub use process_action::{Launch, Shell};
-pub use schema::json_schema;
+pub use schema::{action_schemas, json_schema};
 pub use text::{HexBytes, HttpHost, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay, UdpDestination};
 pub use trigger::{Direction, Edge, EncoderMode, Readings, Trigger, TriggerEvent, Turn};
 

@@ -15,6 +15,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Value, json};
 
+use super::action::HOST_ACTIONS;
 use super::model::Config;
 use super::text::format;
 
@@ -25,6 +26,58 @@ pub fn json_schema() -> Value {
     RecursiveTransform(as_toml).transform(&mut schema);
     describe_old_forms(&mut schema);
     schema.to_value()
+}
+
+/// The JSON Schema of each action of the host, by its name. Each stands alone: what it refers to is under its `$defs`;
+/// only an action within an action is said to be one, and no more.
+pub fn action_schemas() -> Vec<(&'static str, Value)> {
+    let root = json_schema();
+    let variants = root.pointer("/$defs/Action/anyOf").and_then(Value::as_array);
+    let of = |name: &str| variants?.iter().find(|variant| has_type(variant, name));
+    let schema = |name: &&'static str| {
+        let mut schema = of(name)?.clone();
+        schema["properties"]["type"] = json!({ "const": name });
+        let mut definitions = serde_json::Map::new();
+        stand_alone(&mut schema, &root, &mut definitions);
+        if !definitions.is_empty() {
+            schema["$defs"] = definitions.into();
+        }
+        Some((*name, schema))
+    };
+    HOST_ACTIONS.iter().filter_map(schema).collect()
+}
+
+fn has_type(variant: &Value, name: &str) -> bool {
+    let names = variant.pointer("/properties/type/enum").and_then(Value::as_array);
+    names.is_some_and(|names| names.iter().any(|one| one == name))
+}
+
+/// Takes out keywords of the configuration's own, and collects what is referred to.
+fn stand_alone(schema: &mut Value, root: &Value, definitions: &mut serde_json::Map<String, Value>) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|keyword, _| !keyword.starts_with("x-"));
+            if object.get("$ref").is_some_and(|to| to == "#/$defs/Action") {
+                object.shift_remove("$ref");
+                object.insert("type".to_owned(), "object".into());
+                object.entry("description").or_insert("An action.".into());
+            }
+            if let Some(Value::String(reference)) = object.get("$ref")
+                && let Some(name) = reference.strip_prefix("#/$defs/").map(str::to_owned)
+                && !definitions.contains_key(&name)
+                && let Some(definition) = root["$defs"].get(&name)
+            {
+                // Before its content: it may refer to itself.
+                definitions.insert(name.clone(), Value::Null);
+                let mut definition = definition.clone();
+                stand_alone(&mut definition, root, definitions);
+                definitions.insert(name, definition);
+            }
+            object.values_mut().for_each(|value| stand_alone(value, root, definitions));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| stand_alone(value, root, definitions)),
+        _ => {}
+    }
 }
 
 /// Takes out what TOML cannot say (`null`) and what only Rust means (`uint8`); adds patterns to formats.

@@ -30,7 +30,7 @@ use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
 use crate::ports::SysExIdentity;
 use crate::ports::supervisor::{Mutes, PortsReader, PortsStatus};
 use crate::rules;
-use crate::service::host_state::{Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView};
+use crate::service::host_state::{ActionView, Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView};
 
 /// Mistakes of a plan that are told one by one.
 const MAX_ERRORS: usize = 20;
@@ -165,6 +165,14 @@ impl HostView for View {
 
     fn features(&self) -> Vec<FeatureReport> {
         self.in_force.load().registry.reports()
+    }
+
+    fn actions(&self) -> Vec<ActionView> {
+        let hosts = config::action_schemas().into_iter().map(|(name, schema)| {
+            let summary = schema["description"].as_str().unwrap_or_default().to_owned();
+            ActionView { name: name.to_owned(), feature: None, summary, schema }
+        });
+        hosts.chain(self.in_force.load().registry.actions()).collect()
     }
 
     fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<ExplanationView>, String> {

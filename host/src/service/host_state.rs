@@ -7,7 +7,7 @@ use conductor_engine::{DeviceId, Event, Nanos};
 use wasmtime::component::Resource;
 
 use super::install::Context;
-use crate::control::plan::risk::{Level, Risk};
+use crate::control::plan::risk::Risk;
 use crate::control::plan::{Base, Plan, PlanError};
 use crate::feature::capability;
 use crate::feature::registry::FeatureReport;
@@ -49,6 +49,8 @@ pub trait HostView: Debug + Send + Sync {
     fn status(&self) -> StatusView;
     /// Every feature.
     fn features(&self) -> Vec<FeatureReport>;
+    /// Every action that a mapping may have: the host's, then those of the features in force.
+    fn actions(&self) -> Vec<ActionView>;
     /// What each rule would make of an event, in the words of the timeline language.
     ///
     /// # Errors
@@ -106,6 +108,19 @@ pub struct StatusView {
     pub failures: u64,
     /// The last of them.
     pub last_failure: Option<String>,
+}
+
+/// An action that a mapping may have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionView {
+    /// Its name, as `type` says it.
+    pub name: String,
+    /// The feature that contributes it. `None` for the host's own.
+    pub feature: Option<String>,
+    /// What it does, in a sentence.
+    pub summary: String,
+    /// The JSON Schema of its keys.
+    pub schema: serde_json::Value,
 }
 
 /// Something that is wrong with a configuration, or doubtful.
@@ -256,6 +271,17 @@ impl host_state::HostReader for InstanceState {
     fn features(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Feature>, Error>> {
         let features = self.look(&reader, "config-read", |view| view.features())?;
         Ok(features.map(|features| features.into_iter().map(feature).collect()))
+    }
+
+    fn actions(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Action>, Error>> {
+        let actions = self.look(&reader, "config-read", |view| view.actions())?;
+        let action = |action: ActionView| host_state::Action {
+            name: action.name,
+            feature: action.feature,
+            summary: action.summary,
+            schema: action.schema.to_string(),
+        };
+        Ok(actions.map(|actions| actions.into_iter().map(action).collect()))
     }
 
     fn plans(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::WaitingPlan>, Error>> {
@@ -437,12 +463,7 @@ fn plan(plan: Plan) -> host_state::WaitingPlan {
         id: plan.id,
         proposer: plan.proposer,
         description: plan.description,
-        risk: match plan.risk.level {
-            Level::Usual => "usual",
-            Level::Raised => "raised",
-            Level::Privileged => "privileged",
-        }
-        .to_owned(),
+        risk: plan.risk.level.as_str().to_owned(),
         notes: plan.risk.notes,
         diff: plan.diff,
         expires: plan.expires,

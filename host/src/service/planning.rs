@@ -33,7 +33,12 @@ impl Planner {
 }
 
 impl InstanceState {
-    fn propose(&self, planner: Planner, description: String, changes: Vec<planning::Change>) -> Result<String, Error> {
+    fn propose(
+        &self,
+        planner: Planner,
+        description: String,
+        changes: Vec<planning::Change>,
+    ) -> Result<planning::Proposal, Error> {
         if self.lane == Lane::RealTime {
             return Err(super::waits("a plan"));
         }
@@ -70,7 +75,14 @@ impl InstanceState {
             Err(error) => entry("").refused(error),
         });
         self.facts.services.news.tell(New::Plans);
-        proposed.inspect(|plan| view.plan_waits(plan)).map(|plan| plan.id).map_err(refusal)
+        let mut plan = proposed.inspect(|plan| view.plan_waits(plan)).map_err(refusal)?;
+        plan.hide(&view.config(), &view.hidden_config());
+        Ok(planning::Proposal {
+            id: plan.id.clone(),
+            risk: plan.risk.level.as_str().to_owned(),
+            notes: plan.risk.notes.clone(),
+            diff: plan.diff.clone(),
+        })
     }
 }
 
@@ -121,7 +133,7 @@ impl planning::HostPlanner for InstanceState {
         planner: Resource<Planner>,
         description: String,
         changes: Vec<planning::Change>,
-    ) -> wasmtime::Result<Result<String, Error>> {
+    ) -> wasmtime::Result<Result<planning::Proposal, Error>> {
         let planner = self.table.get(&planner)?.clone();
         // A plan is written to the disk.
         Ok(super::waiting(|| InstanceState::propose(self, planner, description, changes)))

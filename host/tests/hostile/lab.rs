@@ -27,7 +27,9 @@ use conductor_host::observer::{self, Observed, Observer};
 use conductor_host::ports::SysExIdentity;
 use conductor_host::ports::supervisor::PortsStatus;
 use conductor_host::service::Services;
-use conductor_host::service::host_state::{Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView};
+use conductor_host::service::host_state::{
+    ActionView, Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView,
+};
 use conductor_host::service::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
 use conductor_host::service::http::secrets::{Secret, SecretError, Secrets};
 use conductor_host::service::http::{HttpClient, SecretGrant};
@@ -247,6 +249,10 @@ impl HostView for View {
     }
 
     fn features(&self) -> Vec<FeatureReport> {
+        Vec::new()
+    }
+
+    fn actions(&self) -> Vec<ActionView> {
         Vec::new()
     }
 

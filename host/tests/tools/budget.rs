@@ -29,6 +29,12 @@ fn the_list_of_tools_is_short() {
             })
         })
         .collect();
+    let mut of_features = std::collections::BTreeMap::<String, usize>::new();
+    for view in stage.host.tools() {
+        let tool = tools.iter().find(|tool| tool["name"] == *view.tool.name).unwrap();
+        *of_features.entry(format!("{:?}", view.feature)).or_default() += count(tool);
+    }
+    println!("{of_features:?}");
     let whole = count(&json!({ "tools": tools }));
     let mut largest: Vec<(usize, &str)> =
         tools.iter().map(|tool| (count(tool), tool["name"].as_str().unwrap())).collect();

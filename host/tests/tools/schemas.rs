@@ -1,6 +1,6 @@
 //! What the tools' schemas promise is what the host takes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use conductor_host::config;
 use serde_json::Value;
@@ -62,16 +62,50 @@ fn triggers_and_actions_have_every_key_that_the_configuration_has() {
             .collect();
         assert_eq!(offered, kinds, "{tool}");
 
-        let action = resolved(&schema, &schema["properties"]["action"]);
-        let (known, kinds) = configured("Action");
-        assert!(kinds.len() > 10, "{kinds:?}");
-        let missing: Vec<_> = known.difference(&keys(action)).cloned().collect();
-        assert!(missing.is_empty(), "{tool}: no {missing:?} in actions");
-        let described = action["properties"]["type"]["description"].as_str().unwrap();
-        for kind in kinds.iter().filter(|kind| *kind != "SendMIDI") {
-            assert!(described.contains(kind.as_str()), "{tool}: {kind} is not said of actions");
+        for key in keys(&serde_json::to_value(config::json_schema()).unwrap()["$defs"]["Mapping"]) {
+            assert!(keys(&schema).contains(&key), "{tool} can't say `{key}`");
+        }
+        for what in ["action", "condition"] {
+            let offered = by_kind(&schema, resolved(&schema, &schema["properties"][what]));
+            let configured = by_kind_of_configuration(what);
+            assert!(configured.len() > 10, "{configured:?}");
+            assert_eq!(offered, configured, "{tool}, {what}");
         }
     }
+}
+
+/// The keys of each kind, of a closed schema that has a variant for each.
+fn by_kind(root: &Value, schema: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    assert_eq!(schema["unevaluatedProperties"], false, "it takes anything");
+    let mut found = BTreeMap::new();
+    for variant in schema["oneOf"].as_array().unwrap() {
+        let variant = resolved(root, variant);
+        if let Some(kind) = variant["properties"]["type"]["const"].as_str() {
+            assert!(variant.get("additionalProperties").is_none(), "{kind} takes anything");
+            found.insert(kind.to_owned(), keys(variant));
+        }
+    }
+    found
+}
+
+/// The same of the configuration's schema, older spellings aside.
+fn by_kind_of_configuration(what: &str) -> BTreeMap<String, BTreeSet<String>> {
+    if what == "action" {
+        let of_all_messages = |schema: &Value| {
+            let messages = schema["oneOf"].as_array().into_iter().flatten().flat_map(keys);
+            keys(schema).into_iter().chain(messages).collect()
+        };
+        let schemas = config::action_schemas().into_iter();
+        return schemas.map(|(name, schema)| (name.to_owned(), of_all_messages(&schema))).collect();
+    }
+    let schema: Value = serde_json::to_value(config::json_schema()).unwrap();
+    let variants = schema["$defs"]["Condition"]["oneOf"].as_array().unwrap();
+    let named = |variant: &Value| {
+        let tag = &variant["properties"]["type"];
+        let name = tag["const"].as_str().or_else(|| tag["enum"][0].as_str()).unwrap();
+        (name.to_owned(), keys(variant))
+    };
+    variants.iter().map(named).collect()
 }
 
 // MCP-3: arguments and results are described, and what is not there is refused.

@@ -179,6 +179,17 @@ fn mappings() -> Vec<Case> {
         case!("get_mapping", { "place": "modes/0/mappings/0" }, |_, result| {
             assert_eq!(result["mapping"]["description"], "kick");
         }, wrong [{ "place": "modes/9" } => "there is no mapping at", {} => "missing field `place`"]),
+        case!("list_actions", { "type": "OscSend" }, |stage, result| {
+            let actions = result["actions"].as_array().unwrap();
+            assert_eq!((actions.len(), &actions[0]["feature"]), (1, &json!("osc-output")), "{result:#}");
+            assert!(actions[0]["keys"]["properties"]["args"]["description"].as_str().unwrap().contains("placeholder"));
+            let all = stage.call("conductor_list_actions", json!({})).unwrap();
+            holds(&all["actions"], "type", "SendMidi");
+            holds(&all["actions"], "type", "OscSend");
+            assert!(all["actions"][0].get("keys").is_none(), "{all:#}");
+            let host = stage.call("conductor_list_actions", json!({ "type": "MidiForward" })).unwrap();
+            assert!(host["actions"][0]["keys"]["$defs"]["MidiTransform"]["properties"]["curve"].is_object(), "{host:#}");
+        }, wrong [{ "type": "OscSent" } => "did you mean \"OscSend\"?"]),
         case!("switch_mode", { "name": "Mix" }, |stage, _| {
             stage.until("the mode is Mix", || stage.mode() == "Mix");
         }, wrong [{ "name": "mixx" } => "did you mean \"Mix\"?"]),
@@ -186,8 +197,22 @@ fn mappings() -> Vec<Case> {
             "mode": "Mix",
             "trigger": { "type": "Note", "note": "40..43", "device": "pads" },
             "action": { "type": "SendMidi", "target": "synth", "message_type": "NoteOn", "note": "{note}", "velocity": 90 },
-        }, |stage, _| proposes(stage, "Add a mapping to mode Mix: SendMidi on Note.", "+trigger = { type = \"Note\", device = \"pads\", note = \"40..43\" }"),
+            "defer": true,
+            "condition": { "type": "And", "conditions": [{ "type": "DayOfWeek", "days": ["friday"] }] },
+            "feedback": { "fired": { "message_type": "NoteOn", "note": "{note}", "velocity": 127 } },
+        }, |stage, result| {
+            proposes(stage, "Add a mapping to mode Mix: SendMidi on Note.", "+defer = true");
+            proposes(stage, "Mix", "+trigger = { type = \"Note\", device = \"pads\", note = \"40..43\" }");
+            assert_eq!(result["risk"], "raised", "lights are sent to");
+            assert!(result["diff"].as_str().unwrap().contains("+[modes.mappings.feedback]") || result["diff"].as_str().unwrap().contains("+feedback"), "{result:#}");
+            assert!(result["next"].as_str().unwrap().contains("conductor undo"), "{result:#}");
+        },
         wrong [
+            { "trigger": { "type": "Note", "note": 1 }, "action": { "type": "SendMidi", "target": "synth", "message_type": "CC", "valu": 1 } }
+                => "SendMidi has no key \"valu\"; did you mean \"value\"?",
+            { "trigger": { "type": "Note", "note": 1 }, "action": { "type": "Suppress" }, "condition": { "type": "ModeWas" } }
+                => "there is no condition \"ModeWas\"; did you mean \"ModeIs\"?",
+            { "trigger": { "type": "Note", "note": 1 }, "action": { "type": "Suppress" }, "feedback": { "lit": 1 } } => "unknown field `lit`",
             { "trigger": { "type": "Noet", "note": 1 }, "action": { "type": "Suppress" } } => "unknown variant `Noet`",
             { "trigger": { "type": "Note", "not": 1 }, "action": { "type": "Suppress" } } => "unknown field `not`",
             { "trigger": { "type": "Note", "note": 200 }, "action": { "type": "Suppress" } } => "127",

@@ -33,6 +33,17 @@ pub enum Level {
     Privileged,
 }
 
+impl Level {
+    /// As JSON has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Raised => "raised",
+            Self::Privileged => "privileged",
+        }
+    }
+}
+
 /// How far a plan reaches, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Risk {

@@ -27,6 +27,7 @@ use super::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool
 use super::{FeatureId, Grants};
 use crate::dispatch::feature_worker::FeatureQueue;
 use crate::observer::{Observed, Observer};
+use crate::service::host_state::ActionView;
 
 /// A feature that should be installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -564,6 +565,20 @@ impl Registry {
         let (_, actions) = self.owner(action)?;
         let registered = actions.registered.iter().find(|registered| registered.name == action)?;
         serde_json::from_str(&registered.schema).ok()
+    }
+
+    /// Every action that mappings can name, with its schema. One whose schema is no JSON has none: `true`.
+    pub fn actions(&self) -> impl Iterator<Item = ActionView> + '_ {
+        let declared = |installed: &Arc<Installed>| installed.descriptor().actions.clone();
+        self.installed().flat_map(move |installed| {
+            let feature = installed.source.name.clone();
+            declared(installed).into_iter().map(move |action| ActionView {
+                schema: self.action_schema(&action.name).unwrap_or(serde_json::Value::Bool(true)),
+                name: action.name,
+                feature: Some(feature.clone()),
+                summary: action.summary,
+            })
+        })
     }
 
     /// Every action that mappings can name.

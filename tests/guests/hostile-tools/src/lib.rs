@@ -590,7 +590,7 @@ impl HardwareIoTools for Hostile {
                 let planner = unsafe { Planner::from_handle(KEPT.get()) };
                 let planned = planner.propose("kept", &[Change { path: "modes".into(), value: None }]);
                 std::mem::forget(planner);
-                planned
+                planned.map(|plan| plan.id)
             }
             "kept-controls" => {
                 // SAFETY: as above.
@@ -631,7 +631,7 @@ impl PrivilegedTools for Hostile {
             "large-action" => rights.perform(&format!("\"{}\"", "x".repeat(200_000))),
             "plan" => {
                 let change = Change { path: "modes/0/name".to_owned(), value: Some("\"other\"".to_owned()) };
-                plan.propose("privileged", &[change]).map(|id| json!(id).to_string())
+                plan.propose("privileged", &[change]).map(|plan| json!(plan.id).to_string())
             }
             "keep" => {
                 KEPT.set(rights.handle());
