@@ -19,6 +19,21 @@ pub struct Api {
 pub struct Mcp {
     /// What the user of an agent may agree to in the agent's own window, when the agent's program can ask.
     pub elicitation: Elicitation,
+
+    /// Which tools an agent's list holds from the start. What may be called is under `[tools]`.
+    pub tools: ToolList,
+}
+
+/// Which tools are listed from the start. Default: `groups`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolList {
+    /// Those to look and to map. The others form groups, one for each feature, which an agent opens with
+    /// `conductor_open_tools`; so the list stays short, whatever is installed.
+    #[default]
+    Groups,
+    /// All of them, for agents whose program reads the list only once.
+    All,
 }
 
 /// What may be agreed to over MCP. The program that the agent runs in passes on the question and the answer: allow

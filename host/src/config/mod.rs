@@ -44,7 +44,7 @@ pub use action::{
     Action, Curve, HOST_ACTIONS, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
     Suppress, Takeover,
 };
-pub use api::{Api, Elicitation, Mcp};
+pub use api::{Api, Elicitation, Mcp, ToolList};
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
 pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};

@@ -345,18 +345,20 @@ impl Gate {
         }
     }
 
-    /// Counts a prompt that was asked for among the calls that only look, and puts it on record.
+    /// Counts what the host itself answers among the calls that only look, and puts it on record: `kind` and `verb` are
+    /// of the record's row.
     ///
     /// # Errors
-    /// [`ToolError::TooOften`].
-    pub async fn prompt<T, E: std::fmt::Display + From<ToolError>>(
+    /// What `fill` says, and [`ToolError::TooOften`].
+    pub async fn answer_itself<T, E: std::fmt::Display + From<ToolError>>(
         &self,
         caller: &Caller,
+        (kind, verb): (Kind, &'static str),
         name: &str,
         fill: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         let (policy, tier) = (self.policy(), Tier::ReadOnly);
-        let entry = || Entry::new(Kind::Prompt, "get", caller, name);
+        let entry = || Entry::new(kind, verb, caller, name);
         match self.used.take(&policy, caller, tier, Instant::now()) {
             Asked::Go { .. } => {
                 let filled = fill();

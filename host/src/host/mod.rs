@@ -36,7 +36,7 @@ pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::reader::Reader;
-use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity};
+use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
 use crate::control::audit::{Audit, Entry, Kind};
 use crate::control::caller::{Caller, Door};
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
@@ -336,7 +336,25 @@ impl Host {
         self.in_force.load().config.mcp.elicitation
     }
 
-    /// Has a prompt filled in for an agent. See [`Gate::prompt`].
+    /// Which tools agents are listed from the start.
+    pub fn tool_list(&self) -> ToolList {
+        self.in_force.load().config.mcp.tools
+    }
+
+    /// Answers a call of a tool that is the host's own and only looks. See [`Gate::answer_itself`].
+    ///
+    /// # Errors
+    /// What `answer` says, and [`ToolError::TooOften`].
+    pub async fn own_tool<T, E: std::fmt::Display + From<ToolError>>(
+        &self,
+        caller: &Caller,
+        name: &str,
+        answer: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.gate.answer_itself(caller, (Kind::Tool, "call"), name, answer).await
+    }
+
+    /// Has a prompt filled in for an agent. See [`Gate::answer_itself`].
     ///
     /// # Errors
     /// What `fill` says, and [`ToolError::TooOften`].
@@ -346,7 +364,7 @@ impl Host {
         name: &str,
         fill: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        self.gate.prompt(caller, name, fill).await
+        self.gate.answer_itself(caller, (Kind::Prompt, "get"), name, fill).await
     }
 
     /// Puts on record that somebody asked for a tool in a way that can't be understood.

@@ -20,8 +20,8 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 
 use super::ask::{About, Answer, Matter};
-use super::questions::{ANSWER_TIMEOUT, Asker, Kept};
-use super::{Server, http};
+use super::questions::{ANSWER_TIMEOUT, Kept};
+use super::{ClientKey, Server};
 use crate::config::Elicitation;
 use crate::control::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
@@ -155,14 +155,6 @@ impl<'c> Call<'c> {
         Some(if modern { Way::ByAnswer } else { Way::Meanwhile })
     }
 
-    /// Whose question one is that is the answer of its call.
-    fn asker(&self) -> Asker {
-        match self.server.door {
-            http::DOOR => Asker::Name(self.caller.clone()),
-            _ => Asker::Server(self.server.number),
-        }
-    }
-
     fn note_questions(&self) {
         self.host.note_misconduct(&self.caller, Misconduct::Questions);
     }
@@ -179,7 +171,7 @@ impl<'c> Call<'c> {
     }
 
     async fn ask_meanwhile(&self, matter: &Matter) -> Answer {
-        let Some(place) = self.server.questions.ask(Asker::Server(self.server.number)) else {
+        let Some(place) = self.server.questions.ask(ClientKey::Server(self.server.number)) else {
             self.note_questions();
             return Answer::Open;
         };
@@ -224,7 +216,7 @@ impl<'c> Call<'c> {
             answered,
             result: result.clone(),
         };
-        let Some(number) = self.server.questions.keep(self.asker(), kept) else {
+        let Some(number) = self.server.questions.keep(self.server.key(&self.caller), kept) else {
             self.note_questions();
             return self.decided(&matter, Answer::Open, result).await;
         };

@@ -12,6 +12,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use super::ClientKey;
 use super::ask::Matter;
 use crate::control::caller::Caller;
 use crate::digest::hex;
@@ -27,18 +28,9 @@ const MAX_OWN: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Questions(Mutex<HashMap<String, Pending>>);
 
-/// Whose question it is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Asker {
-    /// The client of this server.
-    Server(u64),
-    /// Clients of this name: each of their requests has a server of its own.
-    Name(Caller),
-}
-
 #[derive(Debug)]
 struct Pending {
-    asker: Asker,
+    asker: ClientKey,
     since: Instant,
     what: Waiting,
 }
@@ -90,14 +82,14 @@ impl Questions {
     }
 
     /// A place for a question that is answered while its call waits; `None` if the client has too many.
-    pub(super) fn ask(self: &Arc<Self>, asker: Asker) -> Option<Place> {
+    pub(super) fn ask(self: &Arc<Self>, asker: ClientKey) -> Option<Place> {
         let gave_way = CancellationToken::new();
         let number = self.add(asker, Waiting::Call(gave_way.clone()))?;
         Some(Place { questions: Arc::clone(self), number, gave_way })
     }
 
     /// Keeps a call until it is sent again, under a number that nobody can guess; `None` if the client has too many.
-    pub(super) fn keep(&self, asker: Asker, kept: Kept) -> Option<String> {
+    pub(super) fn keep(&self, asker: ClientKey, kept: Kept) -> Option<String> {
         self.add(asker, Waiting::Kept(Box::new(kept)))
     }
 
@@ -115,7 +107,7 @@ impl Questions {
         }
     }
 
-    fn add(&self, asker: Asker, what: Waiting) -> Option<String> {
+    fn add(&self, asker: ClientKey, what: Waiting) -> Option<String> {
         let mut number = [0; 16];
         getrandom::fill(&mut number).ok()?;
         let number = hex(&number);
@@ -137,7 +129,7 @@ impl Questions {
 
 /// The number of the oldest question of the client that has most; of two that have as many, of the one with the older.
 fn oldest_of_greediest(all: &HashMap<String, Pending>) -> Option<String> {
-    let mut by_asker = HashMap::<&Asker, (usize, Instant, &String)>::new();
+    let mut by_asker = HashMap::<&ClientKey, (usize, Instant, &String)>::new();
     for (number, pending) in all {
         let (count, since, oldest) = by_asker.entry(&pending.asker).or_insert((0, pending.since, number));
         *count += 1;
@@ -158,9 +150,9 @@ mod tests {
     #[test]
     fn one_client_has_a_few_questions_and_the_others_theirs() {
         let questions = Arc::<Questions>::default();
-        let _greedy: Vec<_> = std::iter::from_fn(|| questions.ask(Asker::Server(1))).collect();
+        let _greedy: Vec<_> = std::iter::from_fn(|| questions.ask(ClientKey::Server(1))).collect();
         assert_eq!(questions.all().len(), MAX_OWN);
-        let other = questions.ask(Asker::Server(2));
+        let other = questions.ask(ClientKey::Server(2));
         assert!(other.is_some());
         drop(other);
         assert_eq!(questions.all().len(), MAX_OWN, "an answered question leaves its place");
@@ -169,9 +161,10 @@ mod tests {
     #[test]
     fn with_all_places_taken_the_greediest_gives_way() {
         let questions = Arc::<Questions>::default();
-        let greedy = [1, 2, 3].map(|_| questions.ask(Asker::Server(0)).unwrap());
-        let modest: Vec<_> = (3..MAX_QUESTIONS as u64).map(|one| questions.ask(Asker::Server(one)).unwrap()).collect();
-        let _newer = questions.ask(Asker::Server(1000)).unwrap();
+        let greedy = [1, 2, 3].map(|_| questions.ask(ClientKey::Server(0)).unwrap());
+        let modest: Vec<_> =
+            (3..MAX_QUESTIONS as u64).map(|one| questions.ask(ClientKey::Server(one)).unwrap()).collect();
+        let _newer = questions.ask(ClientKey::Server(1000)).unwrap();
         assert_eq!(questions.all().len(), MAX_QUESTIONS);
         assert!(greedy[0].gave_way.is_cancelled() && !greedy[1].gave_way.is_cancelled(), "its oldest one");
         assert!(modest.iter().all(|one| !one.gave_way.is_cancelled()));
@@ -195,7 +188,7 @@ mod tests {
         let matter = Matter::call(&asked, "x").unwrap();
         let (tool, args) = ("send".to_owned(), Map::new());
         let kept = Kept { caller: agent(1), tool, args, matter, answered: 0, result: None };
-        let number = questions.keep(Asker::Name(agent(1)), kept).unwrap();
+        let number = questions.keep(ClientKey::Name(agent(1)), kept).unwrap();
         assert!(questions.take(&number, &agent(2)).is_none());
         assert!(questions.take(&number, &agent(1)).is_some(), "it still waits for whoever it belongs to");
         assert!(questions.take(&number, &agent(1)).is_none(), "once");
@@ -205,8 +198,8 @@ mod tests {
     #[test]
     fn a_flood_of_names_does_not_keep_others_from_asking() {
         let questions = Arc::<Questions>::default();
-        let _flood: Vec<_> = (0..1000).map(|name| questions.ask(Asker::Name(agent(name))).unwrap()).collect();
+        let _flood: Vec<_> = (0..1000).map(|name| questions.ask(ClientKey::Name(agent(name))).unwrap()).collect();
         assert_eq!(questions.all().len(), MAX_QUESTIONS);
-        assert!(questions.ask(Asker::Server(1)).is_some());
+        assert!(questions.ask(ClientKey::Server(1)).is_some());
     }
 }

@@ -9,6 +9,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::bounded::{Bounded, Budget};
+use super::groups::Opened;
 use super::questions::Questions;
 use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server};
 use crate::api::lines::Lines;
@@ -31,6 +32,7 @@ struct Clients {
     /// How many of them are one process, by its id.
     of_process: Mutex<HashMap<i32, usize>>,
     questions: Arc<Questions>,
+    opened: Arc<Opened>,
     unread: Budget,
     jobs: Jobs,
 }
@@ -91,6 +93,7 @@ pub(in crate::api) async fn serve(listener: UnixListener, host: Weak<Host>) {
         places: Arc::new(Semaphore::new(MAX_CLIENTS)),
         of_process: Mutex::default(),
         questions: Arc::default(),
+        opened: Arc::default(),
         unread: Budget::new(),
         jobs: Jobs::new(MAX_SOCKET_JOBS),
     });
@@ -140,8 +143,12 @@ async fn client(stream: UnixStream, place: Place) {
     };
     let lines = AsyncRwTransport::new_server(Lines::new(said, refused), answers);
     let transport = Bounded::new(lines, clients.unread.clone(), note);
-    let server =
-        Server::new(Weak::clone(&clients.host), DOOR, Arc::clone(&clients.questions), clients.jobs.part(MAX_JOBS));
+    let server = Server::new(
+        Weak::clone(&clients.host),
+        DOOR,
+        (Arc::clone(&clients.questions), Arc::clone(&clients.opened)),
+        clients.jobs.part(MAX_JOBS),
+    );
     let served = match server.serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
