@@ -1,7 +1,7 @@
 //! Agents of others against the host's MCP server: the official conformance suite, inspector and Python client.
 //!
 //! They come from PyPI and npm, in the versions below, into `target/mcp-peers`. The suite's own tools live in
-//! `tests/mcp-fixtures`; what the Python client does is written in `tests/mcp/agent.py`.
+//! `tests/mcp-fixtures`; what the Python client does is written in `tests/mcp`.
 
 mod product;
 
@@ -90,10 +90,11 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
     inspector(&peers, &fixtures.url)?;
     drop(fixtures);
     product::run(repo, &peers, &conductor, &features)?;
-    let mut agent = Command::new(&peers.python);
-    agent.arg(repo.root().join("tests/mcp/agent.py")).arg(&conductor).arg(program(repo, "conductor-played"));
-    agent.env("CONDUCTOR_FEATURES", &features);
-    process::run(&mut agent)?;
+    for script in ["agent.py", "tasks.py"] {
+        let mut agent = Command::new(&peers.python);
+        agent.arg(repo.root().join("tests/mcp").join(script)).arg(&conductor).arg(program(repo, "conductor-played"));
+        process::run(agent.env("CONDUCTOR_FEATURES", &features).env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -56,6 +56,8 @@ struct List {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Listed {
     mappings: Vec<Found>,
+    /// Places of mappings that wait for the same event, a list each.
+    same_trigger: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -227,13 +229,7 @@ fn actions(reader: &Reader, only: Option<&str>) -> Result<Actions, Error> {
     let actions: Vec<ActionFound> = all.iter().filter(|action| is_meant(action)).map(found).collect();
     match only {
         Some(only) if actions.is_empty() => Err(unknown("action", only, all.iter().map(|action| action.name.as_str()))),
-        Some(_) => Ok(Actions {
-            actions,
-            next:
-                "conductor_create_mapping takes the keys beside `type`. Texts may hold placeholders where a key says \
-                   so: {value} is what came (0-127, 0.0-1.0 from OSC), {unit} the same as 0.0-1.0."
-                    .to_owned(),
-        }),
+        Some(_) => Ok(Actions { actions, next: "conductor_create_mapping takes these keys beside `type`".to_owned() }),
         None => Ok(Actions { actions, next: "ask again with a type for its keys".to_owned() }),
     }
 }
@@ -245,7 +241,7 @@ impl ReadOnlyTools for MappingTools {
             "conductor_get_modes" => answer(&args, |Nothing {}| Ok(read(reader)?.modes(&reader.mode()))),
             "conductor_list_mappings" => answer(&args, |List { mode }| {
                 let mappings = read(reader)?.mappings(mode.as_deref()).map_err(Error::Invalid)?;
-                Ok(Listed { mappings })
+                Ok(Listed { same_trigger: show::same_trigger(&mappings), mappings })
             }),
             "conductor_get_mapping" => {
                 answer(&args, |One { place }| read(reader)?.mapping(&place).map_err(Error::Invalid))

@@ -1,5 +1,7 @@
 //! The part of a configuration that mappings are in, and the places in it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -59,6 +61,24 @@ impl Found {
         let said = ["description", "name"].into_iter().find_map(|key| self.mapping.get(key)?.as_str());
         said.unwrap_or(&self.place)
     }
+}
+
+/// The places of mappings that have the same trigger and can be in force together, a list for each trigger.
+pub fn same_trigger(mappings: &[Found]) -> Vec<Vec<String>> {
+    let mut by_trigger = BTreeMap::<String, Vec<&Found>>::new();
+    for found in mappings {
+        if let Some(trigger) = found.mapping.get("trigger") {
+            by_trigger.entry(Value::to_string(trigger)).or_default().push(found);
+        }
+    }
+    let meets = |one: &Found, other: &Found| {
+        one.place != other.place && (one.mode == other.mode || one.mode.is_none() || other.mode.is_none())
+    };
+    let met = |all: Vec<&Found>| {
+        let is_met = |one: &&&Found| all.iter().any(|other| meets(one, other));
+        all.iter().filter(is_met).map(|found| found.place.clone()).collect::<Vec<_>>()
+    };
+    by_trigger.into_values().map(met).filter(|places| places.len() > 1).collect()
 }
 
 impl Show {
@@ -180,5 +200,22 @@ mod tests {
         assert_eq!(show.next_place(Some("Play")).as_deref(), Ok("modes/0/mappings/1"));
         assert_eq!(show.next_place(Some("Mix")).as_deref(), Ok("modes/1/mappings/0"));
         assert_eq!(show.next_place(None).as_deref(), Ok("global_mappings/1"));
+    }
+
+    #[test]
+    fn mappings_that_wait_for_the_same_are_found_where_both_can_be_in_force() {
+        let mapping =
+            |note: u8| format!("trigger = {{ type = 'Note', note = {note} }}\naction = {{ type = 'Suppress' }}\n");
+        let text = format!(
+            "[[modes]]\nname = 'A'\n[[modes.mappings]]\n{one}[[modes.mappings]]\n{other}\
+             [[modes]]\nname = 'B'\n[[modes.mappings]]\n{other}[[modes.mappings]]\n{third}\
+             [[global_mappings]]\n{one}",
+            one = mapping(1),
+            other = mapping(2),
+            third = mapping(3),
+        );
+        let all = Show::parse(&text).unwrap().mappings(None).unwrap();
+        // 2 is in two modes, of which one is active.
+        assert_eq!(same_trigger(&all), [["modes/0/mappings/0", "global_mappings/0"]]);
     }
 }

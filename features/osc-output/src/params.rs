@@ -64,7 +64,7 @@ pub const SCHEMA: &str = r#"{
       "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
     },
     "address": {
-      "description": "OSC address. Placeholders: {value} {unit} {note} {cc} {number} {channel} {name} {n}.",
+      "description": "OSC address, with placeholders: {value} as it came (velocity, controller 0-127, pitch bend 0-16383, OSC number), {unit} the same scaled to 0.0-1.0 (there is no other scaling), {note} {cc} {number} {channel} {name} of the event, {n} its position in the range of the trigger.",
       "type": "string", "pattern": "^/"
     },
     "args": {

@@ -124,8 +124,19 @@ impl Question {
     /// As the protocol asks it.
     pub(super) fn params(&self) -> Option<ElicitRequestParams> {
         let field = match &self.wants {
-            Wants::Choice(words) => json!({ "type": "string", "enum": words }),
-            Wants::Text(text) => json!({ "type": "string", "minLength": 1, "maxLength": text.chars().count().max(64) }),
+            Wants::Choice(words @ [yes, no]) => json!({
+                "type": "string",
+                "title": "Decision",
+                "description": format!("{yes}, or {no}. Closing this window decides nothing."),
+                "enum": words,
+            }),
+            Wants::Text(text) => json!({
+                "type": "string",
+                "title": "Once more",
+                "description": "What the text above asks to be written again.",
+                "minLength": 1,
+                "maxLength": text.chars().count().max(64),
+            }),
         };
         let schema = json!({ "type": "object", "properties": { self.field: field }, "required": [self.field] });
         let Value::Object(schema) = schema else { return None };

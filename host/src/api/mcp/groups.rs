@@ -165,12 +165,16 @@ pub(super) fn tool(view: ToolView) -> Tool {
     })
 }
 
-/// The same with a title for people, made of the name: `Create mapping`.
 fn titled(mut tool: Tool) -> Tool {
-    let words = tool.name.trim_start_matches("conductor_").replace('_', " ");
-    let mut letters = words.chars();
-    tool.title = letters.next().map(|first| first.to_uppercase().chain(letters).collect());
+    tool.title = Some(title(&tool.name));
     tool
+}
+
+/// A name for people: `Create mapping` for `conductor_create_mapping`.
+pub(super) fn title(name: &str) -> String {
+    let words = name.trim_start_matches("conductor_").replace(['_', '-'], " ");
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Registrars take schemas that are objects only.

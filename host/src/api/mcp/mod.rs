@@ -245,7 +245,10 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let (_place, caller, uri) = (self.begin()?, self.caller(&context), request.uri.clone());
         match self.look(move |host| resources::read(host, &caller, &uri)).await? {
-            Ok(Some(contents)) => Ok(ReadResourceResult::new(vec![contents]).into()),
+            Ok(Some(contents)) => {
+                let result = ReadResourceResult::new(vec![contents]);
+                Ok(result.with_ttl_ms(resources::ttl_ms(&request.uri)).into())
+            }
             Ok(None) => Err(no_resource(&request.uri)),
             Err(error) => Err(ErrorData::internal_error(error, None)),
         }

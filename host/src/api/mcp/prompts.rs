@@ -5,6 +5,7 @@ use rmcp::model::{CompletionInfo, GetPromptResult, Prompt, PromptArgument, Promp
 use serde_json::Map;
 use serde_json::Value;
 
+use super::groups::title;
 use super::resources;
 use crate::host::Host;
 use crate::template;
@@ -73,7 +74,8 @@ pub(super) fn all() -> Vec<Prompt> {
         PromptArgument::new(*name).with_description(*what).with_required(*required)
     };
     let prompt = |template: &Template| {
-        Prompt::new(template.name, Some(template.what), Some(template.fields.iter().map(argument).collect()))
+        let arguments = template.fields.iter().map(argument).collect();
+        Prompt::new(template.name, Some(template.what), Some(arguments)).with_title(title(template.name))
     };
     PROMPTS.iter().map(prompt).collect()
 }

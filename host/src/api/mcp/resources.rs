@@ -2,6 +2,7 @@
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
+use super::groups::title;
 use crate::control::caller::Caller;
 use crate::feature::sandbox::limits::MAX_RESULT;
 use crate::host::Host;
@@ -53,7 +54,14 @@ pub(super) fn all(host: &Host) -> Vec<Resource> {
 }
 
 fn resource(uri: &str, name: &str, what: &str, kind: &str) -> Resource {
-    Resource::new(uri, name).with_description(what).with_mime_type(kind)
+    Resource::new(uri, name).with_title(title(name)).with_description(what).with_mime_type(kind)
+}
+
+/// How long a resource stays as it is, in milliseconds: the manual as long as the program runs, all else may change at
+/// any time.
+pub(super) fn ttl_ms(uri: &str) -> u64 {
+    const HOUR: u64 = 3_600_000;
+    if uri.starts_with("conductor://docs/") { HOUR } else { 0 }
 }
 
 /// What is addressed by a name.

@@ -13,12 +13,15 @@ use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
 
 const CONTROLLER: &str = "Launchpad";
+/// Plugged in as well, and without a binding.
+const OTHER: &str = "Keystation";
 
 fn main() -> anyhow::Result<()> {
     let home = std::env::args_os().nth(1).context("usage: conductor-played HOME")?;
     let features = std::env::var_os("CONDUCTOR_FEATURES").context("CONDUCTOR_FEATURES names no features")?;
     let ports = SimulatedPorts::new();
     ports.plug(CONTROLLER, Direction::Input);
+    ports.plug(OTHER, Direction::Input);
     let builder = Conductor::builder().home(home).features(features).ports(ports.backend()).http(Some(0));
     let conductor = builder.host(|host| host.desktop(Box::new(|| Ok(Box::new(Printed))))).start()?;
     print("ready")?;
