@@ -2,7 +2,7 @@
 //!
 //! Their schemas name every key and are closed, but say little of values: the schemas of all tools are read before
 //! every conversation. Ranges of numbers, and what keys mean together, the host checks when a mapping is proposed.
-//! The keys of all kinds of triggers stand side by side; those of actions and conditions, by [kind](kinds).
+//! The keys of all kinds of triggers stand side by side; those of actions and conditions, by kind.
 
 mod kinds;
 

@@ -214,7 +214,7 @@ mod tests {
             other = mapping(2),
             third = mapping(3),
         );
-        let all = Show::parse(&text).unwrap().mappings(None).unwrap();
+        let all = Show::parse(&text).expect("TOML").mappings(None).expect("all of them");
         // 2 is in two modes, of which one is active.
         assert_eq!(same_trigger(&all), [["modes/0/mappings/0", "global_mappings/0"]]);
     }
