@@ -265,8 +265,15 @@ fn switching_a_feature_is_privileged_and_nothing_else_of_it_is_for_plans() {
 fn a_table_that_nobody_has_thought_of_is_denied() {
     let table = serde_json::to_value(Config::default()).unwrap();
     let known: Vec<&str> = table.as_object().unwrap().keys().map(String::as_str).collect();
-    let policy: Vec<&&str> = known.iter().filter(|name| !PLANNABLE.contains(name)).collect();
-    assert!(policy.len() >= 3 && policy.contains(&&"tools"), "{policy:?}");
+    let policy: Vec<&str> = known.into_iter().filter(|name| !PLANNABLE.contains(name)).collect();
+    assert!(policy.len() >= 3, "{policy:?}");
+    // A change of each; a new table needs one more.
+    let changes = [("tools", "tools.allowed = []"), ("api", "api.http_port = 0"), ("mcp", "mcp.tools = 'all'")];
+    for name in policy {
+        let change = changes.iter().find(|(known, _)| *known == name).map(|(_, change)| *change);
+        let change = change.unwrap_or_else(|| panic!("no change of [{name}] is written here"));
+        assert!(denied("", change).contains(&format!("[{name}]")), "{change}");
+    }
 }
 
 #[test]
