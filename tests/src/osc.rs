@@ -17,6 +17,12 @@ use crate::wait::PATIENCE;
 /// Not one of those that the system gives out by itself: another socket could get it before the
 /// program that it is meant for.
 pub fn free_port() -> u16 {
+    free_socket().local_addr().unwrap().port()
+}
+
+/// A socket at such a port. Who closes it to open it again may find it taken: a program that another thread starts
+/// meanwhile has it too, until it is loaded.
+fn free_socket() -> UdpSocket {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     const FIRST: u16 = 12_000;
     const PORTS: u16 = 18_000;
@@ -24,8 +30,8 @@ pub fn free_port() -> u16 {
     loop {
         let step = NEXT.fetch_add(1, Ordering::Relaxed);
         let port = FIRST + (offset.wrapping_mul(37) % PORTS + step) % PORTS;
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
+        if let Ok(socket) = UdpSocket::bind(("127.0.0.1", port)) {
+            return socket;
         }
     }
 }
@@ -105,12 +111,15 @@ pub struct Listener {
 impl Listener {
     /// Listens on a free port.
     pub fn new() -> Self {
-        Self::on(free_port())
+        Self::at(free_socket())
     }
 
     /// Listens on this port.
     pub fn on(port: u16) -> Self {
-        let socket = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+        Self::at(UdpSocket::bind(("127.0.0.1", port)).unwrap())
+    }
+
+    fn at(socket: UdpSocket) -> Self {
         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         let address = socket.local_addr().unwrap();
         let (sender, received) = mpsc::channel();
