@@ -30,6 +30,9 @@ const CORE: [&str; 2] = ["builtin:mapping-tools", "builtin:status-tools"];
 const MAX_GROUPS: usize = 24;
 /// Tools of a group that are named there.
 const MAX_NAMED: usize = 16;
+/// Bytes that all groups take there with the names of their tools. What comes after is named without them, so that
+/// many packages don't make the list long.
+const MAX_NAMES: usize = 2048;
 /// Clients whose opened groups are remembered; of more, those are forgotten that opened one least recently.
 const MAX_CLIENTS: usize = 128;
 
@@ -96,7 +99,12 @@ fn opener(groups: &BTreeMap<&str, Vec<&str>>) -> Tool {
         let names: Vec<&str> = tools.iter().take(MAX_NAMED).map(|name| name.trim_start_matches("conductor_")).collect();
         format!("{group} ({}{more})", names.join(", "))
     };
-    let all: Vec<String> = groups.iter().take(MAX_GROUPS).map(named).collect();
+    let mut all: Vec<String> = Vec::new();
+    for group in groups.iter().take(MAX_GROUPS) {
+        let whole = named(group);
+        let so_far: usize = all.iter().map(String::len).sum();
+        all.push(if so_far + whole.len() > MAX_NAMES { (*group.0).to_owned() } else { whole });
+    }
     let description = format!("Add a group of tools to the list of tools. Groups: {}.", all.join("; "));
     let input = json!({
         "type": "object",
@@ -229,6 +237,18 @@ mod tests {
         let whole = listed(all(), ToolList::All, &BTreeSet::new());
         assert_eq!(whole.len(), 4, "all of them, and nothing to open");
         assert_eq!(whole[0].title.as_deref(), Some("List mappings"));
+    }
+
+    #[test]
+    fn many_packages_do_not_make_the_list_long() {
+        let package = |n: usize| format!("project:{}-{n:03}", "x".repeat(50));
+        let many =
+            (0..100).flat_map(|n| (0..100).map(move |tool| view(&package(n), &format!("{}_{tool}", "y".repeat(50)))));
+        let list = listed(all().into_iter().chain(many).collect(), ToolList::Groups, &BTreeSet::new());
+        assert_eq!(names(&list), [OPEN_TOOLS, "conductor_list_mappings"]);
+        let description = list[0].description.as_deref().unwrap();
+        assert!(description.contains("builtin:binding-tools (scan_ports)") && description.contains(&package(20)));
+        assert!(description.len() < 2 * MAX_NAMES, "{} bytes", description.len());
     }
 
     #[test]
