@@ -60,6 +60,17 @@ fn latencies(played: &[Instant], sent: &[Instant]) -> String {
     format!("p50 {:.2} ms, p99 {:.2} ms, max {:.1} ms", ms(of(50)), ms(of(99)), ms(took.last()))
 }
 
+/// What the host says of events that it did not carry out.
+fn losses(host: &Host) -> String {
+    let status = host.status();
+    let sender = status.features.iter().find(|feature| feature.name == "osc-output").unwrap();
+    format!(
+        "{} events reached the rules; of osc-output's actions {} were performed and {} failed ({} trapped, {} at a full \
+         queue), the last because {:?}",
+        status.events, sender.performed, sender.failed, sender.trapped, sender.queue_full, sender.last_failure
+    )
+}
+
 /// The configuration. Each round grants one more thing, so that the hostile features are installed
 /// afresh and are out of their quarantine.
 fn configuration(look: &Folder, round: usize) -> String {
@@ -225,7 +236,11 @@ fn nothing_is_lost_at_a_thousand_events_a_second() {
     let (times, took) = player.join().unwrap();
     let played = times.len() as u64;
     let sent = || recorded.recorded.sent.load(Ordering::Relaxed);
-    until(&format!("{} of {played} were sent", sent()), || sent() >= played);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while sent() < played {
+        assert!(Instant::now() < deadline, "{} of {played} were sent: {}", sent(), losses(&host));
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert_eq!(sent(), played);
     assert!(recorded.recorded.floods.load(Ordering::Relaxed) > 0, "the hostile features sent nothing");
     assert!(played >= QUIET + 2 * RATE, "it was over too soon to tell: {played} in {took:?}");

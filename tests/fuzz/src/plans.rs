@@ -23,7 +23,8 @@ pub struct Outcome {
     pub level: Option<Level>,
     /// Whether it starts a program that was not started, or in another way.
     pub starts: bool,
-    /// Whether it changes what is behind the name of a model, or switches a feature.
+    /// Whether it sends elsewhere what a trigger sends, changes what is behind the name of a model, or switches a
+    /// feature.
     pub redirects: bool,
 }
 
@@ -56,8 +57,9 @@ pub fn plan(data: &[u8]) -> Option<Outcome> {
             || packages(&old) != packages(&new);
     assert_eq!(risk.is_err(), policy, "{risk:?}: {old:?} -> {new:?}");
     let starts = more(&programs(&old), &programs(&new));
-    let redirects =
-        models(&new).iter().any(|model| !models(&old).contains(model)) || switched_off(&old) != switched_off(&new);
+    let redirects = models(&new).iter().any(|model| !models(&old).contains(model))
+        || switched_off(&old) != switched_off(&new)
+        || sends_elsewhere(&old, &new);
     if let Ok(risk) = &risk {
         if starts || redirects {
             assert_eq!(risk.level, Level::Privileged, "{risk:#?}");
@@ -170,6 +172,32 @@ fn found(config: &Table, what: &str) -> BTreeSet<String> {
         });
     }
     found
+}
+
+/// The addresses that each trigger sends to in its mode. Names of bindings are left out.
+fn sent_by(config: &Table) -> BTreeMap<String, BTreeSet<String>> {
+    let mut sent = BTreeMap::<String, BTreeSet<String>>::new();
+    for (mode, mapping) in placed(config) {
+        parts(&mapping["action"], &mut |action| {
+            if matches!(action["type"].as_str(), Some("OscSend" | "osc-output:OscSend")) {
+                let target = &action["target"];
+                let targets = target.as_array().map_or(std::slice::from_ref(target), Vec::as_slice);
+                let addresses = targets.iter().filter_map(Value::as_str).filter(|target| target.contains(':'));
+                let all = sent.entry(format!("{mode} {}", mapping["trigger"])).or_default();
+                all.extend(addresses.map(str::to_owned));
+            }
+        });
+    }
+    sent
+}
+
+/// Whether a trigger sends to an address that it did not send to, and to one no more that it sent to.
+fn sends_elsewhere(old: &Table, new: &Table) -> bool {
+    let (old, new) = (sent_by(old), sent_by(new));
+    let moved = |before: &BTreeSet<String>, after: &BTreeSet<String>| {
+        before.difference(after).next().is_some() && after.difference(before).next().is_some()
+    };
+    new.iter().any(|(trigger, after)| old.get(trigger).is_some_and(|before| moved(before, after)))
 }
 
 fn models(config: &Table) -> Vec<String> {

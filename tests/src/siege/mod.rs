@@ -195,21 +195,22 @@ fn play(tablet: &Tablet, rate: u32, stop: &AtomicBool) -> u32 {
     sent
 }
 
-/// How many of the numbers below `sent` came out.
+/// How many of the numbers below `sent` came out: waits as long as they keep coming.
 fn arrived(listener: &Listener, sent: u32) -> u32 {
-    let mut seen = vec![false; sent as usize];
-    let deadline = Instant::now() + wait::PATIENCE;
-    while seen.iter().any(|one| !one) && Instant::now() < deadline {
+    let (mut seen, mut count) = (vec![false; sent as usize], 0);
+    let mut deadline = Instant::now() + wait::PATIENCE;
+    while count < sent && Instant::now() < deadline {
         let Some(message) = listener.try_message() else { continue };
+        deadline = Instant::now() + wait::PATIENCE;
         let number = match message.args.as_slice() {
             [OscType::Int(number)] => usize::try_from(*number).ok(),
             _ => None,
         };
         if let Some(one) = number.and_then(|number| seen.get_mut(number)) {
-            *one = true;
+            count += u32::from(!std::mem::replace(one, true));
         }
     }
-    u32::try_from(seen.iter().filter(|one| **one).count()).unwrap()
+    count
 }
 
 /// Asks one thing after the other; the times that it took, sorted, and how often there was no answer.

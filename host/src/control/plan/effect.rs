@@ -33,7 +33,7 @@ pub enum Kind {
     Feature,
     /// Where a model is, and which secret it is sent.
     Model,
-    /// A name that data are sent to.
+    /// Data that are sent elsewhere than before.
     Redirect,
     /// Keys, text or clicks for the application in front.
     Typing,
@@ -69,7 +69,7 @@ impl Kind {
             Self::ProgramGuard => "mappings that start programs and are held back no longer",
             Self::Feature => "features that are switched on or off",
             Self::Model => "models that are added or changed",
-            Self::Redirect => "names that mean another address",
+            Self::Redirect => "things that are sent elsewhere",
             Self::Typing => "actions that type or click",
             Self::Destination => "destinations",
             Self::MidiOutput => "MIDI outputs",

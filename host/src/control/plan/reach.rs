@@ -78,6 +78,8 @@ pub(super) struct Reach<'c> {
     pub rules: Vec<Rule<'c>>,
     /// By kind and key, with how often it is there.
     pub effects: BTreeMap<(Kind, String), (Effect, usize)>,
+    /// Where mappings send to over the network: by trigger and mode, when that is, and the address of each target.
+    pub sent: BTreeMap<String, (String, BTreeMap<String, String>)>,
     pub ways: BTreeSet<Way>,
     /// Modes in which programs start, or that conditions of those ask for.
     pub program_modes: BTreeSet<&'c str>,
@@ -89,6 +91,7 @@ impl<'c> Reach<'c> {
             config,
             rules: rules(config),
             effects: BTreeMap::new(),
+            sent: BTreeMap::new(),
             ways: ways(config),
             program_modes: BTreeSet::new(),
         };
@@ -143,7 +146,15 @@ impl<'c> Reach<'c> {
                     self.sysex(&send.target, &send.message);
                 }
                 Action::MidiForward(forward) => self.midi(&forward.target),
-                Action::Feature { type_name, params } => self.destinations(type_name, params, endpoints),
+                Action::Feature { type_name, params } => {
+                    for to in destinations(type_name, params, endpoints) {
+                        if let Some((target, address)) = to.target {
+                            let sent = self.sent.entry(place.clone());
+                            sent.or_insert_with(|| (rule.occasion(), BTreeMap::new())).1.insert(target, address);
+                        }
+                        self.put(Kind::Destination, to.subject, to.key, || to.text);
+                    }
+                }
                 _ => {}
             }
         });
@@ -170,39 +181,6 @@ impl<'c> Reach<'c> {
                 let bytes = serde_json::to_value(message).unwrap_or_default();
                 format!("{} to {}", cut(&bytes["bytes"].to_string()), quoted(target))
             });
-        }
-    }
-
-    fn destinations(&mut self, type_name: &str, params: &Value, endpoints: &BTreeMap<&'c str, String>) {
-        let name = || cut(type_name);
-        let targets = match params.get("target") {
-            Some(Value::String(target)) if SENDERS.contains(&type_name) => vec![target.as_str()],
-            Some(Value::Array(list)) if SENDERS.contains(&type_name) && list.iter().all(Value::is_string) => {
-                list.iter().filter_map(Value::as_str).collect()
-            }
-            _ => {
-                let key = format!("{type_name:?} {}", canonical(params));
-                let mut shown = params.clone();
-                hide_json(&[], &mut shown);
-                let shown = shown.to_string();
-                return self.put(Kind::Destination, key.clone(), key, || format!("{} with {}", name(), cut(&shown)));
-            }
-        };
-        let action = type_name.rsplit(':').next().unwrap_or(type_name);
-        for target in targets {
-            let address = endpoints.get(target).map_or(target, String::as_str);
-            self.put(
-                Kind::Destination,
-                format!("{action} {target:?}"),
-                format!("{action} {target:?} {address:?}"),
-                || {
-                    if address == target {
-                        format!("{} to {}", name(), quoted(target))
-                    } else {
-                        format!("{} to {}, which is {}", name(), quoted(target), quoted(address))
-                    }
-                },
-            );
         }
     }
 
@@ -347,6 +325,48 @@ impl<'c> Reach<'c> {
         }
         Some(pairs)
     }
+}
+
+/// Where a feature's action sends to.
+struct Destination {
+    subject: String,
+    key: String,
+    text: String,
+    /// The target and its address; `None` if it is not known which of the parameters is one.
+    target: Option<(String, String)>,
+}
+
+fn destinations(type_name: &str, params: &Value, endpoints: &BTreeMap<&str, String>) -> Vec<Destination> {
+    let name = cut(type_name);
+    let targets = match params.get("target") {
+        Some(Value::String(target)) if SENDERS.contains(&type_name) => vec![target.as_str()],
+        Some(Value::Array(list)) if SENDERS.contains(&type_name) && list.iter().all(Value::is_string) => {
+            list.iter().filter_map(Value::as_str).collect()
+        }
+        _ => {
+            let key = format!("{type_name:?} {}", canonical(params));
+            let mut shown = params.clone();
+            hide_json(&[], &mut shown);
+            let text = format!("{name} with {}", cut(&shown.to_string()));
+            return vec![Destination { subject: key.clone(), key, text, target: None }];
+        }
+    };
+    let action = type_name.rsplit(':').next().unwrap_or(type_name);
+    let destination = |target: &str| {
+        let address = endpoints.get(target).map_or(target, String::as_str);
+        let text = if address == target {
+            format!("{name} to {}", quoted(target))
+        } else {
+            format!("{name} to {}, which is {}", quoted(target), quoted(address))
+        };
+        Destination {
+            subject: format!("{action} {target:?}"),
+            key: format!("{action} {target:?} {address:?}"),
+            text,
+            target: Some((target.to_owned(), address.to_owned())),
+        }
+    };
+    targets.into_iter().map(destination).collect()
 }
 
 /// All mappings, in the order in which they are compiled.

@@ -28,8 +28,9 @@ pub enum Level {
     /// It changes or removes what is there, changes which ports are used, sends to somewhere new, or types into other
     /// applications.
     Raised,
-    /// It has something to do with programs that are started, switches features, or changes what is behind a name that
-    /// data or secrets are sent to; or a privileged tool proposes it.
+    /// It has something to do with programs that are started, switches features, sends elsewhere what is sent to an
+    /// address of the network, or changes what is behind a name that data or secrets are sent to; or a privileged tool
+    /// proposes it.
     Privileged,
 }
 
@@ -198,6 +199,18 @@ fn effects(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
             notes.put(level, effect.kind, text);
         }
     }
+    redirected(from, to, notes);
+}
+
+/// What is sent elsewhere than before: by what triggers a mapping, and by the name of a binding.
+fn redirected(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
+    for (place, (occasion, after)) in &to.sent {
+        let Some((_, before)) = from.sent.get(place) else { continue };
+        if let (Some(old), Some(new)) = (only_in(before, after), only_in(after, before)) {
+            let text = format!("what {occasion} sends goes to {} instead of {}", quoted(new), quoted(old));
+            notes.put(Level::Privileged, Kind::Redirect, text);
+        }
+    }
     let addresses = |reach: &Reach<'_>| -> BTreeMap<String, Option<String>> {
         let bindings = reach.config.bindings.iter();
         bindings.map(|binding| (binding.alias.clone(), endpoint(binding).filter(|_| binding.enabled))).collect()
@@ -212,6 +225,14 @@ fn effects(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
             notes.put(Level::Privileged, Kind::Redirect, text);
         }
     }
+}
+
+/// The first address in `these` that is not in `those`, by target. A target that is in both has another address by the
+/// binding of its name, of which there is a note of its own.
+fn only_in<'a>(these: &'a BTreeMap<String, String>, those: &BTreeMap<String, String>) -> Option<&'a String> {
+    let known: HashSet<&String> = those.values().collect();
+    let mut others = these.iter().filter(|(target, _)| !those.contains_key(*target));
+    others.find_map(|(_, address)| (!known.contains(address)).then_some(address))
 }
 
 /// What to say of an effect that the configuration has now; `changed` if it had another one of the same subject.

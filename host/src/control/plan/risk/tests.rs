@@ -234,6 +234,32 @@ fn another_meaning_of_a_name_is_privileged() {
 }
 
 #[test]
+fn what_is_sent_elsewhere_is_privileged() {
+    let osc = |target: &str, path: &str| on(1, &format!("type = 'OscSend', target = {target}, address = '{path}'"));
+    let both =
+        format!("{}{}", osc("'10.0.0.1:9'", "/x"), on(2, "type = 'OscSend', target = '10.0.0.2:9', address = '/x'"));
+    let moved =
+        format!("{}{}", osc("'10.0.0.2:9'", "/x"), on(2, "type = 'OscSend', target = '10.0.0.2:9', address = '/x'"));
+    let says = "what Note 1 sends goes to \"10.0.0.2:9\" instead of \"10.0.0.1:9\"";
+    assert_eq!(level(&both, &moved, says), Level::Privileged, "to where something else is sent already");
+    assert_eq!(level(&osc("'10.0.0.1:9'", "/x"), &osc("'10.0.0.2:9'", "/y"), says), Level::Privileged);
+    let list = osc("['10.0.0.1:9', '10.0.0.3:9']", "/x");
+    assert_eq!(level(&list, &osc("['10.0.0.2:9', '10.0.0.3:9']", "/x"), says), Level::Privileged);
+    let deep =
+        on(1, "type = 'Sequence', actions = [{ type = 'osc-output:OscSend', target = '10.0.0.2:9', address = '/x' }]");
+    assert_eq!(level(&osc("'10.0.0.1:9'", "/x"), &deep, says), Level::Privileged);
+    // To one more place, or to one less.
+    let more = osc("['10.0.0.1:9', '10.0.0.2:9']", "/x");
+    assert_eq!(level(&osc("'10.0.0.1:9'", "/x"), &more, "sends to a new destination"), Level::Raised);
+    assert_eq!(level(&more, &osc("'10.0.0.1:9'", "/x"), "changes global_mappings/0"), Level::Raised);
+    // The same place under another name, and another message.
+    assert_eq!(assessed(&osc("'10.0.0.1:9'", "/x"), &osc("'10.0.0.1:9'", "/y")).level, Level::Raised);
+    let desk = "[[bindings]]\nalias = 'desk'\nprotocol = 'osc'\noutput = { host = '10.0.0.1', port = 9 }\n";
+    let (old, new) = (format!("{}{desk}", osc("'10.0.0.1:9'", "/x")), format!("{}{desk}", osc("'desk'", "/x")));
+    assert_eq!(assessed(&old, &new).level, Level::Raised);
+}
+
+#[test]
 fn switching_a_feature_is_privileged_and_nothing_else_of_it_is_for_plans() {
     let (on, off) = ("[features.x]\nenabled = true\n", "[features.x]\nenabled = false\n");
     assert_eq!(level(on, off, "switches the feature \"x\" off"), Level::Privileged);
