@@ -31,6 +31,12 @@ struct Hands {
 #[derive(Debug)]
 pub struct ManualClock(&'static Hands);
 
+/// Milliseconds since 1970 by the machine's own clock; 0 before that.
+pub(crate) fn unix_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Clock {
     /// A clock that starts now, at 0.
     pub fn start() -> Self {

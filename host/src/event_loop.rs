@@ -6,59 +6,18 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, Event, FactsHandle, Firing, ModeIx, Nanos, Record, RuleSetHandle, Sink,
-};
-use crossbeam_channel::{Receiver, RecvError, TryRecvError};
+use conductor_engine::{Engine, FactsHandle, Firing, ModeIx, Record, RuleSetHandle, Sink};
+use crossbeam_channel::{RecvError, TryRecvError};
 
+mod profile_mode;
+
+use self::profile_mode::ProfileMode;
 use crate::clock::Clock;
 use crate::dispatch::held::Release;
 use crate::dispatch::releases::Releases;
 use crate::dispatch::{Action, Envelope, Failure, Reason};
-use crate::doorbell::{self, Doorbell, Sender};
+use crate::engine_input::{Input, Inputs};
 use crate::observer::{Observation, Observer};
-use crate::profile::{Profile, Turned};
-
-/// Inputs that the queue holds; see [`crate::ports::sink`] for what happens beyond.
-pub const QUEUE: usize = 8192;
-
-/// What the engine thread is told.
-#[derive(Debug)]
-pub enum Input {
-    /// Something happened on a port.
-    Event {
-        /// When.
-        at: Nanos,
-        /// Where, and what.
-        event: DeviceEvent<Event>,
-    },
-    /// Another mode, from outside the rules.
-    SetMode(Arc<str>),
-    /// Another profile applies, or none any more.
-    Profile(Option<Arc<Profile>>),
-    /// A device is gone: what was under way on it ends.
-    Gone(DeviceId),
-    /// Other rules are in use.
-    Reloaded,
-    /// The clock was moved by hand: something may be due.
-    Moved,
-    /// End.
-    Stop,
-}
-
-/// The engine's end of its queue.
-#[derive(Debug)]
-pub struct Inputs {
-    queue: Receiver<Input>,
-    bell: Doorbell,
-}
-
-/// The engine's queue: the way in, and what [`start`] takes.
-pub fn queue() -> (Sender<Input>, Inputs) {
-    let bell = Doorbell::default();
-    let (sender, queue) = doorbell::bounded(QUEUE, &bell);
-    (sender, Inputs { queue, bell })
-}
 
 /// Starts the engine thread. It ends on [`Input::Stop`], or when nobody can send to it any more. Whoever is
 /// in `releases` hears when a mode is left, rules are replaced or a device is gone.
@@ -74,15 +33,14 @@ pub fn start(
     observer: Observer,
 ) -> std::io::Result<JoinHandle<()>> {
     let out = Out::new(releases, observer);
-    let event_loop = EventLoop { engine: Engine::new(rules, facts), clock, turned: None, out };
+    let event_loop = EventLoop { engine: Engine::new(rules, facts), clock, profile_mode: None, out };
     std::thread::Builder::new().name("engine".into()).spawn(move || event_loop.run(&inputs))
 }
 
 struct EventLoop {
     engine: Engine<Action>,
     clock: Clock,
-    /// What a profile has made of the mode.
-    turned: Option<Turned>,
+    profile_mode: Option<ProfileMode>,
     out: Out,
 }
 
@@ -97,7 +55,7 @@ impl EventLoop {
                     // Unknown modes are left alone.
                     let _ = self.engine.set_mode(&mode, &mut self.out);
                 }
-                Input::Profile(next) => self.turn(next.as_deref()),
+                Input::Profile(next) => self.change_profile(next.as_ref()),
                 Input::Gone(device) => {
                     self.engine.forget(&device, &mut self.out);
                     self.out.releases.tell(&Release::Device(device));
@@ -110,11 +68,11 @@ impl EventLoop {
     }
 
     /// Another profile applies, or none any more.
-    fn turn(&mut self, next: Option<&Profile>) {
+    fn change_profile(&mut self, next: Option<&Arc<str>>) {
         let index = usize::from(self.engine.mode_index().0);
         let rules = self.engine.rules().load();
         let Some(current) = rules.modes().get(index) else { return };
-        if let Some(mode) = Turned::turn(&mut self.turned, next, current)
+        if let Some(mode) = ProfileMode::change(&mut self.profile_mode, next, current)
             && self.engine.set_mode(&mode, &mut self.out).is_err()
             && let Some(first) = rules.modes().first()
         {
@@ -200,7 +158,7 @@ impl Sink<Action> for Out {
 impl Out {
     #[cold]
     fn failed(&mut self, envelope: &Envelope, worker: &Arc<str>, reason: Reason) {
-        let failure = Failure::new(envelope, worker, reason);
+        let failure = envelope.failure(worker, reason);
         if self.failures.len() < MAX_FAILURES {
             self.failures.push(failure);
         } else {
@@ -217,7 +175,7 @@ mod tests {
 
     use super::*;
     use crate::observer;
-    use crate::service::sinks::SinkQueue;
+    use crate::observer::sink_message::SinkQueue;
 
     const LONG: Nanos = 20_000_000;
 
@@ -235,7 +193,7 @@ mod tests {
         let (observer, observed, _) = observer::start(said, None).unwrap();
         let told = observed.subscribe();
         let engine = Engine::new(Arc::new(RuleSetHandle::new(rules)), Arc::default());
-        (EventLoop { engine, clock, turned: None, out: Out::new(Releases::default(), observer) }, told)
+        (EventLoop { engine, clock, profile_mode: None, out: Out::new(Releases::default(), observer) }, told)
     }
 
     fn started(event_loop: EventLoop) -> (Sender<Input>, JoinHandle<()>) {

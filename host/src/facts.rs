@@ -4,8 +4,6 @@
 //! A thread of its own looks at the first two every few seconds; of the third it is told when it changes, and
 //! then finds the profile that applies. The engine never asks the system; it reads the last snapshot.
 
-#[cfg(all(unix, not(target_os = "macos")))]
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +14,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use crate::clock::Clock;
 use crate::dispatch::Action;
 use crate::doorbell;
-use crate::event_loop::Input;
+use crate::engine_input::Input;
 use crate::front::{Front, FrontWatch};
 use crate::profile::{Profile, applying};
 
@@ -175,7 +173,7 @@ impl Keeper {
             None => tracing::info!("profile: none"),
         }
         // Fails only while the host stops.
-        let _ = self.of.queue.send(Input::Profile(next));
+        let _ = self.of.queue.send(Input::Profile(next.map(|profile| Arc::clone(&profile.mode))));
     }
 }
 
@@ -217,24 +215,13 @@ fn asks_for_applications(rules: &RuleSetHandle<Action>) -> bool {
     asks
 }
 
-/// The name of a process's program, by its folder in `/proc`; none if it is gone.
-#[cfg(all(unix, not(target_os = "macos")))]
-pub(crate) fn program_name(process: &Path) -> Option<String> {
-    // The kernel cuts names off after 15 bytes; the program's file has the whole one, where we may see it.
-    let file = std::fs::read_link(process.join("exe")).ok();
-    let whole =
-        file.as_ref().and_then(|file| Some(file.file_name()?.to_str()?.trim_end_matches(" (deleted)").to_owned()));
-    let short = || std::fs::read_to_string(process.join("comm")).ok().map(|name| name.trim_end().to_owned());
-    whole.or_else(short)
-}
-
 /// The names of the programs that run.
 #[cfg(target_os = "linux")]
 fn running() -> Vec<String> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let name = |process: std::fs::DirEntry| {
         process.file_name().to_str()?.parse::<u32>().ok()?;
-        program_name(&process.path())
+        crate::front::names::program_name(&process.path())
     };
     let mut names: Vec<String> = processes.filter_map(name).collect();
     names.sort_unstable();
@@ -272,7 +259,7 @@ mod tests {
             ..RuleSpec::new(note, Action::Suppress)
         };
         let rules = conductor_engine::compile(RuleSource { modes: Vec::new(), rules: vec![asks] }).unwrap();
-        let (queue, _inputs) = crate::event_loop::queue();
+        let (queue, _inputs) = crate::engine_input::queue();
         let rules = Arc::new(RuleSetHandle::new(rules));
         let of = FactsOf { handle: Arc::clone(&handle), rules, clock, queue, profiles: Vec::new() };
         let _watch = start(of, SimulatedFront::new().watch()).unwrap();

@@ -15,13 +15,16 @@ use crossbeam_channel::{Receiver, Sender, TrySendError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub mod failure;
 pub mod history;
+pub mod notification_log;
+pub mod sink_message;
 
+use self::failure::Failure;
 use self::history::History;
-use crate::dispatch::Failure;
+use self::notification_log::NotificationLog;
+use self::sink_message::{Severity, SinkKind, SinkMessage};
 use crate::plural::plural_u64;
-use crate::service::notification_log::NotificationLog;
-use crate::service::sinks::{Severity, SinkKind, SinkMessage};
 
 /// Observations that the queue holds before more are left out and counted.
 const QUEUE: usize = 16_384;
@@ -327,7 +330,7 @@ fn log_sink(message: &SinkMessage) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::sinks::SinkQueue;
+    use crate::observer::sink_message::SinkQueue;
 
     #[test]
     fn what_is_rare_reaches_whoever_wants_only_that() {

@@ -1,7 +1,7 @@
 //! Profiles: which mode applies for which application in front.
 //!
-//! Control decides which profile applies, since it takes names and titles to pieces; the engine thread is
-//! told, and changes the mode in order with everything else that does.
+//! Control decides which profile applies, since it takes names and titles to pieces; the engine thread gets the
+//! profile's mode, and changes the mode in order with everything else that does.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -68,35 +68,6 @@ pub fn compile(config: &Config, diagnostics: &mut Diagnostics) -> Vec<Arc<Profil
 pub fn applying<'p>(profiles: &'p [Arc<Profile>], front: &Front) -> Option<&'p Arc<Profile>> {
     let applies = || profiles.iter().filter(|profile| profile.applies(front));
     applies().find(|profile| !profile.title.is_empty()).or_else(|| applies().next())
-}
-
-/// The mode that a profile has made active, and which to go back to. For the engine thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turned {
-    /// The profile's.
-    mode: Arc<str>,
-    /// The one before, or the one that was chosen since.
-    back: Arc<str>,
-}
-
-impl Turned {
-    /// Another profile applies, or none any more. `current` is the active mode. Returns the mode to make active,
-    /// if that is another one.
-    pub fn turn(turned: &mut Option<Self>, next: Option<&Profile>, current: &Arc<str>) -> Option<Arc<str>> {
-        let back = match turned.take() {
-            Some(Self { mode, back }) if mode == *current => back,
-            // Somebody has chosen another mode meanwhile, or no profile applied: that is the one to keep.
-            _ => Arc::clone(current),
-        };
-        let mode = match next {
-            None => back,
-            Some(profile) => {
-                *turned = Some(Self { mode: Arc::clone(&profile.mode), back });
-                Arc::clone(&profile.mode)
-            }
-        };
-        (mode != *current).then_some(mode)
-    }
 }
 
 /// A profile, as the API and the commands show it.
@@ -187,39 +158,5 @@ mode = "Write"
         assert!(wrong.contains(r#"c.toml:14:9: the profile "Live" is for "firefox" already"#), "{wrong}");
         assert!(wrong.contains("it is named at c.toml:10:25; `title` can tell two apart"), "{wrong}");
         assert!(wrong.contains("1 error in c.toml"), "{wrong}");
-    }
-
-    /// What happens, and the mode that is active after it. A word is a profile, `-` none; `=Mode` is a person.
-    fn modes(steps: &str) -> String {
-        let profiles = profiles(SHOW);
-        let mut turned = None;
-        let mut current: Arc<str> = "Play".into();
-        let active = steps.split_whitespace().map(|step| {
-            if let Some(mode) = step.strip_prefix('=') {
-                current = mode.into();
-            } else {
-                let next = profiles.iter().find(|profile| *profile.name == *step);
-                if let Some(mode) = Turned::turn(&mut turned, next.map(|next| &**next), &current) {
-                    current = mode;
-                }
-            }
-            current.to_string()
-        });
-        active.collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn the_mode_goes_with_the_profile_and_back() {
-        assert_eq!(modes("Live -"), "Mix Play");
-        assert_eq!(modes("Live Docs - -"), "Mix Write Play Play");
-        assert_eq!(modes("=Write Live -"), "Write Mix Write");
-        assert_eq!(modes("Browser - =Mix"), "Play Play Mix", "it was active before");
-    }
-
-    #[test]
-    fn what_a_person_chose_meanwhile_stays() {
-        assert_eq!(modes("Live =Write -"), "Mix Write Write");
-        assert_eq!(modes("Live =Play Docs -"), "Mix Play Write Play", "and is what is gone back to");
-        assert_eq!(modes("Live =Write =Mix -"), "Mix Write Mix Play", "but not where it is the profile's own");
     }
 }

@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::config;
-use conductor_host::event_loop::Input;
-use conductor_host::feature::Package;
-use conductor_host::feature::capability::CapabilityRequest;
-use conductor_host::feature::package::MAX_PACKAGE;
+use conductor_host::engine_input::Input;
+use conductor_host::package::Package;
+use conductor_host::package::capability::CapabilityRequest;
+use conductor_host::package::file::MAX_PACKAGE;
 use conductor_host::host::Host;
-use conductor_host::package::install::{self, Change, ChangeError, GrantWords, Plan, Wanted};
-use conductor_host::package::receipt::{FeatureInstallReport, What};
-use conductor_host::package::signature::{self, TrustedSigners};
-use conductor_host::package::source::{Fetched, Origin, Source};
-use conductor_host::package::store::{MAX_RECEIPTS, Store, StoreError};
-use conductor_host::service::store::FeatureStores;
+use conductor_host::install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_host::install::receipt::{FeatureInstallReport, What};
+use conductor_host::install::signature::{self, TrustedSigners};
+use conductor_host::install::source::{Fetched, Origin, Source};
+use conductor_host::install::store::{MAX_RECEIPTS, Store, StoreError};
+use conductor_host::services::store::FeatureStores;
 use sha2::{Digest as _, Sha256};
 
 /// A folder of its own for one test.

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, header};
 
 use super::holder::Holder;
 use super::quota::Quota;
-use crate::control::caller::{Caller, Door};
+use crate::caller::{Caller, Door};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
 

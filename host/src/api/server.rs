@@ -22,7 +22,7 @@ use super::holder::Holder;
 use super::quota::{Limits, Quota};
 use super::tcp::HttpListener;
 use super::{client, connection, exchange, mcp, mcp_socket, socket};
-use crate::control::caller::Door;
+use crate::caller::Door;
 use crate::host::Host;
 
 /// Threads for long jobs of the owner.

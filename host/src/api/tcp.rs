@@ -25,9 +25,9 @@ use super::mcp;
 use super::quota::Quotas;
 use super::refusal::{Code, Refused};
 use super::token::{Holder, Tokens};
-use crate::control::caller::Door;
+use crate::caller::Door;
 use crate::control::trouble::Misconduct;
-use crate::feature::sandbox::rate::Rate;
+use crate::rate::Rate;
 use crate::host::Host;
 
 /// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.

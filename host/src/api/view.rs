@@ -1,13 +1,13 @@
 //! Observations as people and programs see them: words and numbers, no handles.
 
-use conductor_engine::{Nanos, Rule, RuleId, RuleSet};
+use conductor_engine::{Nanos, RuleSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dispatch::Action;
+use crate::dispatch::{Action, describe_rule_id as rule};
 use crate::host::Host;
 use crate::observer::{LockNews, Observation, PlanNews, PlanStep};
-use crate::service::sinks::SinkKind;
+use crate::observer::sink_message::SinkKind;
 
 /// One observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -175,22 +175,6 @@ impl ObservationView {
                 text: message.text.clone(),
             },
         }
-    }
-}
-
-/// A rule for people: its name if it has one, and what it does.
-pub fn rule(id: RuleId, rules: &RuleSet<Action>, known: bool) -> String {
-    match rules.rules().get(id.0 as usize).filter(|_| known) {
-        Some(rule) => described(rule),
-        None => format!("rule {}", id.0),
-    }
-}
-
-/// A rule for people, wherever it is from.
-pub fn described(rule: &Rule<Action>) -> String {
-    match &rule.name {
-        Some(name) => format!("{name} ({})", rule.action.describe()),
-        None => rule.action.describe(),
     }
 }
 

@@ -15,4 +15,4 @@ pub use completion::{Completion, complete};
 pub use models::Models;
 
 /// What is asked and answered, as the contract has it.
-pub use crate::feature::sandbox::bindings::imports::chat::*;
+pub use crate::sandbox::bindings::imports::chat::*;

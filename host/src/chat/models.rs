@@ -10,16 +10,16 @@ use super::answer::Gathering;
 use super::completion::{Ask, Completion, complete};
 use super::{Part, Question, Usage};
 use crate::config::{self, nearest};
-use crate::control::audit::{Audit, Entry, Kind, Pending};
-use crate::control::caller::Caller;
+use crate::audit::{Audit, Entry, Kind, Pending};
+use crate::caller::Caller;
 use crate::control::gate::asked;
-use crate::feature::descriptor::HookPoint;
-use crate::feature::registry::{Provider, Registry};
-use crate::feature::sandbox::bindings::Error;
-use crate::feature::sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
-use crate::feature::sandbox::rate::Rate;
-use crate::service::models::{Answer, Later, ModelView};
-use crate::service::refusal::Refusal;
+use crate::package::descriptor::HookPoint;
+use crate::registry::{Provider, Registry};
+use crate::sandbox::bindings::Error;
+use crate::sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
+use crate::rate::Rate;
+use crate::sandbox::host_functions::models::{Answer, Later, ModelView};
+use crate::services::refusal::Refusal;
 use crate::terminal::{excerpt, excerpt_lines};
 
 /// Bytes of what is asked or answered that hooks get to see.

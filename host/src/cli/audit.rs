@@ -9,8 +9,8 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{Done, Failure, Output, Places};
-use crate::control::audit::{Chain, Kind, Row};
-use crate::package::now;
+use crate::audit::{Chain, Kind, Row};
+use crate::clock::unix_millis;
 use crate::plural::plural;
 use crate::terminal::{self, outln};
 
@@ -181,7 +181,7 @@ fn moment(text: &str) -> Result<i64, String> {
         _ => return Err(wrong()),
     };
     let ago = count.parse::<u32>().map_err(|_| wrong())?;
-    let now = i64::try_from(now()).unwrap_or(i64::MAX);
+    let now = i64::try_from(unix_millis()).unwrap_or(i64::MAX);
     Ok(now - i64::from(ago) * seconds * 1000)
 }
 
@@ -193,7 +193,7 @@ mod tests {
     fn a_moment_is_a_time_or_so_long_ago() {
         assert_eq!(moment("1970-01-02"), Ok(86_400_000));
         assert_eq!(moment("1970-01-01T00:00:01+00:00"), Ok(1000));
-        let now = i64::try_from(now()).unwrap();
+        let now = i64::try_from(unix_millis()).unwrap();
         let ago = now - moment("2h").unwrap();
         assert!((7_190_000..=7_200_000).contains(&ago), "{ago}");
         for wrong in ["", "h", "2y", "-1h", "yesterday", "2ö"] {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::simulate::{self, Quiet};
 use super::{Done, Failure, Places, load, warn};
-use crate::api::view;
+use crate::dispatch::describe_rule_id;
 use crate::host;
 use crate::terminal::{self, errln, outln};
 
@@ -70,7 +70,7 @@ pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
     let explanations = engine.explain(at, &DeviceId::new(&asked.device), &asked.event);
     let rules = rules.load();
     for explanation in &explanations {
-        let rule = view::rule(explanation.rule, &rules, true);
+        let rule = describe_rule_id(explanation.rule, &rules, true);
         if arguments.json {
             let fires = explanation.verdict.is_awake();
             terminal::json_line(&json!({ "rule": rule, "mode": mode, "fires": fires, "why": explanation.to_string() }));

@@ -8,11 +8,11 @@ use super::{Done, Failure, Places, load, package};
 
 mod top;
 
-use crate::feature::package::PackageInfo;
-use crate::feature::{Package, consent};
+use crate::package::file::PackageInfo;
+use crate::package::{Package, consent};
 use crate::host;
-use crate::package::signature::{self, Signer, TrustedSigners};
-use crate::package::store::Store;
+use crate::install::signature::{self, Signer, TrustedSigners};
+use crate::install::store::Store;
 use crate::terminal::{self, Lines, outln};
 
 pub(super) mod author;
@@ -196,7 +196,7 @@ fn running(places: &Places) -> Option<Value> {
 fn inspect(places: &Places, file: &Path, json: bool) -> Done {
     let package = Package::read(file)?;
     let info = &package.info;
-    let checked = crate::feature::check::check(info);
+    let checked = crate::package::check::check(info);
     let trusted = TrustedSigners::read(&places.home)?;
     let signed = signature::verify(&package.bytes);
     let signers: Vec<Signer> = signed.iter().flatten().map(|key| trusted.signer(*key)).collect();
@@ -228,7 +228,7 @@ fn inspect(places: &Places, file: &Path, json: bool) -> Done {
 /// What is wrong with it.
 fn inspected(file: &Path) -> Result<Lines, Failure> {
     let info = Package::read(file)?.info;
-    crate::feature::check::check(&info).map_err(|errors| {
+    crate::package::check::check(&info).map_err(|errors| {
         let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
         Failure::Failed(anyhow::anyhow!("{}", list.join("\n")))
     })?;

@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use crate::conductor::make_home;
 use crate::config::{self, Diagnostics, Loaded};
-use crate::feature::sandbox::compiler;
+use crate::sandbox::compiler;
 use crate::plain_file;
 use crate::terminal::{self, Lines};
 
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_once() {
         let missing = || io::Error::new(io::ErrorKind::NotFound, "no such file");
-        let tells_it = crate::feature::package::PackageError::Io { path: "p.wasm".into(), source: missing() };
+        let tells_it = crate::package::file::PackageError::Io { path: "p.wasm".into(), source: missing() };
         assert_eq!(told(&tells_it.into()), "p.wasm: can't be read: no such file");
         assert_eq!(told(&anyhow::Error::from(missing()).context("reading")), "reading: no such file");
     }

@@ -29,7 +29,7 @@ pub(super) fn running(places: &Places) -> Option<Value> {
 
 /// Lists the ports without opening one.
 pub(super) fn look(places: &Places) -> PortsStatus {
-    let plan = load(&places.config).map(|loaded| crate::host::bindings::plan(&loaded.config)).unwrap_or_default();
+    let plan = load(&places.config).map(|loaded| crate::bindings::plan(&loaded.config)).unwrap_or_default();
     supervisor::look(system_ports(), &plan)
 }
 

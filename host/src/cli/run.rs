@@ -6,7 +6,7 @@ use super::signals::{self, Signal};
 use super::{Done, Failure, Places, unreadable, warn, wrong};
 use crate::conductor::{Conductor, OpenError};
 use crate::control::plan::desk::EXPIRES;
-use crate::feature::sandbox::Compiler;
+use crate::sandbox::Compiler;
 use crate::plural::plural;
 use crate::ports::supervisor::PortState;
 

@@ -5,10 +5,10 @@ use std::io::{IsTerminal as _, Read as _};
 use clap::Subcommand;
 
 use super::{Done, Failure, Output, Places, make_home};
-use crate::control::audit::{Chain, Entry, Kind, Outcome};
-use crate::control::caller::Caller;
-use crate::service::keychain::Keychain;
-use crate::service::secret_store::{SecretStore, StoreError};
+use crate::audit::{Chain, Entry, Kind, Outcome};
+use crate::caller::Caller;
+use crate::services::keychain::Keychain;
+use crate::services::secret_store::{SecretStore, StoreError};
 use crate::terminal::{self, outln};
 
 #[derive(Debug, Subcommand)]

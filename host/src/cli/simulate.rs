@@ -9,7 +9,7 @@ use conductor_engine::{DeviceEvent, DeviceId, Engine, FactsHandle, Firing, Recor
 use serde_json::json;
 
 use super::{Done, Failure, Places, load, warn};
-use crate::api::view;
+use crate::dispatch::describe_rule_id;
 use crate::clock::Clock;
 use crate::dispatch::Action;
 use crate::host;
@@ -94,7 +94,7 @@ struct Printer {
 
 impl Sink<Action> for Printer {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        let mut rule = view::rule(firing.rule.id, &self.rules.load(), true);
+        let mut rule = describe_rule_id(firing.rule.id, &self.rules.load(), true);
         if let Some(choices) = &firing.rule.choices {
             let branches = (0..choices.conditions.len()).map(|number| firing.answers.branch(number));
             rule.push_str(&format!(" [{}]", branches.collect::<Vec<_>>().join(" ")));

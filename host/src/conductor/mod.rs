@@ -26,7 +26,7 @@ use self::keeper::Keeper;
 use crate::api::server::{self, ServeError, Server};
 use crate::config::{self, Diagnostics};
 use crate::host::{Host, HostBuilder, StartError};
-use crate::package::store::Store;
+use crate::install::store::Store;
 use crate::plain_file;
 use crate::ports::PortBackend;
 use crate::ports::artnet::ArtNetBackend;

@@ -395,11 +395,11 @@ fn yes() -> bool {
 }
 
 fn usual_rate() -> u32 {
-    crate::ports::binding::USUAL_RATE
+    crate::device_defaults::USUAL_RATE
 }
 
 fn usual_dead_zone() -> f32 {
-    crate::ports::binding::USUAL_DEAD_ZONE
+    crate::device_defaults::USUAL_DEAD_ZONE
 }
 
 fn loopback() -> String {

@@ -17,7 +17,6 @@ mod condition;
 mod desktop_action;
 mod diagnostic;
 pub mod edit;
-pub mod hidden;
 mod key;
 pub mod migrate;
 mod model;

@@ -81,9 +81,9 @@ impl Source {
         &self.0.text
     }
 
-    /// The text as others than its owner see it, without private values. See [`hidden`](super::hidden).
+    /// The text as others than its owner see it, without private values. See [`hidden`](crate::hidden).
     pub fn hidden(&self) -> &str {
-        self.0.hidden.get_or_init(|| super::hidden::hide(self.text()))
+        self.0.hidden.get_or_init(|| crate::hidden::hide(self.text()))
     }
 
     /// The bytes of the value at `path`. Of a table under a header, that is the header.

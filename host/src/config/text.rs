@@ -10,9 +10,9 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::feature::FeatureId;
-use crate::ports::binding::Senders;
-use crate::service::http::scope::HostPattern;
+use crate::package::FeatureId;
+use crate::net::senders::Senders;
+use crate::net::http_scope::HostPattern;
 
 use super::key::Key;
 use super::number::{ButtonRange, CoarseRange, DmxRange, Malformed, NumberExpr, NumberRange, StickRange, TriggerRange};

@@ -16,13 +16,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::caller::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use super::plan::effect;
 use crate::config::edit::{Change, edited};
 use crate::config::{self, Action};
 use crate::digest::{hex, sha256};
-use crate::feature::descriptor::Tier;
-use crate::service::hardware_args::{self, Named};
+use crate::package::descriptor::Tier;
+use crate::sandbox::host_functions::hardware_args::{self, Named};
 use crate::terminal::excerpt;
 
 /// How long a person may take to agree, at doors where the caller asks them.
@@ -225,7 +225,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::control::caller::Door;
+    use crate::caller::Door;
 
     const FEATURE: &str = "builtin:hardware-tools";
     const TOOL: &str = "conductor_send_midi";

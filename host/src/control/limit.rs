@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use super::caller::{Caller, Door, Scope};
+use crate::caller::{Caller, Door, Scope};
 use crate::config::{self, Access};
-use crate::feature::descriptor::Tier;
-use crate::feature::sandbox::rate::Rate;
+use crate::package::descriptor::Tier;
+use crate::rate::Rate;
 
 /// Seconds' worth of calls that may be made at once.
 const BURST_SECONDS: f64 = 10.0;

@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::caller::Caller;
+use crate::caller::Caller;
 use crate::plain_file;
 use crate::whole_file::replace;
 
@@ -128,7 +128,7 @@ fn remove(file: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::caller::{Door, Scope};
+    use crate::caller::{Door, Scope};
 
     struct Home(PathBuf);
 

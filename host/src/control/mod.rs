@@ -7,8 +7,6 @@
 //! May import: `feature` (the registry and its actors) and `config`, but for `plan` and `audit`, which say what
 //! they may. Nothing on the event path comes here.
 
-pub mod audit;
-pub mod caller;
 pub mod confirmation;
 pub mod gate;
 pub mod limit;

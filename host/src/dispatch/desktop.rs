@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use super::held::{Held, Owner};
 use super::queue::{Inbox, Job, Next, Queue};
-use super::{Envelope, Failure, Reason, WorkerCounters};
+use super::{Envelope, Reason, WorkerCounters};
 use crate::config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
 use crate::observer::{Observation, Observer};
 use crate::plural::plural;
@@ -144,7 +144,7 @@ impl Worker {
                     Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
                     Err(reason) => {
                         self.counters.failure(&reason);
-                        self.observer.put(Observation::Failure(Failure::new(&envelope, &self.name, reason)));
+                        self.observer.put(Observation::Failure(envelope.failure(&self.name, reason)));
                     }
                 },
                 Next::Release(release) => {

@@ -11,10 +11,10 @@ use std::time::Duration;
 use conductor_engine::Record;
 use crossbeam_channel::RecvTimeoutError;
 
-use crate::feature::actor::{may_watch_now, strike};
-use crate::feature::capability;
-use crate::feature::sandbox::bindings::{self, Event};
-use crate::feature::sandbox::{ActionInstance, CallError, PreparedFeature};
+use crate::sandbox::actor::{may_watch_now, strike};
+use crate::package::capability;
+use crate::sandbox::bindings::{self, Event};
+use crate::sandbox::{ActionInstance, CallError, PreparedFeature};
 use crate::observer::{Observation, Observed};
 
 /// Events in one batch.

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use conductor_engine::DeviceId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError};
 
-use super::{Envelope, Failure, QUEUE, Reason, WorkerCounters};
+use super::{Envelope, QUEUE, Reason, WorkerCounters};
 use crate::doorbell::{self, Doorbell};
-use crate::feature::actor::{may_run, may_run_now, strike};
-use crate::feature::sandbox::bindings::{self, Event};
-use crate::feature::sandbox::state::FeatureFacts;
-use crate::feature::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
+use crate::sandbox::actor::{may_run, may_run_now, strike};
+use crate::sandbox::bindings::{self, Event};
+use crate::sandbox::state::FeatureFacts;
+use crate::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
 use crate::observer::{Observation, Observer};
-use crate::service::devices::DeviceTable;
+use crate::sandbox::host_functions::devices::DeviceTable;
 
 /// What the worker is told beside its work, and heeds first: nobody who changes the configuration
 /// or ends the host should wait for all that a slow feature still has to do.
@@ -106,7 +106,7 @@ impl FeatureQueue {
     pub fn start(
         feature: PreparedFeature,
         observer: Observer,
-    ) -> Result<(Self, JoinHandle<()>, Vec<crate::feature::sandbox::RegisteredAction>), InstallError> {
+    ) -> Result<(Self, JoinHandle<()>, Vec<crate::sandbox::RegisteredAction>), InstallError> {
         let instance = feature.instantiate()?;
         let registered = instance.registered().to_vec();
         let bell = Doorbell::default();
@@ -345,7 +345,7 @@ impl Worker {
                 }
                 let reason = Reason::Failed(error.to_string());
                 self.counters.failure(&reason);
-                self.observer.put(Observation::Failure(Failure::new(envelope, &self.name, reason)));
+                self.observer.put(Observation::Failure(envelope.failure(&self.name, reason)));
             }
         }
     }

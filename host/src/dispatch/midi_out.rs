@@ -15,7 +15,7 @@ use super::held::{Held, Owner, Release};
 use super::lights::Lights;
 use super::midi_message::MidiTemplate;
 use super::queue::{Inbox, Job, Next, Queue};
-use super::{Envelope, Failure, Reason, WorkerCounters};
+use super::{Envelope, Reason, WorkerCounters};
 use crate::observer::{Observation, Observer};
 use crate::ports::MidiOut;
 
@@ -370,7 +370,7 @@ impl Worker {
             }
             Err(reason) => {
                 self.counters.failure(&reason);
-                self.observer.put(Observation::Failure(Failure::new(envelope, &self.target, reason)));
+                self.observer.put(Observation::Failure(envelope.failure(&self.target, reason)));
             }
         }
     }
@@ -385,7 +385,7 @@ mod tests {
     use super::*;
     use crate::observer;
     use crate::ports::PortError;
-    use crate::service::sinks::SinkQueue;
+    use crate::observer::sink_message::SinkQueue;
 
     const ON: MidiMessage = MidiMessage::NoteOn { channel: 1, note: 36, velocity: 100 };
     const OFF: MidiMessage = MidiMessage::NoteOff { channel: 1, note: 36, velocity: 0 };

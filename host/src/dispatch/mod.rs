@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{Answers, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, RuleId};
+use conductor_engine::{Answers, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, Rule, RuleId, RuleSet};
 
 pub mod conditioner;
 pub mod desktop;
@@ -33,6 +33,7 @@ pub mod script;
 pub mod workers;
 
 use crate::config::Inputs;
+pub use crate::observer::failure::{Failure, QUEUE, Reason};
 use conditioner::Forwarding;
 use desktop::{DesktopAction, DesktopQueue};
 use feature_worker::PreparedAction;
@@ -40,9 +41,6 @@ use midi_message::MidiTemplate;
 use midi_out::{Feedback, MidiJob, MidiQueue};
 use process::{ProcessAction, ProcessQueue};
 use script::{Script, ScriptQueue};
-
-/// Envelopes that a worker's queue holds. Beyond that an action fails with [`Reason::QueueFull`].
-pub const QUEUE: usize = 1024;
 
 /// What a rule does, ready to be done. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -116,6 +114,22 @@ pub enum Action {
         /// Why it is not there.
         reason: Arc<str>,
     },
+}
+
+/// A rule for people: its name if it has one, and what it does.
+pub fn describe_rule_id(id: RuleId, rules: &RuleSet<Action>, known: bool) -> String {
+    match rules.rules().get(id.0 as usize).filter(|_| known) {
+        Some(rule) => describe_rule(rule),
+        None => format!("rule {}", id.0),
+    }
+}
+
+/// A rule for people, wherever it is from.
+pub fn describe_rule(rule: &Rule<Action>) -> String {
+    match &rule.name {
+        Some(name) => format!("{name} ({})", rule.action.describe()),
+        None => rule.action.describe(),
+    }
 }
 
 /// An action that is done on a condition.
@@ -246,6 +260,18 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// That this was not done by `worker`, and why.
+    pub(crate) fn failure(&self, worker: &Arc<str>, reason: Reason) -> Failure {
+        Failure {
+            at: self.at,
+            device: self.device.clone(),
+            rule: self.rule,
+            generation: self.generation,
+            worker: Arc::clone(worker),
+            reason,
+        }
+    }
+
     /// What the event gives to numbers that an action takes from it.
     pub fn inputs(&self) -> Inputs {
         Inputs {
@@ -278,71 +304,6 @@ fn lets_go(event: &Event) -> bool {
         event,
         Event::Midi(MidiMessage::NoteOff { .. }) | Event::Gamepad(GamepadEvent::Button { pressed: false, .. })
     )
-}
-
-/// Why an action was not done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
-    /// The target names no port that is there.
-    #[error("no port is bound to {0:?}")]
-    TargetNotBound(String),
-    /// The worker has more to do than its queue holds.
-    #[error("its queue of {QUEUE} is full")]
-    QueueFull,
-    /// The worker is gone.
-    #[error("it is shut down")]
-    Gone,
-    /// It took longer than it may.
-    #[error("it took longer than its {} ms", .0.as_millis())]
-    Timeout(Duration),
-    /// The system or a grant forbids it.
-    #[error("{0}")]
-    Denied(String),
-    /// What it needs is not there now: no display.
-    #[error("{0}")]
-    Unavailable(String),
-    /// As many as can be are under way already.
-    #[error("{0} of them are under way already")]
-    TooMany(usize),
-    /// The event is no MIDI message, so it can't be forwarded as one.
-    #[error("the event is no MIDI message")]
-    NotMidi,
-    /// No feature that is there has the action.
-    #[error("{0}")]
-    Missing(Arc<str>),
-    /// The feature refused, failed or was stopped; or the port's driver refused.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// An action that was not done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// When the event reached the host.
-    pub at: Nanos,
-    /// The event's device.
-    pub device: DeviceId,
-    /// The rule that asked for it.
-    pub rule: RuleId,
-    /// Which rule set.
-    pub generation: u64,
-    /// The worker: a feature's or an output's name.
-    pub worker: Arc<str>,
-    /// Why.
-    pub reason: Reason,
-}
-
-impl Failure {
-    pub(crate) fn new(envelope: &Envelope, worker: &Arc<str>, reason: Reason) -> Self {
-        Self {
-            at: envelope.at,
-            device: envelope.device.clone(),
-            rule: envelope.rule,
-            generation: envelope.generation,
-            worker: Arc::clone(worker),
-            reason,
-        }
-    }
 }
 
 /// Waits for a thread's end until a deadline. False when it has not ended by then; it is left to itself.

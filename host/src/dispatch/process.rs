@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::queue::{Inbox, Job, Next, Queue};
-use super::{Envelope, Failure, Reason, WorkerCounters};
-use crate::config::hidden::hide_line;
+use super::{Envelope, Reason, WorkerCounters};
+use crate::hidden::hide_line;
 use crate::config::{Inputs, Launch, Shell};
 use crate::observer::{Observation, Observer};
 use crate::template;
@@ -110,7 +110,7 @@ impl Reporter {
             Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
             Err(reason) => {
                 self.counters.failure(&reason);
-                self.observer.put(Observation::Failure(Failure::new(envelope, &self.name, reason)));
+                self.observer.put(Observation::Failure(envelope.failure(&self.name, reason)));
             }
         }
     }
@@ -333,7 +333,7 @@ mod tests {
 
     use super::*;
     use crate::observer::{self, Observed};
-    use crate::service::sinks::SinkQueue;
+    use crate::observer::sink_message::SinkQueue;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

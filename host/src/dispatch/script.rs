@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::held::{Owner, Release};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::releases::Releases;
-use super::{Action, Envelope, Failure, Reason, WorkerCounters};
+use super::{Action, Envelope, Reason, WorkerCounters};
 use crate::observer::{Observation, Observer};
 
 /// Scripts that run at once.
@@ -261,7 +261,7 @@ impl Runner {
 
     fn failed(&self, envelope: &Envelope, worker: &Arc<str>, reason: Reason) {
         self.counters.failure(&reason);
-        self.observer.put(Observation::Failure(Failure::new(envelope, worker, reason)));
+        self.observer.put(Observation::Failure(envelope.failure(worker, reason)));
     }
 
     fn release(&mut self, release: &Release) {
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
     use crate::dispatch::desktop::{self, DesktopAction, recorded::Recording};
     use crate::observer;
-    use crate::service::sinks::SinkQueue;
+    use crate::observer::sink_message::SinkQueue;
 
     const PATIENCE: Duration = Duration::from_secs(20);
     const LONG: Duration = Duration::from_secs(3600);

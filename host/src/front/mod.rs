@@ -11,7 +11,7 @@ mod desktop;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod kwin;
 #[cfg(all(unix, not(target_os = "macos")))]
-mod names;
+pub(crate) mod names;
 pub mod simulated;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod wayland;

@@ -1,6 +1,7 @@
 //! What an application is called: the names that X clients, Wayland's windows and processes have.
 
 use std::fs;
+use std::path::Path;
 
 /// The instance and the class in a `WM_CLASS` property (ICCCM 4.1.2.5): two texts, each ended by a zero.
 /// They are Latin-1.
@@ -22,7 +23,7 @@ pub(super) fn application_id(id: &str) -> [String; 2] {
 /// The name of a process's program; none if it is gone or the system does not say.
 pub(super) fn program(pid: u32) -> Option<String> {
     let folder = format!("/proc/{pid}");
-    crate::facts::program_name(folder.as_ref())
+    program_name(folder.as_ref())
 }
 
 /// Whether this is the name of this machine, on which process ids mean something. Clients that do not say
@@ -30,6 +31,16 @@ pub(super) fn program(pid: u32) -> Option<String> {
 pub(super) fn is_here(machine: &[u8]) -> bool {
     let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     machine.is_empty() || machine == here.trim_end().as_bytes()
+}
+
+/// The name of a process's program, by its folder in `/proc`; none if it is gone.
+pub(crate) fn program_name(process: &Path) -> Option<String> {
+    // The kernel cuts names off after 15 bytes; the program's file has the whole one, where we may see it.
+    let file = fs::read_link(process.join("exe")).ok();
+    let whole =
+        file.as_ref().and_then(|file| Some(file.file_name()?.to_str()?.trim_end_matches(" (deleted)").to_owned()));
+    let short = || fs::read_to_string(process.join("comm")).ok().map(|name| name.trim_end().to_owned());
+    whole.or_else(short)
 }
 
 #[cfg(test)]

@@ -17,10 +17,10 @@ use serde::Serialize;
 use super::look::{Candidate, For};
 use super::view::invalid;
 use super::{Host, State};
-use crate::api::view;
+use crate::dispatch::describe_rule;
 use crate::config::edit;
-use crate::control::audit::{Entry, Kind, Outcome};
-use crate::control::caller::Caller;
+use crate::audit::{Entry, Kind, Outcome};
+use crate::caller::Caller;
 use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_hash};
@@ -59,7 +59,7 @@ impl Host {
     /// [`PlanError::Record`].
     pub fn plans(&self) -> Result<Vec<Plan>, PlanError> {
         self.tell_expired();
-        self.services.plans.waiting()
+        self.plans.waiting()
     }
 
     /// The same as lists show it, without what the plans change.
@@ -68,12 +68,12 @@ impl Host {
     /// [`PlanError::Record`].
     pub fn plan_summaries(&self) -> Result<Vec<PlanSummary>, PlanError> {
         self.tell_expired();
-        self.services.plans.summaries()
+        self.plans.summaries()
     }
 
     /// Whether a plan of this id waits.
     pub(crate) fn has_plan(&self, id: &str) -> bool {
-        self.services.plans.has(id).unwrap_or(false)
+        self.plans.has(id).unwrap_or(false)
     }
 
     /// [`plan`](Self::plan), as `caller` may see it: private values are shown to the home's owner only.
@@ -93,7 +93,7 @@ impl Host {
 
     /// How long a plan waits before it expires.
     pub fn plans_wait(&self) -> Duration {
-        self.services.plans.expires()
+        self.plans.expires()
     }
 
     /// One plan, with its rehearsal over what the flight recorder still has. Nothing is run for that which is not in
@@ -107,7 +107,7 @@ impl Host {
     }
 
     fn seen(&self, whose: For, id: &str) -> Result<PlanView, PlanError> {
-        let plan = self.services.plans.plan(id)?;
+        let plan = self.plans.plan(id)?;
         let current = self.in_force.load();
         let (before, file) = (current.source.text(), current.source.file());
         let text = edit::edited(before, &plan.changes)?;
@@ -122,7 +122,7 @@ impl Host {
                 let mut records = self.observed.records();
                 records.retain(|record| record.generation == rules.generation());
                 let after = Arc::new(RuleSetHandle::new(compiled.rules));
-                rehearse(&records, Arc::clone(&self.rules), after, &self.facts, view::described)
+                rehearse(&records, Arc::clone(&self.rules), after, &self.facts, describe_rule)
             }
         };
         // Of another configuration the plan is stale, and its diff no longer what it would change.
@@ -145,7 +145,7 @@ impl Host {
 
     fn apply(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
         let mut state = self.state();
-        let plan = self.services.plans.plan(id)?;
+        let plan = self.plans.plan(id)?;
         let file = self.plan_file()?;
         let before = read(&file)?;
         stale(&plan.base, &before)?;
@@ -163,10 +163,10 @@ impl Host {
     /// # Errors
     /// [`PlanError::NotFound`].
     pub fn reject_plan(&self, caller: &Caller, id: &str) -> Result<(), PlanError> {
-        let description = self.services.plans.plan(id).map(|plan| plan.description).unwrap_or_default();
+        let description = self.plans.plan(id).map(|plan| plan.description).unwrap_or_default();
         self.on_record(caller, "reject", id, || {
             self.lock.check(caller)?;
-            self.services.plans.reject(id)
+            self.plans.reject(id)
         })?;
         self.tell_plan(PlanStep::Rejected, Some(id), caller, &description);
         Ok(())
@@ -186,7 +186,7 @@ impl Host {
         self.on_record(caller, "undo", "", || {
             self.lock.check(caller)?;
             let mut state = self.state();
-            let revision = self.services.plans.to_undo()?;
+            let revision = self.plans.to_undo()?;
             let step = Step::Undo { number: revision.number };
             let Revision { description, before, after, .. } = &revision;
             self.step(&mut state, caller, &step, "undid", description, after, before)
@@ -201,7 +201,7 @@ impl Host {
         self.on_record(caller, "redo", "", || {
             self.lock.check(caller)?;
             let mut state = self.state();
-            let revision = self.services.plans.to_redo()?;
+            let revision = self.plans.to_redo()?;
             let step = Step::Redo { number: revision.number };
             let Revision { description, before, after, .. } = &revision;
             self.step(&mut state, caller, &step, "redid", description, before, after)
@@ -240,9 +240,9 @@ impl Host {
         let loaded = state.reader.parse(text, self.in_force.load().source.file());
         let made =
             loaded.and_then(|loaded| self.make(loaded)).map_err(|wrong| PlanError::Invalid(wrong.render(false)))?;
-        let (desk, hash) = (&self.services.plans, state_hash(text));
+        let (desk, hash) = (&self.plans, state_hash(text));
         let begun = entry(step, caller).outcome(Outcome::Begun).with("state", hash.as_str());
-        self.services.audit.require(begun)?;
+        self.audit.require(begun)?;
         desk.intend(step, &hash)?;
         if let Err(source) = keep_backup(file).and_then(|_| replace(file, text.as_bytes())) {
             // The file is as it was; should the record fail too, the next start finds that out by itself.
@@ -251,7 +251,7 @@ impl Host {
         }
         // Before the desk forgets the intention: whoever is killed in between has it on record twice, not never.
         let done = entry(step, caller).with("state", hash.as_str());
-        if let Err(error) = self.services.audit.require(done) {
+        if let Err(error) = self.audit.require(done) {
             tracing::error!("the change is made, but not on record: {error}");
         }
         if let Err(error) = desk.done(step) {
@@ -279,11 +279,11 @@ impl Host {
                 tracing::info!("removed {} of a process that was killed", plural(left, "temporary file"));
             }
         }
-        let settled = file.and_then(|file| read(&file)).and_then(|text| self.services.plans.settle(&text));
+        let settled = file.and_then(|file| read(&file)).and_then(|text| self.plans.settle(&text));
         match settled {
             Ok(Some((step, was_done))) => {
                 let found = entry(&step, &Caller::host());
-                self.services.audit.note(match was_done {
+                self.audit.note(match was_done {
                     true => found.with("reason", "the host was cut off after it"),
                     false => found.failed("the host was cut off before it"),
                 });
@@ -295,13 +295,13 @@ impl Host {
 
     /// Puts on record which plans have expired since it was last called, and tells who watches.
     pub(crate) fn tell_expired(&self) {
-        match self.services.plans.expired() {
+        match self.plans.expired() {
             Ok(plans) if plans.is_empty() => {}
             Ok(plans) => {
-                self.services.news.tell(New::Plans);
+                self.news.tell(New::Plans);
                 plans.iter().for_each(|(id, proposer)| {
                     self.tell_plan(PlanStep::Expired, Some(id), &Caller::feature(proposer), "");
-                    self.services.audit.note(
+                    self.audit.note(
                         Entry::new(Kind::Plan, "expire", &Caller::host(), id).with("proposer", proposer.as_str()),
                     );
                 });
@@ -323,15 +323,15 @@ impl Host {
         let result = work();
         let entry = || Entry::new(Kind::Plan, what, caller, subject).took(began.elapsed());
         if result.is_ok() {
-            self.services.news.tell(New::Plans);
+            self.news.tell(New::Plans);
         }
         match &result {
-            Ok(_) if what == "reject" => self.services.audit.note(entry()),
+            Ok(_) if what == "reject" => self.audit.note(entry()),
             Ok(_) => {}
             Err(error @ (PlanError::File { .. } | PlanError::Record(_))) => {
-                self.services.audit.note(entry().failed(error));
+                self.audit.note(entry().failed(error));
             }
-            Err(error) => self.services.audit.note(entry().refused(error)),
+            Err(error) => self.audit.note(entry().refused(error)),
         }
         result
     }

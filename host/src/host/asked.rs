@@ -7,15 +7,15 @@ use crossbeam_channel::Receiver;
 use super::look::{Candidate, For};
 use super::{Host, Reloaded, apply};
 use crate::config::{Diagnostics, Severity};
-use crate::control::audit::{AuditError, Chain, Entry, Kind, Row};
-use crate::control::caller::Caller;
+use crate::audit::{AuditError, Chain, Entry, Kind, Row};
+use crate::caller::Caller;
 use crate::control::lock::{Lock, Locked};
 use crate::control::plan::PlanError;
-use crate::feature::registry::FeatureReport;
+use crate::registry::FeatureReport;
 use crate::news::New;
 use crate::observer::{LockNews, Observation};
 use crate::ports::supervisor::{PortsStatus, UnknownDevice};
-use crate::service::host_state::HostView as _;
+use crate::sandbox::host_functions::host_state::HostView as _;
 
 /// Why the show was not locked or unlocked as asked.
 #[derive(Debug, thiserror::Error)]
@@ -118,7 +118,7 @@ impl Host {
 
     fn note_asked(&self, what: &str, caller: &Caller, subject: &str, error: Option<&impl ToString>) {
         let entry = Entry::new(Kind::Host, what, caller, subject);
-        self.services.audit.note(match error {
+        self.audit.note(match error {
             None => entry,
             Some(error) => entry.refused(error.to_string()),
         });
@@ -150,7 +150,7 @@ impl Host {
         if !matches!(done, Err(LockError::NotOwner)) {
             let by = caller.to_string();
             self.observer.put(Observation::Lock(LockNews { locked: self.lock.held().is_some(), by }));
-            self.services.news.tell(New::Lock);
+            self.news.tell(New::Lock);
         }
         done
     }

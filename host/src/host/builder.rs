@@ -16,8 +16,8 @@ use super::{Host, State};
 use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::{Diagnostics, Loaded};
-use crate::control::audit::{Audit, Entry, Kind};
-use crate::control::caller::Caller;
+use crate::audit::{Audit, Entry, Kind};
+use crate::caller::Caller;
 use crate::control::gate::Gate;
 use crate::control::limit::Policy;
 use crate::control::lock::ShowLock;
@@ -30,23 +30,24 @@ use crate::dispatch::outputs::Outputs;
 use crate::dispatch::script::ChangeMode;
 use crate::dispatch::workers::Workers;
 use crate::doorbell;
-use crate::event_loop::{self, Input};
+use crate::engine_input::{self, Input};
+use crate::event_loop;
 use crate::facts::{self, FactsOf};
-use crate::feature::registry::Registry;
-use crate::feature::sandbox::{Compiler, Sandbox};
+use crate::registry::Registry;
+use crate::sandbox::{Compiler, Sandbox};
 use crate::front::{self, FrontWatch};
 use crate::news::{New, News};
 use crate::observer::{self, Observation, Observer};
-use crate::package::store::Store;
+use crate::install::store::Store;
 use crate::ports::supervisor::{PortEvents, Supervisor};
 use crate::ports::{MidiOut, PortBackend};
-use crate::service::Services;
-use crate::service::host_state::HostView;
-use crate::service::http::HttpClient;
-use crate::service::models::ModelView;
-use crate::service::notification_log::NotificationLog;
-use crate::service::sinks::SinkQueue;
-use crate::service::udp::{Datagrams, SystemDatagrams};
+use crate::sandbox::host_functions::Services;
+use crate::sandbox::host_functions::host_state::HostView;
+use crate::services::http::HttpClient;
+use crate::sandbox::host_functions::models::ModelView;
+use crate::observer::notification_log::NotificationLog;
+use crate::observer::sink_message::SinkQueue;
+use crate::sandbox::host_functions::udp::{Datagrams, SystemDatagrams};
 
 /// What a host is made of. See [`Host::builder`].
 pub struct HostBuilder {
@@ -214,20 +215,20 @@ impl HostBuilder {
         }
         let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
         services.clock = self.clock.unwrap_or(services.clock);
-        services.plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
-        services.audit = match &self.home {
+        let plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
+        let (audit, news) = (match &self.home {
             Some(home) => Audit::start(home, services.clock)?,
             None => Audit::none(),
-        };
-        services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(services.audit.clone()));
+        }, News::default());
+        services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(audit.clone()));
         let services = Arc::new(services);
         let lock = ShowLock::of(self.home.as_deref());
-        let gate = Gate::new(services.audit.clone(), lock.clone());
+        let gate = Gate::new(audit.clone(), lock.clone());
         gate.set(Policy::new(&loaded.config.tools));
         let compiler = self.compiler.unwrap_or_else(Compiler::find);
         let sandbox =
             Sandbox::new(self.home.as_deref(), Arc::clone(&services), compiler.clone()).map_err(StartError::Sandbox)?;
-        let (queue, inputs) = event_loop::queue();
+        let (queue, inputs) = engine_input::queue();
         let workers = Workers::new(
             observer.clone(),
             self.desktop.unwrap_or_else(|| Box::new(desktop::connect)),
@@ -277,7 +278,7 @@ impl HostBuilder {
         };
         let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
         let events = PortReports {
-            news: services.news.clone(),
+            news: news.clone(),
             observer: observer.clone(),
             outputs: workers.outputs.clone(),
             queue: queue.clone(),
@@ -302,9 +303,12 @@ impl HostBuilder {
             queue: queue.clone(),
             in_force: in_force.clone(),
             config_file: self.config_file.clone(),
+            plans: Arc::clone(&plans),
+            audit: audit.clone(),
+            news: news.clone(),
             turns: Turns::new(),
         });
-        let models = Arc::new(Models::new(services.audit.clone()));
+        let models = Arc::new(Models::new(audit.clone()));
         models.set(loaded.config.models.clone(), registry.clone(), loaded.config.tools.per_minute.model_requests);
         let _ = services.models.set(Arc::clone(&models) as Arc<dyn ModelView>);
         let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
@@ -320,6 +324,9 @@ impl HostBuilder {
             observer,
             observed,
             services,
+            audit,
+            plans,
+            news,
             view,
             models,
             compiler,
@@ -341,10 +348,9 @@ impl HostBuilder {
         };
         let started = Entry::new(Kind::Host, "start", &Caller::host(), loaded.source.file());
         let started = if host.lock.held().is_some() { started.with("locked", true) } else { started };
-        host.services
-            .audit
+        host.audit
             .note(started.with("version", env!("CARGO_PKG_VERSION")).with("state", state_hash(loaded.source.text())));
-        host.state().tell_grants(&loaded.config, &host.services.audit);
+        host.state().tell_grants(&loaded.config, &host.audit);
         host.settle_plans();
         Ok(host)
     }

@@ -4,7 +4,7 @@
 //! for anybody's hook.
 
 use super::generation::InForce;
-use crate::feature::sandbox::control::Change;
+use crate::sandbox::control::Change;
 use crate::observer::{Observation, Observed};
 
 /// What is told of this; nothing of most.

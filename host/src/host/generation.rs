@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use crate::config::{Config, Source};
-use crate::feature::registry::Registry;
+use crate::registry::Registry;
 
 /// A configuration in force and what was made of it, beside the rules, which the engine has.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 
 use super::workshop::configured_grants;
 use crate::config::{self, Diagnostic, Diagnostics, Loaded, PathStep};
-use crate::feature::admission::{ConfiguredGrants, Mismatch};
-use crate::feature::registry::{Identity, Registry};
+use crate::package::admission::{ConfiguredGrants, Mismatch};
+use crate::registry::{Identity, Registry};
 
 /// Adds a warning for each `[features.NAME]` whose grants are not those of the package that has the name in
 /// `registry`, or that puts another package in the place of one that comes with the host.

@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::bindings;
+use crate::bindings;
 use crate::config::{self, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
-use crate::feature::registry::FeatureSource;
+use crate::registry::FeatureSource;
 use crate::ports::binding::Made;
 use crate::ports::{BindingSpec, Protocol};
 use crate::rules;

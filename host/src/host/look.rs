@@ -12,11 +12,12 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::generation::Generation;
 use super::workshop::warn_of_tools;
-use super::{bindings, grant_warnings};
+use super::grant_warnings;
+use crate::bindings;
 use crate::config::{self, Config, Diagnostic, Diagnostics, Feature, Loaded};
-use crate::control::caller::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use crate::dispatch::workers::Workers;
-use crate::feature::registry::Registry;
+use crate::registry::Registry;
 use crate::observer::Observer;
 use crate::rules::{self, Compiled};
 
@@ -158,7 +159,7 @@ fn differing(before: &Config, after: &Config) -> (BTreeSet<String>, BTreeSet<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::caller::Door;
+    use crate::caller::Door;
 
     fn config(text: &str) -> Config {
         config::parse(text, "c.toml").unwrap().config

@@ -2,14 +2,15 @@
 
 mod apply;
 mod asked;
-pub(crate) mod bindings;
 mod builder;
 mod changes;
+mod contract_types;
 mod generation;
 mod grant_warnings;
 mod ineffective;
 mod look;
 mod rollback;
+mod secret_audit;
 pub mod status;
 mod view;
 mod workshop;
@@ -37,29 +38,30 @@ use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::reader::Reader;
 use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
-use crate::control::audit::{Audit, Entry, Kind};
-use crate::control::caller::{Caller, Door};
+use crate::audit::{Audit, Entry, Kind};
+use crate::caller::{Caller, Door};
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::control::limit::Policy;
 use crate::control::lock::ShowLock;
+use crate::control::plan::desk::Desk;
 use crate::control::plan::state_hash;
 use crate::control::trouble::{Misconduct, TroubleLog};
 use crate::dispatch::Action;
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::workers::Workers;
 use crate::doorbell;
-use crate::event_loop::Input;
+use crate::engine_input::Input;
 use crate::facts;
-use crate::feature::registry::{Lookup, Registry, Skill};
-use crate::feature::sandbox::control::Change;
-use crate::feature::sandbox::{CallError, Compiler, Refusal};
-use crate::news::{Listener, New};
+use crate::registry::{Lookup, Registry, Skill};
+use crate::sandbox::control::Change;
+use crate::sandbox::{CallError, Compiler, Refusal};
+use crate::news::{Listener, New, News};
 use crate::observer::{Observation, Observed, Observer};
 use crate::plural::plural;
 use crate::ports::supervisor::{Supervisor, UnknownDevice};
 use crate::rules::Compiled;
-use crate::service::Services;
-use crate::service::invocation::OnProgress;
+use crate::sandbox::host_functions::Services;
+use crate::sandbox::host_functions::invocation::OnProgress;
 use crate::terminal::excerpt;
 
 /// How long a stop waits for features to finish what they were asked to do.
@@ -136,6 +138,10 @@ pub struct Host {
     observer: Observer,
     observed: Observed,
     services: Arc<Services>,
+    audit: Audit,
+    /// The plans that wait.
+    plans: Arc<Desk>,
+    news: News,
     view: Arc<View>,
     models: Arc<Models>,
     compiler: Compiler,
@@ -203,7 +209,7 @@ impl Host {
         let result = made.map(|made| self.swap_in(&mut state, made));
         let entry =
             Entry::new(Kind::Host, "reload", &Caller::configuration(), file_name).with("state", state_hash(text));
-        self.services.audit.note(match &result {
+        self.audit.note(match &result {
             Ok(_) => entry,
             Err(wrong) => entry.refused(mistakes(wrong)),
         });
@@ -262,7 +268,7 @@ impl Host {
         let Loaded { config, source, .. } = loaded;
         self.gate.set(Policy::new(&config.tools));
         self.models.set(config.models.clone(), registry.clone(), config.tools.per_minute.model_requests);
-        state.tell_grants(&config, &self.services.audit);
+        state.tell_grants(&config, &self.audit);
         let warnings = compiled.warnings.summaries();
         let next = Generation { registry, source, config: Arc::new(config), refused: None, warnings };
         let previous = self.in_force.replace(next);
@@ -271,7 +277,7 @@ impl Host {
         self.supervisor.apply(plan);
         current.registry.begin(&self.observed);
         current.registry.changed(&Change::Config);
-        self.services.news.tell(New::Config);
+        self.news.tell(New::Config);
         Reloaded { generation, rules, warnings: compiled.warnings }
     }
 
@@ -323,12 +329,12 @@ impl Host {
 
     /// Tells everybody who listens that something is different.
     pub fn tell(&self, new: New) {
-        self.services.news.tell(new);
+        self.news.tell(new);
     }
 
     /// What is different from now on.
     pub fn news(&self) -> Listener {
-        self.services.news.listen()
+        self.news.listen()
     }
 
     /// What may be agreed to over MCP, as the configuration says.
@@ -377,7 +383,7 @@ impl Host {
     pub(crate) fn note_refused_client(&self, door: Door, asked: &str, why: &str, more: u64) {
         tracing::warn!(door = door.as_str(), asked = excerpt(asked, 128), "refused: {why}");
         let entry = Entry::new(Kind::Host, "connect", &Caller::refused(door), asked).refused(why);
-        self.services.audit.note(if more == 0 { entry } else { entry.with("more", more) });
+        self.audit.note(if more == 0 { entry } else { entry.with("more", more) });
     }
 
     /// Lists a client in the status that was slowed, turned away or cut off. See [`TroubleLog::note`].
@@ -390,7 +396,7 @@ impl Host {
     pub fn lift_quarantine(&self, caller: &Caller, feature: &str) -> Option<bool> {
         let lifted = self.in_force.load().registry.lift_quarantine(feature)?;
         if lifted {
-            self.services.audit.note(Entry::new(Kind::Package, "lift", caller, feature));
+            self.audit.note(Entry::new(Kind::Package, "lift", caller, feature));
             tracing::info!(feature, "a person ended its quarantine");
         }
         Some(lifted)
@@ -476,7 +482,7 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, workers, engine_thread, in_force, rules, models, services, .. } = self;
+        let Self { queue, supervisor, workers, engine_thread, in_force, rules, models, audit, .. } = self;
         let last = in_force.load();
         in_force.replace(Generation { registry: Registry::default(), ..(*last).clone() });
         models.set(BTreeMap::new(), Registry::default(), 0);
@@ -493,7 +499,7 @@ impl Host {
             tracing::warn!("a feature did not finish within {} s", STOP_WITHIN.as_secs());
         }
         drop(supervisor);
-        services.audit.note(Entry::new(Kind::Host, "stop", &Caller::host(), ""));
-        services.audit.flush(STOP_WITHIN);
+        audit.note(Entry::new(Kind::Host, "stop", &Caller::host(), ""));
+        audit.flush(STOP_WITHIN);
     }
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::Host;
 use crate::observer::Observation;
-use crate::package;
-use crate::package::install::Plan;
-use crate::package::signature::TrustedSigners;
+use crate::install::installation::Plan;
+use crate::install::signature::TrustedSigners;
 
 /// How long a new version is watched.
 const PROBATION: Duration = Duration::from_secs(60);
@@ -27,7 +26,7 @@ impl Host {
         let mut done = Vec::new();
         for (name, feature) in &installed.features {
             let Some(previous) = &feature.previous else { continue };
-            let age = package::now().saturating_sub(feature.current.installed_at);
+            let age = crate::clock::unix_millis().saturating_sub(feature.current.installed_at);
             let watched = feature.enabled && u128::from(age) < PROBATION.as_millis();
             if !watched || state.taken_back.contains(&previous.digest) {
                 continue;

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Host;
-use crate::control::audit::AuditStatus;
+use crate::audit::AuditStatus;
 use crate::control::lock::Lock;
 use crate::control::trouble::TroublesomeClient;
-use crate::feature::registry::FeatureReport;
+use crate::registry::FeatureReport;
 use crate::front::Front;
 use crate::ports::supervisor::PortsStatus;
 use crate::profile::{Profile, ProfileView};
@@ -160,7 +160,7 @@ impl Host {
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
             unobserved: self.observer.missed(),
             dropped_messages: self.services.sinks.dropped(),
-            audit: self.services.audit.status(),
+            audit: self.audit.status(),
             lock: self.lock.held(),
             troublesome_clients: self.troubles.list(),
             ports: self.supervisor.status(),

@@ -12,25 +12,32 @@ use serde_json::{Value, json};
 
 use super::generation::InForce;
 use super::look::{Candidate, For, Turns};
-use super::{apply, bindings};
-use crate::api::view;
+use super::{apply, contract_types};
+use crate::bindings;
+use crate::dispatch::{describe_rule, describe_rule_id};
 use crate::clock::Clock;
 use crate::config::edit::{self, Change};
 use crate::config::{self, Diagnostic, Diagnostics, Loaded, Severity, Source};
-use crate::control::caller::Caller;
+use crate::caller::Caller;
 use crate::control::plan::risk::{self, Risk};
-use crate::control::plan::{Base, Plan, PlanError, state_hash};
+use crate::control::plan::desk::{Desk, one_line};
+use crate::control::plan::{Base, Plan, PlanError, Proposal, state_hash};
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Envelope};
 use crate::doorbell;
-use crate::event_loop::Input;
-use crate::feature::registry::FeatureReport;
+use crate::engine_input::Input;
 use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
 use crate::ports::SysExIdentity;
-use crate::ports::supervisor::{Mutes, PortsReader, PortsStatus};
+use crate::ports::supervisor::{Mutes, PortsReader};
 use crate::rules;
-use crate::service::host_state::{ActionView, Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView};
+use crate::audit::{Audit, Entry, Kind};
+use crate::news::{New, News};
+use crate::sandbox::bindings::Error;
+use crate::sandbox::bindings::imports::{hardware, host_state, planning};
+use crate::sandbox::host_functions::host_state::{Captured, HostView, MidiRefusal};
+use crate::sandbox::host_functions::planning::{ProposedChange, ProposedPlan};
+use crate::terminal::{MAX_TEXT, excerpt};
 
 /// Mistakes of a plan that are told one by one.
 const MAX_ERRORS: usize = 20;
@@ -53,14 +60,105 @@ pub(super) struct View {
     pub(super) in_force: InForce,
     /// The file that the configuration is read from, and that plans change; `None` if there is none.
     pub(super) config_file: Option<PathBuf>,
+    /// The plans that wait.
+    pub(super) plans: Arc<Desk>,
+    pub(super) audit: Audit,
+    pub(super) news: News,
     /// Bounds how many other configurations are looked at at once.
     pub(super) turns: Turns,
 }
 
 impl View {
+    /// The configuration in force, as it was written.
+    pub(super) fn text(&self) -> String {
+        self.in_force.load().source.text().to_owned()
+    }
+
+    /// A plan without private values, for others than the owner.
+    fn hidden(&self, mut plan: Plan) -> Plan {
+        let current = self.in_force.load();
+        plan.hide(current.source.text(), current.source.hidden());
+        plan
+    }
+
+    /// The configuration that plans are made for: the one in force, if the file says the same.
+    ///
+    /// # Errors
+    /// [`PlanError::NotInForce`], [`PlanError::FileInvalid`], [`PlanError::NotText`], [`PlanError::File`].
+    fn plan_base(&self) -> Result<Base, PlanError> {
+        let current = self.in_force.load();
+        let base = Base { file: current.source.file().to_owned(), text: current.source.text().to_owned() };
+        let Some(file) = &self.config_file else { return Ok(base) };
+        let text = apply::read(file)?;
+        if text == base.text {
+            return Ok(base);
+        }
+        let file = base.file;
+        match config::parse(&text, &file).and_then(|loaded| bindings::check(&loaded)) {
+            Ok(()) => Err(PlanError::NotInForce { file }),
+            Err(wrong) => {
+                let first = in_words(wrong.iter().filter(|one| one.severity == Severity::Error).take(1));
+                Err(PlanError::FileInvalid { file, first })
+            }
+        }
+    }
+
+    /// How far a plan reaches that makes the text `after` of `base`, which is checked whole: grammar, bindings, and
+    /// what the features in force say of their actions. Nothing is installed or started.
+    ///
+    /// # Errors
+    /// [`PlanError::Invalid`] with everything that is wrong, [`PlanError::Denied`], [`PlanError::Busy`], and
+    /// [`PlanError::StaleState`] if another configuration came into force.
+    fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError> {
+        let _turn = self.turns.wait(For::Planner).ok_or(PlanError::Busy)?;
+        let current = self.in_force.load();
+        if current.source.text() != base.text {
+            // Another one came into force meanwhile.
+            return Err(PlanError::StaleState {
+                plan: state_hash(&base.text),
+                current: state_hash(current.source.text()),
+            });
+        }
+        let candidate = Candidate::read(&current, after).map_err(invalid)?;
+        let (before, after) = (&current.config, &candidate.loaded.config);
+        let mut risk = risk::assess(before, after)?;
+        candidate.compile(&self.observer).map_err(invalid)?;
+        candidate.unknown().into_iter().for_each(|note| risk.remark(note));
+        rules::doubles(before, after).into_iter().for_each(|note| risk.remark(note));
+        Ok(risk)
+    }
+
+    /// Puts a plan on the desk, on record, and before everybody who watches.
+    fn put_on_desk(&self, proposed: ProposedPlan) -> Result<Plan, PlanError> {
+        // Before it is cut, and line breaks are taken out, so that nothing is hidden.
+        one_line(&proposed.description)?;
+        let change = |change: ProposedChange| Change { path: change.path, value: change.value };
+        let proposal = Proposal {
+            proposer: proposed.proposer,
+            caller: proposed.caller,
+            description: excerpt(&proposed.description, MAX_TEXT),
+            privileged: proposed.privileged,
+            changes: proposed.changes.into_iter().map(change).collect(),
+        };
+        let (proposer, description) = (Caller::feature(&proposal.proposer), proposal.description.clone());
+        let base = self.plan_base();
+        let made = base.and_then(|base| self.plans.propose(proposal, &base, |after| self.judge(&base, after)));
+        let entry =
+            |subject| Entry::new(Kind::Plan, "propose", &proposer, subject).with("description", description.clone());
+        self.audit.note(match &made {
+            Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),
+            Err(error) => entry("").refused(error),
+        });
+        self.news.tell(New::Plans);
+        let plan = made?;
+        let news = PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who: proposer.to_string(), description };
+        self.observer.put(Observation::Plan(news));
+        Ok(plan)
+    }
+
     /// The configuration in force with this one global mapping, and no other anywhere.
     fn with_only(&self, mapping: Value) -> Result<Loaded, String> {
-        let text = self.config();
+        let text = self.text();
         let table: toml::Table = toml::from_str(&text).map_err(|error| error.to_string())?;
         let modes = table.get("modes").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
         let has_mappings = modes.iter().enumerate().filter(|(_, mode)| mode.get("mappings").is_some());
@@ -84,51 +182,10 @@ impl HostView for View {
     }
 
     fn config(&self) -> String {
-        self.in_force.load().source.text().to_owned()
-    }
-
-    fn hidden_config(&self) -> String {
         self.in_force.load().source.hidden().to_owned()
     }
 
-    fn plan_base(&self) -> Result<Base, PlanError> {
-        let current = self.in_force.load();
-        let base = Base { file: current.source.file().to_owned(), text: current.source.text().to_owned() };
-        let Some(file) = &self.config_file else { return Ok(base) };
-        let text = apply::read(file)?;
-        if text == base.text {
-            return Ok(base);
-        }
-        let file = base.file;
-        match config::parse(&text, &file).and_then(|loaded| bindings::check(&loaded)) {
-            Ok(()) => Err(PlanError::NotInForce { file }),
-            Err(wrong) => {
-                let first = in_words(wrong.iter().filter(|one| one.severity == Severity::Error).take(1));
-                Err(PlanError::FileInvalid { file, first })
-            }
-        }
-    }
-
-    fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError> {
-        let _turn = self.turns.wait(For::Planner).ok_or(PlanError::Busy)?;
-        let current = self.in_force.load();
-        if current.source.text() != base.text {
-            // Another one came into force meanwhile.
-            return Err(PlanError::StaleState {
-                plan: state_hash(&base.text),
-                current: state_hash(current.source.text()),
-            });
-        }
-        let candidate = Candidate::read(&current, after).map_err(invalid)?;
-        let (before, after) = (&current.config, &candidate.loaded.config);
-        let mut risk = risk::assess(before, after)?;
-        candidate.compile(&self.observer).map_err(invalid)?;
-        candidate.unknown().into_iter().for_each(|note| risk.remark(note));
-        rules::doubles(before, after).into_iter().for_each(|note| risk.remark(note));
-        Ok(risk)
-    }
-
-    fn findings(&self, text: &str) -> Vec<Finding> {
+    fn findings(&self, text: &str) -> Vec<host_state::Finding> {
         let source = self.in_force.load().source.clone();
         let file = source.file();
         // What is hidden is not wrong for that.
@@ -143,19 +200,24 @@ impl HostView for View {
         found.iter().map(|one| finding(found.source(), one)).collect()
     }
 
-    fn ports(&self) -> PortsStatus {
-        self.ports.status()
+    fn ports(&self) -> Vec<host_state::Port> {
+        self.ports.status().ports.into_iter().map(contract_types::port).collect()
     }
 
-    fn status(&self) -> StatusView {
+    fn bindings(&self) -> Vec<host_state::Binding> {
+        self.ports.status().bindings.into_iter().map(contract_types::binding).collect()
+    }
+
+    fn status(&self) -> host_state::Status {
         let rules = self.rules.load();
         let modes: Vec<String> = rules.modes().iter().map(ToString::to_string).collect();
         let (failures, last_failure) = self.observed.failures();
-        StatusView {
+        host_state::Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime: self.clock.now(),
             mode: (!modes.is_empty()).then(|| self.mode()),
             modes,
-            rules: rules.rules().len(),
+            rules: u32::try_from(rules.rules().len()).unwrap_or(u32::MAX),
             refused: self.in_force.load().refused.clone(),
             events: self.observed.recorded(),
             failures,
@@ -163,19 +225,31 @@ impl HostView for View {
         }
     }
 
-    fn features(&self) -> Vec<FeatureReport> {
-        self.in_force.load().registry.reports()
+    fn features(&self) -> Vec<host_state::Feature> {
+        self.in_force.load().registry.reports().into_iter().map(contract_types::feature).collect()
     }
 
-    fn actions(&self) -> Vec<ActionView> {
+    fn actions(&self) -> Vec<host_state::Action> {
         let hosts = config::action_schemas().into_iter().map(|(name, schema)| {
             let summary = schema["description"].as_str().unwrap_or_default().to_owned();
-            ActionView { name: name.to_owned(), feature: None, summary, schema }
+            host_state::Action { name: name.to_owned(), feature: None, summary, schema: schema.to_string() }
         });
         hosts.chain(self.in_force.load().registry.actions()).collect()
     }
 
-    fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<ExplanationView>, String> {
+    fn plans(&self) -> Result<Vec<host_state::WaitingPlan>, Error> {
+        let plans = self.plans.waiting().map_err(|error| Error::Unavailable(excerpt(&error.to_string(), MAX_TEXT)))?;
+        Ok(plans.into_iter().map(|plan| contract_types::plan(self.hidden(plan))).collect())
+    }
+
+    fn propose(&self, proposal: ProposedPlan) -> Result<planning::Proposal, Error> {
+        let plan = self.put_on_desk(proposal).map_err(|error| contract_types::plan_error(&error))?;
+        let plan = self.hidden(plan);
+        let (risk, notes) = (plan.risk.level.as_str().to_owned(), plan.risk.notes);
+        Ok(planning::Proposal { id: plan.id, risk, notes, diff: plan.diff })
+    }
+
+    fn explain(&self, device: &str, event: &str, mode: Option<&str>) -> Result<Vec<host_state::Explanation>, String> {
         let asked = Timeline::parse(&format!("0s device {event}"));
         let asked = asked.map_err(|errors| {
             let errors: Vec<_> = errors.iter().map(|error| error.message.to_string()).collect();
@@ -193,8 +267,8 @@ impl HostView for View {
         }
         let rules = self.rules.load();
         let explained = engine.explain(self.clock.now(), &DeviceId::new(device), &asked.event);
-        let one = |one: &conductor_engine::Explanation| ExplanationView {
-            rule: view::rule(one.rule, &rules, true),
+        let one = |one: &conductor_engine::Explanation| host_state::Explanation {
+            rule: describe_rule_id(one.rule, &rules, true),
             awake: one.verdict.is_awake(),
             why: one.to_string(),
         };
@@ -213,7 +287,7 @@ impl HostView for View {
         let rules = self.rules.load();
         let captured = records.into_iter().skip(last).map(|record| {
             let known = record.generation == rules.generation();
-            let fired = record.fired.ids().iter().map(|id| view::rule(*id, &rules, known)).collect();
+            let fired = record.fired.ids().iter().map(|id| describe_rule_id(*id, &rules, known)).collect();
             Captured { at: record.at, device: record.device, event: record.event, fired }
         });
         captured.collect()
@@ -243,7 +317,7 @@ impl HostView for View {
         queue.try_put(MidiJob::Message(message)).map_err(|reason| unavailable(reason.to_string()))
     }
 
-    fn probe(&self, target: &str) -> Result<Option<SysExIdentity>, MidiRefusal> {
+    fn probe(&self, target: &str) -> Result<Option<hardware::Identity>, MidiRefusal> {
         // Before the question, so that no answer is missed.
         let heard = self.observed.subscribe();
         self.send_midi(target, &SysExIdentity::REQUEST)?;
@@ -254,7 +328,7 @@ impl HostView for View {
                 && let Event::Midi(MidiMessage::SysEx(bytes)) = &record.event
                 && let Some(identity) = SysExIdentity::of_reply(bytes)
             {
-                return Ok(Some(identity));
+                return Ok(Some(contract_types::identity(identity)));
             }
         }
         Ok(None)
@@ -265,7 +339,7 @@ impl HostView for View {
         let loaded = self.with_only(mapping)?;
         let compiled = rules::compile(&loaded, &self.in_force.load().registry, &self.workers)
             .map_err(|wrong| in_words(wrong.iter()))?;
-        let done = compiled.rules.rules().first().map(view::described).unwrap_or_default();
+        let done = compiled.rules.rules().first().map(describe_rule).unwrap_or_default();
         let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.facts));
         // The mode is for actions that ask for it; where it is gone, the first one is in force.
         let _ = engine.set_mode(&self.mode(), &mut Deaf);
@@ -278,12 +352,6 @@ impl HostView for View {
             engine.event(self.clock.now(), event, &mut hands);
         }
         if hands.failed.is_empty() { Ok(done) } else { Err(hands.failed.join("; ")) }
-    }
-
-    fn plan_waits(&self, plan: &Plan) {
-        let (who, description) = (Caller::feature(&plan.proposer).to_string(), plan.description.clone());
-        let news = PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who, description };
-        self.observer.put(Observation::Plan(news));
     }
 }
 
@@ -328,15 +396,16 @@ impl Sink<Action> for Deaf {
     }
 }
 
-fn finding(source: &Source, one: &Diagnostic) -> Finding {
+fn finding(source: &Source, one: &Diagnostic) -> host_state::Finding {
     let (line, column) = source.line_col(one.place.start);
     let allowed = one.allowed.as_ref().map(|allowed| format!("allowed: {allowed}"));
     let nearest = one.nearest.as_ref().map(|nearest| format!("did you mean {nearest:?}?"));
     let help: Vec<String> = [allowed, nearest, one.help.clone()].into_iter().flatten().collect();
-    Finding {
-        is_error: one.severity == Severity::Error,
-        line,
-        column,
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    host_state::Finding {
+        severity: if one.severity == Severity::Error { "error" } else { "warning" }.to_owned(),
+        line: number(line),
+        column: number(column),
         message: one.message.clone(),
         help: (!help.is_empty()).then(|| help.join("; ")),
     }
@@ -348,7 +417,7 @@ pub(super) fn invalid(wrong: Diagnostics) -> PlanError {
     let mut lines: Vec<String> = errors
         .take(MAX_ERRORS)
         .map(|one| {
-            let Finding { line, column, message, help, .. } = finding(wrong.source(), one);
+            let host_state::Finding { line, column, message, help, .. } = finding(wrong.source(), one);
             let help = help.map(|help| format!("; {help}")).unwrap_or_default();
             format!("{}:{line}:{column}: {message}{help}", wrong.source().file())
         })

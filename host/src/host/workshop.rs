@@ -5,27 +5,28 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{StartError, bindings, grant_warnings, ineffective};
+use super::{StartError, grant_warnings, ineffective};
+use crate::bindings;
 use crate::config::{self, Config, Diagnostic, Diagnostics, Loaded};
 use crate::control::limit;
 use crate::dispatch::workers::Workers;
-use crate::feature::admission::{ConfiguredGrants, Provenance};
-use crate::feature::capability::CapabilityRequest;
-use crate::feature::grants::{FolderGrant, RepositoryGrant};
-use crate::feature::id::DataKey;
-use crate::feature::registry::{self, FeatureReport, FeatureSource, Registry};
-use crate::feature::sandbox::{Compiler, Sandbox};
-use crate::feature::{FeatureId, Grants};
+use crate::package::admission::{ConfiguredGrants, Provenance};
+use crate::package::capability::CapabilityRequest;
+use crate::package::grants::{FolderGrant, RepositoryGrant};
+use crate::package::id::DataKey;
+use crate::registry::{self, FeatureReport, FeatureSource, Registry};
+use crate::sandbox::{Compiler, Sandbox};
+use crate::package::{FeatureId, Grants};
 use crate::observer::{self, Observer};
-use crate::package::source::Origin;
-use crate::package::store::{Installed, InstalledFeature, Store};
+use crate::install::source::Origin;
+use crate::install::store::{Installed, InstalledFeature, Store};
 use crate::plural::plural;
 use crate::ports::supervisor::PortPlan;
 use crate::rules::{self, Compiled};
-use crate::service::http::scope::SecretGrant;
-use crate::service::sinks::SinkQueue;
-use crate::service::udp::SystemDatagrams;
-use crate::service::{self, Services};
+use crate::net::http_scope::SecretGrant;
+use crate::observer::sink_message::SinkQueue;
+use crate::sandbox::host_functions::udp::SystemDatagrams;
+use crate::sandbox::host_functions::Services;
 use crate::terminal;
 
 /// Makes registries and rule sets of configurations.
@@ -194,7 +195,7 @@ pub(crate) fn adopt_data(home: &Path, store: &Store) {
     let Ok(installed) = store.installed() else { return };
     let known: Vec<(FeatureId, DataKey)> =
         installed.features.values().map(|feature| (feature.id.clone(), feature.data())).collect();
-    if let Err(error) = service::store::files::adopt(home, &known) {
+    if let Err(error) = crate::services::store::files::adopt(home, &known) {
         tracing::warn!("data of features from before can't be taken over: {error}");
     }
 }
@@ -336,8 +337,8 @@ pub fn try_out(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feature::capability::{Capability, CapabilityRequest};
-    use crate::package::store::Release;
+    use crate::package::capability::{Capability, CapabilityRequest};
+    use crate::install::store::Release;
 
     fn sources(config: &str, enabled: bool) -> Vec<FeatureSource> {
         let mut installed = Installed::default();

@@ -1,26 +1,22 @@
-//! Installed packages: where they came from, who signed them, what they were granted, and the
-//! folder that keeps them.
+//! A feature's file and what it asks for: read, bounded and checked without running any of it.
 //!
-//! The way of a package: [`source`] fetches it into memory, over a network by [`download`] and [`oci`]; [`signature`] says who vouches for it;
-//! [`install`] compares what it asks for with what was granted before, and changes the set once a
-//! person has decided; [`store`] keeps the set on disk; a [`receipt`] says what was done.
-//!
-//! May import: `feature`'s `package`, `check`, `capability`, `consent`, `id` and `descriptor`, and the audit. Nothing
-//! here knows instances or configuration: a host that runs reads the set and makes what it needs.
+//! [`file`] reads the bytes (size, digest, descriptor, imports, exports), and [`structure`] bounds what is in them;
+//! [`check`] compares what the component's type says with what its [`descriptor`] declares; [`capability`] cuts what was
+//! requested down to what was granted, and [`grants`] is what that comes to; [`admission`] says for which package
+//! ([`id`]) grants are meant, and [`consent`] how a person is shown what is granted.
 
-pub mod download;
-mod grant_words;
-pub mod install;
-pub mod oci;
-pub mod receipt;
-pub mod signature;
-pub mod source;
-pub mod store;
+pub mod admission;
+pub mod capability;
+pub mod check;
+pub mod consent;
+pub mod descriptor;
+pub mod file;
+pub mod grants;
+pub mod id;
+pub mod structure;
+pub(crate) mod wasi;
 
-use crate::digest::{hex, sha256, unhex};
-
-/// Milliseconds since 1970.
-pub(crate) fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
+pub use descriptor::Descriptor;
+pub use file::{Package, PackageError};
+pub use grants::Grants;
+pub use id::FeatureId;

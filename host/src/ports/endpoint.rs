@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::binding::{Listen, Made, Place, Senders};
+use super::binding::{Listen, Made, Place};
+use crate::net::senders::Senders;
 use super::receive_buffer::{self, DropCounter};
 use super::slip::SlipReader;
 use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, Protocol};

@@ -9,7 +9,8 @@ use conductor_engine::DeviceId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::backend_thread::{BackendThread, NoAnswer};
-use super::binding::{Channels, USUAL_DEAD_ZONE, USUAL_RATE};
+use super::binding::Channels;
+use crate::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use super::held::Pacer;
 use super::resolve::{Labels, PortKey, Resolution, Resolved, key, resolve};
 use super::sink::{HeardDevice, Hearing, PortCounters};
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::doorbell;
-use crate::event_loop::Input;
+use crate::engine_input::Input;
 
 /// How long a port that could not be opened is left alone.
 const TRY_AGAIN: Duration = Duration::from_secs(5);

@@ -10,13 +10,14 @@ use std::sync::{Arc, OnceLock};
 use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, MidiParser, Nanos};
 use crossbeam_channel::TrySendError;
 
-use super::binding::{Channels, USUAL_DEAD_ZONE, USUAL_RATE};
+use super::binding::Channels;
+use crate::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use super::held::{Held, Pacer};
 use super::limit::Limit;
 use super::{SysExIdentity, osc_packet};
 use crate::clock::Clock;
 use crate::doorbell;
-use crate::event_loop::Input;
+use crate::engine_input::Input;
 
 /// Continuous values of one port that may wait, where MIDI's own slots do not serve.
 const MOST_WAITING: usize = 1024;

@@ -17,7 +17,7 @@ use super::resolve::{Labels, resolve};
 use super::{BindingSpec, MidiOut, PortBackend, PortInfo, Protocol};
 use crate::clock::Clock;
 use crate::doorbell;
-use crate::event_loop::Input;
+use crate::engine_input::Input;
 
 pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideStatus};
 

@@ -14,7 +14,7 @@ use super::supervisor::{DiscoveredPort, GRACE, Health, PortEvents, PortPlan, Por
 use super::*;
 use crate::clock::Clock;
 use crate::doorbell::{self, Doorbell};
-use crate::event_loop::Input;
+use crate::engine_input::Input;
 
 /// Within this a port that is plugged has to be open.
 const HOT_PLUG: Duration = Duration::from_secs(2);

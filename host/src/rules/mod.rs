@@ -36,8 +36,8 @@ use crate::dispatch::{
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
 };
-use crate::feature::registry::{Lookup, Registry};
-use crate::feature::sandbox::CallError;
+use crate::registry::{Lookup, Registry};
+use crate::sandbox::CallError;
 use crate::profile::{self, Profile};
 
 /// A rule set, and what has to be there for it.
@@ -75,7 +75,7 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         workers,
         diagnostics: warnings.clone(),
         targets: BTreeSet::new(),
-        places: crate::host::bindings::places(config),
+        places: crate::bindings::places(config),
         lights: Lights::new(),
         modes: config.modes.iter().map(|mode| mode.name.clone()).collect(),
         choices: Choices::default(),
@@ -525,7 +525,7 @@ mod tests {
 
     use super::*;
     use crate::observer;
-    use crate::service::sinks::SinkQueue;
+    use crate::observer::sink_message::SinkQueue;
 
     fn compiled(toml: &str) -> Result<Compiled, Diagnostics> {
         let (_, said) = SinkQueue::new();

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::config;
-use crate::feature::sandbox::result_schema::ResultSchema;
+use crate::sandbox::result_schema::ResultSchema;
 
 /// One thing that is wrong.
 #[derive(Debug, PartialEq, Eq)]

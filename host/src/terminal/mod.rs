@@ -17,6 +17,9 @@
 //!
 //! Layer: a leaf. May import nothing of the host.
 
+/// Bytes kept of a text that a feature, a server or another program gives: an error, a diagnostic.
+pub const MAX_TEXT: usize = 1024;
+
 mod escape;
 mod lines;
 pub mod log;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
-use conductor_host::feature::sandbox::{CompileError, CompileLimits, Compiler, PrepareError, Sandbox};
-use conductor_host::feature::{Grants, Package};
+use conductor_host::sandbox::{CompileError, CompileLimits, Compiler, PrepareError, Sandbox};
+use conductor_host::package::{Grants, Package};
 use conductor_host::host::Host;
 
 use crate::lab::{Folder, Lab, compiler, guest};

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::sandbox::limits::Share;
-use conductor_host::feature::sandbox::{PreparedFeature, limits};
-use conductor_host::feature::task::{Task, TaskState};
+use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::limits::Share;
+use conductor_host::sandbox::{PreparedFeature, limits};
+use conductor_host::sandbox::task::{Task, TaskState};
 
 use crate::lab::{Lab, Tools, guest_with, renamed, until};
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use conductor_host::feature::actor::Actor;
-use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::sandbox::bindings::Event;
-use conductor_host::feature::sandbox::control::{Change, ToolCall};
+use conductor_host::sandbox::actor::Actor;
+use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::bindings::Event;
+use conductor_host::sandbox::control::{Change, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, guest_with};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use conductor_engine::{Cause, DeviceId, Fired, MidiMessage, ModeIx, Record};
 use conductor_host::dispatch::event_hook::EventHook;
-use conductor_host::feature::sandbox::bindings::Event;
+use conductor_host::sandbox::bindings::Event;
 use conductor_host::observer::{self, Observation, Observed, Observer};
-use conductor_host::service::sinks::SinkQueue;
+use conductor_host::observer::sink_message::SinkQueue;
 
 use crate::lab::{Lab, renamed, until};
 

@@ -1,6 +1,6 @@
 //! Files: nothing outside the granted folder is read, written or waited for.
 
-use conductor_host::feature::sandbox::limits;
+use conductor_host::sandbox::limits;
 
 use crate::lab::{Folder, Lab, Tools};
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use conductor_host::control::caller::Caller;
-use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::sandbox::bindings::Event;
-use conductor_host::feature::sandbox::control::Change;
-use conductor_host::feature::sandbox::limits;
-use conductor_host::service::http::account;
-use conductor_host::service::sinks::SinkMessage;
+use conductor_host::caller::Caller;
+use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::bindings::Event;
+use conductor_host::sandbox::control::Change;
+use conductor_host::sandbox::limits;
+use conductor_host::services::http::account;
+use conductor_host::observer::sink_message::SinkMessage;
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, Tools};

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use conductor_host::control::caller::Caller;
-use conductor_host::feature::descriptor::Tier;
+use conductor_host::caller::Caller;
+use conductor_host::package::descriptor::Tier;
 
 use crate::lab::{Lab, Tools};
 

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
-use conductor_host::control::caller::Caller;
+use conductor_host::caller::Caller;
 use conductor_host::control::gate::{ToolError, ToolRequest};
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
-use conductor_host::service::udp::{DatagramSender, Datagrams};
+use conductor_host::sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Folder, Recorded, features, path, pins, until};

@@ -6,16 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conductor_host::config;
-use conductor_host::feature::admission::{Admission, Provenance};
-use conductor_host::feature::capability::CapabilityRequest;
-use conductor_host::feature::registry::FeatureReport;
-use conductor_host::feature::{Grants, Package, consent};
+use conductor_host::package::admission::{Admission, Provenance};
+use conductor_host::package::capability::CapabilityRequest;
+use conductor_host::registry::FeatureReport;
+use conductor_host::package::{Grants, Package, consent};
 use conductor_host::host::{Host, Reloaded};
-use conductor_host::package::install::{self, Change, ChangeError, GrantWords, Plan, Wanted};
-use conductor_host::package::receipt::FeatureInstallReport;
-use conductor_host::package::signature::{self, PublicKey, TrustedSigners};
-use conductor_host::package::source::{Fetched, Origin};
-use conductor_host::package::store::Store;
+use conductor_host::install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_host::install::receipt::FeatureInstallReport;
+use conductor_host::install::signature::{self, PublicKey, TrustedSigners};
+use conductor_host::install::source::{Fetched, Origin};
+use conductor_host::install::store::Store;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, compiler, guest_with};
 use crate::packages::{add_section, feature};

@@ -12,7 +12,7 @@ use conductor_engine::{
 };
 use conductor_host::clock::Clock;
 use conductor_host::doorbell::{self, Doorbell};
-use conductor_host::event_loop::Input;
+use conductor_host::engine_input::Input;
 use conductor_host::ports::artnet::Universes;
 use conductor_host::ports::held::Pacer;
 use conductor_host::ports::sink::{EventSink, Hearing, PortCounters};

@@ -12,30 +12,30 @@ use std::time::{Duration, Instant};
 use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
 use conductor_host::chat::Models;
 use conductor_host::config;
-use conductor_host::control::caller::Caller;
+use conductor_host::caller::Caller;
 use conductor_host::control::plan::risk::{self, Risk};
 use conductor_host::control::plan::{Base, PlanError};
 use conductor_host::dispatch::Envelope;
-use conductor_host::feature::actor::Actor;
-use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::grants::{FolderGrant, RepositoryGrant};
-use conductor_host::feature::registry::FeatureReport;
-use conductor_host::feature::registry::{FeatureSource, Registry};
-use conductor_host::feature::sandbox::{CallError, Compiler, PreparedFeature, Sandbox};
-use conductor_host::feature::{Grants, Package};
+use conductor_host::sandbox::actor::Actor;
+use conductor_host::package::descriptor::Tier;
+use conductor_host::package::grants::{FolderGrant, RepositoryGrant};
+use conductor_host::registry::FeatureReport;
+use conductor_host::registry::{FeatureSource, Registry};
+use conductor_host::sandbox::{CallError, Compiler, PreparedFeature, Sandbox};
+use conductor_host::package::{Grants, Package};
 use conductor_host::observer::{self, Observed, Observer};
 use conductor_host::ports::SysExIdentity;
 use conductor_host::ports::supervisor::PortsStatus;
-use conductor_host::service::Services;
-use conductor_host::service::host_state::{
+use conductor_host::sandbox::host_functions::Services;
+use conductor_host::sandbox::host_functions::host_state::{
     ActionView, Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView,
 };
-use conductor_host::service::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
-use conductor_host::service::http::secrets::{Secret, SecretError, Secrets};
-use conductor_host::service::http::{HttpClient, SecretGrant};
-use conductor_host::service::models::ModelView;
-use conductor_host::service::sinks::{SinkMessage, SinkQueue};
-use conductor_host::service::udp::{DatagramSender, Datagrams};
+use conductor_host::services::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
+use conductor_host::services::http::secrets::{Secret, SecretError, Secrets};
+use conductor_host::services::http::{HttpClient, SecretGrant};
+use conductor_host::sandbox::host_functions::models::ModelView;
+use conductor_host::observer::sink_message::{SinkMessage, SinkQueue};
+use conductor_host::sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use crossbeam_channel::Receiver;
 use tokio_util::sync::CancellationToken;
 

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use conductor_host::control::caller::Caller;
-use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::sandbox::bindings::Event;
-use conductor_host::feature::sandbox::limits;
+use conductor_host::caller::Caller;
+use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::bindings::Event;
+use conductor_host::sandbox::limits;
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, guest_with};
-use conductor_host::feature::actor::{Actor, MAILBOX};
+use conductor_host::sandbox::actor::{Actor, MAILBOX};
 
 fn event() -> Event {
     Event { at: 0, device: 0, kind: 2, channel: 0, number: 36, position: 0, value: 100.0, unit: 0.5 }

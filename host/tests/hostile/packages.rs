@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use conductor_host::feature::{Grants, Package, PackageError};
+use conductor_host::package::{Grants, Package, PackageError};
 
 use crate::lab::{Lab, bytes_with, path};
 
@@ -265,7 +265,7 @@ fn a_cache_file_that_was_swapped() {
     let lab = Lab::new();
     let folder = crate::lab::Folder::new();
     let prepare = || {
-        let sandbox = conductor_host::feature::sandbox::Sandbox::new(
+        let sandbox = conductor_host::sandbox::Sandbox::new(
             Some(folder.path()),
             lab.services.clone(),
             crate::lab::compiler(),

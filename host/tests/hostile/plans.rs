@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_host::config;
-use conductor_host::control::caller::{Caller, Door, Scope};
+use conductor_host::caller::{Caller, Door, Scope};
 use conductor_host::control::gate::ToolRequest;
 use conductor_host::control::plan::risk::{Level, Risk};
 use conductor_host::control::plan::{Plan, PlanError};

@@ -3,16 +3,16 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use conductor_host::control::caller::Caller;
+use conductor_host::caller::Caller;
 use conductor_host::dispatch::feature_worker::FeatureQueue;
-use conductor_host::feature::Package;
-use conductor_host::feature::actor::Actor;
-use conductor_host::feature::quarantine::{LONG_STRIKES, STRIKES};
-use conductor_host::feature::registry::{FeatureSource, Registry};
-use conductor_host::feature::sandbox::PreparedFeature;
-use conductor_host::feature::task::Task;
+use conductor_host::package::Package;
+use conductor_host::sandbox::actor::Actor;
+use conductor_host::sandbox::quarantine::{LONG_STRIKES, STRIKES};
+use conductor_host::registry::{FeatureSource, Registry};
+use conductor_host::sandbox::PreparedFeature;
+use conductor_host::sandbox::task::Task;
 use conductor_host::observer;
-use conductor_host::service::sinks::SinkQueue;
+use conductor_host::observer::sink_message::SinkQueue;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, envelope, renamed, until};
 
@@ -122,7 +122,7 @@ fn is_not_cleared_by_disabling_and_enabling() {
     let actor = on.tools().next().unwrap().actor;
     let call = |actor: &Actor| {
         let args = r#"{"how": "trap"}"#.to_owned();
-        let tier = conductor_host::feature::descriptor::Tier::ReadOnly;
+        let tier = conductor_host::package::descriptor::Tier::ReadOnly;
         let call =
             actor.call(Caller::library(), tier, "look", args, Default::default(), std::sync::Arc::new(|_, _| {}));
         lab.prepare("tests/hostile-tools").runtime().block_on(call).unwrap_err().to_string()

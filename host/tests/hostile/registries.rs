@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use conductor_host::package::download::Timeouts;
-use conductor_host::package::source::Source;
-use conductor_host::service::http::SystemNetwork;
+use conductor_host::install::download::Timeouts;
+use conductor_host::install::source::Source;
+use conductor_host::services::http::SystemNetwork;
 
 /// A server on this machine that answers every request with what `talk` writes; ends with the test's process.
 fn serve(talk: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> u16 {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use conductor_host::feature::structure::{self, Bound, StructureError};
-use conductor_host::feature::{Package, PackageError};
+use conductor_host::package::structure::{self, Bound, StructureError};
+use conductor_host::package::{Package, PackageError};
 
 use crate::packages::leb128;
 

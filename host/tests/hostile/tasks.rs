@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use conductor_host::feature::Package;
-use conductor_host::feature::descriptor::{Descriptor, MAX_TASKS};
-use conductor_host::feature::sandbox::limits;
-use conductor_host::feature::task::{Task, TaskState};
+use conductor_host::package::Package;
+use conductor_host::package::descriptor::{Descriptor, MAX_TASKS};
+use conductor_host::sandbox::limits;
+use conductor_host::sandbox::task::{Task, TaskState};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 

@@ -2,9 +2,9 @@
 //! a person reads before they decide.
 
 use conductor_host::config;
-use conductor_host::control::audit::{Entry, Kind};
-use conductor_host::control::caller::{Caller, Door, Scope};
-use conductor_host::feature::Descriptor;
+use conductor_host::audit::{Entry, Kind};
+use conductor_host::caller::{Caller, Door, Scope};
+use conductor_host::package::Descriptor;
 use conductor_host::terminal::{Lines, MAX_MARKS, Style, escape, excerpt, fit, is_hidden};
 
 /// Asserts that a text of several lines holds nothing hidden but its line feeds.

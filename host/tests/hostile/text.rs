@@ -1,8 +1,8 @@
 //! Text that is none, and text that would rewrite a terminal.
 
-use conductor_host::feature::actor::Actor;
-use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::sandbox::bindings::Event;
+use conductor_host::sandbox::actor::Actor;
+use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::bindings::Event;
 
 use crate::lab::{Lab, guest_with};
 

@@ -1,10 +1,10 @@
 //! Tiers: a tool has what its tier hands over, for the length of its call, and nothing else.
 
-use conductor_host::control::caller::Caller;
+use conductor_host::caller::Caller;
 use conductor_host::control::plan::risk::Level;
-use conductor_host::feature::descriptor::Tier;
-use conductor_host::feature::sandbox::control::ToolCall;
-use conductor_host::feature::{Grants, Package};
+use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::control::ToolCall;
+use conductor_host::package::{Grants, Package};
 use std::path::Path;
 
 use crate::lab::{Lab, Tools, bytes_with, guest};

@@ -25,12 +25,12 @@ use conductor_engine::{Day, Event, OscArg, OscMessage, Timeline};
 use conductor_host::clock::{Clock, ManualClock};
 use conductor_host::config;
 use conductor_host::dispatch::desktop::recorded::Recording;
-use conductor_host::event_loop::Input;
+use conductor_host::engine_input::Input;
 use conductor_host::host::Host;
 use conductor_host::observer::Observation;
 use conductor_host::ports::simulated::SimulatedPorts;
 use conductor_host::ports::{Direction, PortInfo, Protocol};
-use conductor_host::service::udp::{DatagramSender, Datagrams};
+use conductor_host::sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use crossbeam_channel::Receiver;
 
 use crate::case::{Plugged, Section, Test};

@@ -13,7 +13,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 
 use conductor_host::control::plan::risk::PLANNABLE;
-use conductor_host::feature::descriptor::Tier;
+use conductor_host::package::descriptor::Tier;
 use serde_json::{Value, json};
 use stage::Stage;
 

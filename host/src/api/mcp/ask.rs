@@ -163,9 +163,9 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::caller::{Caller, Door, Scope};
+    use crate::caller::{Caller, Door, Scope};
     use crate::control::confirmation::Confirmations;
-    use crate::feature::descriptor::Tier;
+    use crate::package::descriptor::Tier;
 
     fn call(args: &Value) -> Option<Matter> {
         call_of(args, "x")

@@ -23,11 +23,11 @@ use super::ask::{About, Answer, Matter};
 use super::questions::{ANSWER_TIMEOUT, Kept};
 use super::{ClientKey, Server};
 use crate::config::Elicitation;
-use crate::control::caller::Caller;
+use crate::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::control::plan::risk::Level;
 use crate::control::trouble::Misconduct;
-use crate::feature::descriptor::Tier;
+use crate::package::descriptor::Tier;
 use crate::host::Host;
 use crate::plural::plural;
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{ClientKey, PromptError, Server};
 use crate::config::{ToolList, nearest};
 use crate::control::gate::ToolView;
-use crate::feature::descriptor::Tier;
+use crate::package::descriptor::Tier;
 use crate::host::Host;
 use crate::terminal::excerpt;
 
@@ -197,7 +197,7 @@ fn schema(schema: Value) -> Arc<JsonObject> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::feature::sandbox::RegisteredTool;
+    use crate::sandbox::RegisteredTool;
 
     fn view(feature: &str, name: &str) -> ToolView {
         let (name, summary, input) = (name.to_owned(), "Does something.".to_owned(), json!({ "type": "object" }));

@@ -38,7 +38,7 @@ use self::changes::{MAX_SUBSCRIPTIONS, Subscribed};
 use self::groups::Opened;
 use self::questions::Questions;
 use crate::api::quota::{JobError, Jobs};
-use crate::control::caller::{Caller, Door, Scope};
+use crate::caller::{Caller, Door, Scope};
 use crate::control::gate::ToolError;
 use crate::host::Host;
 use crate::terminal::excerpt;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ClientKey;
 use super::ask::Matter;
-use crate::control::caller::Caller;
+use crate::caller::Caller;
 use crate::digest::hex;
 
 /// How long a question waits for an answer.
@@ -144,7 +144,7 @@ fn oldest_of_greediest(all: &HashMap<String, Pending>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::caller::{Door, Scope};
+    use crate::caller::{Door, Scope};
     use crate::control::confirmation::Confirmation;
 
     #[test]

@@ -3,8 +3,8 @@
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::groups::title;
-use crate::control::caller::Caller;
-use crate::feature::sandbox::limits::MAX_RESULT;
+use crate::caller::Caller;
+use crate::sandbox::limits::MAX_RESULT;
 use crate::host::Host;
 use crate::news::New;
 

@@ -14,7 +14,7 @@ use super::questions::Questions;
 use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server};
 use crate::api::lines::Lines;
 use crate::api::quota::Jobs;
-use crate::control::caller::{Caller, Door, Scope};
+use crate::caller::{Caller, Door, Scope};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
 

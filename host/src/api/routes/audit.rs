@@ -14,7 +14,7 @@ use crate::api::door::Client;
 use crate::api::refusal::{Code, Query, Refusal};
 use crate::api::route::{Route, get};
 use crate::api::scope::Scope;
-use crate::control::audit::{AuditError, Row};
+use crate::audit::{AuditError, Row};
 use crate::host::Host;
 
 /// Rows that are told at once, where it is not said how many.

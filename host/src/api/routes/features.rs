@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::api::refusal::{Named, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::{By, Scope};
-use crate::feature::registry::{FeatureReport, Skill};
+use crate::registry::{FeatureReport, Skill};
 use crate::host::Host;
 
 pub(super) fn routes() -> Vec<Route> {

@@ -20,7 +20,7 @@ use crate::api::refusal::{Body, Code, Refusal, from_object};
 use crate::api::route::{Route, post};
 use crate::api::scope::{By, Scope};
 use crate::config::Severity;
-use crate::control::caller::Caller;
+use crate::caller::Caller;
 use crate::control::gate::ToolRequest;
 use crate::host::Host;
 use crate::ports::status::DiscoveredPort;

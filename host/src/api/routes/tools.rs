@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::refusal::{Body, Code, Named, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
-use crate::control::caller::Caller;
+use crate::caller::Caller;
 use crate::control::gate::{ToolRequest, ToolResult, ToolView};
 use crate::host::Host;
 

@@ -9,7 +9,7 @@ use super::super::{Failure, Places, package};
 use super::finding::{Finding, Level};
 use crate::config::{self, Loaded};
 use crate::host;
-use crate::package::store::Store;
+use crate::install::store::Store;
 use crate::plain_file;
 use crate::plural::plural;
 

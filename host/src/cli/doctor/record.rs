@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::finding::Finding;
 use super::home::writable;
-use crate::control::audit::verify::Verdict;
-use crate::control::audit::{AuditError, Chain};
+use crate::audit::verify::Verdict;
+use crate::audit::{AuditError, Chain};
 use crate::plural::plural_u64;
-use crate::service::keychain::{Keychain, KeychainError};
-use crate::service::secret_store::{Place, SecretStore};
+use crate::services::keychain::{Keychain, KeychainError};
+use crate::services::secret_store::{Place, SecretStore};
 
 /// From this size on a person is told that the audit can be put away, in bytes.
 const LARGE: u64 = 1 << 30;
@@ -152,7 +152,7 @@ mod tests {
 
     use super::super::finding::Level;
     use super::*;
-    use crate::control::audit::verify::Wrong;
+    use crate::audit::verify::Wrong;
 
     fn facts() -> Facts {
         Facts {

@@ -9,9 +9,9 @@ use conductor_feature_build::{GuestRust, cargo, component, guest_rust, process};
 
 use super::super::{Done, Failure};
 use super::{author, inspected};
-use crate::feature::descriptor::MAX_DESCRIPTOR;
-use crate::feature::package::PackageError;
-use crate::feature::{Descriptor, Package, check};
+use crate::package::descriptor::MAX_DESCRIPTOR;
+use crate::package::file::PackageError;
+use crate::package::{Descriptor, Package, check};
 use crate::plain_file;
 use crate::template;
 use crate::terminal::{self, errln, outln};

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::super::{Done, Failure};
 use super::build;
 use super::world::{Setup, World};
-use crate::feature::Package;
-use crate::feature::check;
+use crate::package::Package;
+use crate::package::check;
 use crate::terminal::outln;
 
 pub(super) fn run(path: &Path) -> Done {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::Done;
 use super::world::{Setup, World};
-use crate::feature::Package;
+use crate::package::Package;
 use crate::terminal;
 
 /// What may be asked.

@@ -116,7 +116,7 @@ fn fill(template: &str, name: &str, sdk: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feature::Descriptor;
+    use crate::package::Descriptor;
 
     #[test]
     fn every_kind_has_a_descriptor_that_is_one() {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::service::http::network::{Answer, Incoming, NetworkError, Outgoing};
-use crate::service::http::secrets::{Secret, SecretError};
-use crate::service::http::{Network, Secrets};
+use crate::services::http::network::{Answer, Incoming, NetworkError, Outgoing};
+use crate::services::http::secrets::{Secret, SecretError};
+use crate::services::http::{Network, Secrets};
 
 /// What a host would answer.
 #[derive(Debug, Clone, Deserialize)]

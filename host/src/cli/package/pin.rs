@@ -6,10 +6,10 @@ use super::super::plan::{self, Agreed};
 use super::super::{Done, Failure, Places, load, wrong};
 use super::prompt;
 use crate::config::edit::{Change, edited};
-use crate::feature::{Package, consent};
-use crate::package::install;
-use crate::package::signature::{self, TrustedSigners};
-use crate::package::store::Store;
+use crate::package::{Package, consent};
+use crate::install::installation as install;
+use crate::install::signature::{self, TrustedSigners};
+use crate::install::store::Store;
 use crate::terminal::{self, Lines, outln};
 use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
@@ -112,7 +112,7 @@ fn shown(places: &Places, name: &str, feature: &config::Feature, package: &Packa
     let lacks: Vec<_> = descriptor.capabilities.iter().filter(|request| !grants.answers(&request.capability)).collect();
     for request in lacks {
         let need = if request.required { "and can't do without" } else { "and does not get" };
-        let line = crate::feature::Grants::advice(&request.capability);
+        let line = crate::package::Grants::advice(&request.capability);
         out.push(format_args!(
             "  it asks for {} {need}; `{}` under [features.{name}.grants]",
             consent::line(request),

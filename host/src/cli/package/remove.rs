@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::super::{Done, Failure, Places, load};
 use super::{hint, print};
 use crate::config::Config;
-use crate::feature::FeatureId;
-use crate::feature::descriptor::Descriptor;
-use crate::package::install::{self, Change, ChangeError, Plan};
-use crate::package::signature::TrustedSigners;
-use crate::package::store::{InstalledFeature, Store};
+use crate::package::FeatureId;
+use crate::package::descriptor::Descriptor;
+use crate::install::installation::{self as install, Change, ChangeError, Plan};
+use crate::install::signature::TrustedSigners;
+use crate::install::store::{InstalledFeature, Store};
 use crate::plural::{plural, plural_u64};
-use crate::service::store::files::{self, StoreFile};
+use crate::services::store::files::{self, StoreFile};
 use crate::terminal::{self, outln};
 
 pub(super) fn run(

@@ -17,8 +17,9 @@ use super::risk::{Level, Risk};
 use super::{Base, Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, diff, state_hash};
 use crate::clock::Clock;
 use crate::config::edit;
-use crate::control::caller::Caller;
+use crate::caller::Caller;
 use crate::digest::hex;
+use crate::sandbox::host_functions::planning::{MAX_CHANGES, MAX_CHANGES_BYTES};
 use crate::terminal::excerpt;
 
 /// Plans that wait at once.
@@ -29,10 +30,6 @@ pub const MAX_OWN: usize = 16;
 pub const OWNER_RESERVE: usize = 16;
 /// Characters of a description, which is one line.
 pub const MAX_DESCRIPTION: usize = 500;
-/// Changes in one plan.
-pub const MAX_CHANGES: usize = 256;
-/// Bytes of the changes of one plan, paths and values (256 KiB).
-pub const MAX_BYTES: usize = 256 * 1024;
 /// Bytes of a description in a list.
 const MAX_LISTED: usize = 500;
 /// Revisions that are kept.
@@ -201,8 +198,8 @@ impl Desk {
             return Err(PlanError::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {count}")));
         }
         let size: usize = changes.iter().map(|change| change.to_string().len()).sum();
-        if size > MAX_BYTES {
-            return Err(PlanError::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_BYTES}")));
+        if size > MAX_CHANGES_BYTES {
+            return Err(PlanError::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_CHANGES_BYTES}")));
         }
         one_line(&description)?;
         let after = edit::edited(&base.text, &changes)?;

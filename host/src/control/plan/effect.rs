@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::risk::Level;
-use crate::config::hidden::hide_line;
+use crate::hidden::hide_line;
 use crate::config::{Action, Launch, Mapping, Shell};
 use crate::plural::plural;
 

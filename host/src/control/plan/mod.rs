@@ -22,11 +22,11 @@ pub mod risk;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::audit::AuditError;
-use super::caller::Caller;
+use crate::audit::AuditError;
+use crate::caller::Caller;
 use super::lock::Locked;
 use crate::config::edit::{Change, EditError, edited};
-use crate::config::hidden::{hide, hide_json, hide_line, mentions_hidden};
+use crate::hidden::{hide, hide_json, hide_line, mentions_hidden};
 use crate::digest::sha256;
 use risk::Risk;
 

@@ -8,7 +8,7 @@ use conductor_engine::Trigger;
 use serde_json::Value;
 
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
-use crate::config::hidden::hide_json;
+use crate::hidden::hide_json;
 use crate::config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
 use crate::digest::sha256;
 use crate::rules::engine_trigger;

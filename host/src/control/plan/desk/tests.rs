@@ -1,7 +1,7 @@
 use super::*;
 use crate::clock::ManualClock;
 use crate::config::edit::Change;
-use crate::control::caller::{Door, Scope};
+use crate::caller::{Door, Scope};
 use serde_json::json;
 
 const TEXT: &str = "# mine\nname = \"a\"\n";

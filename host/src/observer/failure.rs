@@ -1,0 +1,61 @@
+//! Actions that were not done, and why.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conductor_engine::{DeviceId, Nanos, RuleId};
+
+/// Envelopes that a worker's queue holds. Beyond that an action fails with [`Reason::QueueFull`].
+pub const QUEUE: usize = 1024;
+
+/// Why an action was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The target names no port that is there.
+    #[error("no port is bound to {0:?}")]
+    TargetNotBound(String),
+    /// The worker has more to do than its queue holds.
+    #[error("its queue of {QUEUE} is full")]
+    QueueFull,
+    /// The worker is gone.
+    #[error("it is shut down")]
+    Gone,
+    /// It took longer than it may.
+    #[error("it took longer than its {} ms", .0.as_millis())]
+    Timeout(Duration),
+    /// The system or a grant forbids it.
+    #[error("{0}")]
+    Denied(String),
+    /// What it needs is not there now: no display.
+    #[error("{0}")]
+    Unavailable(String),
+    /// As many as can be are under way already.
+    #[error("{0} of them are under way already")]
+    TooMany(usize),
+    /// The event is no MIDI message, so it can't be forwarded as one.
+    #[error("the event is no MIDI message")]
+    NotMidi,
+    /// No feature that is there has the action.
+    #[error("{0}")]
+    Missing(Arc<str>),
+    /// The feature refused, failed or was stopped; or the port's driver refused.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// An action that was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// When the event reached the host.
+    pub at: Nanos,
+    /// The event's device.
+    pub device: DeviceId,
+    /// The rule that asked for it.
+    pub rule: RuleId,
+    /// Which rule set.
+    pub generation: u64,
+    /// The worker: a feature's or an output's name.
+    pub worker: Arc<str>,
+    /// Why.
+    pub reason: Reason,
+}

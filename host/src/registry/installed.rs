@@ -1,0 +1,121 @@
+//! One installed feature: its instances, and what goes on in it by itself.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::registry::{FeatureSource, Identity};
+use crate::dispatch::event_hook::EventHook;
+use crate::dispatch::feature_worker::FeatureQueue;
+use crate::package::Descriptor;
+use crate::sandbox::actor::Actor;
+use crate::package::descriptor::HookPoint;
+use crate::sandbox::state::FeatureFacts;
+use crate::sandbox::{PreparedFeature, RegisteredAction};
+use crate::sandbox::task::Task;
+use crate::observer::Observed;
+use crate::plain_file::{self, FileIdentity};
+
+/// An installed feature. Dropping the last one takes its grants back and ends all that it does.
+#[derive(Debug)]
+pub(super) struct Installed {
+    pub(super) source: FeatureSource,
+    /// The file that its package was read from, where that can be known again.
+    pub(super) file: Option<FileIdentity>,
+    pub(super) size: usize,
+    pub(super) facts: Arc<FeatureFacts>,
+    pub(super) prepared: PreparedFeature,
+    /// Where it contributes actions.
+    pub(super) actions: Option<Actions>,
+    /// Where it contributes anything to the control lane.
+    pub(super) actor: Option<Actor>,
+    /// An instance for its hooks alone, where it has tools, too: other features' calls must not wait
+    /// for as long as one of its own tools takes.
+    pub(super) hooks: Option<Actor>,
+    /// What goes on by itself, from when the registry is in force.
+    pub(super) background: Mutex<Option<Background>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Actions {
+    pub(super) registered: Vec<RegisteredAction>,
+    pub(super) queue: FeatureQueue,
+    pub(super) thread: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+pub(super) struct Background {
+    pub(super) tasks: Vec<Task>,
+    pub(super) events: Option<EventHook>,
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Installed {
+    /// Takes its grants back, also in the middle of a call, and ends all that it does.
+    pub(super) fn end(&self) {
+        self.facts.revoke();
+        drop(self.background().take());
+        if let Some(actions) = &self.actions {
+            actions.queue.abandon();
+        }
+    }
+
+    /// Whether the file at `path` is the one that its package was read from, and was not written since.
+    pub(super) fn is_of_file_at(&self, path: &Path) -> bool {
+        let found = || FileIdentity::of(&plain_file::open(path).ok()?).ok().flatten();
+        self.file.is_some() && self.file == found()
+    }
+
+    pub(super) fn descriptor(&self) -> &Descriptor {
+        &self.facts.descriptor
+    }
+
+    /// Whether `sources` has it not any more, or has it with less granted.
+    pub(super) fn lost_something<'s>(&self, mut sources: impl Iterator<Item = &'s FeatureSource>) -> bool {
+        let Some(still) = sources.find(|source| source.name == self.source.name) else { return true };
+        let Identity { id, digest } = self.identity();
+        let (had, has) = (self.source.grants_for(&id, &digest), still.grants_for(&id, &digest));
+        has.clone().union(&had) != has
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        Identity { id: self.descriptor().id.clone(), digest: self.facts.digest.clone() }
+    }
+
+    pub(super) fn background(&self) -> MutexGuard<'_, Option<Background>> {
+        self.background.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts what goes on by itself, once.
+    pub(super) fn begin(&self, observed: &Observed) {
+        let mut background = self.background();
+        if background.is_some() {
+            return;
+        }
+        let descriptor = self.descriptor();
+        let tasks = descriptor.tasks.iter().map(|task| Task::start(self.prepared.clone(), task)).collect();
+        let hook = || match EventHook::start(self.prepared.clone(), observed) {
+            Ok(hook) => Some(hook),
+            Err(error) => {
+                tracing::error!(feature = %descriptor.id, "its hook on events can't start: {error}");
+                None
+            }
+        };
+        let events = if descriptor.hooks_at(HookPoint::Events) { hook() } else { None };
+        *background = Some(Background { tasks, events });
+    }
+
+    /// Its contributions as kind and name.
+    pub(super) fn contributes(descriptor: &Descriptor) -> impl Iterator<Item = (&'static str, &String)> {
+        let actions = descriptor.actions.iter().map(|action| ("action", &action.name));
+        let tools = descriptor.tools.iter().map(|tool| ("tool", &tool.name));
+        let providers = descriptor.providers.iter().map(|provider| ("provider", &provider.name));
+        let skills = descriptor.skills.iter().map(|skill| ("skill", &skill.name));
+        actions.chain(tools).chain(providers).chain(skills)
+    }
+}

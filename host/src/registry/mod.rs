@@ -1,0 +1,671 @@
+//! The registry: which features are installed, and who owns which contribution.
+//!
+//! A registry does not change. [`Registry::with`] makes the next one: what is the same in both is
+//! shared, so a reload that is refused in the end leaves everything as it was.
+
+mod installed;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::installed::{Actions, Installed};
+use self::report::report;
+pub use self::report::{FeatureReport, PackageReport};
+use crate::sandbox::actor::{Actor, strike};
+use crate::package::admission::{Admission, ConfiguredGrants, Provenance};
+use crate::package::descriptor::{Descriptor, HookPoint};
+use crate::package::file::{Package, PackageError, PackageInfo};
+use crate::sandbox::control::Change;
+use crate::sandbox::registrations::{Band, RegisteredSkill};
+use crate::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool, Sandbox};
+use crate::package::{FeatureId, Grants};
+use crate::dispatch::feature_worker::FeatureQueue;
+use crate::observer::{Observed, Observer};
+use crate::sandbox::bindings::imports::host_state;
+
+/// A feature that should be installed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeatureSource {
+    /// What configuration calls it. A name gives no rights.
+    pub name: String,
+    /// The package.
+    pub path: PathBuf,
+    /// What messages call the package; `None` for its path.
+    pub label: Option<String>,
+    /// Whether it came with the host.
+    pub bundled: bool,
+    /// What it was granted, whatever the package at `path` is: by the policy for bundled features, or for the
+    /// bytes that `digest` names.
+    pub grants: Grants,
+    /// What the configuration grants besides, if the package is the one that is meant there.
+    pub configured: Option<ConfiguredGrants>,
+    /// The digest that the package must have (SHA-256, lower-case hex); `None` if any will do.
+    pub digest: Option<String>,
+    /// How it came to be loaded.
+    pub provenance: Provenance,
+    /// Whose data it works with; see [`Admission::owner`].
+    pub owner: Option<String>,
+    /// Whether a feature that comes with the host has this name, and is not loaded because of this one.
+    pub displaces_bundled: bool,
+}
+
+impl FeatureSource {
+    /// Everything that a package of this id and digest gets, if it is loaded from here.
+    fn grants_for(&self, id: &FeatureId, digest: &str) -> Grants {
+        let configured = self.configured.as_ref().filter(|configured| configured.meant_for(id, digest).is_ok());
+        configured.map_or_else(|| self.grants.clone(), |configured| self.grants.clone().union(&configured.grants))
+    }
+
+    /// The terms on which a package is loaded from here.
+    fn admission(&self, package: &PackageInfo) -> Admission {
+        Admission {
+            grants: self.grants_for(&package.descriptor.id, &package.digest),
+            provenance: self.provenance,
+            owner: self.owner.clone(),
+        }
+    }
+
+    fn shown(&self) -> String {
+        self.label.clone().unwrap_or_else(|| self.path.display().to_string())
+    }
+}
+
+/// Why a feature is not installed. Everything else goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum RefusedFeature {
+    /// Its package was not taken.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// It is not the package that was installed.
+    #[error("{package}: was altered: its digest is sha256:{found}, and sha256:{wanted} was installed; install it anew")]
+    Altered {
+        /// The package.
+        package: String,
+        /// The digest that was installed.
+        wanted: String,
+        /// The digest of the bytes that are there.
+        found: String,
+    },
+    /// It can't be prepared to run.
+    #[error("{package}: {source}")]
+    Prepare {
+        /// The package.
+        package: String,
+        /// Why.
+        source: PrepareError,
+    },
+    /// It did not install itself.
+    #[error("{package}: {source}")]
+    Install {
+        /// The package.
+        package: String,
+        /// Why.
+        source: InstallError,
+    },
+    /// Its id says that it is bundled, but it is not; or the other way round.
+    #[error("{package}: calls itself {id}; only features that come with the host are `builtin:`")]
+    FalseSource {
+        /// The package.
+        package: String,
+        /// What it says.
+        id: String,
+    },
+    /// Configuration calls it otherwise than it does itself.
+    #[error("{package}: is called {id:?} in its descriptor; write it as [features.{id}]")]
+    OtherName {
+        /// The package.
+        package: String,
+        /// What it says.
+        id: String,
+    },
+    /// Another feature has a contribution of this name.
+    #[error("{package}: its {what} belongs to {owner} already")]
+    Taken {
+        /// The package.
+        package: String,
+        /// What, and its name: `action OscSend`.
+        what: String,
+        /// The feature that has it.
+        owner: String,
+    },
+}
+
+#[derive(Debug, Clone)]
+enum Entry {
+    Installed(Arc<Installed>),
+    /// With what it says it is, if it could be read.
+    Refused {
+        source: Box<FeatureSource>,
+        identity: Option<Identity>,
+        reason: String,
+    },
+}
+
+/// What tells a package from all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What it calls itself.
+    pub id: FeatureId,
+    /// SHA-256 of its bytes, lower-case hex.
+    pub digest: String,
+}
+
+impl Entry {
+    fn source(&self) -> &FeatureSource {
+        match self {
+            Self::Installed(installed) => &installed.source,
+            Self::Refused { source, .. } => source,
+        }
+    }
+}
+
+/// What is at the place of a feature.
+enum Found {
+    /// The package of the feature that runs.
+    Same(Arc<Installed>),
+    /// Another one, or none.
+    New(Result<Box<Package>, PackageError>),
+}
+
+/// The features of one configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    entries: BTreeMap<String, Entry>,
+    /// Features that a configuration has and this registry does not, so that nothing is known of their actions.
+    absent: Vec<String>,
+}
+
+/// What a mapping's action name leads to.
+#[derive(Debug)]
+pub enum Lookup {
+    /// This action of this feature.
+    Found {
+        /// The feature.
+        queue: FeatureQueue,
+        /// The action's own name.
+        action: String,
+    },
+    /// A feature of this name was refused, for this reason.
+    Refused {
+        /// The feature.
+        feature: String,
+        /// Why.
+        reason: String,
+    },
+    /// No feature has it.
+    Unknown,
+}
+
+/// A tool, and the way to it.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// What its feature registered.
+    pub registered: RegisteredTool,
+    /// The feature's id.
+    pub feature: String,
+    /// The feature.
+    pub actor: Actor,
+}
+
+/// A skill that a feature contributes. It is guidance, and untrusted.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Skill {
+    /// Its name.
+    pub name: String,
+    /// The feature's id.
+    pub feature: String,
+    /// When it is of use, as declared.
+    pub summary: String,
+    /// Its SKILL.md.
+    pub text: String,
+}
+
+/// A provider, and the way to it.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// The feature that has it.
+    pub feature: PreparedFeature,
+    /// The purpose of the grant that its requests are sent by.
+    pub network: String,
+}
+
+impl Registry {
+    /// The registry with just these features: the ones that are the same as here are kept running,
+    /// the others are installed. Those that come with the host go first, so that none from elsewhere takes a
+    /// contribution of theirs.
+    pub fn with(&self, mut sources: Vec<FeatureSource>, sandbox: &Sandbox, observer: &Observer) -> Self {
+        let mut next = Self::default();
+        sources.sort_by_key(|source| !source.bundled);
+        let found = sources.chunks(sandbox.parallel_compiles()).flat_map(|sources| self.find_all(sources, sandbox));
+        for (source, found) in sources.iter().cloned().zip(found) {
+            let identity = match &found {
+                Found::Same(installed) => Some(installed.identity()),
+                Found::New(package) => package.as_ref().ok().map(|package| Identity {
+                    id: package.info.descriptor.id.clone(),
+                    digest: package.info.digest.clone(),
+                }),
+            };
+            let installed = match found {
+                Found::Same(installed) => next.check_taken(&source, installed.descriptor()).map(|()| installed),
+                Found::New(package) => package
+                    .map_err(RefusedFeature::from)
+                    .and_then(|package| next.install(&source, &package, sandbox, observer)),
+            };
+            let name = source.name.clone();
+            let running = self.running(&source).filter(|it| next.check_taken(&source, it.descriptor()).is_ok());
+            let entry = match (installed, running) {
+                (Ok(installed), _) => Entry::Installed(installed),
+                // Its file is spoilt, or the new one can't run: what runs is better than nothing.
+                (Err(reason), Some(running)) => {
+                    tracing::warn!(
+                        "feature {name}: the one that runs stays, for the new one is not installed: {reason}"
+                    );
+                    Entry::Installed(running)
+                }
+                (Err(reason), None) => {
+                    Entry::Refused { source: Box::new(source), identity, reason: reason.to_string() }
+                }
+            };
+            next.entries.insert(name, entry);
+        }
+        next
+    }
+
+    /// What is at each of these places, all of them at once.
+    fn find_all(&self, sources: &[FeatureSource], sandbox: &Sandbox) -> Vec<Found> {
+        if let [source] = sources {
+            return vec![self.find_package(source, None)];
+        }
+        std::thread::scope(|scope| {
+            let work = |source| {
+                let job = move || self.find_package(source, Some(sandbox));
+                // Without another thread it takes longer.
+                std::thread::Builder::new().name("compile".into()).spawn_scoped(scope, job).map_err(|_| job())
+            };
+            let working: Vec<_> = sources.iter().map(work).collect();
+            let joined = |one: Result<std::thread::ScopedJoinHandle<'_, Found>, Found>| match one {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(found) => found,
+            };
+            working.into_iter().map(joined).collect()
+        })
+    }
+
+    /// Reads the package at a place, unless the feature that runs is of just that one. With `ahead`, has a new one
+    /// compiled.
+    fn find_package(&self, source: &FeatureSource, ahead: Option<&Sandbox>) -> Found {
+        let running = self.running(source);
+        if let Some(running) = running.as_ref().filter(|running| running.is_of_file_at(&source.path)) {
+            return Found::Same(Arc::clone(running));
+        }
+        let package = Package::read(&source.path).map(Box::new);
+        if let Ok(package) = &package {
+            let digest = &package.info.digest;
+            if let Some(running) = running.filter(|running| running.facts.digest == *digest) {
+                return Found::Same(running);
+            }
+            // One that was altered is refused without asking the compiler.
+            if let Some(sandbox) = ahead.filter(|_| source.digest.as_ref().is_none_or(|wanted| wanted == digest)) {
+                sandbox.compile_ahead(package, source.admission(&package.info));
+            }
+        }
+        Found::New(package)
+    }
+
+    fn install(
+        &self,
+        source: &FeatureSource,
+        package: &Package,
+        sandbox: &Sandbox,
+        observer: &Observer,
+    ) -> Result<Arc<Installed>, RefusedFeature> {
+        let named = || source.shown();
+        if let Some(wanted) = source.digest.as_ref().filter(|wanted| **wanted != package.info.digest) {
+            return Err(RefusedFeature::Altered {
+                package: named(),
+                wanted: wanted.clone(),
+                found: package.info.digest.clone(),
+            });
+        }
+        let descriptor = &package.info.descriptor;
+        if descriptor.id.is_builtin() != source.bundled {
+            return Err(RefusedFeature::FalseSource { package: named(), id: descriptor.id.to_string() });
+        }
+        if descriptor.id.name() != source.name {
+            return Err(RefusedFeature::OtherName { package: named(), id: descriptor.id.name().to_owned() });
+        }
+        self.check_taken(source, descriptor)?;
+        let prepared = sandbox
+            .prepare(package, source.admission(&package.info))
+            .map_err(|source| RefusedFeature::Prepare { package: named(), source })?;
+        let failed = |source: InstallError| {
+            if source.is_trap() {
+                strike(prepared.facts());
+            }
+            RefusedFeature::Install { package: named(), source }
+        };
+        let start = || Actor::start(prepared.clone()).map_err(failed);
+        let actor = prepared.has_control().then(start).transpose()?;
+        let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();
+        let hooks = both.then(start).transpose()?;
+        let actions = if !descriptor.actions.is_empty() {
+            let (queue, thread, registered) =
+                FeatureQueue::start(prepared.clone(), observer.clone()).map_err(failed)?;
+            Some(Actions { registered, queue, thread })
+        } else {
+            None
+        };
+        if descriptor.hooks_at(HookPoint::Events) && actions.is_none() {
+            // Nothing else has tried whether it installs in that lane.
+            prepared.instantiate().map_err(failed)?;
+        }
+        Ok(Arc::new(Installed {
+            source: source.clone(),
+            file: package.file.clone(),
+            size: package.info.size,
+            facts: Arc::clone(prepared.facts()),
+            prepared,
+            actions,
+            actor,
+            hooks,
+            background: Mutex::new(None),
+        }))
+    }
+
+    /// Rejects a feature one of whose contributions another one of this registry has.
+    fn check_taken(&self, source: &FeatureSource, descriptor: &Descriptor) -> Result<(), RefusedFeature> {
+        for (kind, name) in Installed::contributes(descriptor) {
+            let has = |owner: &&Arc<Installed>| Installed::contributes(owner.descriptor()).any(|it| it == (kind, name));
+            if let Some(owner) = self.installed().find(has) {
+                let (what, owner) = (format!("{kind} {name}"), owner.descriptor().id.to_string());
+                return Err(RefusedFeature::Taken { package: source.shown(), what, owner });
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs which features are not installed, with the reason.
+    pub fn log_refused(&self) {
+        for (name, reason) in self.refused() {
+            tracing::warn!("feature {name} is not installed: {reason}");
+        }
+    }
+
+    /// What the package of this name says it is, whether it is installed or was refused; `None` if there is none
+    /// that can be read.
+    pub fn identity(&self, name: &str) -> Option<Identity> {
+        match self.entries.get(name)? {
+            Entry::Installed(installed) => Some(installed.identity()),
+            Entry::Refused { identity, .. } => identity.clone(),
+        }
+    }
+
+    /// The names of all features, installed or refused.
+    pub fn names(&self) -> Vec<String> {
+        self.entries.keys().cloned().collect()
+    }
+
+    /// Whether the feature of this name is there in the place of one that comes with the host.
+    pub fn displaces(&self, name: &str) -> bool {
+        self.entries.get(name).is_some_and(|entry| entry.source().displaces_bundled)
+    }
+
+    /// Whether there is a feature of this name, installed or refused.
+    pub fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
+    /// What a configuration that is only looked at has of this registry: without the features in `left_out`, and
+    /// without those in `absent`, whose packages are not in force. Nothing is read, compiled or installed.
+    #[must_use]
+    pub fn seen_by(&self, left_out: &BTreeSet<String>, absent: &BTreeSet<String>) -> Self {
+        let stays = |name: &String| !left_out.contains(name) && !absent.contains(name);
+        let entries = self.entries.iter().filter(|(name, _)| stays(name));
+        Self {
+            entries: entries.map(|(name, entry)| (name.clone(), entry.clone())).collect(),
+            absent: absent.iter().cloned().collect(),
+        }
+    }
+
+    /// Starts what features do by themselves. To be called when this registry is in force.
+    pub fn begin(&self, observed: &Observed) {
+        self.installed().for_each(|installed| installed.begin(observed));
+    }
+
+    /// Every tool, in the order of features.
+    pub fn tools(&self) -> impl Iterator<Item = Tool> {
+        self.actors().flat_map(|(installed, actor)| {
+            let tool = |registered: &RegisteredTool| Tool {
+                registered: registered.clone(),
+                feature: installed.descriptor().id.to_string(),
+                actor: actor.clone(),
+            };
+            actor.registered().tools.iter().map(tool)
+        })
+    }
+
+    /// The provider of this name.
+    pub fn provider(&self, name: &str) -> Option<Provider> {
+        self.installed().filter(|installed| !installed.facts.is_revoked()).find_map(|installed| {
+            let declared = installed.descriptor().providers.iter().find(|provider| provider.name == name)?;
+            Some(Provider { feature: installed.prepared.clone(), network: declared.network.clone() })
+        })
+    }
+
+    /// The names of all providers.
+    pub fn provider_names(&self) -> Vec<String> {
+        let providers = self.installed().flat_map(|installed| &installed.descriptor().providers);
+        providers.map(|provider| provider.name.clone()).collect()
+    }
+
+    /// The features that hook at `point`: by band, then in the order of features.
+    pub fn hooks(&self, point: HookPoint) -> Vec<(String, Actor)> {
+        let mut hooks: Vec<(Band, String, Actor)> = self
+            .actors()
+            .filter_map(|(installed, actor)| {
+                let (_, band) = actor.registered().hooks.iter().find(|(at, _)| *at == point)?;
+                let asked = installed.hooks.as_ref().unwrap_or(actor);
+                Some((*band, installed.descriptor().id.to_string(), asked.clone()))
+            })
+            .collect();
+        hooks.sort_by_key(|(band, _, _)| *band);
+        hooks.into_iter().map(|(_, feature, actor)| (feature, actor)).collect()
+    }
+
+    /// Tells the features that hook there of a change, without waiting.
+    pub fn changed(&self, change: &Change) {
+        for (_, actor) in self.hooks(change.point()) {
+            actor.changed(change.clone());
+        }
+    }
+
+    /// The skills that features contribute, in the order of features.
+    pub fn skills(&self) -> Vec<Skill> {
+        let of = |(installed, actor): (&Arc<Installed>, &Actor)| {
+            let descriptor = installed.descriptor();
+            let skill = |registered: &RegisteredSkill| Skill {
+                name: registered.name.clone(),
+                feature: descriptor.id.to_string(),
+                summary: descriptor
+                    .skills
+                    .iter()
+                    .find(|declared| declared.name == registered.name)
+                    .map_or_else(String::new, |declared| declared.summary.clone()),
+                text: registered.text.clone(),
+            };
+            actor.registered().skills.iter().map(skill).collect::<Vec<_>>()
+        };
+        self.actors().flat_map(of).collect()
+    }
+
+    /// Outputs that features may send to, by alias.
+    pub fn midi_targets(&self) -> impl Iterator<Item = &String> {
+        self.installed().flat_map(|installed| &installed.facts.grants.midi_out).filter(|alias| *alias != "*")
+    }
+
+    fn actors(&self) -> impl Iterator<Item = (&Arc<Installed>, &Actor)> {
+        self.installed().filter_map(|installed| Some((installed, installed.actor.as_ref()?)))
+    }
+
+    /// The feature of this name that runs, where it may go on: from the same place, with the same grants.
+    fn running(&self, source: &FeatureSource) -> Option<Arc<Installed>> {
+        match self.entries.get(&source.name)? {
+            Entry::Installed(installed) if installed.source == *source && !installed.facts.is_revoked() => {
+                Some(Arc::clone(installed))
+            }
+            _ => None,
+        }
+    }
+
+    fn installed(&self) -> impl Iterator<Item = &Arc<Installed>> {
+        self.entries.values().filter_map(|entry| match entry {
+            Entry::Installed(installed) => Some(installed),
+            Entry::Refused { .. } => None,
+        })
+    }
+
+    fn owner(&self, action: &str) -> Option<(&Arc<Installed>, &Actions)> {
+        self.installed()
+            .filter_map(|installed| Some((installed, installed.actions.as_ref()?)))
+            .find(|(_, actions)| actions.registered.iter().any(|registered| registered.name == action))
+    }
+
+    /// Finds `Action`, or `feature:Action`.
+    pub fn find(&self, type_name: &str) -> Lookup {
+        let (feature, action) = match type_name.split_once(':') {
+            Some((feature, action)) => (Some(feature), action),
+            None => (None, type_name),
+        };
+        let owner = self.owner(action).filter(|(owner, _)| feature.is_none_or(|feature| feature == owner.source.name));
+        if let Some((_, actions)) = owner {
+            return Lookup::Found { queue: actions.queue.clone(), action: action.to_owned() };
+        }
+        match feature.and_then(|feature| self.entries.get(feature)) {
+            Some(Entry::Refused { source, reason, .. }) => {
+                Lookup::Refused { feature: source.name.clone(), reason: reason.clone() }
+            }
+            _ => match self.absent.iter().find(|name| feature.is_none_or(|feature| feature == name.as_str())) {
+                Some(absent) => Lookup::Refused {
+                    feature: absent.clone(),
+                    reason: "its package is not in force, and is not read to look at a configuration".to_owned(),
+                },
+                None => Lookup::Unknown,
+            },
+        }
+    }
+
+    /// The JSON Schema of an action's parameters. `None` if no feature has the action, or its schema is no JSON.
+    pub fn action_schema(&self, action: &str) -> Option<serde_json::Value> {
+        let (_, actions) = self.owner(action)?;
+        let registered = actions.registered.iter().find(|registered| registered.name == action)?;
+        serde_json::from_str(&registered.schema).ok()
+    }
+
+    /// Every action that mappings can name, with its schema. One whose schema is no JSON has none: `true`.
+    pub fn actions(&self) -> impl Iterator<Item = host_state::Action> + '_ {
+        let declared = |installed: &Arc<Installed>| installed.descriptor().actions.clone();
+        self.installed().flat_map(move |installed| {
+            let feature = installed.source.name.clone();
+            declared(installed).into_iter().map(move |action| host_state::Action {
+                schema: self.action_schema(&action.name).unwrap_or(serde_json::Value::Bool(true)).to_string(),
+                name: action.name,
+                feature: Some(feature.clone()),
+                summary: action.summary,
+            })
+        })
+    }
+
+    /// Every action that mappings can name.
+    pub fn action_names(&self) -> Vec<String> {
+        let actions = self.installed().flat_map(|installed| &installed.descriptor().actions);
+        actions.map(|action| action.name.clone()).collect()
+    }
+
+    /// Features that are not installed, with the reason.
+    pub fn refused(&self) -> Vec<(String, String)> {
+        let refused = |entry: &Entry| match entry {
+            Entry::Refused { source, reason, .. } => Some((source.name.clone(), reason.clone())),
+            Entry::Installed(_) => None,
+        };
+        self.entries.values().filter_map(refused).collect()
+    }
+
+    /// Why a feature is not doing well: it was refused, or it trapped at least `traps` times within the
+    /// last minute.
+    pub fn trouble(&self, name: &str, traps: usize) -> Option<String> {
+        match self.entries.get(name)? {
+            Entry::Refused { reason, .. } => Some(reason.clone()),
+            Entry::Installed(installed) => {
+                let recent = installed.facts.quarantine.recent(Instant::now());
+                (recent >= traps).then(|| format!("it trapped {recent} times within a minute"))
+            }
+        }
+    }
+
+    /// Ends a feature's quarantine. Whether it was in one; none where no such feature runs.
+    pub fn lift_quarantine(&self, name: &str) -> Option<bool> {
+        let installed = self.installed().find(|installed| installed.source.name == name)?;
+        let quarantine = &installed.facts.quarantine;
+        let lifted = quarantine.left(Instant::now()).is_some();
+        quarantine.lift();
+        Some(lifted)
+    }
+
+    /// What there is to say about every feature.
+    pub fn reports(&self) -> Vec<FeatureReport> {
+        self.entries.values().map(report).collect()
+    }
+
+    /// Ends the features from the package store that `sources` does not have any more, or has with
+    /// less granted. What they contribute fails from now on.
+    pub fn withdraw(&self, sources: &[FeatureSource]) {
+        let from_store = self.installed().filter(|installed| installed.source.digest.is_some());
+        for installed in from_store.filter(|installed| installed.lost_something(sources.iter())) {
+            tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
+            installed.end();
+        }
+    }
+
+    /// Ends the features that `next`, which took this one's place, has not any more, or has with less
+    /// granted: calls that are under way would else go on with what was taken back. An upgrade with the
+    /// same grants lets them finish.
+    pub fn give_way(&self, next: &Self) {
+        let sources = || next.entries.values().map(Entry::source);
+        self.installed().filter(|installed| installed.lost_something(sources())).for_each(|it| it.end());
+    }
+
+    /// Has tasks end, and every worker do what is in its queue and end; waits until `deadline` at
+    /// most. True when all have ended.
+    pub fn stop(&self, deadline: Instant) -> bool {
+        let actions = || self.installed().filter_map(|installed| installed.actions.as_ref());
+        self.installed().for_each(|installed| drop(installed.background().take()));
+        actions().for_each(|actions| actions.queue.finish());
+        loop {
+            if actions().all(|actions| actions.thread.is_finished()) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                actions().for_each(|actions| actions.queue.abandon());
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The packages that come with the host: every `.wasm` file in `folder`, in the order of names.
+pub fn bundled(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut packages: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .collect();
+    packages.sort();
+    packages
+}
