@@ -3,8 +3,8 @@
 
 use std::io::{BufRead, Write};
 
-use conductor_host::conductor::{Conductor, OpenError};
 use conductor_host::caller::Caller;
+use conductor_host::conductor::{Conductor, OpenError};
 use conductor_host::ports::{Direction, simulated::SimulatedPorts};
 
 const CONFIG: &str = "[[modes]]\nname = 'Play'\n[[modes.mappings]]\ntrigger = { type = 'Note', note = 36 }\n\

@@ -171,9 +171,14 @@ impl Out {
 mod tests {
     use std::time::Duration;
 
-    use conductor_engine::{Cause, MidiMessage, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange};
+    use conductor_engine::{
+        Cause, DeviceEvent, DeviceId, MidiMessage, Nanos, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange,
+    };
+    use crossbeam_channel::Receiver;
 
     use super::*;
+    use crate::doorbell::Sender;
+    use crate::engine_input::queue;
     use crate::observer;
     use crate::observer::sink_message::SinkQueue;
 

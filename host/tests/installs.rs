@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::config;
 use conductor_host::engine_input::Input;
-use conductor_host::package::Package;
-use conductor_host::package::capability::CapabilityRequest;
-use conductor_host::package::file::MAX_PACKAGE;
 use conductor_host::host::Host;
 use conductor_host::install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use conductor_host::install::receipt::{FeatureInstallReport, What};
 use conductor_host::install::signature::{self, TrustedSigners};
 use conductor_host::install::source::{Fetched, Origin, Source};
 use conductor_host::install::store::{MAX_RECEIPTS, Store, StoreError};
+use conductor_host::package::Package;
+use conductor_host::package::capability::CapabilityRequest;
+use conductor_host::package::file::MAX_PACKAGE;
 use conductor_host::services::store::FeatureStores;
 use sha2::{Digest as _, Sha256};
 
@@ -205,7 +205,7 @@ fn a_kill_at_any_moment_leaves_the_set_before_or_after() {
         let feature = &store.installed().unwrap().features["lamp"];
         let version: u32 = feature.current.version.parse().unwrap();
         assert!(version == done || version == started, "{version}, with {started} started and {done} done");
-        assert!(install::describe(&store, feature).is_ok());
+        assert!(installation::describe(&store, feature).is_ok());
         for folder in ["features", "features/blobs", "features/receipts"] {
             for entry in std::fs::read_dir(home.0.join(folder)).unwrap() {
                 let name = entry.unwrap().file_name().into_string().unwrap();
@@ -439,8 +439,8 @@ fn an_upgrade_asks_for_the_difference_only() {
     // What was taken away does not come back with the version before.
     let trusted = TrustedSigners::default();
     let revoke = Change::Revoke(vec!["network=10.0.0.2:9".parse().unwrap()]);
-    assert!(install::change(&store, "lamp", revoke, &trusted).is_err(), "this version was not granted it");
-    install::change(&store, "lamp", Change::Revoke(Vec::new()), &trusted).unwrap();
+    assert!(installation::change(&store, "lamp", revoke, &trusted).is_err(), "this version was not granted it");
+    installation::change(&store, "lamp", Change::Revoke(Vec::new()), &trusted).unwrap();
     let back = Plan::back(&store, "lamp", trusted.clone()).unwrap();
     assert!(matches!(back.grants(Vec::new()), Err(ChangeError::NotGranted { .. })));
 
@@ -530,18 +530,18 @@ fn a_running_host_takes_over_what_is_installed_and_what_is_taken_away() {
     // A rule names it, so the rule stays; but it does nothing any more.
     let store = Store::open(&home.0).unwrap();
     let trusted = TrustedSigners::default();
-    install::change(&store, "hello", Change::Enable(false), &trusted).unwrap();
+    installation::change(&store, "hello", Change::Enable(false), &trusted).unwrap();
     let reloaded = host.reload_features().unwrap();
     let warning = reloaded.warnings.render(false);
     assert!(warning.contains("no feature that is installed has the action \"Hello\""), "{warning}");
     assert!(host.status().features.is_empty());
-    install::change(&store, "hello", Change::Enable(true), &trusted).unwrap();
+    installation::change(&store, "hello", Change::Enable(true), &trusted).unwrap();
     host.reload_features().unwrap();
     assert!(feature().refused.is_none());
 
     // Without a rule that names it, it goes.
     host.reload("", "config.toml").unwrap();
-    install::change(&store, "hello", Change::Remove, &trusted).unwrap();
+    installation::change(&store, "hello", Change::Remove, &trusted).unwrap();
     host.reload_features().unwrap();
     assert!(host.status().features.is_empty());
     host.stop();
@@ -687,7 +687,7 @@ fn a_revoked_grant_is_told_once_with_the_command_that_gives_it_again() {
     let home = Home::new();
     let store = Store::open(&home.0).unwrap();
     put(&store, lamp("1", &format!("{NETWORK}udp = ['10.0.0.1:9']\n")), false, &["network"]).unwrap();
-    install::change(&store, "lamp", Change::Revoke(Vec::new()), &TrustedSigners::default()).unwrap();
+    installation::change(&store, "lamp", Change::Revoke(Vec::new()), &TrustedSigners::default()).unwrap();
     let listed = home.feature(&["list"]);
     let all = format!("{}{}", String::from_utf8_lossy(&listed.stdout), err(&listed));
     let advice = "run `conductor feature grant lamp network:lamp=10.0.0.1:9`";
@@ -758,7 +758,7 @@ fn receipts_are_kept_within_bounds() {
     assert_eq!(receipts().len(), 4);
     let trusted = TrustedSigners::default();
     for index in 0..MAX_RECEIPTS {
-        install::change(&store, "lamp", Change::Enable(index % 2 == 1), &trusted).unwrap();
+        installation::change(&store, "lamp", Change::Enable(index % 2 == 1), &trusted).unwrap();
     }
     assert_eq!(receipts().len(), MAX_RECEIPTS);
     let last = receipts().pop().unwrap();

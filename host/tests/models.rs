@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use conductor_host::chat::completion::{ATTEMPTS, Ask};
 use conductor_host::chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, ToolChoice, complete};
+use conductor_host::observer;
+use conductor_host::observer::sink_message::SinkQueue;
 use conductor_host::package::Grants;
 use conductor_host::registry::{FeatureSource, Registry};
-use conductor_host::sandbox::{Compiler, Sandbox};
-use conductor_host::observer;
 use conductor_host::sandbox::host_functions::Services;
+use conductor_host::sandbox::host_functions::udp::SystemDatagrams;
+use conductor_host::sandbox::{Compiler, Sandbox};
 use conductor_host::services::http::secrets::{Secret, SecretError};
 use conductor_host::services::http::{HttpClient, SecretGrant, Secrets, SystemNetwork};
-use conductor_host::observer::sink_message::SinkQueue;
-use conductor_host::sandbox::host_functions::udp::SystemDatagrams;
 use tokio_util::sync::CancellationToken;
 
 const KEY: &str = "sk-Hunter2-hunter2";

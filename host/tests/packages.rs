@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use conductor_host::observer::sink_message::SinkQueue;
 use conductor_host::package::file::MAX_PACKAGE;
-use conductor_host::sandbox::{Compiler, PrepareError, Sandbox};
 use conductor_host::package::{Grants, Package, PackageError};
 use conductor_host::sandbox::host_functions::Services;
-use conductor_host::observer::sink_message::SinkQueue;
 use conductor_host::sandbox::host_functions::udp::SystemDatagrams;
+use conductor_host::sandbox::{Compiler, PrepareError, Sandbox};
 
 const PLAIN: &str = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
 

@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use conductor_engine::{DeviceId, MidiMessage, RuleId};
 use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_host::dispatch::{Envelope, WorkerCounters};
-use conductor_host::sandbox::quarantine::STRIKES;
-use conductor_host::sandbox::bindings::Event;
-use conductor_host::sandbox::{ActionInstance, Compiler, PreparedFeature, Sandbox};
-use conductor_host::package::{Grants, Package};
-use conductor_host::observer::{self, Observer};
-use conductor_host::sandbox::host_functions::Services;
 use conductor_host::observer::sink_message::{SinkKind, SinkMessage, SinkQueue};
+use conductor_host::observer::{self, Observer};
+use conductor_host::package::{Grants, Package};
+use conductor_host::sandbox::bindings::Event;
+use conductor_host::sandbox::host_functions::Services;
 use conductor_host::sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use conductor_host::sandbox::quarantine::STRIKES;
+use conductor_host::sandbox::{ActionInstance, Compiler, PreparedFeature, Sandbox};
 use crossbeam_channel::Receiver;
 
 /// Where the guests are: `cargo xtask test` says so, else beside the build of this test.

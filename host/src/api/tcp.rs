@@ -27,8 +27,8 @@ use super::refusal::{Code, Refused};
 use super::token::{Holder, Tokens};
 use crate::caller::Door;
 use crate::control::trouble::Misconduct;
-use crate::rate::Rate;
 use crate::host::Host;
+use crate::rate::Rate;
 
 /// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.
 const TOLD: (f64, f64) = (1.0, 10.0);

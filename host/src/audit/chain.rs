@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::entry::{Entry, Kind};
 use crate::caller::Caller;
+use crate::clock::unix_millis;
 use crate::digest::{hex, sha256};
 use crate::host_key::HostKey;
-use crate::clock::unix_millis;
 use crate::plain_file;
 use crate::whole_file::replace;
 

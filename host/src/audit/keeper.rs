@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::audit::chain::{AuditError, Chain};
 use crate::audit::entry::{Entry, Kind};
 use crate::audit::redaction::Redaction;
-use crate::clock::Clock;
 use crate::caller::Caller;
+use crate::clock::Clock;
 
 /// Entries that wait to be written.
 const QUEUE: usize = 4096;

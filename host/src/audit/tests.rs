@@ -8,8 +8,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::audit::*;
-use crate::clock::Clock;
 use crate::caller::{Caller, Door, Scope};
+use crate::clock::Clock;
 
 /// A home that goes away.
 struct Home(PathBuf);

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Gathering;
 use super::{Event, Question};
-use crate::sandbox::actor::{may_run, strike};
 use crate::registry::Provider;
 use crate::sandbox::CallError;
+use crate::sandbox::actor::{may_run, strike};
 use crate::sandbox::bindings::Error;
 use crate::sandbox::exchange::{Endpoint, Exchange, Outgoing, Request};
 use crate::sandbox::state::FeatureFacts;

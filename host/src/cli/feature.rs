@@ -8,11 +8,11 @@ use super::{Done, Failure, Places, load, package};
 
 mod top;
 
-use crate::package::file::PackageInfo;
-use crate::package::{Package, consent};
 use crate::host;
 use crate::install::signature::{self, Signer, TrustedSigners};
 use crate::install::store::Store;
+use crate::package::file::PackageInfo;
+use crate::package::{Package, consent};
 use crate::terminal::{self, Lines, outln};
 
 pub(super) mod author;

@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use crate::conductor::make_home;
 use crate::config::{self, Diagnostics, Loaded};
-use crate::sandbox::compiler;
 use crate::plain_file;
+use crate::sandbox::compiler;
 use crate::terminal::{self, Lines};
 
 mod audit;

@@ -9,16 +9,16 @@ use serde_json::json;
 use super::plan::Agreed;
 use super::{Done, Failure, Places, load, make_home};
 use crate::config;
-use crate::package::admission::Provenance;
-use crate::package::capability::CapabilityRequest;
-use crate::registry::FeatureSource;
-use crate::package::{FeatureId, Grants, Package};
 use crate::host;
-use crate::install::installation::{self as install, Change, ChangeError, GrantWords, Plan, Wanted};
+use crate::install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use crate::install::receipt::{FeatureInstallReport, What};
 use crate::install::signature::{self, PublicKey, TrustedSigners};
 use crate::install::source::{Origin, Source};
 use crate::install::store::{InstalledFeature, Store};
+use crate::package::admission::Provenance;
+use crate::package::capability::CapabilityRequest;
+use crate::package::{FeatureId, Grants, Package};
+use crate::registry::FeatureSource;
 use crate::terminal::{self, outln};
 
 mod pin;
@@ -150,7 +150,7 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
     host::adopt_data(&places.home, &store);
     let trusted = TrustedSigners::read(&places.home)?;
     let change = |name: &str, change: Change, json: bool| {
-        print(&install::change(&store, name, change, &trusted).map_err(|error| hint(places, error))?, json)
+        print(&installation::change(&store, name, change, &trusted).map_err(|error| hint(places, error))?, json)
     };
     match command {
         ChangeCommand::Install { source, name, options } => {
@@ -159,7 +159,7 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
         }
         ChangeCommand::Upgrade { name, source, options } => {
             let installed = store.installed()?;
-            let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
+            let feature = installation::find(&installed, name).map_err(|error| hint(places, error))?;
             let source = match source {
                 Some(source) => parse(places, source, options)?,
                 None => Source::again(&feature.current.origin, places.features.as_deref()).ok_or_else(|| {
@@ -178,8 +178,8 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
         }
         ChangeCommand::Grant { name, capabilities, json } => {
             let installed = store.installed()?;
-            let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
-            let grants = install::granted(&store, feature, capabilities).map_err(|error| hint(places, error))?;
+            let feature = installation::find(&installed, name).map_err(|error| hint(places, error))?;
+            let grants = installation::granted(&store, feature, capabilities).map_err(|error| hint(places, error))?;
             if feature.enabled {
                 try_out(places, host::installed_source(&store, name, feature, &grants))?;
             }
@@ -197,7 +197,7 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
 /// Has hosts load a feature, and ends the quarantine of one that runs, wherever it came from.
 fn enable(places: &Places, store: &Store, trusted: &TrustedSigners, name: &str, json: bool) -> Done {
     let installed = store.installed()?;
-    let feature = match install::find(&installed, name) {
+    let feature = match installation::find(&installed, name) {
         Ok(feature) => feature,
         Err(error) => {
             let Some(lifted) = lift_quarantine(places, name) else { return Err(hint(places, error)) };
@@ -211,7 +211,7 @@ fn enable(places: &Places, store: &Store, trusted: &TrustedSigners, name: &str, 
     };
     try_out(places, host::installed_source(store, name, feature, &feature.current.grants))?;
     let mut report =
-        install::change(store, name, Change::Enable(true), trusted).map_err(|error| hint(places, error))?;
+        installation::change(store, name, Change::Enable(true), trusted).map_err(|error| hint(places, error))?;
     if lift_quarantine(places, name) == Some(true) {
         report.diagnostics.push(LIFTED.to_owned());
     }
@@ -360,8 +360,8 @@ fn info(places: &Places, name: &str, json: bool) -> Done {
     let store = Store::at(&places.home);
     let trusted = TrustedSigners::read(&places.home)?;
     let installed = store.installed()?;
-    let feature = install::find(&installed, name).map_err(|error| hint(places, error))?;
-    let package = install::describe(&store, feature)?;
+    let feature = installation::find(&installed, name).map_err(|error| hint(places, error))?;
+    let package = installation::describe(&store, feature)?;
     let current = &feature.current;
     let signers: Vec<_> = current.signers.iter().map(|key| trusted.signer(*key)).collect();
     let asks = &package.info.descriptor.capabilities;

@@ -10,9 +10,9 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::package::FeatureId;
-use crate::net::senders::Senders;
 use crate::net::http_scope::HostPattern;
+use crate::net::senders::Senders;
+use crate::package::FeatureId;
 
 use super::key::Key;
 use super::number::{ButtonRange, CoarseRange, DmxRange, Malformed, NumberExpr, NumberRange, StickRange, TriggerRange};

@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::caller::{Caller, Scope};
 use super::plan::effect;
+use crate::caller::{Caller, Scope};
 use crate::config::edit::{Change, edited};
 use crate::config::{self, Action};
 use crate::digest::{hex, sha256};

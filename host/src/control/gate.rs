@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::{Audit, AuditError, Entry, Kind, Pending};
-use crate::caller::{Caller, Scope};
 use super::confirmation::{ConfirmError, Confirmation, Confirmations};
 use super::limit::{Asked, Consent, Policy, Used};
 use super::lock::{Locked, ShowLock};
+use crate::audit::{Audit, AuditError, Entry, Kind, Pending};
+use crate::caller::{Caller, Scope};
 use crate::package::descriptor::{HookPoint, Tier};
 use crate::registry::{Registry, Tool};
 use crate::sandbox::control::{Decision, ToolCall};
+use crate::sandbox::host_functions::invocation::OnProgress;
 use crate::sandbox::limits;
 use crate::sandbox::{CallError, Refusal, RegisteredTool};
-use crate::sandbox::host_functions::invocation::OnProgress;
 use crate::terminal::excerpt;
 
 /// Bytes of arguments that hooks get to see.

@@ -11,11 +11,11 @@ use std::time::Duration;
 use conductor_engine::Record;
 use crossbeam_channel::RecvTimeoutError;
 
-use crate::sandbox::actor::{may_watch_now, strike};
+use crate::observer::{Observation, Observed};
 use crate::package::capability;
+use crate::sandbox::actor::{may_watch_now, strike};
 use crate::sandbox::bindings::{self, Event};
 use crate::sandbox::{ActionInstance, CallError, PreparedFeature};
-use crate::observer::{Observation, Observed};
 
 /// Events in one batch.
 const BATCH: usize = 256;

@@ -16,12 +16,12 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvEr
 
 use super::{Envelope, QUEUE, Reason, WorkerCounters};
 use crate::doorbell::{self, Doorbell};
+use crate::observer::{Observation, Observer};
 use crate::sandbox::actor::{may_run, may_run_now, strike};
 use crate::sandbox::bindings::{self, Event};
+use crate::sandbox::host_functions::devices::DeviceTable;
 use crate::sandbox::state::FeatureFacts;
 use crate::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
-use crate::observer::{Observation, Observer};
-use crate::sandbox::host_functions::devices::DeviceTable;
 
 /// What the worker is told beside its work, and heeds first: nobody who changes the configuration
 /// or ends the host should wait for all that a slow feature still has to do.

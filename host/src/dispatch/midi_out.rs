@@ -384,8 +384,8 @@ mod tests {
 
     use super::*;
     use crate::observer;
-    use crate::ports::PortError;
     use crate::observer::sink_message::SinkQueue;
+    use crate::ports::PortError;
 
     const ON: MidiMessage = MidiMessage::NoteOn { channel: 1, note: 36, velocity: 100 };
     const OFF: MidiMessage = MidiMessage::NoteOff { channel: 1, note: 36, velocity: 0 };

@@ -15,7 +15,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{Answers, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, Rule, RuleId, RuleSet};
+use conductor_engine::{
+    Answers, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, Rule, RuleId, RuleSet,
+};
 
 pub mod conditioner;
 pub mod desktop;

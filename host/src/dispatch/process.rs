@@ -20,8 +20,8 @@ use tokio_util::task::TaskTracker;
 
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
-use crate::hidden::hide_line;
 use crate::config::{Inputs, Launch, Shell};
+use crate::hidden::hide_line;
 use crate::observer::{Observation, Observer};
 use crate::template;
 use crate::terminal::excerpt;
@@ -332,8 +332,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::observer::{self, Observed};
     use crate::observer::sink_message::SinkQueue;
+    use crate::observer::{self, Observed};
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -6,15 +6,15 @@ use crossbeam_channel::Receiver;
 
 use super::look::{Candidate, For};
 use super::{Host, Reloaded, apply};
-use crate::config::{Diagnostics, Severity};
 use crate::audit::{AuditError, Chain, Entry, Kind, Row};
 use crate::caller::Caller;
+use crate::config::{Diagnostics, Severity};
 use crate::control::lock::{Lock, Locked};
 use crate::control::plan::PlanError;
-use crate::registry::FeatureReport;
 use crate::news::New;
 use crate::observer::{LockNews, Observation};
 use crate::ports::supervisor::{PortsStatus, UnknownDevice};
+use crate::registry::FeatureReport;
 use crate::sandbox::host_functions::host_state::HostView as _;
 
 /// Why the show was not locked or unlocked as asked.

@@ -13,11 +13,11 @@ use super::look::Turns;
 use super::view::View;
 use super::workshop::{Workshop, adopt_data};
 use super::{Host, State};
+use crate::audit::{Audit, Entry, Kind};
+use crate::caller::Caller;
 use crate::chat::Models;
 use crate::clock::Clock;
 use crate::config::{Diagnostics, Loaded};
-use crate::audit::{Audit, Entry, Kind};
-use crate::caller::Caller;
 use crate::control::gate::Gate;
 use crate::control::limit::Policy;
 use crate::control::lock::ShowLock;
@@ -33,21 +33,21 @@ use crate::doorbell;
 use crate::engine_input::{self, Input};
 use crate::event_loop;
 use crate::facts::{self, FactsOf};
-use crate::registry::Registry;
-use crate::sandbox::{Compiler, Sandbox};
 use crate::front::{self, FrontWatch};
-use crate::news::{New, News};
-use crate::observer::{self, Observation, Observer};
 use crate::install::store::Store;
-use crate::ports::supervisor::{PortEvents, Supervisor};
-use crate::ports::{MidiOut, PortBackend};
-use crate::sandbox::host_functions::Services;
-use crate::sandbox::host_functions::host_state::HostView;
-use crate::services::http::HttpClient;
-use crate::sandbox::host_functions::models::ModelView;
+use crate::news::{New, News};
 use crate::observer::notification_log::NotificationLog;
 use crate::observer::sink_message::SinkQueue;
+use crate::observer::{self, Observation, Observer};
+use crate::ports::supervisor::{PortEvents, Supervisor};
+use crate::ports::{MidiOut, PortBackend};
+use crate::registry::Registry;
+use crate::sandbox::host_functions::Services;
+use crate::sandbox::host_functions::host_state::HostView;
+use crate::sandbox::host_functions::models::ModelView;
 use crate::sandbox::host_functions::udp::{Datagrams, SystemDatagrams};
+use crate::sandbox::{Compiler, Sandbox};
+use crate::services::http::HttpClient;
 
 /// What a host is made of. See [`Host::builder`].
 pub struct HostBuilder {
@@ -216,10 +216,13 @@ impl HostBuilder {
         let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
         services.clock = self.clock.unwrap_or(services.clock);
         let plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
-        let (audit, news) = (match &self.home {
-            Some(home) => Audit::start(home, services.clock)?,
-            None => Audit::none(),
-        }, News::default());
+        let (audit, news) = (
+            match &self.home {
+                Some(home) => Audit::start(home, services.clock)?,
+                None => Audit::none(),
+            },
+            News::default(),
+        );
         services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(audit.clone()));
         let services = Arc::new(services);
         let lock = ShowLock::of(self.home.as_deref());

@@ -1,12 +1,10 @@
 //! What the host knows, in the types of the contract, as features get it.
 
-use crate::control::plan::{Plan, PlanError};
+use crate::control::plan::Plan;
 use crate::ports::SysExIdentity;
 use crate::ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, SideStatus};
 use crate::registry::FeatureReport;
-use crate::sandbox::bindings::Error;
 use crate::sandbox::bindings::imports::{hardware, host_state};
-use crate::terminal::{MAX_TEXT, excerpt_lines};
 
 pub(super) fn port(port: DiscoveredPort) -> host_state::Port {
     host_state::Port {
@@ -88,15 +86,4 @@ pub(super) fn plan(plan: Plan) -> host_state::WaitingPlan {
 pub(super) fn identity(identity: SysExIdentity) -> hardware::Identity {
     let [one, two, three] = identity.manufacturer;
     hardware::Identity { manufacturer: (one, two, three), family: identity.family, model: identity.model }
-}
-
-/// Why there is no plan.
-pub(super) fn plan_error(error: &PlanError) -> Error {
-    let text = excerpt_lines(&error.to_string(), MAX_TEXT);
-    match error {
-        PlanError::Denied(_) => Error::Denied(text),
-        PlanError::Full(_) | PlanError::Busy => Error::Exhausted(text),
-        PlanError::Record(_) => Error::Unavailable(text),
-        _ => Error::Invalid(text),
-    }
 }

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use crate::bindings;
 use crate::config::{self, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
-use crate::registry::FeatureSource;
 use crate::ports::binding::Made;
 use crate::ports::{BindingSpec, Protocol};
+use crate::registry::FeatureSource;
 use crate::rules;
 
 /// Every warning of this kind. `sources` are the features that the configuration asks for.

@@ -11,14 +11,14 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 
 use super::generation::Generation;
-use super::workshop::warn_of_tools;
 use super::grant_warnings;
+use super::workshop::warn_of_tools;
 use crate::bindings;
-use crate::config::{self, Config, Diagnostic, Diagnostics, Feature, Loaded};
 use crate::caller::{Caller, Scope};
+use crate::config::{self, Config, Diagnostic, Diagnostics, Feature, Loaded};
 use crate::dispatch::workers::Workers;
-use crate::registry::Registry;
 use crate::observer::Observer;
+use crate::registry::Registry;
 use crate::rules::{self, Compiled};
 
 /// Configurations that are looked at at once for callers of one kind.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Host;
-use crate::observer::Observation;
 use crate::install::installation::Plan;
 use crate::install::signature::TrustedSigners;
+use crate::observer::Observation;
 
 /// How long a new version is watched.
 const PROBATION: Duration = Duration::from_secs(60);

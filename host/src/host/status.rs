@@ -12,10 +12,10 @@ use super::Host;
 use crate::audit::AuditStatus;
 use crate::control::lock::Lock;
 use crate::control::trouble::TroublesomeClient;
-use crate::registry::FeatureReport;
 use crate::front::Front;
 use crate::ports::supervisor::PortsStatus;
 use crate::profile::{Profile, ProfileView};
+use crate::registry::FeatureReport;
 
 /// Everything there is to know about a running host.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -13,26 +13,26 @@ use serde_json::{Value, json};
 use super::generation::InForce;
 use super::look::{Candidate, For, Turns};
 use super::{apply, contract_types};
+use crate::audit::{Audit, Entry, Kind};
 use crate::bindings;
-use crate::dispatch::{describe_rule, describe_rule_id};
+use crate::caller::Caller;
 use crate::clock::Clock;
 use crate::config::edit::{self, Change};
 use crate::config::{self, Diagnostic, Diagnostics, Loaded, Severity, Source};
-use crate::caller::Caller;
-use crate::control::plan::risk::{self, Risk};
 use crate::control::plan::desk::{Desk, one_line};
+use crate::control::plan::risk::{self, Risk};
 use crate::control::plan::{Base, Plan, PlanError, Proposal, state_hash};
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::workers::Workers;
 use crate::dispatch::{Action, Envelope};
+use crate::dispatch::{describe_rule, describe_rule_id};
 use crate::doorbell;
 use crate::engine_input::Input;
+use crate::news::{New, News};
 use crate::observer::{Observation, Observed, Observer, PlanNews, PlanStep};
 use crate::ports::SysExIdentity;
 use crate::ports::supervisor::{Mutes, PortsReader};
 use crate::rules;
-use crate::audit::{Audit, Entry, Kind};
-use crate::news::{New, News};
 use crate::sandbox::bindings::Error;
 use crate::sandbox::bindings::imports::{hardware, host_state, planning};
 use crate::sandbox::host_functions::host_state::{Captured, HostView, MidiRefusal};
@@ -151,7 +151,8 @@ impl View {
         });
         self.news.tell(New::Plans);
         let plan = made?;
-        let news = PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who: proposer.to_string(), description };
+        let news =
+            PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who: proposer.to_string(), description };
         self.observer.put(Observation::Plan(news));
         Ok(plan)
     }
@@ -243,7 +244,7 @@ impl HostView for View {
     }
 
     fn propose(&self, proposal: ProposedPlan) -> Result<planning::Proposal, Error> {
-        let plan = self.put_on_desk(proposal).map_err(|error| contract_types::plan_error(&error))?;
+        let plan = self.put_on_desk(proposal).map_err(Error::from)?;
         let plan = self.hidden(plan);
         let (risk, notes) = (plan.risk.level.as_str().to_owned(), plan.risk.notes);
         Ok(planning::Proposal { id: plan.id, risk, notes, diff: plan.diff })

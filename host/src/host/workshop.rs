@@ -10,23 +10,23 @@ use crate::bindings;
 use crate::config::{self, Config, Diagnostic, Diagnostics, Loaded};
 use crate::control::limit;
 use crate::dispatch::workers::Workers;
+use crate::install::source::Origin;
+use crate::install::store::{Installed, InstalledFeature, Store};
+use crate::net::http_scope::SecretGrant;
+use crate::observer::sink_message::SinkQueue;
+use crate::observer::{self, Observer};
 use crate::package::admission::{ConfiguredGrants, Provenance};
 use crate::package::capability::CapabilityRequest;
 use crate::package::grants::{FolderGrant, RepositoryGrant};
 use crate::package::id::DataKey;
-use crate::registry::{self, FeatureReport, FeatureSource, Registry};
-use crate::sandbox::{Compiler, Sandbox};
 use crate::package::{FeatureId, Grants};
-use crate::observer::{self, Observer};
-use crate::install::source::Origin;
-use crate::install::store::{Installed, InstalledFeature, Store};
 use crate::plural::plural;
 use crate::ports::supervisor::PortPlan;
+use crate::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::rules::{self, Compiled};
-use crate::net::http_scope::SecretGrant;
-use crate::observer::sink_message::SinkQueue;
-use crate::sandbox::host_functions::udp::SystemDatagrams;
 use crate::sandbox::host_functions::Services;
+use crate::sandbox::host_functions::udp::SystemDatagrams;
+use crate::sandbox::{Compiler, Sandbox};
 use crate::terminal;
 
 /// Makes registries and rule sets of configurations.
@@ -337,8 +337,8 @@ pub fn try_out(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::package::capability::{Capability, CapabilityRequest};
     use crate::install::store::Release;
+    use crate::package::capability::{Capability, CapabilityRequest};
 
     fn sources(config: &str, enabled: bool) -> Vec<FeatureSource> {
         let mut installed = Installed::default();

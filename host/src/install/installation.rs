@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use crate::install::grant_words::{GrantWords, GrantWordsError};
 use crate::clock::unix_millis;
+pub use crate::install::grant_words::{GrantWords, GrantWordsError};
 use crate::install::receipt::{FeatureInstallReport, What};
 use crate::install::signature::{self, PublicKey, SignatureError, TrustedSigners};
 use crate::install::source::{Fetched, Origin};

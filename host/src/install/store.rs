@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::{AuditError, Chain, Entry, Kind, Outcome};
+use crate::caller::Caller;
 use crate::install::receipt::{FeatureInstallReport, What};
 use crate::install::sha256;
 use crate::install::signature::PublicKey;
 use crate::install::source::Origin;
-use crate::audit::{AuditError, Chain, Entry, Kind, Outcome};
-use crate::caller::Caller;
 use crate::package::FeatureId;
 use crate::package::capability::CapabilityRequest;
 use crate::package::consent;
-use crate::package::id::DataKey;
 use crate::package::file::MAX_PACKAGE;
+use crate::package::id::DataKey;
 use crate::plain_file;
 use crate::whole_file::replace;
 

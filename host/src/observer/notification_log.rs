@@ -49,8 +49,8 @@ impl NotificationLog {
 
 #[cfg(test)]
 mod tests {
-    use crate::observer::sink_message::SinkKind;
     use super::*;
+    use crate::observer::sink_message::SinkKind;
     use crate::package::FeatureId;
 
     #[test]

@@ -3,9 +3,9 @@
 //! A grant is for one id and, unless the package comes with the host, for the digest of its bytes. Where the
 //! two differ from those of the package that is loaded, it is as if nothing had been granted.
 
+use crate::package::file::PackageInfo;
 use crate::package::grants::Grants;
 use crate::package::id::FeatureId;
-use crate::package::file::PackageInfo;
 
 /// How a package came to be loaded, which decides where a person writes its grants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

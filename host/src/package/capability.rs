@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::net::endpoint::EndpointPattern;
-use crate::package::grants::Grants;
 use crate::net::http_scope::HostPattern;
+use crate::package::grants::Grants;
 
 /// One entry of `[[capabilities]]` in a descriptor: something the feature asks to use.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -560,11 +560,7 @@ fn showable(request: &CapabilityRequest) -> Result<(), String> {
 /// The parser's words, without the line that it shows where that is too long for a message.
 fn invalid(error: toml::de::Error) -> DescriptorError {
     let text = error.to_string();
-    DescriptorError::Invalid(if text.len() > MAX_TEXT {
-        excerpt(error.message(), MAX_TEXT)
-    } else {
-        text
-    })
+    DescriptorError::Invalid(if text.len() > MAX_TEXT { excerpt(error.message(), MAX_TEXT) } else { text })
 }
 
 /// A text or a key anywhere within that holds a character which can't be seen.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use wasmparser::{Parser, Validator};
 
+use crate::digest::sha256;
 use crate::package::descriptor::{Descriptor, DescriptorError, SECTION};
 use crate::package::structure::{self, Structure, StructureError};
-use crate::digest::sha256;
 use crate::plain_file::{self, FileIdentity};
 
 /// The largest package that is read, in bytes (32 MiB).

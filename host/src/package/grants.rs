@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::package::capability::{Capability, CapabilityRequest, join};
-use crate::package::consent::is_wildcard;
 use crate::net::endpoint::EndpointPattern;
 use crate::net::http_scope::{HostPattern, SecretGrant};
+use crate::package::capability::{Capability, CapabilityRequest, join};
+use crate::package::consent::is_wildcard;
 
 /// A folder that was granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::binding::{Listen, Made, Place};
-use crate::net::senders::Senders;
 use super::receive_buffer::{self, DropCounter};
 use super::slip::SlipReader;
 use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, Protocol};
+use crate::net::senders::Senders;
 
 /// How long a receiver may take to notice that its port was closed.
 const CLOSE_WITHIN: Duration = Duration::from_millis(100);

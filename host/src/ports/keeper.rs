@@ -10,7 +10,6 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::backend_thread::{BackendThread, NoAnswer};
 use super::binding::Channels;
-use crate::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use super::held::Pacer;
 use super::resolve::{Labels, PortKey, Resolution, Resolved, key, resolve};
 use super::sink::{HeardDevice, Hearing, PortCounters};
@@ -20,6 +19,7 @@ use super::{
     status::{DiscoveredPort, PortState, PortsStatus},
 };
 use crate::clock::Clock;
+use crate::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use crate::doorbell;
 use crate::engine_input::Input;
 

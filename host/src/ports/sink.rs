@@ -11,11 +11,11 @@ use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent,
 use crossbeam_channel::TrySendError;
 
 use super::binding::Channels;
-use crate::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use super::held::{Held, Pacer};
 use super::limit::Limit;
 use super::{SysExIdentity, osc_packet};
 use crate::clock::Clock;
+use crate::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use crate::doorbell;
 use crate::engine_input::Input;
 

@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::registry::{FeatureSource, Identity};
 use crate::dispatch::event_hook::EventHook;
 use crate::dispatch::feature_worker::FeatureQueue;
-use crate::package::Descriptor;
-use crate::sandbox::actor::Actor;
-use crate::package::descriptor::HookPoint;
-use crate::sandbox::state::FeatureFacts;
-use crate::sandbox::{PreparedFeature, RegisteredAction};
-use crate::sandbox::task::Task;
 use crate::observer::Observed;
+use crate::package::Descriptor;
+use crate::package::descriptor::HookPoint;
 use crate::plain_file::{self, FileIdentity};
+use crate::registry::{FeatureSource, Identity};
+use crate::sandbox::actor::Actor;
+use crate::sandbox::state::FeatureFacts;
+use crate::sandbox::task::Task;
+use crate::sandbox::{PreparedFeature, RegisteredAction};
 
 /// An installed feature. Dropping the last one takes its grants back and ends all that it does.
 #[derive(Debug)]

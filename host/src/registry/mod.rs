@@ -17,17 +17,17 @@ use serde::Serialize;
 use self::installed::{Actions, Installed};
 use self::report::report;
 pub use self::report::{FeatureReport, PackageReport};
-use crate::sandbox::actor::{Actor, strike};
+use crate::dispatch::feature_worker::FeatureQueue;
+use crate::observer::{Observed, Observer};
 use crate::package::admission::{Admission, ConfiguredGrants, Provenance};
 use crate::package::descriptor::{Descriptor, HookPoint};
 use crate::package::file::{Package, PackageError, PackageInfo};
+use crate::package::{FeatureId, Grants};
+use crate::sandbox::actor::{Actor, strike};
+use crate::sandbox::bindings::imports::host_state;
 use crate::sandbox::control::Change;
 use crate::sandbox::registrations::{Band, RegisteredSkill};
 use crate::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool, Sandbox};
-use crate::package::{FeatureId, Grants};
-use crate::dispatch::feature_worker::FeatureQueue;
-use crate::observer::{Observed, Observer};
-use crate::sandbox::bindings::imports::host_state;
 
 /// A feature that should be installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::registry::Entry;
 use crate::package::Grants;
+use crate::registry::Entry;
 use crate::sandbox::task::{Task, TaskReport};
 
 /// What listings show of a feature.

@@ -36,9 +36,9 @@ use crate::dispatch::{
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
 };
+use crate::profile::{self, Profile};
 use crate::registry::{Lookup, Registry};
 use crate::sandbox::CallError;
-use crate::profile::{self, Profile};
 
 /// A rule set, and what has to be there for it.
 #[derive(Debug)]

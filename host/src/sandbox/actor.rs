@@ -11,13 +11,13 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::Caller;
 use crate::package::descriptor::Tier;
 use crate::sandbox::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
+use crate::sandbox::host_functions::invocation::OnProgress;
 use crate::sandbox::limits;
 use crate::sandbox::state::FeatureFacts;
 use crate::sandbox::{CallError, ControlInstance, InstallError, PreparedFeature, Refusal, Registrations};
-use crate::caller::Caller;
-use crate::sandbox::host_functions::invocation::OnProgress;
 
 /// Calls that may wait. Beyond that a call is refused.
 pub const MAILBOX: usize = 32;

@@ -5,8 +5,8 @@
 
 use wasmtime::component::{HasSelf, Linker};
 
-use crate::sandbox::state::InstanceState;
 use crate::package::descriptor::{Descriptor, Tier};
+use crate::sandbox::state::InstanceState;
 
 #[expect(missing_docs, reason = "generated; the contract's own text documents it")]
 mod realtime {

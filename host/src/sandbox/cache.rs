@@ -16,10 +16,10 @@ use sha2::Sha256;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::sandbox::compiler::{CompileError, Compiler, MAX_CODE};
-use crate::package::file::Package;
 use crate::host_key::HostKey;
+use crate::package::file::Package;
 use crate::plain_file;
+use crate::sandbox::compiler::{CompileError, Compiler, MAX_CODE};
 use crate::whole_file::replace;
 
 /// Compiled components of one host, in `<home>/cache/code`.

@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 use wasmtime::Engine;
 
+use crate::package::file::MAX_PACKAGE;
 use crate::sandbox::engine;
 use crate::sandbox::limits::MAX_TEXT;
-use crate::package::file::MAX_PACKAGE;
 use crate::terminal::excerpt;
 
 /// The argument by which a program is asked to be the worker.

@@ -11,19 +11,13 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre, Resource};
 
+use crate::caller::Caller;
+use crate::package::descriptor::{HookPoint, Tier};
 use crate::sandbox::bindings::control_exports::{
     change_hooks, chat_hooks, config_change_tools, hardware_io_tools, lifecycle, privileged_tools, read_only_tools,
     stateful_tools, tasks, tool_hooks,
 };
 use crate::sandbox::bindings::{Error, Lane};
-use crate::sandbox::limits;
-use crate::sandbox::meter::{self, Call, Class, Limits};
-use crate::sandbox::outcome::{CallError, InstallError, Refusal, explain};
-use crate::sandbox::registrations::Registrations;
-use crate::sandbox::result_schema::ResultSchema;
-use crate::sandbox::state::{FeatureFacts, InstanceState};
-use crate::caller::Caller;
-use crate::package::descriptor::{HookPoint, Tier};
 use crate::sandbox::host_functions::hardware::HardwareAccess;
 use crate::sandbox::host_functions::hardware_args::Named;
 use crate::sandbox::host_functions::host_state::Reader;
@@ -32,6 +26,12 @@ use crate::sandbox::host_functions::planning::Planner;
 use crate::sandbox::host_functions::privileges::Authority;
 use crate::sandbox::host_functions::runs::Run;
 use crate::sandbox::host_functions::runtime_controls::Controls;
+use crate::sandbox::limits;
+use crate::sandbox::meter::{self, Call, Class, Limits};
+use crate::sandbox::outcome::{CallError, InstallError, Refusal, explain};
+use crate::sandbox::registrations::Registrations;
+use crate::sandbox::result_schema::ResultSchema;
+use crate::sandbox::state::{FeatureFacts, InstanceState};
 use crate::terminal::excerpt;
 
 pub use crate::sandbox::bindings::control_exports::chat_hooks::{

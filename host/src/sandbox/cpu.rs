@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{StoreContextMut, Trap, UpdateDeadline};
 
-use crate::sandbox::limits;
 use crate::rate::Rate;
+use crate::sandbox::limits;
 use crate::sandbox::state::{FeatureFacts, InstanceState};
 
 /// What the call under way may use, and since when it is watched.

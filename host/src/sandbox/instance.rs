@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
 
+use crate::package::descriptor::HookPoint;
 use crate::sandbox::bindings::realtime_exports::{actions, event_hooks, lifecycle};
 use crate::sandbox::bindings::{Error, Event, Lane};
 use crate::sandbox::cpu::{self, CpuBudget};
@@ -13,7 +14,6 @@ use crate::sandbox::limits;
 use crate::sandbox::outcome::{CallError, InstallError, explain};
 use crate::sandbox::registrations::RegisteredAction;
 use crate::sandbox::state::{FeatureFacts, InstanceState};
-use crate::package::descriptor::HookPoint;
 
 /// An instance with its store: one at a time may call into it.
 pub struct ActionInstance {

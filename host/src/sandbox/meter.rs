@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline};
 
+use crate::rate::Rate;
 use crate::sandbox::cpu::thread_time;
 use crate::sandbox::limits::Share;
 use crate::sandbox::outcome::CallError;
-use crate::rate::Rate;
 use crate::sandbox::state::{FeatureFacts, InstanceState};
 
 impl FeatureFacts {

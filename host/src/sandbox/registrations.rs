@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::package::descriptor::{Descriptor, HookPoint, Skipped, Tier};
 use crate::sandbox::limits;
 use crate::sandbox::outcome::InstallError;
 use crate::sandbox::result_schema::ResultSchema;
 use crate::sandbox::schema_references;
-use crate::package::descriptor::{Descriptor, HookPoint, Skipped, Tier};
 use crate::terminal::excerpt;
 
 /// An action that an instance has registered.

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::sandbox::actor::{may_run, strike};
 use crate::package::descriptor::{Restart, TaskDeclaration};
+use crate::sandbox::actor::{may_run, strike};
 use crate::sandbox::{CallError, PreparedFeature};
 
 /// The pause before the first restart; it doubles each time.

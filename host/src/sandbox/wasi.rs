@@ -16,10 +16,10 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxView, WasiView, async_trait};
 
-use crate::sandbox::limits;
-use crate::sandbox::state::{FeatureFacts, InstanceState};
 use crate::clock::Clock;
 use crate::observer::sink_message::{Severity, SinkKind};
+use crate::sandbox::limits;
+use crate::sandbox::state::{FeatureFacts, InstanceState};
 
 /// Bytes of randomness that are given at once; asking for more traps. Python takes 2.5 kB to shuffle with.
 const MAX_RANDOM: u64 = 64 * 1024;
@@ -173,11 +173,11 @@ impl OutputStream for Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::state::Shared;
+    use crate::observer::sink_message::SinkQueue;
     use crate::package::{Descriptor, Grants};
     use crate::sandbox::host_functions::Services;
-    use crate::observer::sink_message::SinkQueue;
     use crate::sandbox::host_functions::udp::SystemDatagrams;
+    use crate::sandbox::state::Shared;
 
     /// A line without an end takes no more memory than the log would take of it.
     #[test]

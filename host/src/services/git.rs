@@ -12,9 +12,9 @@ use gix::object::Kind as ObjectKind;
 use gix::objs::tree::EntryKind;
 use gix::{ObjectId, ThreadSafeRepository};
 
+use crate::plain_file;
 use crate::services::files::{MAX_FILE, MAX_NAMES, check};
 use crate::services::refusal::{Refusal, shown};
-use crate::plain_file;
 
 /// Bytes of one commit, tag or folder that are read (4 MiB).
 const MAX_OBJECT: u64 = 4 * 1024 * 1024;

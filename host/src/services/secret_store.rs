@@ -10,9 +10,9 @@ use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
+use crate::plain_file;
 use crate::services::http::secrets::{EnvironmentSecrets, Secret, SecretError, Secrets, from_environment};
 use crate::services::keychain::{Keychain, KeychainError};
-use crate::plain_file;
 use crate::whole_file::replace;
 
 /// The file, in the home.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_host::config;
-use conductor_host::sandbox::{CompileError, CompileLimits, Compiler, PrepareError, Sandbox};
-use conductor_host::package::{Grants, Package};
 use conductor_host::host::Host;
+use conductor_host::package::{Grants, Package};
+use conductor_host::sandbox::{CompileError, CompileLimits, Compiler, PrepareError, Sandbox};
 
 use crate::lab::{Folder, Lab, compiler, guest};
 use crate::packages::{PLAIN, add_section, feature};

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use conductor_host::package::descriptor::Tier;
 use conductor_host::sandbox::limits::Share;
-use conductor_host::sandbox::{PreparedFeature, limits};
 use conductor_host::sandbox::task::{Task, TaskState};
+use conductor_host::sandbox::{PreparedFeature, limits};
 
 use crate::lab::{Lab, Tools, guest_with, renamed, until};
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use conductor_host::sandbox::actor::Actor;
 use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::actor::Actor;
 use conductor_host::sandbox::bindings::Event;
 use conductor_host::sandbox::control::{Change, ToolCall};
 use tokio_util::sync::CancellationToken;

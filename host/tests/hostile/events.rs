@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use conductor_engine::{Cause, DeviceId, Fired, MidiMessage, ModeIx, Record};
 use conductor_host::dispatch::event_hook::EventHook;
-use conductor_host::sandbox::bindings::Event;
-use conductor_host::observer::{self, Observation, Observed, Observer};
 use conductor_host::observer::sink_message::SinkQueue;
+use conductor_host::observer::{self, Observation, Observed, Observer};
+use conductor_host::sandbox::bindings::Event;
 
 use crate::lab::{Lab, renamed, until};
 
@@ -105,5 +105,5 @@ fn the_host_is_not_looked_at_in_the_real_time_lane() {
         assert!(said.starts_with(word) && said.contains("nothing may wait in the real-time lane"), "{said}");
     }
     assert_eq!(lab.view.toiled.load(std::sync::atomic::Ordering::Relaxed), 0);
-    assert!(lab.services.plans.waiting().unwrap().is_empty());
+    assert!(lab.view.plans.waiting().unwrap().is_empty());
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use conductor_host::caller::Caller;
+use conductor_host::observer::sink_message::SinkMessage;
 use conductor_host::package::descriptor::Tier;
 use conductor_host::sandbox::bindings::Event;
 use conductor_host::sandbox::control::Change;
 use conductor_host::sandbox::limits;
 use conductor_host::services::http::account;
-use conductor_host::observer::sink_message::SinkMessage;
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, Tools};
@@ -165,6 +165,6 @@ fn of_plans() {
     assert!(error.contains("is not JSON"), "{error}");
     let error = propose("flood").unwrap_err().to_string();
     assert!(error.contains("had made are waiting already"), "{error}");
-    assert_eq!(lab.services.plans.waiting().unwrap().len(), 16);
+    assert_eq!(lab.view.plans.waiting().unwrap().len(), 16);
     tools.goes_on();
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conductor_host::config;
 use conductor_host::audit::{Audit, Chain, Kind};
 use conductor_host::caller::Caller;
+use conductor_host::config;
 use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult};
 use conductor_host::control::lock::ShowLock;
-use conductor_host::registry::{FeatureSource, Registry};
 use conductor_host::host::Host;
 use conductor_host::observer;
 use conductor_host::observer::sink_message::SinkQueue;
+use conductor_host::registry::{FeatureSource, Registry};
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, bytes_with, path, pins, until};

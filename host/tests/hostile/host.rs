@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use conductor_host::config;
 use conductor_host::caller::Caller;
+use conductor_host::config;
 use conductor_host::control::gate::{ToolError, ToolRequest};
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;

@@ -6,16 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use conductor_host::config;
-use conductor_host::package::admission::{Admission, Provenance};
-use conductor_host::package::capability::CapabilityRequest;
-use conductor_host::registry::FeatureReport;
-use conductor_host::package::{Grants, Package, consent};
 use conductor_host::host::{Host, Reloaded};
 use conductor_host::install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use conductor_host::install::receipt::FeatureInstallReport;
 use conductor_host::install::signature::{self, PublicKey, TrustedSigners};
 use conductor_host::install::source::{Fetched, Origin};
 use conductor_host::install::store::Store;
+use conductor_host::package::admission::{Admission, Provenance};
+use conductor_host::package::capability::CapabilityRequest;
+use conductor_host::package::{Grants, Package, consent};
+use conductor_host::registry::FeatureReport;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, compiler, guest_with};
 use crate::packages::{add_section, feature};
@@ -111,14 +111,14 @@ impl Home {
     }
 
     fn remove(&self, name: &str) {
-        install::change(&self.store(), name, Change::Remove, &TrustedSigners::default()).unwrap();
+        installation::change(&self.store(), name, Change::Remove, &TrustedSigners::default()).unwrap();
     }
 
     /// The hostile tools with this id, as they are installed in this home, on its data.
     fn tools(&self, lab: &Lab, name: &str) -> Tools {
         let installed = self.store().installed().unwrap();
         let release = &installed.features[name];
-        let package = install::describe(&self.store(), release).unwrap();
+        let package = installation::describe(&self.store(), release).unwrap();
         let grants = Grants { store: 65_536, ..Grants::default() };
         let admission = Admission { grants, provenance: Provenance::Installed, owner: release.owner() };
         Tools::new(lab.sandbox.prepare(&package, admission).unwrap())
@@ -332,7 +332,7 @@ fn what_is_required_is_refused_with_advice_for_where_the_package_came_from() {
     assert!(error.ends_with("--grant network:lamp=10.0.0.1:9000"), "{error}");
     home.put(package("project:lamp", "1", &capabilities), false, &["network:lamp"]).unwrap();
     let store = home.store();
-    install::change(&store, "lamp", Change::Revoke(Vec::new()), &TrustedSigners::default()).unwrap();
+    installation::change(&store, "lamp", Change::Revoke(Vec::new()), &TrustedSigners::default()).unwrap();
     let refused = report(&home.host(""), "lamp").refused.unwrap();
     assert!(refused.contains("run `conductor feature grant lamp network:lamp=10.0.0.1:9000`"), "{refused}");
     assert!(refused.starts_with("/downloads/lamp.wasm:"), "the file that the person named: {refused}");

@@ -10,32 +10,34 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
-use conductor_host::chat::Models;
-use conductor_host::config;
 use conductor_host::caller::Caller;
-use conductor_host::control::plan::risk::{self, Risk};
-use conductor_host::control::plan::{Base, PlanError};
+use conductor_host::chat::Models;
+use conductor_host::clock::Clock;
+use conductor_host::config;
+use conductor_host::config::edit::Change;
+use conductor_host::control::plan::desk::{Desk, EXPIRES};
+use conductor_host::control::plan::risk;
+use conductor_host::control::plan::{Base, PlanError, Proposal};
 use conductor_host::dispatch::Envelope;
-use conductor_host::sandbox::actor::Actor;
+use conductor_host::observer::sink_message::{SinkMessage, SinkQueue};
+use conductor_host::observer::{self, Observed, Observer};
 use conductor_host::package::descriptor::Tier;
 use conductor_host::package::grants::{FolderGrant, RepositoryGrant};
-use conductor_host::registry::FeatureReport;
-use conductor_host::registry::{FeatureSource, Registry};
-use conductor_host::sandbox::{CallError, Compiler, PreparedFeature, Sandbox};
 use conductor_host::package::{Grants, Package};
-use conductor_host::observer::{self, Observed, Observer};
 use conductor_host::ports::SysExIdentity;
-use conductor_host::ports::supervisor::PortsStatus;
+use conductor_host::registry::{FeatureSource, Registry};
+use conductor_host::sandbox::actor::Actor;
+use conductor_host::sandbox::bindings::Error;
+use conductor_host::sandbox::bindings::imports::{hardware, host_state, planning};
 use conductor_host::sandbox::host_functions::Services;
-use conductor_host::sandbox::host_functions::host_state::{
-    ActionView, Captured, ExplanationView, Finding, HostView, MidiRefusal, StatusView,
-};
+use conductor_host::sandbox::host_functions::host_state::{Captured, HostView, MidiRefusal};
+use conductor_host::sandbox::host_functions::models::ModelView;
+use conductor_host::sandbox::host_functions::planning::ProposedPlan;
+use conductor_host::sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use conductor_host::sandbox::{CallError, Compiler, PreparedFeature, Sandbox};
 use conductor_host::services::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
 use conductor_host::services::http::secrets::{Secret, SecretError, Secrets};
 use conductor_host::services::http::{HttpClient, SecretGrant};
-use conductor_host::sandbox::host_functions::models::ModelView;
-use conductor_host::observer::sink_message::{SinkMessage, SinkQueue};
-use conductor_host::sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use crossbeam_channel::Receiver;
 use tokio_util::sync::CancellationToken;
 
@@ -194,14 +196,28 @@ impl Secrets for OneSecret {
 }
 
 /// A host that has two modes and one output, and remembers what was done to it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct View {
+    pub plans: Desk,
     pub modes: Mutex<Vec<String>>,
     pub midi: Mutex<Vec<Vec<u8>>>,
     pub muted: Mutex<Vec<String>>,
     pub performed: Mutex<Vec<serde_json::Value>>,
     /// How often it was asked for what takes it long: a tenth of a second of a processor.
     pub toiled: AtomicU64,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            plans: Desk::in_memory(Clock::start(), EXPIRES).unwrap(),
+            modes: Mutex::default(),
+            midi: Mutex::default(),
+            muted: Mutex::default(),
+            performed: Mutex::default(),
+            toiled: AtomicU64::default(),
+        }
+    }
 }
 
 impl View {
@@ -223,40 +239,61 @@ impl HostView for View {
         "[[modes]]\nname = \"one\"\n".into()
     }
 
-    fn plan_base(&self) -> Result<Base, PlanError> {
-        Ok(Base { file: "config.toml".into(), text: self.config() })
-    }
-
-    fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError> {
-        let read =
-            |text: &str| config::parse(text, "config.toml").map_err(|wrong| PlanError::Invalid(wrong.to_string()));
-        risk::assess(&read(&base.text)?.config, &read(after)?.config)
-    }
-
-    fn findings(&self, text: &str) -> Vec<Finding> {
+    fn findings(&self, text: &str) -> Vec<host_state::Finding> {
         if text == "slow" {
             self.toil();
         }
         Vec::new()
     }
 
-    fn ports(&self) -> PortsStatus {
-        PortsStatus::default()
-    }
-
-    fn status(&self) -> StatusView {
-        StatusView::default()
-    }
-
-    fn features(&self) -> Vec<FeatureReport> {
+    fn ports(&self) -> Vec<host_state::Port> {
         Vec::new()
     }
 
-    fn actions(&self) -> Vec<ActionView> {
+    fn bindings(&self) -> Vec<host_state::Binding> {
         Vec::new()
     }
 
-    fn explain(&self, device: &str, _: &str, _: Option<&str>) -> Result<Vec<ExplanationView>, String> {
+    fn status(&self) -> host_state::Status {
+        host_state::Status {
+            version: String::new(),
+            uptime: 0,
+            mode: None,
+            modes: Vec::new(),
+            rules: 0,
+            refused: None,
+            events: 0,
+            failures: 0,
+            last_failure: None,
+        }
+    }
+
+    fn features(&self) -> Vec<host_state::Feature> {
+        Vec::new()
+    }
+
+    fn actions(&self) -> Vec<host_state::Action> {
+        Vec::new()
+    }
+
+    fn plans(&self) -> Result<Vec<host_state::WaitingPlan>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn propose(&self, plan: ProposedPlan) -> Result<planning::Proposal, Error> {
+        let ProposedPlan { proposer, caller, description, privileged, changes } = plan;
+        let changes = changes.into_iter().map(|change| Change { path: change.path, value: change.value }).collect();
+        let proposal = Proposal { proposer, caller, description, privileged, changes };
+        let read =
+            |text: &str| config::parse(text, "config.toml").map_err(|wrong| PlanError::Invalid(wrong.to_string()));
+        let base = Base { file: "config.toml".into(), text: self.config() };
+        let judge = |after: &str| risk::assess(&read(&base.text)?.config, &read(after)?.config);
+        let plan = self.plans.propose(proposal, &base, judge)?;
+        let (risk, notes) = (plan.risk.level.as_str().to_owned(), plan.risk.notes);
+        Ok(planning::Proposal { id: plan.id, risk, notes, diff: plan.diff })
+    }
+
+    fn explain(&self, device: &str, _: &str, _: Option<&str>) -> Result<Vec<host_state::Explanation>, String> {
         if device == "slow" {
             self.toil();
         }
@@ -273,7 +310,7 @@ impl HostView for View {
         Ok(())
     }
 
-    fn probe(&self, target: &str) -> Result<Option<SysExIdentity>, MidiRefusal> {
+    fn probe(&self, target: &str) -> Result<Option<hardware::Identity>, MidiRefusal> {
         self.send_midi(target, &SysExIdentity::REQUEST).map(|()| None)
     }
 

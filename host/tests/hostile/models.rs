@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use conductor_host::config;
 use conductor_host::caller::Caller;
+use conductor_host::config;
 use conductor_host::control::gate::{Gate, ToolRequest};
-use conductor_host::registry::Registry;
 use conductor_host::observer::{Observed, Observer};
+use conductor_host::registry::Registry;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -265,12 +265,9 @@ fn a_cache_file_that_was_swapped() {
     let lab = Lab::new();
     let folder = crate::lab::Folder::new();
     let prepare = || {
-        let sandbox = conductor_host::sandbox::Sandbox::new(
-            Some(folder.path()),
-            lab.services.clone(),
-            crate::lab::compiler(),
-        )
-        .unwrap();
+        let sandbox =
+            conductor_host::sandbox::Sandbox::new(Some(folder.path()), lab.services.clone(), crate::lab::compiler())
+                .unwrap();
         let [tools, hooks] = ["tests/hostile-tools", "tests/hostile-hooks"]
             .map(|name| sandbox.prepare(&crate::lab::guest(name), lab.grants()).unwrap());
         (crate::lab::Tools::new(tools), hooks, sandbox)

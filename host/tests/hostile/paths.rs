@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use conductor_host::conductor::{Conductor, OpenError};
 use conductor_host::config;
-use conductor_host::package::{Package, PackageError};
 use conductor_host::host::Host;
 use conductor_host::install::signature::TrustedSigners;
 use conductor_host::install::store::Store;
+use conductor_host::package::{Package, PackageError};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::lab::{Folder, path};

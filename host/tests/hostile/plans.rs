@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_host::config;
 use conductor_host::caller::{Caller, Door, Scope};
+use conductor_host::config;
 use conductor_host::control::gate::ToolRequest;
 use conductor_host::control::plan::risk::{Level, Risk};
 use conductor_host::control::plan::{Plan, PlanError};

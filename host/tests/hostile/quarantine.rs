@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use conductor_host::caller::Caller;
 use conductor_host::dispatch::feature_worker::FeatureQueue;
-use conductor_host::package::Package;
-use conductor_host::sandbox::actor::Actor;
-use conductor_host::sandbox::quarantine::{LONG_STRIKES, STRIKES};
-use conductor_host::registry::{FeatureSource, Registry};
-use conductor_host::sandbox::PreparedFeature;
-use conductor_host::sandbox::task::Task;
 use conductor_host::observer;
 use conductor_host::observer::sink_message::SinkQueue;
+use conductor_host::package::Package;
+use conductor_host::registry::{FeatureSource, Registry};
+use conductor_host::sandbox::PreparedFeature;
+use conductor_host::sandbox::actor::Actor;
+use conductor_host::sandbox::quarantine::{LONG_STRIKES, STRIKES};
+use conductor_host::sandbox::task::Task;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, envelope, renamed, until};
 

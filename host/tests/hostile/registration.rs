@@ -1,13 +1,13 @@
 //! Registration: a feature has the names that its descriptor declares, and no other.
 
 use conductor_host::package::Grants;
-use conductor_host::sandbox::actor::Actor;
 use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::actor::Actor;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, guest, guest_with};
-use conductor_host::registry::{FeatureSource, Registry};
 use conductor_host::observer;
 use conductor_host::observer::sink_message::SinkQueue;
+use conductor_host::registry::{FeatureSource, Registry};
 
 #[test]
 fn what_is_registered_is_what_is_declared() {

@@ -1,7 +1,7 @@
 //! Text that is none, and text that would rewrite a terminal.
 
-use conductor_host::sandbox::actor::Actor;
 use conductor_host::package::descriptor::Tier;
+use conductor_host::sandbox::actor::Actor;
 use conductor_host::sandbox::bindings::Event;
 
 use crate::lab::{Lab, guest_with};
@@ -17,7 +17,7 @@ fn no_utf_8_in_anything_that_a_tool_gives_or_calls() {
     }
     let tools = lab.tools();
     assert!(tools.call(Tier::ConfigChange, r#"{"how": "no-text"}"#).is_err());
-    assert!(lab.services.plans.waiting().unwrap().is_empty());
+    assert!(lab.view.plans.waiting().unwrap().is_empty());
     assert_eq!(lab.said.try_iter().count(), 0);
 }
 

@@ -3,8 +3,8 @@
 use conductor_host::caller::Caller;
 use conductor_host::control::plan::risk::Level;
 use conductor_host::package::descriptor::Tier;
-use conductor_host::sandbox::control::ToolCall;
 use conductor_host::package::{Grants, Package};
+use conductor_host::sandbox::control::ToolCall;
 use std::path::Path;
 
 use crate::lab::{Lab, Tools, bytes_with, guest};
@@ -56,7 +56,7 @@ fn what_another_tier_is_handed_can_not_be_made_up() {
     assert!(tools.how("steal").unwrap_err().to_string().contains("trapped"));
     assert!(tools.how("steal-controls").unwrap_err().to_string().contains("trapped"));
     assert!(tools.how("steal-authority").unwrap_err().to_string().contains("trapped"));
-    assert!(lab.services.plans.waiting().unwrap().is_empty());
+    assert!(lab.view.plans.waiting().unwrap().is_empty());
     assert!(lab.view.modes.lock().unwrap().is_empty() && lab.view.performed.lock().unwrap().is_empty());
     tools.goes_on();
 }
@@ -72,7 +72,7 @@ fn handles_that_were_kept_from_a_call_are_none_in_the_next() {
         let error = tools.call(Tier::HardwareIo, &format!(r#"{{"how": "{kept}"}}"#)).unwrap_err().to_string();
         assert!(error.contains("trapped"), "{error}");
     }
-    assert!(lab.services.plans.waiting().unwrap().is_empty());
+    assert!(lab.view.plans.waiting().unwrap().is_empty());
     assert!(lab.view.modes.lock().unwrap().is_empty() && lab.view.performed.lock().unwrap().is_empty());
 }
 
@@ -143,7 +143,7 @@ fn grants_that_are_taken_back_stop_what_is_left() {
     });
     assert!(lab.view.modes.lock().unwrap().is_empty() && lab.view.midi.lock().unwrap().is_empty());
     assert!(lab.view.muted.lock().unwrap().is_empty() && lab.view.performed.lock().unwrap().is_empty());
-    assert!(lab.services.plans.waiting().unwrap().is_empty());
+    assert!(lab.view.plans.waiting().unwrap().is_empty());
     assert!(lab.stage.dialled.lock().unwrap().is_empty());
 }
 
@@ -182,7 +182,7 @@ fn sysex_goes_only_to_a_device_that_was_named_in_a_grant() {
 fn a_privileged_plan_says_so() {
     let lab = Lab::new();
     lab.tools().call(Tier::Privileged, r#"{"how": "plan"}"#).unwrap();
-    let [plan] = &lab.services.plans.waiting().unwrap()[..] else { panic!("one plan") };
+    let [plan] = &lab.view.plans.waiting().unwrap()[..] else { panic!("one plan") };
     assert_eq!(plan.risk.level, Level::Privileged);
     assert!(plan.risk.notes.iter().any(|note| note.contains("a privileged tool proposes it")), "{:?}", plan.risk);
 }

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use conductor_host::dispatch::feature_worker::FeatureQueue;
+use conductor_host::observer;
+use conductor_host::observer::sink_message::SinkQueue;
 use conductor_host::sandbox::actor::Actor;
 use conductor_host::sandbox::control::ToolCall;
 use conductor_host::sandbox::limits;
-use conductor_host::observer;
-use conductor_host::observer::sink_message::SinkQueue;
 
 use crate::lab::{Lab, Play, envelope, guest_with, renamed, until};
 

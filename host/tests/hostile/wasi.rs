@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use conductor_host::observer::sink_message::{Severity, SinkKind, SinkMessage};
 use conductor_host::sandbox::control::ToolCall;
 use conductor_host::sandbox::limits;
-use conductor_host::observer::sink_message::{Severity, SinkKind, SinkMessage};
 use serde_json::{Value, json};
 
 use crate::lab::{Lab, Tools};

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use conductor_host::config;
 use conductor_host::caller::Caller;
+use conductor_host::config;
 use conductor_host::control::gate::{ToolError, ToolRequest};
-use conductor_host::package::descriptor::Tier;
 use conductor_host::host::Host;
+use conductor_host::package::descriptor::Tier;
 use conductor_host::ports::simulated::SimulatedPorts;
 use conductor_host::ports::{Direction, PortInfo, Protocol, UsbDevice};
 use serde_json::Value;

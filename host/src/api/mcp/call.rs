@@ -22,13 +22,13 @@ use serde_json::{Map, Value};
 use super::ask::{About, Answer, Matter};
 use super::questions::{ANSWER_TIMEOUT, Kept};
 use super::{ClientKey, Server};
-use crate::config::Elicitation;
 use crate::caller::Caller;
+use crate::config::Elicitation;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::control::plan::risk::Level;
 use crate::control::trouble::Misconduct;
-use crate::package::descriptor::Tier;
 use crate::host::Host;
+use crate::package::descriptor::Tier;
 use crate::plural::plural;
 
 /// A call under way.

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::{ClientKey, PromptError, Server};
 use crate::config::{ToolList, nearest};
 use crate::control::gate::ToolView;
-use crate::package::descriptor::Tier;
 use crate::host::Host;
+use crate::package::descriptor::Tier;
 use crate::terminal::excerpt;
 
 /// The tool that opens a group. It is the host's own.

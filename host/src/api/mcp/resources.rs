@@ -4,9 +4,9 @@ use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::groups::title;
 use crate::caller::Caller;
-use crate::sandbox::limits::MAX_RESULT;
 use crate::host::Host;
 use crate::news::New;
+use crate::sandbox::limits::MAX_RESULT;
 
 /// The pages of the manual.
 const DOCS: &[(&str, &str)] = &[

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::api::refusal::{Named, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::{By, Scope};
-use crate::registry::{FeatureReport, Skill};
 use crate::host::Host;
+use crate::registry::{FeatureReport, Skill};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

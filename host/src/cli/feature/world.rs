@@ -17,27 +17,27 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::scripted_http::{MadeUpSecrets, ScriptedAnswer, ScriptedHttp};
+use crate::caller::Caller;
 use crate::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use crate::clock::{Clock, ManualClock};
 use crate::config;
-use crate::caller::Caller;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::{Action, Envelope};
 use crate::engine_input::Input;
+use crate::host::{Host, StartError};
+use crate::observer::Observation;
+use crate::observer::sink_message::{Severity, SinkKind};
 use crate::package::capability::{self, Capability};
 use crate::package::descriptor::HookPoint;
 use crate::package::{Descriptor, Package};
-use crate::host::{Host, StartError};
-use crate::observer::Observation;
 use crate::ports::Direction;
 use crate::ports::simulated::SimulatedPorts;
-use crate::services::http::HttpClient;
 use crate::sandbox::host_functions::invocation::OnProgress;
 use crate::sandbox::host_functions::models::ModelView as _;
-use crate::services::refusal::Refusal;
-use crate::observer::sink_message::{Severity, SinkKind};
 use crate::sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use crate::services::http::HttpClient;
+use crate::services::refusal::Refusal;
 
 /// How long a world waits for a feature to do what it was given to do.
 const WITHIN: Duration = Duration::from_secs(10);

@@ -6,10 +6,10 @@ use super::super::plan::{self, Agreed};
 use super::super::{Done, Failure, Places, load, wrong};
 use super::prompt;
 use crate::config::edit::{Change, edited};
-use crate::package::{Package, consent};
-use crate::install::installation as install;
+use crate::install::installation;
 use crate::install::signature::{self, TrustedSigners};
 use crate::install::store::Store;
+use crate::package::{Package, consent};
 use crate::terminal::{self, Lines, outln};
 use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
@@ -72,7 +72,7 @@ fn package(places: &Places, name: &str, feature: &config::Feature) -> Result<Pac
     let store = Store::at(&places.home);
     let installed = store.installed()?;
     match installed.features.get(name) {
-        Some(feature) => Ok(install::describe(&store, feature)?),
+        Some(feature) => Ok(installation::describe(&store, feature)?),
         None => {
             let folder = places.features.as_ref();
             let bundled = folder.map(|folder| folder.join(format!("{name}.wasm"))).filter(|file| file.is_file());

@@ -1,10 +1,10 @@
 //! What a person sees of capabilities before they grant them, and after.
 
 use super::Failure;
-use crate::package::capability::{Capability, CapabilityRequest};
-use crate::package::{Grants, consent};
 use crate::install::installation::Plan;
 use crate::install::receipt::What;
+use crate::package::capability::{Capability, CapabilityRequest};
+use crate::package::{Grants, consent};
 use crate::terminal::{self, Lines, errln, outln};
 
 /// Asks on the terminal for what the plan asks for. Without one, nothing is granted.

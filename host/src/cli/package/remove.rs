@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::super::{Done, Failure, Places, load};
 use super::{hint, print};
 use crate::config::Config;
-use crate::package::FeatureId;
-use crate::package::descriptor::Descriptor;
-use crate::install::installation::{self as install, Change, ChangeError, Plan};
+use crate::install::installation::{self, Change, ChangeError, Plan};
 use crate::install::signature::TrustedSigners;
 use crate::install::store::{InstalledFeature, Store};
+use crate::package::FeatureId;
+use crate::package::descriptor::Descriptor;
 use crate::plural::{plural, plural_u64};
 use crate::services::store::files::{self, StoreFile};
 use crate::terminal::{self, outln};
@@ -23,18 +23,19 @@ pub(super) fn run(
     as_json: bool,
 ) -> Done {
     let installed = store.installed()?;
-    let feature = match install::find(&installed, name) {
+    let feature = match installation::find(&installed, name) {
         Ok(feature) => feature.clone(),
         Err(error) if data => return left_data(places, &installed.features, name, as_json, error),
         // Asked for in vain, which is on record like any other change.
         Err(_) => {
-            let report = install::change(store, name, Change::Remove, trusted).map_err(|error| hint(places, error))?;
+            let report =
+                installation::change(store, name, Change::Remove, trusted).map_err(|error| hint(places, error))?;
             return print(&report, as_json);
         }
     };
     // While the package is still there.
-    let descriptor = install::describe(store, &feature).ok().map(|package| package.info.descriptor);
-    let mut report = install::change(store, name, Change::Remove, trusted).map_err(|error| hint(places, error))?;
+    let descriptor = installation::describe(store, &feature).ok().map(|package| package.info.descriptor);
+    let mut report = installation::change(store, name, Change::Remove, trusted).map_err(|error| hint(places, error))?;
     let key = feature.data();
     let kept = files::list(&places.home)?.into_iter().find(|file| file.key == key.as_str());
     report.diagnostics.extend(match kept {

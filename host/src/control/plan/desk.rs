@@ -15,9 +15,9 @@ use serde::de::DeserializeOwned;
 
 use super::risk::{Level, Risk};
 use super::{Base, Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, diff, state_hash};
+use crate::caller::Caller;
 use crate::clock::Clock;
 use crate::config::edit;
-use crate::caller::Caller;
 use crate::digest::hex;
 use crate::sandbox::host_functions::planning::{MAX_CHANGES, MAX_CHANGES_BYTES};
 use crate::terminal::excerpt;
@@ -199,7 +199,9 @@ impl Desk {
         }
         let size: usize = changes.iter().map(|change| change.to_string().len()).sum();
         if size > MAX_CHANGES_BYTES {
-            return Err(PlanError::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_CHANGES_BYTES}")));
+            return Err(PlanError::Invalid(format!(
+                "the changes have {size} bytes; a plan has at most {MAX_CHANGES_BYTES}"
+            )));
         }
         one_line(&description)?;
         let after = edit::edited(&base.text, &changes)?;

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::risk::Level;
-use crate::hidden::hide_line;
 use crate::config::{Action, Launch, Mapping, Shell};
+use crate::hidden::hide_line;
 use crate::plural::plural;
 
 /// Characters of a foreign text in a note.

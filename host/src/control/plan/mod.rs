@@ -22,12 +22,14 @@ pub mod risk;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::lock::Locked;
 use crate::audit::AuditError;
 use crate::caller::Caller;
-use super::lock::Locked;
 use crate::config::edit::{Change, EditError, edited};
-use crate::hidden::{hide, hide_json, hide_line, mentions_hidden};
 use crate::digest::sha256;
+use crate::hidden::{hide, hide_json, hide_line, mentions_hidden};
+use crate::sandbox::bindings::Error;
+use crate::terminal::{MAX_TEXT, excerpt_lines};
 use risk::Risk;
 
 /// The configuration that plans are made for.
@@ -261,6 +263,18 @@ pub enum PlanError {
     /// The host was started without a configuration file.
     #[error("this host has no configuration file that a plan could change")]
     NoFile,
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        let text = excerpt_lines(&error.to_string(), MAX_TEXT);
+        match error {
+            PlanError::Denied(_) => Self::Denied(text),
+            PlanError::Full(_) | PlanError::Busy => Self::Exhausted(text),
+            PlanError::Record(_) => Self::Unavailable(text),
+            _ => Self::Invalid(text),
+        }
+    }
 }
 
 /// SHA-256 of a configuration's text, lower-case hex: what a plan is made for.

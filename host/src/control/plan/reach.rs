@@ -8,9 +8,9 @@ use conductor_engine::Trigger;
 use serde_json::Value;
 
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
-use crate::hidden::hide_json;
 use crate::config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
 use crate::digest::sha256;
+use crate::hidden::hide_json;
 use crate::rules::engine_trigger;
 
 /// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use reqwest::header::HeaderName;
 use tokio_util::bytes::Bytes;
 
-use crate::install::source::{Fetched, Source};
 use crate::install::download::*;
+use crate::install::source::{Fetched, Source};
 use crate::services::http::network::{Answer, NetworkError, Pieces};
 
 /// What a place answers.

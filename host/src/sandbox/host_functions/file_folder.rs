@@ -2,13 +2,13 @@
 
 use wasmtime::component::Resource;
 
-use crate::services::files::{GrantedFolder, Kind};
 use super::install::Context;
-use crate::services::refusal::Refusal;
 use crate::package::capability::Capability;
 use crate::sandbox::bindings::imports::files;
 use crate::sandbox::bindings::{Error, Lane};
 use crate::sandbox::state::InstanceState;
+use crate::services::files::{GrantedFolder, Kind};
+use crate::services::refusal::Refusal;
 
 /// The guest's handle to a folder.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use wasmtime::component::Resource;
 
+use super::hardware_args::Named;
 use crate::package::capability::{self, Capability};
 use crate::package::consent;
 use crate::sandbox::bindings::Error;
 use crate::sandbox::bindings::imports::hardware;
 use crate::sandbox::state::{FeatureFacts, InstanceState};
-use super::hardware_args::Named;
 use crate::terminal::excerpt;
 
 /// The guest's handle to devices, for one call that a person confirmed: it reaches the devices, and sends the bytes, that

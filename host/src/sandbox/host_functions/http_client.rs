@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use wasmtime::component::Resource;
 
-use crate::services::http::{HttpError, HttpScope, Request, Response, SecretUse};
 use super::install::Context;
 use crate::sandbox::bindings::imports::http;
 use crate::sandbox::bindings::{Error, waiting_http};
 use crate::sandbox::state::InstanceState;
+use crate::services::http::{HttpError, HttpScope, Request, Response, SecretUse};
 
 /// The guest's handle to the hosts of one grant.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Resource;
 
+use crate::rate::Rate;
 use crate::sandbox::bindings::imports::invocations;
 use crate::sandbox::limits;
-use crate::rate::Rate;
 use crate::sandbox::state::InstanceState;
 use crate::terminal::excerpt;
 

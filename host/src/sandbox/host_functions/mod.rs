@@ -76,7 +76,10 @@ impl Services {
             datagram_rate: limits::DATAGRAM_RATE,
             control_cpu: limits::CONTROL_CPU,
             lane_cpu: limits::LANE_CPU,
-            http: services::http::HttpClient::new(Arc::new(services::http::SystemNetwork::new()), Arc::new(services::http::EnvironmentSecrets)),
+            http: services::http::HttpClient::new(
+                Arc::new(services::http::SystemNetwork::new()),
+                Arc::new(services::http::EnvironmentSecrets),
+            ),
             stores: None,
             models: OnceLock::new(),
             view: OnceLock::new(),

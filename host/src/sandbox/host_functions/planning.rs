@@ -4,8 +4,8 @@ use serde_json::Value;
 use wasmtime::component::Resource;
 
 use super::install::Context;
-use crate::hidden::{self, HIDDEN};
 use crate::caller::Caller;
+use crate::hidden::{self, HIDDEN};
 use crate::sandbox::bindings::imports::planning;
 use crate::sandbox::bindings::{Error, Lane};
 use crate::sandbox::limits;
@@ -77,7 +77,9 @@ impl InstanceState {
             return Err(Error::Invalid(format!("a plan has 1 to {MAX_CHANGES} changes, not {count}")));
         }
         if size > MAX_CHANGES_BYTES {
-            return Err(Error::Invalid(format!("the changes have {size} bytes; a plan has at most {MAX_CHANGES_BYTES}")));
+            return Err(Error::Invalid(format!(
+                "the changes have {size} bytes; a plan has at most {MAX_CHANGES_BYTES}"
+            )));
         }
         let changes = changes.into_iter().map(change).collect::<Result<_, _>>().map_err(Error::Invalid)?;
         let Planner { privileged, caller } = planner;

@@ -2,13 +2,13 @@
 
 use wasmtime::component::Resource;
 
-use crate::services::git::{self, Kind};
 use super::install::Context;
-use crate::services::refusal::Refusal;
 use crate::package::capability::Capability;
 use crate::sandbox::bindings::imports::git as contract;
 use crate::sandbox::bindings::{Error, Lane};
 use crate::sandbox::state::InstanceState;
+use crate::services::git::{self, Kind};
+use crate::services::refusal::Refusal;
 
 /// The guest's handle to a repository.
 #[derive(Debug)]

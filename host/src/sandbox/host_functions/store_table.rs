@@ -5,12 +5,12 @@ use std::sync::{Arc, PoisonError};
 use wasmtime::component::Resource;
 
 use super::install::Context;
-use crate::services::refusal::Refusal;
-use crate::services::store::StoreHandle;
 use crate::package::capability::Capability;
 use crate::sandbox::bindings::imports::store;
 use crate::sandbox::bindings::{Error, Lane};
 use crate::sandbox::state::InstanceState;
+use crate::services::refusal::Refusal;
+use crate::services::store::StoreHandle;
 
 /// The guest's handle to its store.
 #[derive(Debug)]

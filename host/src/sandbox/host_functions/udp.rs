@@ -10,9 +10,9 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
 
 use super::install::Context;
+use crate::net::endpoint::Endpoint;
 use crate::package::consent;
 use crate::package::descriptor::CONTRACT;
-use crate::net::endpoint::Endpoint;
 use crate::sandbox::bindings::Error;
 use crate::sandbox::bindings::imports::udp;
 use crate::sandbox::limits;

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::services::http::HttpError;
 use crate::package::admission::Grantee;
 use crate::rate::Rate;
+use crate::services::http::HttpError;
 
 /// Requests per second that one feature may send, after a burst.
 pub const RATE: f64 = 10.0;

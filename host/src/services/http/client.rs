@@ -9,15 +9,15 @@ use tokio::sync::SemaphorePermit;
 use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
+use crate::net::address;
+use crate::net::http_scope::{HttpScope, Site};
+use crate::package::admission::Grantee;
+use crate::package::consent;
 use crate::services::http::account::HttpAccount;
 use crate::services::http::network::{Incoming, Network, NetworkError, Outgoing, Pieces};
 use crate::services::http::request::{self, Checked, CheckedSecret};
-use crate::net::http_scope::{HttpScope, Site};
 use crate::services::http::secrets::{Blotter, Secret, SecretWitness, Secrets};
-use crate::net::address;
 use crate::services::http::{HttpError, Request, Response};
-use crate::package::admission::Grantee;
-use crate::package::consent;
 
 /// How long a whole exchange may take, from the name to the last byte of the body.
 pub const TIMEOUT: Duration = Duration::from_secs(30);

@@ -17,10 +17,10 @@ pub mod secrets;
 
 use crate::terminal::{MAX_TEXT, excerpt};
 
+pub use crate::net::http_scope::{HostPattern, HttpScope, SecretGrant};
 pub use account::HttpAccount;
 pub use client::{HttpClient, Patience, Streamed};
 pub use network::{Network, SystemNetwork};
-pub use crate::net::http_scope::{HostPattern, HttpScope, SecretGrant};
 pub use secrets::{EnvironmentSecrets, SecretWitness, Secrets};
 
 /// What a feature asks.

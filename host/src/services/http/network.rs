@@ -193,12 +193,12 @@ mod tests {
     use tokio::sync::oneshot;
     use tokio_util::sync::CancellationToken;
 
+    use super::*;
+    use crate::package::admission::{Grantee, Provenance};
     use crate::services::http::secrets::{Secret, SecretError};
     use crate::services::http::{
         HttpAccount, HttpClient, HttpError, HttpScope, Request, Response, SecretGrant, SecretUse, Secrets,
     };
-    use super::*;
-    use crate::package::admission::{Grantee, Provenance};
 
     #[derive(Debug)]
     struct OneSecret;

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
+use crate::net::endpoint::checked_host;
 use crate::net::http_scope::{HostPattern, HttpScope, Site};
-use crate::services::http::{HttpError, Request, SecretUse};
 use crate::package::admission::Grantee;
 use crate::package::consent;
-use crate::net::endpoint::checked_host;
+use crate::services::http::{HttpError, Request, SecretUse};
 
 /// Bytes of a URL.
 pub const MAX_URL: usize = 8 * 1024;

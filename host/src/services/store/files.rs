@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::services::store::{Refusal, connect, damaged, misshapen, refusal};
 use crate::package::FeatureId;
 use crate::package::id::DataKey;
+use crate::services::store::{Refusal, connect, damaged, misshapen, refusal};
 
 /// How long the host that serves has to close a store of a feature that was removed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -166,8 +166,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::services::store::FeatureStores;
     use super::*;
+    use crate::services::store::FeatureStores;
 
     struct Home(PathBuf);
 

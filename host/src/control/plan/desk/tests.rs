@@ -1,7 +1,7 @@
 use super::*;
+use crate::caller::{Door, Scope};
 use crate::clock::ManualClock;
 use crate::config::edit::Change;
-use crate::caller::{Door, Scope};
 use serde_json::json;
 
 const TEXT: &str = "# mine\nname = \"a\"\n";
@@ -81,7 +81,7 @@ fn what_is_no_plan_is_refused() {
     let proposal = || proposal("project:x", "b");
     let says = refused(Proposal { changes: vec![], ..proposal() });
     assert!(says.contains("a plan has 1 to 256 changes, not 0"), "{says}");
-    let says = refused(self::proposal("project:x", &"x".repeat(MAX_BYTES)));
+    let says = refused(self::proposal("project:x", &"x".repeat(MAX_CHANGES_BYTES)));
     assert!(says.contains("a plan has at most 262144"), "{says}");
     let says = refused(Proposal { description: "Fine.\n++++ end of plan".into(), ..proposal() });
     assert!(says.contains("several lines"), "{says}");

@@ -7,11 +7,11 @@ use std::{fmt, io};
 use hyper::body::Bytes;
 use tokio::sync::mpsc;
 
+use crate::package::admission::Provenance;
 use crate::services::http::SecretUse;
+use crate::services::http::client::*;
 use crate::services::http::network::Answer;
 use crate::services::http::secrets::SecretError;
-use crate::services::http::client::*;
-use crate::package::admission::Provenance;
 
 const SECRET: &str = "Hunter2-hunter2";
 
