@@ -3,8 +3,9 @@
 //! Events run one way: a port's thread puts them into the engine's queue ([`ports`]), the engine
 //! thread matches them and hands envelopes over ([`event_loop`]), workers do what rules say
 //! ([`dispatch`]). Nothing on that way waits, locks, allocates or parses. Everything else
-//! ([`config`], [`rules`], [`feature`], [`package`], [`host`], [`api`], [`cli`]) happens beside it. To embed all of
-//! it in a process of your own, begin with [`conductor`].
+//! ([`config`], [`rules`], [`package`], [`sandbox`], [`control`], [`host`], [`api`], [`cli`]) happens beside it. To embed
+//! all of it in a process of your own, begin with [`conductor`]. Which room may import which others is a table in
+//! `docs/architecture.md`, and checked.
 //!
 //! | to add | go to |
 //! |---|---|
@@ -12,8 +13,8 @@
 //! | a trigger | the engine's `trigger`, [`config`]'s `trigger`, and the line between them in [`rules`] |
 //! | an action of the host | [`config`]'s `action`, [`dispatch`], and the line between them in [`rules`] |
 //! | a desktop that tells what is in front | [`front`]: a file beside `wayland`, or for another system a new [`front::FrontWatch`] |
-//! | a service for features | `wit/`, a file in [`service`], its line in [`feature::sandbox::bindings`] and [`feature::check`] |
-//! | a place to fetch packages from | [`package::source`] |
+//! | a host function for features | `wit/`, a file in [`sandbox::host_functions`], its line in [`sandbox::bindings`] and [`package::check`] |
+//! | a place to fetch packages from | [`install::source`] |
 //! | anything else | a feature, in `features/` |
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]

@@ -12,6 +12,7 @@ mod fuzz;
 mod guest_rust;
 mod host;
 mod jack;
+mod layers;
 mod mcp_peers;
 mod registry;
 mod repo;
@@ -71,6 +72,8 @@ enum Chore {
     Schemathesis(schemathesis::Args),
     /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
     Soak(soak::Args),
+    /// Check who imports whom in the source against the table in docs/architecture.md, and print it with code lines.
+    Layers(layers::Args),
     /// Besiege a host with clients that misbehave, and see that its owner and its show notice nothing.
     Siege(siege::Args),
 }
@@ -102,6 +105,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Fuzz(args) => fuzz::run(&repo, args),
         Chore::Schemathesis(args) => schemathesis::run(&repo, args),
         Chore::Soak(args) => soak::run(&repo, args),
+        Chore::Layers(args) => layers::run(&repo, args),
         Chore::Siege(args) => siege::run(&repo, args),
     }
 }

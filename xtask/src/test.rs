@@ -16,7 +16,7 @@ use anyhow::Result;
 use crate::{
     guest_rust,
     host::{self, Midi, Profile},
-    jack, mcp_peers, process, registry,
+    jack, layers, mcp_peers, process, registry,
     repo::Repo,
     schemathesis, setup, vm,
 };
@@ -49,6 +49,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let guests: Vec<_> = guests.iter().map(|folder| (short_name(repo, folder), folder.as_path())).collect();
 
     style(repo, &mut board, &guests);
+    board.here("layers", || layers::check(repo.root()).map(drop));
     if !args.fast {
         documentation(repo, &mut board, &guests);
         dependencies(repo, &mut board, &guests);

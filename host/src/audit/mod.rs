@@ -8,8 +8,6 @@
 //! An [`entry`] says what happened; the [`chain`] is the file, which any process of the home may add to;
 //! [`verify`] finds the first row that is wrong; the [`keeper`] writes for a running host, so that nobody waits
 //! for the disk but who has to be sure of it.
-//!
-//! May import: `clock`, `digest` and the host's key. Everybody on the control side hands entries in here.
 
 pub mod chain;
 pub mod entry;

@@ -2,10 +2,8 @@
 //!
 //! A [`completion`] is one question and its answer: the provider says what to send and reads what comes
 //! back, and everything in between is the host's: the grant, the secret, the connection, trying again, giving
-//! up. [`answer`] puts the pieces together; [`models`] knows which models there are and has hooks asked.
-//!
-//! May import: `feature` (the registry, and instances of providers), `service` (HTTP), `config` (which models
-//! there are). Nothing on the event path comes here.
+//! up. [`answer`] puts the pieces together; [`models`] knows which models there are and has hooks asked. Nothing on the
+//! event path comes here.
 
 pub mod answer;
 pub mod completion;

@@ -1,11 +1,8 @@
 //! Control: what happens between somebody who asks for something and the thing done.
 //!
-//! [`gate`] is the way to a tool, for every [`caller`], within its [`limit`], with a [`confirmation`] where a person
-//! has to agree; [`lock`] keeps everybody but a person from changing anything; [`plan`] is the way to another
-//! configuration; [`audit`] keeps on record what was asked and done.
-//!
-//! May import: `feature` (the registry and its actors) and `config`, but for `plan` and `audit`, which say what
-//! they may. Nothing on the event path comes here.
+//! [`gate`] is the way to a tool, for every caller, within its [`limit`], with a [`confirmation`] where a person has to
+//! agree; [`lock`] keeps everybody but a person from changing anything; [`plan`] is the way to another configuration.
+//! Nothing on the event path comes here.
 
 pub mod confirmation;
 pub mod gate;

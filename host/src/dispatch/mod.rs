@@ -5,9 +5,6 @@
 //! [`desktop`], the programs that are started ([`process`]). A slow or dead backend delays nobody else,
 //! and each worker keeps its order. What takes its time is a [`script`], which hands its steps over one by
 //! one. What is switched on is in the worker's ledger ([`held`]) and goes off with its owner.
-//!
-//! May import: `feature` (to run instances), `ports` (to send), and of `config` what a mapping says of
-//! its action.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

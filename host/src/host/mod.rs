@@ -443,7 +443,7 @@ impl Host {
         self.in_force.load().source.text().to_owned()
     }
 
-    /// The same as others than the home's owner see it, without private values. See [`config::hidden`].
+    /// The same as others than the home's owner see it, without private values. See [`crate::hidden`].
     pub fn hidden_config(&self) -> String {
         self.in_force.load().source.hidden().to_owned()
     }

@@ -1,6 +1,6 @@
 //! A feature's file and what it asks for: read, bounded and checked without running any of it.
 //!
-//! [`file`] reads the bytes (size, digest, descriptor, imports, exports), and [`structure`] bounds what is in them;
+//! [`mod@file`] reads the bytes (size, digest, descriptor, imports, exports), and [`structure`] bounds what is in them;
 //! [`check`] compares what the component's type says with what its [`descriptor`] declares; [`capability`] cuts what was
 //! requested down to what was granted, and [`grants`] is what that comes to; [`admission`] says for which package
 //! ([`id`]) grants are meant, and [`consent`] how a person is shown what is granted.

@@ -4,8 +4,6 @@
 //! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`resolve`] decides
 //! which match, by the [`matcher`]s of [`binding`]s; [`sink`] is where a port's events go in, [`limit`]
 //! and [`held`] see that no device floods the engine; [`status`] is what listings show.
-//!
-//! May import: the engine's events, `clock`. Knows no rules, actions or features.
 
 use std::fmt;
 

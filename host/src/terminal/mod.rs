@@ -14,8 +14,6 @@
 //!
 //! The macros and functions of the standard library that write to a terminal are disallowed outside this module by
 //! `host/clippy.toml`.
-//!
-//! Layer: a leaf. May import nothing of the host.
 
 /// Bytes kept of a text that a feature, a server or another program gives: an error, a diagnostic.
 pub const MAX_TEXT: usize = 1024;

@@ -8,9 +8,6 @@
 //! [`desk`] keeps them across restarts, [`risk`] says what a person should know before deciding, by the
 //! [effects](effect) that a configuration has with the plan and without, and [`rehearsal`] what would have fired
 //! differently. The host applies (`host/apply.rs`): nothing here touches the configuration file or the rules.
-//!
-//! May import: `config`, `clock`, the engine, triggers of `rules`, `caller`, and the errors of the audit. Neither
-//! `feature` nor `service`: services hand proposals in here.
 
 pub mod desk;
 pub mod diff;

@@ -1,6 +1,6 @@
 //! HTTP: requests to the hosts that a grant names.
 //!
-//! A request passes `request`, which looks at nothing but the request and the [`scope`]; then the
+//! A request passes `request`, which looks at nothing but the request and the `net::http_scope`; then the
 //! feature's [`account`], which limits how many there are; then [`client`], which resolves the name,
 //! has `address` judge where it leads, and hands the request with those very addresses to the
 //! [`network`]. A value from [`secrets`] goes into one header on that last step, and is taken out of
