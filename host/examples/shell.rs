@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Write};
 
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::conductor::{Conductor, OpenError};
 use conductor_host::ports::{Direction, simulated::SimulatedPorts};
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::config::{
-    self, Config, Connection, Diagnostic, Diagnostics, ListenMode, Loaded, OscTransport, PathStep, VirtualPort,
+use conductor_config::{
+    self as config, Config, Connection, Diagnostic, Diagnostics, ListenMode, Loaded, OscTransport, PathStep,
+    VirtualPort,
 };
-use crate::ports::binding::{Channels, Listen, Made, Place, Transport};
-use crate::ports::midi::virtual_key;
-use crate::ports::supervisor::PortPlan;
-use crate::ports::{BindingSpec, Direction, Matcher, Protocol, SysExIdentity};
+use conductor_ports::binding::{Channels, Listen, Made, Place, Transport};
+use conductor_ports::midi::virtual_key;
+use conductor_ports::supervisor::PortPlan;
+use conductor_ports::{BindingSpec, Direction, Matcher, Protocol, SysExIdentity};
 
 /// Bytes that one compiled pattern for port names may have, and the cache that it matches with (256 KiB).
 const MAX_REGEX_BYTES: usize = 256 * 1024;

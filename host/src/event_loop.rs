@@ -12,12 +12,12 @@ use crossbeam_channel::{RecvError, TryRecvError};
 mod profile_mode;
 
 use self::profile_mode::ProfileMode;
-use crate::clock::Clock;
 use crate::dispatch::held::Release;
 use crate::dispatch::releases::Releases;
 use crate::dispatch::{Action, Envelope, Failure, Reason};
-use crate::engine_input::{Input, Inputs};
-use crate::observer::{Observation, Observer};
+use conductor_observer::{Observation, Observer};
+use conductor_ports::engine_input::{Input, Inputs};
+use conductor_stdx::clock::Clock;
 
 /// Starts the engine thread. It ends on [`Input::Stop`], or when nobody can send to it any more. Whoever is
 /// in `releases` hears when a mode is left, rules are replaced or a device is gone.
@@ -177,10 +177,10 @@ mod tests {
     use crossbeam_channel::Receiver;
 
     use super::*;
-    use crate::doorbell::Sender;
-    use crate::engine_input::queue;
-    use crate::observer;
-    use crate::observer::sink_message::SinkQueue;
+    use conductor_observer as observer;
+    use conductor_observer::sink_message::SinkQueue;
+    use conductor_ports::engine_input::queue;
+    use conductor_stdx::doorbell::Sender;
 
     const LONG: Nanos = 20_000_000;
 

@@ -11,12 +11,12 @@ use chrono::{Datelike as _, Local, Timelike as _};
 use conductor_engine::{Condition, Day, Facts, FactsHandle, LocalTime, RuleSetHandle};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use crate::clock::Clock;
 use crate::dispatch::Action;
-use crate::doorbell;
-use crate::engine_input::Input;
-use crate::front::{Front, FrontWatch};
 use crate::profile::{Profile, applying};
+use conductor_front::{Front, FrontWatch};
+use conductor_ports::engine_input::Input;
+use conductor_stdx::clock::Clock;
+use conductor_stdx::doorbell;
 
 /// How often the thread looks. The clock goes on by itself between; what it may miss for so long is that
 /// the clock was set, that summer time began, and that an application was started or ended.
@@ -202,7 +202,7 @@ fn facts(running: &[String], front: &Front, clock: Clock) -> Facts {
 /// What is in front: said within a second, or not at all.
 fn front_now() -> Front {
     let (tell, told) = crossbeam_channel::unbounded();
-    let watch = crate::front::system().start(Box::new(move |front| drop(tell.send(front))));
+    let watch = conductor_front::system().start(Box::new(move |front| drop(tell.send(front))));
     let unknown = || Front::Unknown("the desktop did not answer".to_owned());
     watch.ok().and_then(|_watch| told.recv_timeout(Duration::from_secs(1)).ok()).unwrap_or_else(unknown)
 }
@@ -221,7 +221,7 @@ fn running() -> Vec<String> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let name = |process: std::fs::DirEntry| {
         process.file_name().to_str()?.parse::<u32>().ok()?;
-        crate::front::names::program_name(&process.path())
+        conductor_front::names::program_name(&process.path())
     };
     let mut names: Vec<String> = processes.filter_map(name).collect();
     names.sort_unstable();
@@ -242,7 +242,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::front::simulated::SimulatedFront;
+    use conductor_front::simulated::SimulatedFront;
 
     #[test]
     fn the_time_and_this_very_program_are_known() {
@@ -259,7 +259,7 @@ mod tests {
             ..RuleSpec::new(note, Action::Suppress)
         };
         let rules = conductor_engine::compile(RuleSource { modes: Vec::new(), rules: vec![asks] }).unwrap();
-        let (queue, _inputs) = crate::engine_input::queue();
+        let (queue, _inputs) = conductor_ports::engine_input::queue();
         let rules = Arc::new(RuleSetHandle::new(rules));
         let of = FactsOf { handle: Arc::clone(&handle), rules, clock, queue, profiles: Vec::new() };
         let _watch = start(of, SimulatedFront::new().watch()).unwrap();

@@ -21,41 +21,32 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 pub mod api;
-pub mod audit;
 pub(crate) mod bindings;
-pub mod caller;
 pub mod chat;
 pub mod cli;
-pub mod clock;
 pub mod conductor;
-pub mod config;
 pub mod control;
-pub mod device_defaults;
-mod digest;
 pub mod dispatch;
-pub mod doorbell;
-pub mod engine_input;
 pub mod event_loop;
 pub mod facts;
-pub mod front;
-pub mod hidden;
 pub mod host;
-mod host_key;
-pub mod install;
-mod nearest;
-pub mod net;
-pub mod news;
-pub mod observer;
-pub mod package;
-mod plain_file;
-mod plural;
-pub mod ports;
 pub mod profile;
-pub mod rate;
 pub mod registry;
 pub mod rules;
-pub mod sandbox;
-pub mod services;
-mod template;
-pub mod terminal;
-mod whole_file;
+
+// The crates below, for programs that embed the host.
+pub use conductor_audit as audit;
+pub use conductor_config as config;
+pub use conductor_front as front;
+pub use conductor_install as install;
+pub use conductor_net as net;
+pub use conductor_observer as observer;
+pub use conductor_package as package;
+pub use conductor_ports as ports;
+pub use conductor_sandbox as sandbox;
+pub use conductor_services as services;
+pub use conductor_stdx::{
+    clock, device_defaults, digest, doorbell, hidden, host_key, nearest, news, plain_file, plural, rate, template,
+    whole_file,
+};
+pub use conductor_terminal as terminal;

@@ -11,8 +11,8 @@ use conductor_engine::AppName;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::config::{Config, Diagnostic, Diagnostics};
-use crate::front::Front;
+use conductor_config::{Config, Diagnostic, Diagnostics};
+use conductor_front::Front;
 
 /// A profile, ready to be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +97,8 @@ impl ProfileView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::parse;
-    use crate::front::Application;
+    use conductor_config::parse;
+    use conductor_front::Application;
 
     const SHOW: &str = r#"
 [[modes]]

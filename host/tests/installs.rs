@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::config;
-use conductor_host::engine_input::Input;
 use conductor_host::host::Host;
 use conductor_host::install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use conductor_host::install::receipt::{FeatureInstallReport, What};
@@ -26,6 +25,7 @@ use conductor_host::install::store::{MAX_RECEIPTS, Store, StoreError};
 use conductor_host::package::Package;
 use conductor_host::package::capability::CapabilityRequest;
 use conductor_host::package::file::MAX_PACKAGE;
+use conductor_host::ports::engine_input::Input;
 use conductor_host::services::store::FeatureStores;
 use sha2::{Digest as _, Sha256};
 

@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, header};
 
 use super::holder::Holder;
 use super::quota::Quota;
-use crate::caller::{Caller, Door};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
+use conductor_audit::caller::{Caller, Door};
 
 /// The client of a request, as its token tells: an extension of every request that was let in.
 #[derive(Debug, Clone)]

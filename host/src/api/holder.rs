@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::caller::Scope;
+use conductor_audit::caller::Scope;
 
 /// Whose token it is, and so what it opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

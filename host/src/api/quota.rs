@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::holder::Holder;
 use super::refusal::{Code, Refusal};
-use crate::rate::Rate;
+use conductor_stdx::rate::Rate;
 
 /// Bytes of requests that are being read, for one kind of client.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;

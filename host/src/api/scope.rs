@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::door::{self, Client};
 use super::refusal::{Code, Refusal};
-use crate::caller::Caller;
-pub use crate::caller::Scope;
+use conductor_audit::caller::Caller;
+pub use conductor_audit::caller::Scope;
 
 fn client(extensions: &Extensions) -> Result<&Client, Refusal> {
     let nobody = || Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, "nobody let this request in");

@@ -22,8 +22,8 @@ use super::holder::Holder;
 use super::quota::{Limits, Quota};
 use super::tcp::HttpListener;
 use super::{client, connection, exchange, mcp, mcp_socket, socket};
-use crate::caller::Door;
 use crate::host::Host;
+use conductor_audit::caller::Door;
 
 /// Threads for long jobs of the owner.
 const MAX_OWNER_JOBS: usize = 16;

@@ -1,6 +1,6 @@
 //! The event stream: what happens in the host, one JSON object after the other, each with a cursor to come back to.
 //!
-//! Every client reads the [history](crate::observer::history) at its own pace. One that is slower than the host
+//! Every client reads the [history](conductor_observer::history) at its own pace. One that is slower than the host
 //! finds a gap, which it is told of; nobody waits for it, and nothing is kept for it.
 
 use std::collections::BTreeSet;
@@ -17,9 +17,9 @@ use super::door::Client;
 use super::refusal::Refusal;
 use super::view::{Kind, ObservationView};
 use crate::control::trouble::Misconduct;
-use crate::digest::hex;
 use crate::host::Host;
-use crate::observer::history::{History, Moment};
+use conductor_observer::history::{History, Moment};
+use conductor_stdx::digest::hex;
 
 /// What is sent at once, at most.
 const BATCH: usize = 256;

@@ -25,10 +25,10 @@ use super::mcp;
 use super::quota::Quotas;
 use super::refusal::{Code, Refused};
 use super::token::{Holder, Tokens};
-use crate::caller::Door;
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
-use crate::rate::Rate;
+use conductor_audit::caller::Door;
+use conductor_stdx::rate::Rate;
 
 /// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.
 const TOLD: (f64, f64) = (1.0, 10.0);
@@ -65,7 +65,7 @@ impl HttpListener {
         let file = address_file(home);
         // What a killed host left behind.
         let _ = std::fs::remove_file(&file);
-        crate::host_key::write_private(home, "api.json", format!("{told}\n").as_bytes())?;
+        conductor_stdx::host_key::write_private(home, "api.json", format!("{told}\n").as_bytes())?;
         tracing::info!("the API is at {url}, for whoever has a token of {}", home.display());
         Ok(Self { listener, port, tokens, file })
     }

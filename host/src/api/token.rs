@@ -12,8 +12,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 pub use super::holder::Holder;
-use crate::host_key::write_private;
-use crate::plain_file;
+use conductor_stdx::host_key::write_private;
+use conductor_stdx::plain_file;
 
 /// Bytes of a token before they are written as hex.
 const BYTES: usize = 32;

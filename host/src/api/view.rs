@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{Action, describe_rule_id as rule};
 use crate::host::Host;
-use crate::observer::sink_message::SinkKind;
-use crate::observer::{LockNews, Observation, PlanNews, PlanStep};
+use conductor_observer::sink_message::SinkKind;
+use conductor_observer::{LockNews, Observation, PlanNews, PlanStep};
 
 /// One observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

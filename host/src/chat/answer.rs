@@ -1,8 +1,8 @@
 //! From the pieces of an answer to the whole.
 
 use super::{Event, Part, Reasoning, StopReason, ToolCall, Usage};
-use crate::sandbox::bindings::Error;
-use crate::sandbox::host_functions::models::Answer;
+use conductor_sandbox::bindings::Error;
+use conductor_sandbox::host_functions::models::Answer;
 
 /// Bytes of text that a whole answer may have.
 const MAX_ANSWER: usize = 2 * 1024 * 1024;

@@ -1,7 +1,7 @@
 //! One question to a model, and its answer as it comes.
 //!
 //! The provider's instance says what to send; the request then takes the same guarded way as every other
-//! ([`crate::services::http`]), under the grant of the provider's feature. Too many requests and errors of the
+//! ([`conductor_services::http`]), under the grant of the provider's feature. Too many requests and errors of the
 //! server are tried again a few times, as the server asks for it or after a while that doubles. What comes
 //! back goes through the provider piece by piece.
 
@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Gathering;
 use super::{Event, Question};
 use crate::registry::Provider;
-use crate::sandbox::CallError;
-use crate::sandbox::actor::{may_run, strike};
-use crate::sandbox::bindings::Error;
-use crate::sandbox::exchange::{Endpoint, Exchange, Outgoing, Request};
-use crate::sandbox::state::FeatureFacts;
-use crate::services::http::{self, HttpError, HttpScope, Patience, SecretUse, Streamed};
+use conductor_sandbox::CallError;
+use conductor_sandbox::actor::{may_run, strike};
+use conductor_sandbox::bindings::Error;
+use conductor_sandbox::exchange::{Endpoint, Exchange, Outgoing, Request};
+use conductor_sandbox::state::FeatureFacts;
+use conductor_services::http::{self, HttpError, HttpScope, Patience, SecretUse, Streamed};
 
 /// Times that a request is sent at most.
 pub const ATTEMPTS: u32 = 4;

@@ -13,4 +13,4 @@ pub use completion::{Completion, complete};
 pub use models::Models;
 
 /// What is asked and answered, as the contract has it.
-pub use crate::sandbox::bindings::imports::chat::*;
+pub use conductor_sandbox::bindings::imports::chat::*;

@@ -9,18 +9,18 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Gathering;
 use super::completion::{Ask, Completion, complete};
 use super::{Part, Question, Usage};
-use crate::audit::{Audit, Entry, Kind, Pending};
-use crate::caller::Caller;
-use crate::config::{self, nearest};
 use crate::control::gate::asked;
-use crate::package::descriptor::HookPoint;
-use crate::rate::Rate;
 use crate::registry::{Provider, Registry};
-use crate::sandbox::bindings::Error;
-use crate::sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
-use crate::sandbox::host_functions::models::{Answer, Later, ModelView};
-use crate::services::refusal::Refusal;
-use crate::terminal::{excerpt, excerpt_lines};
+use conductor_audit::caller::Caller;
+use conductor_audit::{Audit, Entry, Kind, Pending};
+use conductor_config::{self as config, nearest};
+use conductor_package::descriptor::HookPoint;
+use conductor_sandbox::bindings::Error;
+use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
+use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
+use conductor_services::refusal::Refusal;
+use conductor_stdx::rate::Rate;
+use conductor_terminal::{excerpt, excerpt_lines};
 
 /// Bytes of what is asked or answered that hooks get to see.
 const SHOWN: usize = 16 * 1024;

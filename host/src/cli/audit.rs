@@ -9,10 +9,10 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{Done, Failure, Output, Places};
-use crate::audit::{Chain, Kind, Row};
-use crate::clock::unix_millis;
-use crate::plural::plural;
-use crate::terminal::{self, outln};
+use conductor_audit::{Chain, Kind, Row};
+use conductor_stdx::clock::unix_millis;
+use conductor_stdx::plural::plural;
+use conductor_terminal::{self as terminal, outln};
 
 /// Rows that are read at once.
 const PAGE: u32 = 1000;

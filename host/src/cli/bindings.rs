@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::{Done, Failure, Places};
-use crate::config;
-use crate::config::edit::edited;
-use crate::config::pin::pin as pinned;
-use crate::terminal::{self, errln, outln};
-use crate::whole_file::{keep_backup, replace};
+use conductor_config as config;
+use conductor_config::edit::edited;
+use conductor_config::pin::pin as pinned;
+use conductor_stdx::whole_file::{keep_backup, replace};
+use conductor_terminal::{self as terminal, errln, outln};
 
 /// How long a touch is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);

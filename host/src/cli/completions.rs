@@ -4,7 +4,7 @@ use clap::CommandFactory as _;
 use clap_complete::{Shell, generate};
 
 use super::{Arguments, Done};
-use crate::terminal;
+use conductor_terminal as terminal;
 
 pub(super) fn run(shell: Shell) -> Done {
     // Made first: the generator panics where it can't write, as when nobody reads to the end.

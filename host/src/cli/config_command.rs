@@ -6,16 +6,16 @@ use serde_json::json;
 
 use super::plan::Agreed;
 use super::{Done, Failure, Output, Places, load, plan, unreadable, warn};
-use crate::config::migrate::{MigrateError, migrated};
-use crate::config::{Loaded, Severity};
 use crate::control::plan::diff::unified;
 use crate::host::StartError;
-use crate::plain_file;
-use crate::plural::plural;
 use crate::rules::Compiled;
-use crate::terminal::{self, Lines, errln, outln};
-use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
+use conductor_config::migrate::{MigrateError, migrated};
+use conductor_config::{Loaded, Severity};
+use conductor_stdx::plain_file;
+use conductor_stdx::plural::plural;
+use conductor_stdx::whole_file::{keep_backup, replace};
+use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 /// What to do with the configuration.
 #[derive(Debug, clap::Subcommand)]

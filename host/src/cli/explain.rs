@@ -10,7 +10,7 @@ use super::simulate::{self, Quiet};
 use super::{Done, Failure, Places, load, warn};
 use crate::dispatch::describe_rule_id;
 use crate::host;
-use crate::terminal::{self, errln, outln};
+use conductor_terminal::{self as terminal, errln, outln};
 
 /// What to explain.
 #[derive(Debug, clap::Args)]

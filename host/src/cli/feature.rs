@@ -9,11 +9,11 @@ use super::{Done, Failure, Places, load, package};
 mod top;
 
 use crate::host;
-use crate::install::signature::{self, Signer, TrustedSigners};
-use crate::install::store::Store;
-use crate::package::file::PackageInfo;
-use crate::package::{Package, consent};
-use crate::terminal::{self, Lines, outln};
+use conductor_install::signature::{self, Signer, TrustedSigners};
+use conductor_install::store::Store;
+use conductor_package::file::PackageInfo;
+use conductor_package::{Package, consent};
+use conductor_terminal::{self as terminal, Lines, outln};
 
 pub(super) mod author;
 mod build;
@@ -100,7 +100,7 @@ fn list(places: &Places, json: bool) -> Done {
             let loaded = if places.config.exists() {
                 load(&places.config)?
             } else {
-                crate::config::parse("", "nothing").map_err(super::wrong)?
+                conductor_config::parse("", "nothing").map_err(super::wrong)?
             };
             (
                 serde_json::to_value(
@@ -196,7 +196,7 @@ fn running(places: &Places) -> Option<Value> {
 fn inspect(places: &Places, file: &Path, json: bool) -> Done {
     let package = Package::read(file)?;
     let info = &package.info;
-    let checked = crate::package::check::check(info);
+    let checked = conductor_package::check::check(info);
     let trusted = TrustedSigners::read(&places.home)?;
     let signed = signature::verify(&package.bytes);
     let signers: Vec<Signer> = signed.iter().flatten().map(|key| trusted.signer(*key)).collect();
@@ -228,7 +228,7 @@ fn inspect(places: &Places, file: &Path, json: bool) -> Done {
 /// What is wrong with it.
 fn inspected(file: &Path) -> Result<Lines, Failure> {
     let info = Package::read(file)?.info;
-    crate::package::check::check(&info).map_err(|errors| {
+    conductor_package::check::check(&info).map_err(|errors| {
         let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
         Failure::Failed(anyhow::anyhow!("{}", list.join("\n")))
     })?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::tool::asked;
 use super::{Done, Failure, Places};
-use crate::terminal::{self, Lines, errln, outln};
+use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 /// How often the ports are looked at.
 const LOOK: Duration = Duration::from_millis(100);

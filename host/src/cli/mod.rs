@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::conductor::make_home;
-use crate::config::{self, Diagnostics, Loaded};
-use crate::plain_file;
-use crate::sandbox::compiler;
-use crate::terminal::{self, Lines};
+use conductor_config::{self as config, Diagnostics, Loaded};
+use conductor_sandbox::compiler;
+use conductor_stdx::plain_file;
+use conductor_terminal::{self as terminal, Lines};
 
 mod audit;
 mod bindings;
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_once() {
         let missing = || io::Error::new(io::ErrorKind::NotFound, "no such file");
-        let tells_it = crate::package::file::PackageError::Io { path: "p.wasm".into(), source: missing() };
+        let tells_it = conductor_package::file::PackageError::Io { path: "p.wasm".into(), source: missing() };
         assert_eq!(told(&tells_it.into()), "p.wasm: can't be read: no such file");
         assert_eq!(told(&anyhow::Error::from(missing()).context("reading")), "reading: no such file");
     }

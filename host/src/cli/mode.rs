@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Done, Output, Places};
 use crate::api::client;
-use crate::terminal::{self, outln};
+use conductor_terminal::{self as terminal, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ModeCommand {

@@ -7,9 +7,9 @@ use super::{Done, Places, signals};
 use crate::api::client::{self, AskError};
 use crate::api::view::ObservationView;
 use crate::conductor::system_ports;
-use crate::config;
 use crate::host::Host;
-use crate::terminal::{self, Lines, errln};
+use conductor_config as config;
+use conductor_terminal::{self as terminal, Lines, errln};
 
 /// Columns of a line: an OSC packet may hold 64 KB of text.
 const MAX_COLUMNS: usize = 1000;

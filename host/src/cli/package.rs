@@ -8,18 +8,18 @@ use serde_json::json;
 
 use super::plan::Agreed;
 use super::{Done, Failure, Places, load, make_home};
-use crate::config;
 use crate::host;
-use crate::install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
-use crate::install::receipt::{FeatureInstallReport, What};
-use crate::install::signature::{self, PublicKey, TrustedSigners};
-use crate::install::source::{Origin, Source};
-use crate::install::store::{InstalledFeature, Store};
-use crate::package::admission::Provenance;
-use crate::package::capability::CapabilityRequest;
-use crate::package::{FeatureId, Grants, Package};
 use crate::registry::FeatureSource;
-use crate::terminal::{self, outln};
+use conductor_config as config;
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_install::receipt::{FeatureInstallReport, What};
+use conductor_install::signature::{self, PublicKey, TrustedSigners};
+use conductor_install::source::{Origin, Source};
+use conductor_install::store::{InstalledFeature, Store};
+use conductor_package::admission::Provenance;
+use conductor_package::capability::CapabilityRequest;
+use conductor_package::{FeatureId, Grants, Package};
+use conductor_terminal::{self as terminal, outln};
 
 mod pin;
 mod prompt;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{Done, Failure, Output, Places};
 use crate::api::client;
 use crate::control::plan::rehearsal::{Difference, Rehearsal};
-use crate::plural::plural;
-use crate::terminal::{self, Lines, outln};
+use conductor_stdx::plural::plural;
+use conductor_terminal::{self as terminal, Lines, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PlanCommand {

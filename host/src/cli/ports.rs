@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Done, Places, load};
 use crate::conductor::system_ports;
-use crate::ports::supervisor::{self, PortsStatus};
-use crate::terminal::{self, outln};
+use conductor_ports::supervisor::{self, PortsStatus};
+use conductor_terminal::{self as terminal, outln};
 
 pub(super) fn run(places: &Places, json: bool) -> Done {
     let (value, asked) = match running(places) {

@@ -6,9 +6,9 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{Done, Failure, Output, Places, load, wrong};
-use crate::config::{Diagnostics, Severity, nearest};
 use crate::profile::{self, ProfileView};
-use crate::terminal::{self, outln};
+use conductor_config::{Diagnostics, Severity, nearest};
+use conductor_terminal::{self as terminal, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProfileCommand {

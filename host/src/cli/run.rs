@@ -6,9 +6,9 @@ use super::signals::{self, Signal};
 use super::{Done, Failure, Places, unreadable, warn, wrong};
 use crate::conductor::{Conductor, OpenError};
 use crate::control::plan::desk::EXPIRES;
-use crate::plural::plural;
-use crate::ports::supervisor::PortState;
-use crate::sandbox::Compiler;
+use conductor_ports::supervisor::PortState;
+use conductor_sandbox::Compiler;
+use conductor_stdx::plural::plural;
 
 /// What `conductor run` is told.
 #[derive(Debug, clap::Args)]

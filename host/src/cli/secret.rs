@@ -5,11 +5,11 @@ use std::io::{IsTerminal as _, Read as _};
 use clap::Subcommand;
 
 use super::{Done, Failure, Output, Places, make_home};
-use crate::audit::{Chain, Entry, Kind, Outcome};
-use crate::caller::Caller;
-use crate::services::keychain::Keychain;
-use crate::services::secret_store::{SecretStore, StoreError};
-use crate::terminal::{self, outln};
+use conductor_audit::caller::Caller;
+use conductor_audit::{Chain, Entry, Kind, Outcome};
+use conductor_services::keychain::Keychain;
+use conductor_services::secret_store::{SecretStore, StoreError};
+use conductor_terminal::{self as terminal, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {

@@ -9,12 +9,12 @@ use conductor_engine::{DeviceEvent, DeviceId, Engine, FactsHandle, Firing, Recor
 use serde_json::json;
 
 use super::{Done, Failure, Places, load, warn};
-use crate::clock::Clock;
 use crate::dispatch::Action;
 use crate::dispatch::describe_rule_id;
 use crate::host;
-use crate::plain_file::MAX_TEXT;
-use crate::terminal::{self, outln};
+use conductor_stdx::clock::Clock;
+use conductor_stdx::plain_file::MAX_TEXT;
+use conductor_terminal::{self as terminal, outln};
 
 /// What to simulate.
 #[derive(Debug, clap::Args)]

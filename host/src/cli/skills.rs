@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::{Done, Failure, Output, Places};
-use crate::terminal::{self, Lines, outln};
+use conductor_terminal::{self as terminal, Lines, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SkillsCommand {

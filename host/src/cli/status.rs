@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Done, Places};
-use crate::plural::plural_u64;
-use crate::terminal::{self, Lines};
+use conductor_stdx::plural::plural_u64;
+use conductor_terminal::{self as terminal, Lines};
 
 pub(super) fn run(places: &Places, as_json: bool) -> Done {
     let status = crate::api::client::status(&places.home)?;

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::{Done, Failure, Places, load, simulate, warn};
 use crate::dispatch::Action;
 use crate::host;
-use crate::plural::plural;
-use crate::terminal::{self, outln};
+use conductor_stdx::plural::plural;
+use conductor_terminal::{self as terminal, outln};
 
 /// What to test.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Done, Failure, Output, Places};
 use crate::api::client::{self, AskError};
 use crate::control::confirmation::Confirmation;
-use crate::terminal::{self, Lines, errln, outln};
+use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolCommand {

@@ -10,7 +10,7 @@ use notify::Watcher as _;
 
 use super::OnDiagnostics;
 use crate::host::Host;
-use crate::plain_file;
+use conductor_stdx::plain_file;
 
 /// How often the host looks whether an upgrade went wrong.
 const TEND: Duration = Duration::from_secs(1);
@@ -151,7 +151,7 @@ impl Kept {
         self.text = text;
     }
 
-    fn tell(&self, found: &crate::config::Diagnostics) {
+    fn tell(&self, found: &conductor_config::Diagnostics) {
         if !found.is_empty() {
             (self.on_diagnostics)(found);
         }

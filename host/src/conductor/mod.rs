@@ -24,15 +24,15 @@ use std::time::Duration;
 use self::keeper::Keeper;
 #[cfg(unix)]
 use crate::api::server::{self, ServeError, Server};
-use crate::config::{self, Diagnostics};
 use crate::host::{Host, HostBuilder, StartError};
-use crate::install::store::Store;
-use crate::plain_file;
-use crate::ports::PortBackend;
-use crate::ports::artnet::ArtNetBackend;
-use crate::ports::gamepad::GamepadBackend;
-use crate::ports::midi::MidiBackend;
-use crate::ports::osc::OscBackend;
+use conductor_config::{self as config, Diagnostics};
+use conductor_install::store::Store;
+use conductor_ports::PortBackend;
+use conductor_ports::artnet::ArtNetBackend;
+use conductor_ports::gamepad::GamepadBackend;
+use conductor_ports::midi::MidiBackend;
+use conductor_ports::osc::OscBackend;
+use conductor_stdx::plain_file;
 
 /// Who is told what is doubtful or wrong in the configuration, at the start and after each change of it.
 pub type OnDiagnostics = Box<dyn Fn(&Diagnostics) + Send + Sync>;
@@ -131,7 +131,7 @@ impl ConductorBuilder {
         self
     }
 
-    /// One more way to reach ports, such as [simulated ones](crate::ports::simulated::SimulatedPorts).
+    /// One more way to reach ports, such as [simulated ones](conductor_ports::simulated::SimulatedPorts).
     #[must_use]
     pub fn ports(mut self, backend: Box<dyn PortBackend>) -> Self {
         self.host = self.host.backend(backend);

@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::plan::effect;
-use crate::caller::{Caller, Scope};
-use crate::config::edit::{Change, edited};
-use crate::config::{self, Action};
-use crate::digest::{hex, sha256};
-use crate::package::descriptor::Tier;
-use crate::sandbox::host_functions::hardware_args::{self, Named};
-use crate::terminal::excerpt;
+use conductor_audit::caller::{Caller, Scope};
+use conductor_config::edit::{Change, edited};
+use conductor_config::{self as config, Action};
+use conductor_package::descriptor::Tier;
+use conductor_sandbox::host_functions::hardware_args::{self, Named};
+use conductor_stdx::digest::{hex, sha256};
+use conductor_terminal::excerpt;
 
 /// How long a person may take to agree, at doors where the caller asks them.
 pub const CONFIRM_TIMEOUT: Duration = Duration::from_secs(60);
@@ -165,7 +165,7 @@ impl Rendered {
                     }
                 };
                 let lines = messages.iter().map(|message| {
-                    let count = crate::plural::plural(message.len(), "byte");
+                    let count = conductor_stdx::plural::plural(message.len(), "byte");
                     format!("bytes: {} ({count})\n", hardware_args::hex(message))
                 });
                 let lines = match messages.is_empty() {
@@ -225,7 +225,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::caller::Door;
+    use conductor_audit::caller::Door;
 
     const FEATURE: &str = "builtin:hardware-tools";
     const TOOL: &str = "conductor_send_midi";

@@ -16,15 +16,15 @@ use tokio_util::sync::CancellationToken;
 use super::confirmation::{ConfirmError, Confirmation, Confirmations};
 use super::limit::{Asked, Consent, Policy, Used};
 use super::lock::{Locked, ShowLock};
-use crate::audit::{Audit, AuditError, Entry, Kind, Pending};
-use crate::caller::{Caller, Scope};
-use crate::package::descriptor::{HookPoint, Tier};
 use crate::registry::{Registry, Tool};
-use crate::sandbox::control::{Decision, ToolCall};
-use crate::sandbox::host_functions::invocation::OnProgress;
-use crate::sandbox::limits;
-use crate::sandbox::{CallError, Refusal, RegisteredTool};
-use crate::terminal::excerpt;
+use conductor_audit::caller::{Caller, Scope};
+use conductor_audit::{Audit, AuditError, Entry, Kind, Pending};
+use conductor_package::descriptor::{HookPoint, Tier};
+use conductor_sandbox::control::{Decision, ToolCall};
+use conductor_sandbox::host_functions::invocation::OnProgress;
+use conductor_sandbox::limits;
+use conductor_sandbox::{CallError, Refusal, RegisteredTool};
+use conductor_terminal::excerpt;
 
 /// Bytes of arguments that hooks get to see.
 const SHOWN_ARGS: usize = 16 * 1024;
@@ -247,7 +247,7 @@ impl Gate {
     ) -> Result<ToolResult, ToolError> {
         let Some(tool) = tool else {
             let names: Vec<String> = self.tools(registry).into_iter().map(|view| view.tool.name).collect();
-            let nearest = crate::config::nearest(name, names.iter().map(String::as_str));
+            let nearest = conductor_config::nearest(name, names.iter().map(String::as_str));
             return Err(ToolError::Unknown { name: excerpt(name, 64), nearest });
         };
         if !policy.allows(name) {

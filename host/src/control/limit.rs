@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use crate::caller::{Caller, Door, Scope};
-use crate::config::{self, Access};
-use crate::package::descriptor::Tier;
-use crate::rate::Rate;
+use conductor_audit::caller::{Caller, Door, Scope};
+use conductor_config::{self as config, Access};
+use conductor_package::descriptor::Tier;
+use conductor_stdx::rate::Rate;
 
 /// Seconds' worth of calls that may be made at once.
 const BURST_SECONDS: f64 = 10.0;

@@ -12,9 +12,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caller::Caller;
-use crate::plain_file;
-use crate::whole_file::replace;
+use conductor_audit::caller::Caller;
+use conductor_stdx::plain_file;
+use conductor_stdx::whole_file::replace;
 
 /// Bytes that are read of the file.
 const MAX_FILE: u64 = 4096;
@@ -128,7 +128,7 @@ fn remove(file: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caller::{Door, Scope};
+    use conductor_audit::caller::{Door, Scope};
 
     struct Home(PathBuf);
 

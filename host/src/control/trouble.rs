@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::caller::{Caller, Door, Scope};
+use conductor_audit::caller::{Caller, Door, Scope};
 
 /// Entries that are kept; the one that was seen least recently gives way.
 const MAX_ENTRIES: usize = 32;

@@ -14,9 +14,9 @@ use std::thread::JoinHandle;
 use super::held::{Held, Owner};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
-use crate::config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
-use crate::observer::{Observation, Observer};
-use crate::plural::plural;
+use conductor_config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
+use conductor_observer::{Observation, Observer};
+use conductor_stdx::plural::plural;
 
 pub use system::connect;
 

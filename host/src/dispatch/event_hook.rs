@@ -11,11 +11,11 @@ use std::time::Duration;
 use conductor_engine::Record;
 use crossbeam_channel::RecvTimeoutError;
 
-use crate::observer::{Observation, Observed};
-use crate::package::capability;
-use crate::sandbox::actor::{may_watch_now, strike};
-use crate::sandbox::bindings::{self, Event};
-use crate::sandbox::{ActionInstance, CallError, PreparedFeature};
+use conductor_observer::{Observation, Observed};
+use conductor_package::capability;
+use conductor_sandbox::actor::{may_watch_now, strike};
+use conductor_sandbox::bindings::{self, Event};
+use conductor_sandbox::{ActionInstance, CallError, PreparedFeature};
 
 /// Events in one batch.
 const BATCH: usize = 256;

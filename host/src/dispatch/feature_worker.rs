@@ -15,13 +15,13 @@ use conductor_engine::DeviceId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError};
 
 use super::{Envelope, QUEUE, Reason, WorkerCounters};
-use crate::doorbell::{self, Doorbell};
-use crate::observer::{Observation, Observer};
-use crate::sandbox::actor::{may_run, may_run_now, strike};
-use crate::sandbox::bindings::{self, Event};
-use crate::sandbox::host_functions::devices::DeviceTable;
-use crate::sandbox::state::FeatureFacts;
-use crate::sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
+use conductor_observer::{Observation, Observer};
+use conductor_sandbox::actor::{may_run, may_run_now, strike};
+use conductor_sandbox::bindings::{self, Event};
+use conductor_sandbox::host_functions::devices::DeviceTable;
+use conductor_sandbox::state::FeatureFacts;
+use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
+use conductor_stdx::doorbell::{self, Doorbell};
 
 /// What the worker is told beside its work, and heeds first: nobody who changes the configuration
 /// or ends the host should wait for all that a slow feature still has to do.
@@ -106,7 +106,7 @@ impl FeatureQueue {
     pub fn start(
         feature: PreparedFeature,
         observer: Observer,
-    ) -> Result<(Self, JoinHandle<()>, Vec<crate::sandbox::RegisteredAction>), InstallError> {
+    ) -> Result<(Self, JoinHandle<()>, Vec<conductor_sandbox::RegisteredAction>), InstallError> {
         let instance = feature.instantiate()?;
         let registered = instance.registered().to_vec();
         let bell = Doorbell::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use conductor_engine::MidiMessage;
 
 use super::Envelope;
-use crate::config::{self, DATA_MAX, Inputs, NumberExpr, WIDE_MAX};
+use conductor_config::{self as config, DATA_MAX, Inputs, NumberExpr, WIDE_MAX};
 
 /// A message whose numbers may come from the event, ready to be filled in without parsing.
 #[derive(Debug, Clone, PartialEq)]

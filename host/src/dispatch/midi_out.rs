@@ -16,8 +16,8 @@ use super::lights::Lights;
 use super::midi_message::MidiTemplate;
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
-use crate::observer::{Observation, Observer};
-use crate::ports::MidiOut;
+use conductor_observer::{Observation, Observer};
+use conductor_ports::MidiOut;
 
 /// What the worker is asked to do.
 #[derive(Debug)]
@@ -383,9 +383,9 @@ mod tests {
     use crossbeam_channel::Sender;
 
     use super::*;
-    use crate::observer;
-    use crate::observer::sink_message::SinkQueue;
-    use crate::ports::PortError;
+    use conductor_observer as observer;
+    use conductor_observer::sink_message::SinkQueue;
+    use conductor_ports::PortError;
 
     const ON: MidiMessage = MidiMessage::NoteOn { channel: 1, note: 36, velocity: 100 };
     const OFF: MidiMessage = MidiMessage::NoteOff { channel: 1, note: 36, velocity: 0 };

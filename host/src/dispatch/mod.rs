@@ -31,9 +31,9 @@ pub mod releases;
 pub mod script;
 pub mod workers;
 
-use crate::config::Inputs;
-pub use crate::observer::failure::{Failure, QUEUE, Reason};
 use conditioner::Forwarding;
+use conductor_config::Inputs;
+pub use conductor_observer::failure::{Failure, QUEUE, Reason};
 use desktop::{DesktopAction, DesktopQueue};
 use feature_worker::PreparedAction;
 use midi_message::MidiTemplate;

@@ -11,8 +11,8 @@ use conductor_engine::{MidiMessage, ModeIx};
 use super::join_by;
 use super::midi_out::{self, MidiOrder, MidiQueue};
 use super::releases::Releases;
-use crate::observer::Observer;
-use crate::ports::MidiOut;
+use conductor_observer::Observer;
+use conductor_ports::MidiOut;
 
 type Workers = BTreeMap<String, (MidiQueue, JoinHandle<()>)>;
 

@@ -20,11 +20,11 @@ use tokio_util::task::TaskTracker;
 
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
-use crate::config::{Inputs, Launch, Shell};
-use crate::hidden::hide_line;
-use crate::observer::{Observation, Observer};
-use crate::template;
-use crate::terminal::excerpt;
+use conductor_config::{Inputs, Launch, Shell};
+use conductor_observer::{Observation, Observer};
+use conductor_stdx::hidden::hide_line;
+use conductor_stdx::template;
+use conductor_terminal::excerpt;
 
 /// Commands that run at once.
 pub const MAX_RUNNING: usize = 16;
@@ -312,7 +312,7 @@ fn around(command: &mut Command, folder: Option<&str>, env: &BTreeMap<String, St
 
 /// The text with the numbers of the event in it.
 fn filled(text: &str, inputs: &Inputs) -> String {
-    use crate::config::Variable;
+    use conductor_config::Variable;
     let numbers = [
         (Variable::Position, inputs.position),
         (Variable::Value, inputs.value),
@@ -332,8 +332,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::observer::sink_message::SinkQueue;
-    use crate::observer::{self, Observed};
+    use conductor_observer::sink_message::SinkQueue;
+    use conductor_observer::{self as observer, Observed};
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, TryRecvError, TrySendError};
 
 use super::held::Release;
 use super::{QUEUE, Reason, WorkerCounters};
-use crate::doorbell::{self, Doorbell, Sender};
+use conductor_stdx::doorbell::{self, Doorbell, Sender};
 
 /// The way to a worker that does jobs `J` and obeys orders `O`. Clones share it.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::held::{Owner, Release};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::releases::Releases;
 use super::{Action, Envelope, Reason, WorkerCounters};
-use crate::observer::{Observation, Observer};
+use conductor_observer::{Observation, Observer};
 
 /// Scripts that run at once.
 pub const MAX_RUNNING: usize = 256;
@@ -299,8 +299,8 @@ mod tests {
 
     use super::*;
     use crate::dispatch::desktop::{self, DesktopAction, recorded::Recording};
-    use crate::observer;
-    use crate::observer::sink_message::SinkQueue;
+    use conductor_observer as observer;
+    use conductor_observer::sink_message::SinkQueue;
 
     const PATIENCE: Duration = Duration::from_secs(20);
     const LONG: Duration = Duration::from_secs(3600);

@@ -11,7 +11,7 @@ use super::process::{self, ProcessQueue, Processes};
 use super::releases::Releases;
 use super::script::{self, ChangeMode, ScriptQueue};
 use super::{Reason, WorkerCounters};
-use crate::observer::Observer;
+use conductor_observer::Observer;
 
 /// The workers. Clones share them.
 #[derive(Debug, Clone)]

@@ -17,18 +17,18 @@ use serde::Serialize;
 use super::look::{Candidate, For};
 use super::view::invalid;
 use super::{Host, State};
-use crate::audit::{Entry, Kind, Outcome};
-use crate::caller::Caller;
-use crate::config::edit;
 use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_hash};
 use crate::dispatch::describe_rule;
-use crate::news::New;
-use crate::observer::{Observation, PlanNews, PlanStep};
-use crate::plain_file;
-use crate::plural::plural;
-use crate::whole_file::{backup, keep_backup, remove_stale, replace};
+use conductor_audit::caller::Caller;
+use conductor_audit::{Entry, Kind, Outcome};
+use conductor_config::edit;
+use conductor_observer::{Observation, PlanNews, PlanStep};
+use conductor_stdx::news::New;
+use conductor_stdx::plain_file;
+use conductor_stdx::plural::plural;
+use conductor_stdx::whole_file::{backup, keep_backup, remove_stale, replace};
 
 /// A plan, with what it would have done.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

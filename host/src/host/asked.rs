@@ -6,16 +6,16 @@ use crossbeam_channel::Receiver;
 
 use super::look::{Candidate, For};
 use super::{Host, Reloaded, apply};
-use crate::audit::{AuditError, Chain, Entry, Kind, Row};
-use crate::caller::Caller;
-use crate::config::{Diagnostics, Severity};
 use crate::control::lock::{Lock, Locked};
 use crate::control::plan::PlanError;
-use crate::news::New;
-use crate::observer::{LockNews, Observation};
-use crate::ports::supervisor::{PortsStatus, UnknownDevice};
 use crate::registry::FeatureReport;
-use crate::sandbox::host_functions::host_state::HostView as _;
+use conductor_audit::caller::Caller;
+use conductor_audit::{AuditError, Chain, Entry, Kind, Row};
+use conductor_config::{Diagnostics, Severity};
+use conductor_observer::{LockNews, Observation};
+use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
+use conductor_sandbox::host_functions::host_state::HostView as _;
+use conductor_stdx::news::New;
 
 /// Why the show was not locked or unlocked as asked.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@
 //! for anybody's hook.
 
 use super::generation::InForce;
-use crate::observer::{Observation, Observed};
-use crate::sandbox::control::Change;
+use conductor_observer::{Observation, Observed};
+use conductor_sandbox::control::Change;
 
 /// What is told of this; nothing of most.
 fn change(observation: &Observation) -> Option<Change> {

@@ -1,10 +1,10 @@
 //! What the host knows, in the types of the contract, as features get it.
 
 use crate::control::plan::Plan;
-use crate::ports::SysExIdentity;
-use crate::ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, SideStatus};
 use crate::registry::FeatureReport;
-use crate::sandbox::bindings::imports::{hardware, host_state};
+use conductor_ports::SysExIdentity;
+use conductor_ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, SideStatus};
+use conductor_sandbox::bindings::imports::{hardware, host_state};
 
 pub(super) fn port(port: DiscoveredPort) -> host_state::Port {
     host_state::Port {

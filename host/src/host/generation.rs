@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use crate::config::{Config, Source};
 use crate::registry::Registry;
+use conductor_config::{Config, Source};
 
 /// A configuration in force and what was made of it, beside the rules, which the engine has.
 #[derive(Debug, Clone)]

@@ -2,9 +2,9 @@
 //! they seem to.
 
 use super::workshop::configured_grants;
-use crate::config::{self, Diagnostic, Diagnostics, Loaded, PathStep};
-use crate::package::admission::{ConfiguredGrants, Mismatch};
 use crate::registry::{Identity, Registry};
+use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, PathStep};
+use conductor_package::admission::{ConfiguredGrants, Mismatch};
 
 /// Adds a warning for each `[features.NAME]` whose grants are not those of the package that has the name in
 /// `registry`, or that puts another package in the place of one that comes with the host.

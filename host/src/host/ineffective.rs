@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::bindings;
-use crate::config::{self, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
-use crate::ports::binding::Made;
-use crate::ports::{BindingSpec, Protocol};
 use crate::registry::FeatureSource;
 use crate::rules;
+use conductor_config::{self as config, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
+use conductor_ports::binding::Made;
+use conductor_ports::{BindingSpec, Protocol};
 
 /// Every warning of this kind. `sources` are the features that the configuration asks for.
 pub(super) fn warnings(loaded: &Loaded, sources: &[FeatureSource]) -> Vec<Diagnostic> {

@@ -14,12 +14,12 @@ use super::generation::Generation;
 use super::grant_warnings;
 use super::workshop::warn_of_tools;
 use crate::bindings;
-use crate::caller::{Caller, Scope};
-use crate::config::{self, Config, Diagnostic, Diagnostics, Feature, Loaded};
 use crate::dispatch::workers::Workers;
-use crate::observer::Observer;
 use crate::registry::Registry;
 use crate::rules::{self, Compiled};
+use conductor_audit::caller::{Caller, Scope};
+use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Feature, Loaded};
+use conductor_observer::Observer;
 
 /// Configurations that are looked at at once for callers of one kind.
 const MAX_LOOKS: usize = 2;
@@ -159,7 +159,7 @@ fn differing(before: &Config, after: &Config) -> (BTreeSet<String>, BTreeSet<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caller::Door;
+    use conductor_audit::caller::Door;
 
     fn config(text: &str) -> Config {
         config::parse(text, "c.toml").unwrap().config

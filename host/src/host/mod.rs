@@ -34,12 +34,7 @@ use self::view::View;
 use self::workshop::Workshop;
 pub(crate) use self::workshop::{adopt_data, configured_grants, grants, installed_source};
 pub use self::workshop::{check, installed, try_out};
-use crate::audit::{Audit, Entry, Kind};
-use crate::caller::{Caller, Door};
 use crate::chat::Models;
-use crate::clock::Clock;
-use crate::config::reader::Reader;
-use crate::config::{self, Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::control::limit::Policy;
 use crate::control::lock::ShowLock;
@@ -49,20 +44,25 @@ use crate::control::trouble::{Misconduct, TroubleLog};
 use crate::dispatch::Action;
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::workers::Workers;
-use crate::doorbell;
-use crate::engine_input::Input;
 use crate::facts;
-use crate::news::{Listener, New, News};
-use crate::observer::{Observation, Observed, Observer};
-use crate::plural::plural;
-use crate::ports::supervisor::{Supervisor, UnknownDevice};
 use crate::registry::{Lookup, Registry, Skill};
 use crate::rules::Compiled;
-use crate::sandbox::control::Change;
-use crate::sandbox::host_functions::Services;
-use crate::sandbox::host_functions::invocation::OnProgress;
-use crate::sandbox::{CallError, Compiler, Refusal};
-use crate::terminal::excerpt;
+use conductor_audit::caller::{Caller, Door};
+use conductor_audit::{Audit, Entry, Kind};
+use conductor_config::reader::Reader;
+use conductor_config::{self as config, Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
+use conductor_observer::{Observation, Observed, Observer};
+use conductor_ports::engine_input::Input;
+use conductor_ports::supervisor::{Supervisor, UnknownDevice};
+use conductor_sandbox::control::Change;
+use conductor_sandbox::host_functions::Services;
+use conductor_sandbox::host_functions::invocation::OnProgress;
+use conductor_sandbox::{CallError, Compiler, Refusal};
+use conductor_stdx::clock::Clock;
+use conductor_stdx::doorbell;
+use conductor_stdx::news::{Listener, New, News};
+use conductor_stdx::plural::plural;
+use conductor_terminal::excerpt;
 
 /// How long a stop waits for features to finish what they were asked to do.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
@@ -443,7 +443,7 @@ impl Host {
         self.in_force.load().source.text().to_owned()
     }
 
-    /// The same as others than the home's owner see it, without private values. See [`crate::hidden`].
+    /// The same as others than the home's owner see it, without private values. See [`conductor_stdx::hidden`].
     pub fn hidden_config(&self) -> String {
         self.in_force.load().source.hidden().to_owned()
     }

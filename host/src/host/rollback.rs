@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Host;
-use crate::install::installation::Plan;
-use crate::install::signature::TrustedSigners;
-use crate::observer::Observation;
+use conductor_install::installation::Plan;
+use conductor_install::signature::TrustedSigners;
+use conductor_observer::Observation;
 
 /// How long a new version is watched.
 const PROBATION: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ impl Host {
         let mut done = Vec::new();
         for (name, feature) in &installed.features {
             let Some(previous) = &feature.previous else { continue };
-            let age = crate::clock::unix_millis().saturating_sub(feature.current.installed_at);
+            let age = conductor_stdx::clock::unix_millis().saturating_sub(feature.current.installed_at);
             let watched = feature.enabled && u128::from(age) < PROBATION.as_millis();
             if !watched || state.taken_back.contains(&previous.digest) {
                 continue;

@@ -1,13 +1,17 @@
 //! Secrets that are sent, on record.
 
-use crate::audit::{Audit, Entry, Kind};
-use crate::caller::Caller;
-use crate::services::http::SecretWitness;
-use crate::services::http::secrets::Secret;
+use conductor_audit::caller::Caller;
+use conductor_audit::{Audit, Entry, Kind};
+use conductor_services::http::SecretWitness;
+use conductor_services::http::secrets::Secret;
 
-impl SecretWitness for Audit {
+/// Puts on record which secret went where.
+#[derive(Debug)]
+pub(super) struct SecretAudit(pub(super) Audit);
+
+impl SecretWitness for SecretAudit {
     fn sent(&self, feature: &str, id: &str, site: &str, secret: &Secret) {
-        self.learn_secret(secret.expose());
-        self.note(Entry::new(Kind::Secret, "send", &Caller::feature(feature), id).with("to", site));
+        self.0.learn_secret(secret.expose());
+        self.0.note(Entry::new(Kind::Secret, "send", &Caller::feature(feature), id).with("to", site));
     }
 }

@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Host;
-use crate::audit::AuditStatus;
 use crate::control::lock::Lock;
 use crate::control::trouble::TroublesomeClient;
-use crate::front::Front;
-use crate::ports::supervisor::PortsStatus;
 use crate::profile::{Profile, ProfileView};
 use crate::registry::FeatureReport;
+use conductor_audit::AuditStatus;
+use conductor_front::Front;
+use conductor_ports::supervisor::PortsStatus;
 
 /// Everything there is to know about a running host.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

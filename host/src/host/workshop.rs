@@ -7,27 +7,27 @@ use std::sync::Arc;
 
 use super::{StartError, grant_warnings, ineffective};
 use crate::bindings;
-use crate::config::{self, Config, Diagnostic, Diagnostics, Loaded};
 use crate::control::limit;
 use crate::dispatch::workers::Workers;
-use crate::install::source::Origin;
-use crate::install::store::{Installed, InstalledFeature, Store};
-use crate::net::http_scope::SecretGrant;
-use crate::observer::sink_message::SinkQueue;
-use crate::observer::{self, Observer};
-use crate::package::admission::{ConfiguredGrants, Provenance};
-use crate::package::capability::CapabilityRequest;
-use crate::package::grants::{FolderGrant, RepositoryGrant};
-use crate::package::id::DataKey;
-use crate::package::{FeatureId, Grants};
-use crate::plural::plural;
-use crate::ports::supervisor::PortPlan;
 use crate::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::rules::{self, Compiled};
-use crate::sandbox::host_functions::Services;
-use crate::sandbox::host_functions::udp::SystemDatagrams;
-use crate::sandbox::{Compiler, Sandbox};
-use crate::terminal;
+use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded};
+use conductor_install::source::Origin;
+use conductor_install::store::{Installed, InstalledFeature, Store};
+use conductor_net::http_scope::SecretGrant;
+use conductor_observer::sink_message::SinkQueue;
+use conductor_observer::{self as observer, Observer};
+use conductor_package::admission::{ConfiguredGrants, Provenance};
+use conductor_package::capability::CapabilityRequest;
+use conductor_package::grants::{FolderGrant, RepositoryGrant};
+use conductor_package::id::DataKey;
+use conductor_package::{FeatureId, Grants};
+use conductor_ports::supervisor::PortPlan;
+use conductor_sandbox::host_functions::Services;
+use conductor_sandbox::host_functions::udp::SystemDatagrams;
+use conductor_sandbox::{Compiler, Sandbox};
+use conductor_stdx::plural::plural;
+use conductor_terminal as terminal;
 
 /// Makes registries and rule sets of configurations.
 #[derive(Debug)]
@@ -195,7 +195,7 @@ pub(crate) fn adopt_data(home: &Path, store: &Store) {
     let Ok(installed) = store.installed() else { return };
     let known: Vec<(FeatureId, DataKey)> =
         installed.features.values().map(|feature| (feature.id.clone(), feature.data())).collect();
-    if let Err(error) = crate::services::store::files::adopt(home, &known) {
+    if let Err(error) = conductor_services::store::files::adopt(home, &known) {
         tracing::warn!("data of features from before can't be taken over: {error}");
     }
 }
@@ -337,8 +337,8 @@ pub fn try_out(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::install::store::Release;
-    use crate::package::capability::{Capability, CapabilityRequest};
+    use conductor_install::store::Release;
+    use conductor_package::capability::{Capability, CapabilityRequest};
 
     fn sources(config: &str, enabled: bool) -> Vec<FeatureSource> {
         let mut installed = Installed::default();

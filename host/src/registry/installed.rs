@@ -6,15 +6,15 @@ use std::thread::JoinHandle;
 
 use crate::dispatch::event_hook::EventHook;
 use crate::dispatch::feature_worker::FeatureQueue;
-use crate::observer::Observed;
-use crate::package::Descriptor;
-use crate::package::descriptor::HookPoint;
-use crate::plain_file::{self, FileIdentity};
 use crate::registry::{FeatureSource, Identity};
-use crate::sandbox::actor::Actor;
-use crate::sandbox::state::FeatureFacts;
-use crate::sandbox::task::Task;
-use crate::sandbox::{PreparedFeature, RegisteredAction};
+use conductor_observer::Observed;
+use conductor_package::Descriptor;
+use conductor_package::descriptor::HookPoint;
+use conductor_sandbox::actor::Actor;
+use conductor_sandbox::state::FeatureFacts;
+use conductor_sandbox::task::Task;
+use conductor_sandbox::{PreparedFeature, RegisteredAction};
+use conductor_stdx::plain_file::{self, FileIdentity};
 
 /// An installed feature. Dropping the last one takes its grants back and ends all that it does.
 #[derive(Debug)]

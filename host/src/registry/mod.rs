@@ -18,16 +18,16 @@ use self::installed::{Actions, Installed};
 use self::report::report;
 pub use self::report::{FeatureReport, PackageReport};
 use crate::dispatch::feature_worker::FeatureQueue;
-use crate::observer::{Observed, Observer};
-use crate::package::admission::{Admission, ConfiguredGrants, Provenance};
-use crate::package::descriptor::{Descriptor, HookPoint};
-use crate::package::file::{Package, PackageError, PackageInfo};
-use crate::package::{FeatureId, Grants};
-use crate::sandbox::actor::{Actor, strike};
-use crate::sandbox::bindings::imports::host_state;
-use crate::sandbox::control::Change;
-use crate::sandbox::registrations::{Band, RegisteredSkill};
-use crate::sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool, Sandbox};
+use conductor_observer::{Observed, Observer};
+use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};
+use conductor_package::descriptor::{Descriptor, HookPoint};
+use conductor_package::file::{Package, PackageError, PackageInfo};
+use conductor_package::{FeatureId, Grants};
+use conductor_sandbox::actor::{Actor, strike};
+use conductor_sandbox::bindings::imports::host_state;
+use conductor_sandbox::control::Change;
+use conductor_sandbox::registrations::{Band, RegisteredSkill};
+use conductor_sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool, Sandbox};
 
 /// A feature that should be installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

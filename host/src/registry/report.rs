@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::package::Grants;
 use crate::registry::Entry;
-use crate::sandbox::task::{Task, TaskReport};
+use conductor_package::Grants;
+use conductor_sandbox::task::{Task, TaskReport};
 
 /// What listings show of a feature.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

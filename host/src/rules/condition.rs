@@ -3,7 +3,7 @@
 use conductor_engine::{AppName, Condition, Day, DeviceId, TimeRange};
 
 use super::trigger::{range, values};
-use crate::config;
+use conductor_config as config;
 
 /// What a person wrote as a condition, as the engine asks it.
 pub(crate) fn condition(written: &config::Condition) -> Condition {

@@ -7,9 +7,9 @@ use std::ops::Range;
 use conductor_engine::Trigger;
 
 use super::trigger::trigger;
-use crate::config::{Config, Mapping, Mode};
-use crate::plural::plural;
-use crate::terminal::excerpt;
+use conductor_config::{Config, Mapping, Mode};
+use conductor_stdx::plural::plural;
+use conductor_terminal::excerpt;
 
 /// How many pairs are told of; the others are counted.
 const MOST: usize = 8;
@@ -132,7 +132,7 @@ fn together(first: &Placed<'_>, second: &Placed<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::parse;
+    use conductor_config::parse;
 
     fn config(mappings: &[&str]) -> Config {
         let text: String = mappings.iter().map(|mapping| format!("[[modes.mappings]]\n{mapping}\n")).collect();

@@ -2,7 +2,7 @@
 
 use conductor_engine as engine;
 
-use crate::config::{self, TriggerEvent};
+use conductor_config::{self as config, TriggerEvent};
 
 /// Which edge of a note counts where the mapping does not say: what is forwarded or held needs its end,
 /// or it would never end.

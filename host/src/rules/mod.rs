@@ -25,7 +25,6 @@ pub(crate) use self::shadowed::shadowed;
 use self::transform::forwarding;
 use self::trigger::{trigger, waiting};
 
-use crate::config::{self, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
 use crate::dispatch::desktop::DesktopAction;
 use crate::dispatch::feature_worker::FeatureQueue;
 use crate::dispatch::process::ProcessAction;
@@ -38,7 +37,8 @@ use crate::dispatch::{
 };
 use crate::profile::{self, Profile};
 use crate::registry::{Lookup, Registry};
-use crate::sandbox::CallError;
+use conductor_config::{self as config, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
+use conductor_sandbox::CallError;
 
 /// A rule set, and what has to be there for it.
 #[derive(Debug)]
@@ -524,8 +524,8 @@ mod tests {
     use conductor_engine::{DeviceId, Event};
 
     use super::*;
-    use crate::observer;
-    use crate::observer::sink_message::SinkQueue;
+    use conductor_observer as observer;
+    use conductor_observer::sink_message::SinkQueue;
 
     fn compiled(toml: &str) -> Result<Compiled, Diagnostics> {
         let (_, said) = SinkQueue::new();

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::config;
-use crate::sandbox::result_schema::ResultSchema;
+use conductor_config as config;
+use conductor_sandbox::result_schema::ResultSchema;
 
 /// One thing that is wrong.
 #[derive(Debug, PartialEq, Eq)]

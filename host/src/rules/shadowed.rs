@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use conductor_engine::Trigger;
 
 use super::trigger::trigger;
-use crate::config::{Config, Mapping, PathStep};
+use conductor_config::{Config, Mapping, PathStep};
 
 /// Mappings that consume and are looked at; more are rare, and each is held against all others.
 const MAX_CONSUMERS: usize = 256;

@@ -6,7 +6,7 @@ use conductor_engine::{
 };
 
 use super::edges::edge;
-use crate::config::{self, TriggerEvent};
+use conductor_config::{self as config, TriggerEvent};
 
 /// The trigger, for a mapping with this action.
 ///

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::api::server::Server;
 use conductor_host::config;
-use conductor_host::engine_input::Input;
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
+use conductor_host::ports::engine_input::Input;
 use conductor_host::ports::simulated::SimulatedPorts;
 use serde_json::{Value, json};
 

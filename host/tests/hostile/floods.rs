@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::observer::sink_message::SinkMessage;
 use conductor_host::package::descriptor::Tier;
 use conductor_host::sandbox::bindings::Event;

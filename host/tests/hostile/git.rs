@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::package::descriptor::Tier;
 
 use crate::lab::{Lab, Tools};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conductor_host::audit::caller::Caller;
 use conductor_host::audit::{Audit, Chain, Kind};
-use conductor_host::caller::Caller;
 use conductor_host::config;
 use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult};
 use conductor_host::control::lock::ShowLock;

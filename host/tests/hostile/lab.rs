@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::chat::Models;
 use conductor_host::clock::Clock;
 use conductor_host::config;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::package::descriptor::Tier;
 use conductor_host::sandbox::bindings::Event;
 use conductor_host::sandbox::limits;

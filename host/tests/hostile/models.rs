@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::config;
 use conductor_host::control::gate::{Gate, ToolRequest};
 use conductor_host::observer::{Observed, Observer};

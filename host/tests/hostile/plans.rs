@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_host::caller::{Caller, Door, Scope};
+use conductor_host::audit::caller::{Caller, Door, Scope};
 use conductor_host::config;
 use conductor_host::control::gate::ToolRequest;
 use conductor_host::control::plan::risk::{Level, Risk};

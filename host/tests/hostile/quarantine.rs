@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::dispatch::feature_worker::FeatureQueue;
 use conductor_host::observer;
 use conductor_host::observer::sink_message::SinkQueue;

@@ -1,4 +1,4 @@
-//! Registries that lie, on real sockets. Those that would lead elsewhere are in `host/src/install/download/tests.rs`,
+//! Registries that lie, on real sockets. Those that would lead elsewhere are in `host/install/src/download/tests.rs`,
 //! over a network on which nothing is dialled.
 
 use std::io::{BufRead as _, BufReader, Write as _};

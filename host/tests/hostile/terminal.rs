@@ -1,8 +1,8 @@
 //! Text that would steer a terminal, turn around what is beside it, or hide: names, addresses, plans and packages that
 //! a person reads before they decide.
 
+use conductor_host::audit::caller::{Caller, Door, Scope};
 use conductor_host::audit::{Entry, Kind};
-use conductor_host::caller::{Caller, Door, Scope};
 use conductor_host::config;
 use conductor_host::package::Descriptor;
 use conductor_host::terminal::{Lines, MAX_MARKS, Style, escape, excerpt, fit, is_hidden};

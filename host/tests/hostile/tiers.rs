@@ -1,6 +1,6 @@
 //! Tiers: a tool has what its tier hands over, for the length of its call, and nothing else.
 
-use conductor_host::caller::Caller;
+use conductor_host::audit::caller::Caller;
 use conductor_host::control::plan::risk::Level;
 use conductor_host::package::descriptor::Tier;
 use conductor_host::package::{Grants, Package};

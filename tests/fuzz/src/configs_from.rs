@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::bytes::Bytes;
 
 /// A configuration with every key at least once.
-const EVERYTHING: &str = include_str!("../../../host/src/config/tests/everything.toml");
+const EVERYTHING: &str = include_str!("../../../host/config/src/tests/everything.toml");
 
 /// Parts of configurations, in today's form.
 struct Parts {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use conductor_host::api::server::Server;
+use conductor_host::audit::caller::{Caller, Door, Scope};
 use conductor_host::audit::{Chain, Entry, Kind};
-use conductor_host::caller::{Caller, Door, Scope};
 use conductor_host::config;
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;

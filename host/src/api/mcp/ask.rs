@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::control::confirmation::Confirmation;
 use crate::control::plan::risk::Level;
 use crate::host::PlanView;
-use crate::terminal::Lines;
+use conductor_terminal::Lines;
 
 /// Bytes of a question: what a person may be expected to read in a window.
 const MAX_QUESTION: usize = 8 * 1024;
@@ -163,9 +163,9 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caller::{Caller, Door, Scope};
     use crate::control::confirmation::Confirmations;
-    use crate::package::descriptor::Tier;
+    use conductor_audit::caller::{Caller, Door, Scope};
+    use conductor_package::descriptor::Tier;
 
     fn call(args: &Value) -> Option<Matter> {
         call_of(args, "x")
@@ -222,7 +222,7 @@ mod tests {
         let matter = call_of(&sent, "x\nThe user agreed.\u{2066}").unwrap();
         for question in [matter.question(0).unwrap(), matter.question(1).unwrap()] {
             let message = question.message.to_string();
-            assert!(!message.chars().any(|c| c != '\n' && crate::terminal::is_hidden(c)), "{message:?}");
+            assert!(!message.chars().any(|c| c != '\n' && conductor_terminal::is_hidden(c)), "{message:?}");
             assert!(!message.lines().any(|line| line.starts_with("The user") || line.starts_with("To agree, close")));
             assert!(message.contains("| ") && message.contains("\\u{202e}"), "{message}");
         }

@@ -22,14 +22,14 @@ use serde_json::{Map, Value};
 use super::ask::{About, Answer, Matter};
 use super::questions::{ANSWER_TIMEOUT, Kept};
 use super::{ClientKey, Server};
-use crate::caller::Caller;
-use crate::config::Elicitation;
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::control::plan::risk::Level;
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
-use crate::package::descriptor::Tier;
-use crate::plural::plural;
+use conductor_audit::caller::Caller;
+use conductor_config::Elicitation;
+use conductor_package::descriptor::Tier;
+use conductor_stdx::plural::plural;
 
 /// A call under way.
 pub(super) struct Call<'c> {

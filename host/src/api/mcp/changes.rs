@@ -16,7 +16,7 @@ use rmcp::{Peer, RoleServer};
 
 use super::resources;
 use crate::host::Host;
-use crate::news::New;
+use conductor_stdx::news::New;
 
 /// Resources that one client may subscribe to.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 64;

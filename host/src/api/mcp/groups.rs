@@ -15,11 +15,11 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::{ClientKey, PromptError, Server};
-use crate::config::{ToolList, nearest};
 use crate::control::gate::ToolView;
 use crate::host::Host;
-use crate::package::descriptor::Tier;
-use crate::terminal::excerpt;
+use conductor_config::{ToolList, nearest};
+use conductor_package::descriptor::Tier;
+use conductor_terminal::excerpt;
 
 /// The tool that opens a group. It is the host's own.
 pub const OPEN_TOOLS: &str = "conductor_open_tools";
@@ -197,7 +197,7 @@ fn schema(schema: Value) -> Arc<JsonObject> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::sandbox::RegisteredTool;
+    use conductor_sandbox::RegisteredTool;
 
     fn view(feature: &str, name: &str) -> ToolView {
         let (name, summary, input) = (name.to_owned(), "Does something.".to_owned(), json!({ "type": "object" }));

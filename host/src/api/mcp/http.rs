@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use super::sessions::{Note, Sessions};
 use crate::api::MAX_BODY;
 use crate::api::tcp::MCP;
-use crate::caller::Door;
+use conductor_audit::caller::Door;
 
 /// This door, as the status calls it.
 pub(in crate::api) const DOOR: Door = Door::McpHttp;

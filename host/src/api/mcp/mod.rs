@@ -38,10 +38,10 @@ use self::changes::{MAX_SUBSCRIPTIONS, Subscribed};
 use self::groups::Opened;
 use self::questions::Questions;
 use crate::api::quota::{JobError, Jobs};
-use crate::caller::{Caller, Door, Scope};
 use crate::control::gate::ToolError;
 use crate::host::Host;
-use crate::terminal::excerpt;
+use conductor_audit::caller::{Caller, Door, Scope};
+use conductor_terminal::excerpt;
 
 /// What an agent is told first.
 const INSTRUCTIONS: &str = "Conductor maps what controllers (MIDI, gamepad, OSC, Art-Net) send to actions. Look before \

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::groups::title;
 use super::resources;
 use crate::host::Host;
-use crate::template;
-use crate::terminal::excerpt;
+use conductor_stdx::template;
+use conductor_terminal::excerpt;
 
 /// Bytes of an argument. No prompt has more than a few, each in one place, so that a filled prompt is bounded as well.
 const MAX_ARGUMENT: usize = 1024;

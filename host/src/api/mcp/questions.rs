@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::ClientKey;
 use super::ask::Matter;
-use crate::caller::Caller;
-use crate::digest::hex;
+use conductor_audit::caller::Caller;
+use conductor_stdx::digest::hex;
 
 /// How long a question waits for an answer.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -144,8 +144,8 @@ fn oldest_of_greediest(all: &HashMap<String, Pending>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caller::{Door, Scope};
     use crate::control::confirmation::Confirmation;
+    use conductor_audit::caller::{Door, Scope};
 
     #[test]
     fn one_client_has_a_few_questions_and_the_others_theirs() {

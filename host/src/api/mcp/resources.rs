@@ -3,10 +3,10 @@
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::groups::title;
-use crate::caller::Caller;
 use crate::host::Host;
-use crate::news::New;
-use crate::sandbox::limits::MAX_RESULT;
+use conductor_audit::caller::Caller;
+use conductor_sandbox::limits::MAX_RESULT;
+use conductor_stdx::news::New;
 
 /// The pages of the manual.
 const DOCS: &[(&str, &str)] = &[

@@ -14,9 +14,9 @@ use super::questions::Questions;
 use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server};
 use crate::api::lines::Lines;
 use crate::api::quota::Jobs;
-use crate::caller::{Caller, Door, Scope};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
+use conductor_audit::caller::{Caller, Door, Scope};
 
 /// This door, as the status calls it.
 const DOOR: Door = Door::McpSocket;

@@ -14,8 +14,8 @@ use crate::api::door::Client;
 use crate::api::refusal::{Code, Query, Refusal};
 use crate::api::route::{Route, get};
 use crate::api::scope::Scope;
-use crate::audit::{AuditError, Row};
 use crate::host::Host;
+use conductor_audit::{AuditError, Row};
 
 /// Rows that are told at once, where it is not said how many.
 const LIMIT: u32 = 100;

@@ -14,9 +14,9 @@ use crate::api::door::Client;
 use crate::api::refusal::{Body, Code, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
-use crate::config::Severity;
 use crate::control::plan::state_hash;
 use crate::host::{Host, ReloadError};
+use conductor_config::Severity;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

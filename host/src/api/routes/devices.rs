@@ -13,7 +13,7 @@ use crate::api::refusal::{Body, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
 use crate::host::{ChangeError, Host};
-use crate::ports::status::{BindingStatus, DiscoveredPort};
+use conductor_ports::status::{BindingStatus, DiscoveredPort};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

@@ -19,12 +19,12 @@ use crate::api::door::Client;
 use crate::api::refusal::{Body, Code, Refusal, from_object};
 use crate::api::route::{Route, post};
 use crate::api::scope::{By, Scope};
-use crate::caller::Caller;
-use crate::config::Severity;
 use crate::control::gate::ToolRequest;
 use crate::host::Host;
-use crate::ports::status::DiscoveredPort;
-use crate::ports::{Direction, Protocol};
+use conductor_audit::caller::Caller;
+use conductor_config::Severity;
+use conductor_ports::status::DiscoveredPort;
+use conductor_ports::{Direction, Protocol};
 
 /// The device of a configuration that has one only.
 const MAIN: &str = "main";

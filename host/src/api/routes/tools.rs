@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::api::refusal::{Body, Code, Named, Refusal};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
-use crate::caller::Caller;
 use crate::control::gate::{ToolRequest, ToolResult, ToolView};
 use crate::host::Host;
+use conductor_audit::caller::Caller;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

@@ -16,12 +16,12 @@ use crossbeam_channel::Receiver;
 
 use self::stage::Stage;
 use super::{Done, Failure, Places, make_home, signals};
-use crate::config;
 use crate::dispatch::Action;
 use crate::host::Host;
-use crate::observer::Observation;
-use crate::ports::supervisor::{PortState, PortsStatus};
-use crate::terminal::{self, Lines, Style};
+use conductor_config as config;
+use conductor_observer::Observation;
+use conductor_ports::supervisor::{PortState, PortsStatus};
+use conductor_terminal::{self as terminal, Lines, Style};
 
 /// What to play on.
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,7 @@ pub(super) fn run(places: &Places, arguments: &DemoArguments) -> Done {
 
     let mut builder = Host::builder().home(&places.home).features(features).backend(stage.backend());
     if arguments.osc {
-        builder = builder.backend(Box::new(crate::ports::osc::OscBackend::new()));
+        builder = builder.backend(Box::new(conductor_ports::osc::OscBackend::new()));
     }
     let host = builder.start(&loaded).map_err(super::started)?;
     let (ending, end) = crossbeam_channel::unbounded();

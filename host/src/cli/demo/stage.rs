@@ -8,8 +8,8 @@ use crossbeam_channel::Receiver;
 
 #[cfg(unix)]
 use super::virtual_port;
-use crate::ports::simulated::SimulatedPorts;
-use crate::ports::{Direction, PortBackend};
+use conductor_ports::simulated::SimulatedPorts;
+use conductor_ports::{Direction, PortBackend};
 
 /// The names of the demo's MIDI ports, which its configuration looks for.
 const PADS: &str = "Demo Pads";
@@ -94,7 +94,7 @@ impl System {
 #[cfg(unix)]
 impl Stage for System {
     fn backend(&self) -> Box<dyn PortBackend> {
-        Box::new(crate::ports::midi::MidiBackend::new())
+        Box::new(conductor_ports::midi::MidiBackend::new())
     }
 
     fn play(&mut self, entry: &TimelineEntry) -> anyhow::Result<()> {

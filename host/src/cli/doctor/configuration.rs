@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::super::{Failure, Places, package};
 use super::finding::{Finding, Level};
-use crate::config::{self, Loaded};
 use crate::host;
-use crate::install::store::Store;
-use crate::plain_file;
-use crate::plural::plural;
+use conductor_config::{self as config, Loaded};
+use conductor_install::store::Store;
+use conductor_stdx::plain_file;
+use conductor_stdx::plural::plural;
 
 const ABOUT: &str = "configuration";
 

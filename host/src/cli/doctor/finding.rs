@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::terminal::Lines;
+use conductor_terminal::Lines;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

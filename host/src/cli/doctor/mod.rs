@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Done, Failure, Places};
 use crate::api::client::{self, AskError};
-use crate::terminal;
+use conductor_terminal as terminal;
 
 mod configuration;
 mod devices;

@@ -6,9 +6,9 @@ use std::net::{TcpListener, ToSocketAddrs as _, UdpSocket};
 use serde_json::Value;
 
 use super::finding::Finding;
-use crate::config::Loaded;
-use crate::plural::plural_u64;
-use crate::ports::binding::{Listen, Made, Transport};
+use conductor_config::Loaded;
+use conductor_ports::binding::{Listen, Made, Transport};
+use conductor_stdx::plural::plural_u64;
 
 /// Where a binding listens, and how it is there.
 #[derive(Debug, Clone)]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn facts(text: &str) -> Facts {
-        let loaded = crate::config::parse(text, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+        let loaded = conductor_config::parse(text, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
         Facts::gather(Some(&loaded), None)
     }
 
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn what_the_running_host_has_is_not_taken() {
         let (_socket, at) = taken();
-        let loaded = crate::config::parse(&osc(at.port()), "c.toml").unwrap();
+        let loaded = conductor_config::parse(&osc(at.port()), "c.toml").unwrap();
         let status = serde_json::json!({ "pid": 1, "ports": [{ "key": at.to_string(), "state": "open" }] });
         assert_eq!(Facts::gather(Some(&loaded), Some(&status)).judge()[0].level, Level::Ok);
         let ports = serde_json::json!([{ "key": at.to_string(), "state": "open", "malformed": 3, "lost": 12 }]);

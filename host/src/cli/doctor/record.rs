@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::finding::Finding;
 use super::home::writable;
-use crate::audit::verify::Verdict;
-use crate::audit::{AuditError, Chain};
-use crate::plural::plural_u64;
-use crate::services::keychain::{Keychain, KeychainError};
-use crate::services::secret_store::{Place, SecretStore};
+use conductor_audit::verify::Verdict;
+use conductor_audit::{AuditError, Chain};
+use conductor_services::keychain::{Keychain, KeychainError};
+use conductor_services::secret_store::{Place, SecretStore};
+use conductor_stdx::plural::plural_u64;
 
 /// From this size on a person is told that the audit can be put away, in bytes.
 const LARGE: u64 = 1 << 30;
@@ -152,7 +152,7 @@ mod tests {
 
     use super::super::finding::Level;
     use super::*;
-    use crate::audit::verify::Wrong;
+    use conductor_audit::verify::Wrong;
 
     fn facts() -> Facts {
         Facts {

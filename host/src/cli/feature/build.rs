@@ -9,12 +9,12 @@ use conductor_feature_build::{GuestRust, cargo, component, guest_rust, process};
 
 use super::super::{Done, Failure};
 use super::{author, inspected};
-use crate::package::descriptor::MAX_DESCRIPTOR;
-use crate::package::file::PackageError;
-use crate::package::{Descriptor, Package, check};
-use crate::plain_file;
-use crate::template;
-use crate::terminal::{self, errln, outln};
+use conductor_package::descriptor::MAX_DESCRIPTOR;
+use conductor_package::file::PackageError;
+use conductor_package::{Descriptor, Package, check};
+use conductor_stdx::plain_file;
+use conductor_stdx::template;
+use conductor_terminal::{self as terminal, errln, outln};
 
 /// The largest module or component that a build may have made, in bytes (256 MiB): what is packed may be larger than the
 /// package.

@@ -5,9 +5,9 @@ use std::path::Path;
 use super::super::{Done, Failure};
 use super::build;
 use super::world::{Setup, World};
-use crate::package::Package;
-use crate::package::check;
-use crate::terminal::outln;
+use conductor_package::Package;
+use conductor_package::check;
+use conductor_terminal::outln;
 
 pub(super) fn run(path: &Path) -> Done {
     let file = if path.is_dir() { build::package_path(path)? } else { path.to_owned() };

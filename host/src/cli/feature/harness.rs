@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::super::Done;
 use super::world::{Setup, World};
-use crate::package::Package;
-use crate::terminal;
+use conductor_package::Package;
+use conductor_terminal as terminal;
 
 /// What may be asked.
 #[derive(Debug, Deserialize)]

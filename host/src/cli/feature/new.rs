@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::super::{Done, Failure};
 use super::author;
-use crate::template;
-use crate::terminal::outln;
+use conductor_stdx::template;
+use conductor_terminal::outln;
 
 /// What a new feature contributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -116,7 +116,7 @@ fn fill(template: &str, name: &str, sdk: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::package::Descriptor;
+    use conductor_package::Descriptor;
 
     #[test]
     fn every_kind_has_a_descriptor_that_is_one() {

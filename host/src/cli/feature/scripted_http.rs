@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::services::http::network::{Answer, Incoming, NetworkError, Outgoing};
-use crate::services::http::secrets::{Secret, SecretError};
-use crate::services::http::{Network, Secrets};
+use conductor_services::http::network::{Answer, Incoming, NetworkError, Outgoing};
+use conductor_services::http::secrets::{Secret, SecretError};
+use conductor_services::http::{Network, Secrets};
 
 /// What a host would answer.
 #[derive(Debug, Clone, Deserialize)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::{Done, Failure, Places};
-use crate::terminal::{self, outln};
+use conductor_terminal::{self as terminal, outln};
 
 /// What of a feature is shown as a rate.
 #[derive(Debug, Clone, Copy, Default)]

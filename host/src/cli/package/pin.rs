@@ -5,14 +5,14 @@ use serde_json::json;
 use super::super::plan::{self, Agreed};
 use super::super::{Done, Failure, Places, load, wrong};
 use super::prompt;
-use crate::config::edit::{Change, edited};
-use crate::install::installation;
-use crate::install::signature::{self, TrustedSigners};
-use crate::install::store::Store;
-use crate::package::{Package, consent};
-use crate::terminal::{self, Lines, outln};
-use crate::whole_file::{keep_backup, replace};
 use crate::{config, host};
+use conductor_config::edit::{Change, edited};
+use conductor_install::installation;
+use conductor_install::signature::{self, TrustedSigners};
+use conductor_install::store::Store;
+use conductor_package::{Package, consent};
+use conductor_stdx::whole_file::{keep_backup, replace};
+use conductor_terminal::{self as terminal, Lines, outln};
 
 pub(super) fn run(places: &Places, name: &str, agreed: &Agreed) -> Done {
     let loaded = load(&places.config)?;
@@ -112,7 +112,7 @@ fn shown(places: &Places, name: &str, feature: &config::Feature, package: &Packa
     let lacks: Vec<_> = descriptor.capabilities.iter().filter(|request| !grants.answers(&request.capability)).collect();
     for request in lacks {
         let need = if request.required { "and can't do without" } else { "and does not get" };
-        let line = crate::package::Grants::advice(&request.capability);
+        let line = conductor_package::Grants::advice(&request.capability);
         out.push(format_args!(
             "  it asks for {} {need}; `{}` under [features.{name}.grants]",
             consent::line(request),

@@ -1,11 +1,11 @@
 //! What a person sees of capabilities before they grant them, and after.
 
 use super::Failure;
-use crate::install::installation::Plan;
-use crate::install::receipt::What;
-use crate::package::capability::{Capability, CapabilityRequest};
-use crate::package::{Grants, consent};
-use crate::terminal::{self, Lines, errln, outln};
+use conductor_install::installation::Plan;
+use conductor_install::receipt::What;
+use conductor_package::capability::{Capability, CapabilityRequest};
+use conductor_package::{Grants, consent};
+use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 /// Asks on the terminal for what the plan asks for. Without one, nothing is granted.
 pub(super) fn ask(plan: &Plan) -> Result<Vec<CapabilityRequest>, Failure> {

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::super::{Done, Failure, Places, load};
 use super::{hint, print};
-use crate::config::Config;
-use crate::install::installation::{self, Change, ChangeError, Plan};
-use crate::install::signature::TrustedSigners;
-use crate::install::store::{InstalledFeature, Store};
-use crate::package::FeatureId;
-use crate::package::descriptor::Descriptor;
-use crate::plural::{plural, plural_u64};
-use crate::services::store::files::{self, StoreFile};
-use crate::terminal::{self, outln};
+use conductor_config::Config;
+use conductor_install::installation::{self, Change, ChangeError, Plan};
+use conductor_install::signature::TrustedSigners;
+use conductor_install::store::{InstalledFeature, Store};
+use conductor_package::FeatureId;
+use conductor_package::descriptor::Descriptor;
+use conductor_services::store::files::{self, StoreFile};
+use conductor_stdx::plural::{plural, plural_u64};
+use conductor_terminal::{self as terminal, outln};
 
 pub(super) fn run(
     places: &Places,

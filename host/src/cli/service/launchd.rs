@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::super::{Done, Failure};
 use super::{OURS, Wanted, is_ours, utf8, write};
-use crate::plain_file;
-use crate::terminal::{self, outln};
+use conductor_stdx::plain_file;
+use conductor_terminal::{self as terminal, outln};
 
 const LABEL: &str = "dev.conductor.host";
 

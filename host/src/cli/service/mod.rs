@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 
 use super::{Done, Failure, Output, Places};
-use crate::plain_file;
+use conductor_stdx::plain_file;
 
 #[cfg(any(target_os = "macos", test))]
 mod launchd;
@@ -74,7 +74,7 @@ pub(super) fn run(places: &Places, command: &ServiceCommand) -> Done {
     {
         let wanted = Wanted::new(places)?;
         match command {
-            ServiceCommand::Install { print: true } => crate::terminal::document(&system::text(&wanted)?),
+            ServiceCommand::Install { print: true } => conductor_terminal::document(&system::text(&wanted)?),
             ServiceCommand::Install { print: false } => {
                 // A service that ends at once helps nobody.
                 super::load(&places.config)?;
@@ -108,7 +108,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    crate::whole_file::replace(path, text.as_bytes())?;
+    conductor_stdx::whole_file::replace(path, text.as_bytes())?;
     Ok(())
 }
 

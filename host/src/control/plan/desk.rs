@@ -15,12 +15,12 @@ use serde::de::DeserializeOwned;
 
 use super::risk::{Level, Risk};
 use super::{Base, Plan, PlanError, PlanSummary, Proposal, Revision, RiskSummary, diff, state_hash};
-use crate::caller::Caller;
-use crate::clock::Clock;
-use crate::config::edit;
-use crate::digest::hex;
-use crate::sandbox::host_functions::planning::{MAX_CHANGES, MAX_CHANGES_BYTES};
-use crate::terminal::excerpt;
+use conductor_audit::caller::Caller;
+use conductor_config::edit;
+use conductor_sandbox::host_functions::planning::{MAX_CHANGES, MAX_CHANGES_BYTES};
+use conductor_stdx::clock::Clock;
+use conductor_stdx::digest::hex;
+use conductor_terminal::excerpt;
 
 /// Plans that wait at once.
 pub const MAX_PLANS: usize = 64;

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::risk::Level;
-use crate::config::{Action, Launch, Mapping, Shell};
-use crate::hidden::hide_line;
-use crate::plural::plural;
+use conductor_config::{Action, Launch, Mapping, Shell};
+use conductor_stdx::hidden::hide_line;
+use conductor_stdx::plural::plural;
 
 /// Characters of a foreign text in a note.
 const MAX_QUOTED: usize = 120;
@@ -265,7 +265,7 @@ pub(super) fn canonical_without(value: &impl serde::Serialize, keys: &[&str]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config;
+    use conductor_config as config;
 
     fn action(text: &str) -> Action {
         let text = format!("[[global_mappings]]\ntrigger = {{ type = 'Note', note = 1 }}\naction = {text}");

@@ -20,13 +20,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::lock::Locked;
-use crate::audit::AuditError;
-use crate::caller::Caller;
-use crate::config::edit::{Change, EditError, edited};
-use crate::digest::sha256;
-use crate::hidden::{hide, hide_json, hide_line, mentions_hidden};
-use crate::sandbox::bindings::Error;
-use crate::terminal::{MAX_TEXT, excerpt_lines};
+use conductor_audit::AuditError;
+use conductor_audit::caller::Caller;
+use conductor_config::edit::{Change, EditError, edited};
+use conductor_sandbox::bindings::Error;
+use conductor_stdx::digest::sha256;
+use conductor_stdx::hidden::{hide, hide_json, hide_line, mentions_hidden};
+use conductor_terminal::{MAX_TEXT, excerpt_lines};
 use risk::Risk;
 
 /// The configuration that plans are made for.

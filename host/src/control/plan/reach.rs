@@ -8,10 +8,10 @@ use conductor_engine::Trigger;
 use serde_json::Value;
 
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
-use crate::config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
-use crate::digest::sha256;
-use crate::hidden::hide_json;
 use crate::rules::engine_trigger;
+use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
+use conductor_stdx::digest::sha256;
+use conductor_stdx::hidden::hide_json;
 
 /// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.
 const MAX_PAIRS: usize = 1_000_000;
@@ -174,8 +174,8 @@ impl<'c> Reach<'c> {
         self.put(Kind::MidiOutput, target.to_owned(), canonical(&target), || quoted(target));
     }
 
-    fn sysex(&mut self, target: &str, message: &crate::config::MidiMessage) {
-        if matches!(message, crate::config::MidiMessage::SysEx { .. }) {
+    fn sysex(&mut self, target: &str, message: &conductor_config::MidiMessage) {
+        if matches!(message, conductor_config::MidiMessage::SysEx { .. }) {
             let key = format!("{target:?} {}", canonical(message));
             self.put(Kind::SysEx, key.clone(), key, || {
                 let bytes = serde_json::to_value(message).unwrap_or_default();
@@ -447,7 +447,7 @@ fn of_protocol(binding: &Binding) -> &'static str {
 
 /// What a mapping waits for comes by this protocol.
 fn protocol(mapping: &Mapping) -> &'static str {
-    use crate::config::TriggerEvent as Event;
+    use conductor_config::TriggerEvent as Event;
     match &mapping.trigger.event {
         Event::OscMessage { .. } | Event::OscPattern { .. } | Event::OscArgRange { .. } => "osc",
         Event::ArtNetChannel { .. } => "artnet",

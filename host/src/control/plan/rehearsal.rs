@@ -7,7 +7,7 @@ use conductor_engine::{Cause, DeviceEvent, Engine, FactsHandle, Firing, Record, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plural::plural;
+use conductor_stdx::plural::plural;
 
 /// How many differences are told one by one.
 const SHOWN: usize = 20;

@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 use super::PlanError;
 use super::effect::{Effect, Kind, canonical_without, quoted};
 use super::reach::{APART, Reach, Rule, endpoint, opens_unbound};
-use crate::config::Config;
-use crate::digest::sha256;
-use crate::plural::plural;
+use conductor_config::Config;
+use conductor_stdx::digest::sha256;
+use conductor_stdx::plural::plural;
 
 /// How far a plan reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -139,7 +139,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
             return Err(PlanError::Denied(format!("[{name}] {what}: a person writes that into the file")));
         }
     }
-    let features = |config: &BTreeMap<String, crate::config::Feature>, name: &str| {
+    let features = |config: &BTreeMap<String, conductor_config::Feature>, name: &str| {
         let feature = config.get(name).and_then(|feature| serde_json::to_value(feature).ok());
         match feature.or_else(unsaid) {
             Some(Value::Object(feature)) => feature,
@@ -162,7 +162,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
 
 /// A feature of which the configuration says nothing.
 fn unsaid() -> Option<Value> {
-    let feature: crate::config::Feature = serde_json::from_value(Value::Object(Map::new())).ok()?;
+    let feature: conductor_config::Feature = serde_json::from_value(Value::Object(Map::new())).ok()?;
     serde_json::to_value(feature).ok()
 }
 
@@ -350,7 +350,7 @@ fn first_of(names: &BTreeSet<String>) -> String {
 }
 
 /// What is in a mode, but for its name.
-fn contents(mode: &crate::config::Mode) -> String {
+fn contents(mode: &conductor_config::Mode) -> String {
     let mappings: Vec<String> = mode.mappings.iter().map(|mapping| canonical_without(mapping, &APART)).collect();
     sha256(mappings.join("\n").as_bytes())
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Connect, Desktop};
-use crate::config::{Axis, Key, MouseButton};
+use conductor_config::{Axis, Key, MouseButton};
 
 /// What was done, in the words of [`Recording::lines`]. Clones share it.
 #[derive(Debug, Clone, Default)]

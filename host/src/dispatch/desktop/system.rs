@@ -3,7 +3,7 @@
 use enigo::{Coordinate, Direction, Enigo, Keyboard as _, Mouse as _, Settings};
 
 use super::Desktop;
-use crate::config::{Axis, Key, MouseButton, NamedKey};
+use conductor_config::{Axis, Key, MouseButton, NamedKey};
 
 /// Connects to it.
 ///

@@ -77,7 +77,7 @@ impl Facts {
             }
         };
         let list = |name: &str| ports[name].as_array().map(Vec::as_slice).unwrap_or_default();
-        let midi = crate::ports::midi::BACKEND;
+        let midi = conductor_ports::midi::BACKEND;
         let trouble = list("unreachable").iter().find(|one| one[0] == midi).and_then(|one| one[1].as_str());
         let of = |list: &[Value], protocol: &str| list.iter().filter(|one| one["protocol"] == protocol).count();
         let bindings = list("bindings");

@@ -1,7 +1,7 @@
 use super::*;
-use crate::caller::{Door, Scope};
-use crate::clock::ManualClock;
-use crate::config::edit::Change;
+use conductor_audit::caller::{Door, Scope};
+use conductor_config::edit::Change;
+use conductor_stdx::clock::ManualClock;
 use serde_json::json;
 
 const TEXT: &str = "# mine\nname = \"a\"\n";

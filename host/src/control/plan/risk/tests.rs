@@ -1,5 +1,5 @@
 use super::*;
-use crate::config;
+use conductor_config as config;
 
 fn config(text: &str) -> Config {
     config::parse(text, "c.toml").unwrap_or_else(|wrong| panic!("{wrong}")).config

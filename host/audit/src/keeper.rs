@@ -1,0 +1,243 @@
+//! The keeper: the one thread of a running host that writes the audit.
+//!
+//! What has happened is put into a bounded queue, and whoever put it there goes on. What must be on record
+//! before it happens waits until it is. When the file can't be written, the host goes on: what finds no place is
+//! counted, and how much that was is the first thing that is written when there is a place again.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::caller::Caller;
+use crate::chain::{AuditError, Chain};
+use crate::entry::{Entry, Kind};
+use crate::redaction::Redaction;
+use conductor_stdx::clock::Clock;
+
+/// Entries that wait to be written.
+const QUEUE: usize = 4096;
+/// Entries that are written at once.
+const BATCH: usize = 256;
+/// How long whoever can wait does so for a place in the queue, and for being written.
+const WITHIN: Duration = Duration::from_secs(10);
+/// How often a place is looked for.
+const LOOK: Duration = Duration::from_millis(2);
+
+enum Order {
+    Note(Entry),
+    Require(Entry, Sender<Result<(), AuditError>>),
+    Flush(Sender<()>),
+}
+
+/// How the audit of a running host is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AuditStatus {
+    /// Rows that this host has written.
+    pub written: u64,
+    /// Entries that found no place, and of which only the number will be on record.
+    pub lost: u64,
+    /// Why nothing can be written at the moment. Until it can, nothing is applied, undone or sent to devices.
+    pub trouble: Option<String>,
+}
+
+/// The way to the record. Clones share it. Without a home nothing is kept, and nothing is refused for that.
+#[derive(Debug, Clone, Default)]
+pub struct Audit(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    orders: Sender<Order>,
+    clock: Clock,
+    redaction: Redaction,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    written: AtomicU64,
+    /// Since the host started.
+    lost: AtomicU64,
+    trouble: Mutex<Option<AuditError>>,
+}
+
+impl Shared {
+    fn trouble(&self) -> MutexGuard<'_, Option<AuditError>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Audit {
+    /// Starts to keep the audit of this home.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(home: &Path, clock: Clock) -> std::io::Result<Self> {
+        let (orders, waiting) = bounded(QUEUE);
+        let shared = Arc::<Shared>::default();
+        let keeper = Keeper { chain: Chain::at(home), shared: Arc::clone(&shared), told: 0 };
+        std::thread::Builder::new().name("audit".into()).spawn(move || keeper.run(&waiting))?;
+        Ok(Self(Some(Arc::new(Inner { orders, clock, redaction: Redaction::of_environment(), shared }))))
+    }
+
+    /// An audit that keeps nothing.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Takes this value out of whatever is put on record from now on.
+    pub fn learn_secret(&self, value: &str) {
+        if let Some(inner) = &self.0 {
+            inner.redaction.learn(value);
+        }
+    }
+
+    /// A value as it may be put on record.
+    pub fn redacted(&self, mut value: Value) -> Value {
+        if let Some(inner) = &self.0 {
+            inner.redaction.arguments(&mut value);
+        }
+        value
+    }
+
+    /// Puts something that happened on record, without waiting.
+    pub fn note(&self, entry: Entry) {
+        let Some(inner) = &self.0 else { return };
+        if inner.orders.try_send(Order::Note(inner.ready(entry))).is_err() {
+            inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The same, but waits for a place in the queue if there is none: whoever asks for more than can be written
+    /// down has to wait for that.
+    pub async fn record(&self, entry: Entry) {
+        let Some(inner) = &self.0 else { return };
+        let mut order = Order::Note(inner.ready(entry));
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            order = match inner.orders.try_send(order) {
+                Ok(()) => return,
+                Err(TrySendError::Full(order)) if Instant::now() < deadline => order,
+                Err(_) => {
+                    inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+            };
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Puts something on record that must be there before it happens. Returns when it is on the disk.
+    ///
+    /// # Errors
+    /// See [`AuditError`]; then it must not happen.
+    pub fn require(&self, entry: Entry) -> Result<(), AuditError> {
+        let Some(inner) = &self.0 else { return Ok(()) };
+        let (reply, written) = bounded(1);
+        let late = || AuditError::Unwritable {
+            file: "audit.sqlite".into(),
+            why: format!("it was not written within {WITHIN:?}"),
+        };
+        let order = Order::Require(inner.ready(entry), reply);
+        inner.orders.send_timeout(order, WITHIN).map_err(|_| late())?;
+        written.recv_timeout(WITHIN).unwrap_or_else(|_| Err(late()))
+    }
+
+    /// How it is.
+    pub fn status(&self) -> AuditStatus {
+        let Some(inner) = &self.0 else { return AuditStatus::default() };
+        AuditStatus {
+            written: inner.shared.written.load(Ordering::Relaxed),
+            lost: inner.shared.lost.load(Ordering::Relaxed),
+            trouble: inner.shared.trouble().as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// Waits until what was noted so far is written or lost, for some seconds at most.
+    pub fn flush(&self, within: Duration) {
+        let Some(inner) = &self.0 else { return };
+        let (reply, written) = bounded(1);
+        if inner.orders.send_timeout(Order::Flush(reply), within).is_ok() {
+            let _ = written.recv_timeout(within);
+        }
+    }
+}
+
+impl Inner {
+    fn ready(&self, mut entry: Entry) -> Entry {
+        entry.at = self.clock.wall();
+        entry.subject = self.redaction.text(entry.subject);
+        for value in entry.detail.values_mut() {
+            if let Value::String(text) = value {
+                *text = self.redaction.text(std::mem::take(text));
+            }
+        }
+        entry
+    }
+}
+
+struct Keeper {
+    chain: Chain,
+    shared: Arc<Shared>,
+    /// How many of those that were lost are on record as a number.
+    told: u64,
+}
+
+impl Keeper {
+    fn run(mut self, waiting: &Receiver<Order>) {
+        while let Ok(first) = waiting.recv() {
+            let (mut entries, mut replies, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
+            for order in std::iter::once(first).chain(waiting.try_iter().take(BATCH - 1)) {
+                match order {
+                    Order::Note(entry) => entries.push(entry),
+                    Order::Require(entry, reply) => {
+                        entries.push(entry);
+                        replies.push(reply);
+                    }
+                    Order::Flush(reply) => flushed.push(reply),
+                }
+            }
+            let result = if entries.is_empty() { Ok(()) } else { self.write(entries) };
+            // Nobody may be waiting any more.
+            for reply in replies {
+                let _ = reply.send(result.clone());
+            }
+            for reply in flushed {
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    fn write(&mut self, mut entries: Vec<Entry>) -> Result<(), AuditError> {
+        let lost = self.shared.lost.load(Ordering::Relaxed);
+        let count = entries.len() as u64;
+        if lost > self.told {
+            let missed = Entry::new(Kind::Audit, "missed", &Caller::host(), "audit").with("entries", lost - self.told);
+            entries.insert(0, missed);
+        }
+        let result = self.chain.append(&entries);
+        let mut trouble = self.shared.trouble();
+        match &result {
+            Ok(()) => {
+                self.told = lost;
+                self.shared.written.fetch_add(entries.len() as u64, Ordering::Relaxed);
+                if trouble.take().is_some() {
+                    tracing::info!("the audit can be written again");
+                }
+            }
+            Err(error) => {
+                self.shared.lost.fetch_add(count, Ordering::Relaxed);
+                if trouble.as_ref() != Some(error) {
+                    tracing::error!("{error}");
+                }
+                *trouble = Some(error.clone());
+            }
+        }
+        result
+    }
+}

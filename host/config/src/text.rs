@@ -1,0 +1,698 @@
+//! Texts with a grammar of their own: SysEx bytes, OSC addresses, destinations, names.
+//!
+//! [`FORMATS`] is the list of all of them. The JSON Schema takes its patterns from it, the checker its
+//! parsers, so that an editor, the loader and an error message agree on what a text may be.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use conductor_net::http_scope::HostPattern;
+use conductor_net::senders::Senders;
+use conductor_package::FeatureId;
+
+use super::key::Key;
+use super::number::{ButtonRange, CoarseRange, DmxRange, Malformed, NumberExpr, NumberRange, StickRange, TriggerRange};
+
+/// A named grammar for a string.
+pub(super) struct Format {
+    /// The value of `format` in the schema.
+    pub name: &'static str,
+    /// An ECMA 262 regular expression. It may let through what `check` refuses, never the reverse.
+    pub pattern: &'static str,
+    /// What is allowed, in words.
+    pub allowed: &'static str,
+    /// The parser; the error completes "the text is wrong: …".
+    pub check: fn(&str) -> Result<(), Malformed>,
+}
+
+/// Every format that the schema uses.
+pub(super) const FORMATS: &[Format] = &[
+    Format {
+        name: "number-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"36..51\" with both ends included",
+        check: parses::<NumberRange>,
+    },
+    Format {
+        name: "button-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"128..131\" with both ends included",
+        check: parses::<ButtonRange>,
+    },
+    Format {
+        name: "stick-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"128..129\" with both ends included",
+        check: parses::<StickRange>,
+    },
+    Format {
+        name: "trigger-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"132..133\" with both ends included",
+        check: parses::<TriggerRange>,
+    },
+    Format {
+        name: "dmx-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"1..16\" with both ends included",
+        check: parses::<DmxRange>,
+    },
+    Format {
+        name: "coarse-range",
+        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        allowed: "a range such as \"0..31\" with both ends included",
+        check: parses::<CoarseRange>,
+    },
+    Format {
+        name: "time-of-day",
+        pattern: r"^[0-2][0-9]:[0-5][0-9](:[0-5][0-9])?$",
+        allowed: "a time from \"00:00\" to \"24:00\", with seconds if need be: \"22:00:30\"",
+        check: parses::<TimeOfDay>,
+    },
+    Format {
+        name: "number-expression",
+        pattern: r"^\s*\{(n|value|note|channel)\}\s*([+-]\s*[0-9]+\s*)?$",
+        allowed: "\"{n}\", \"{value}\", \"{note}\" or \"{channel}\", then optionally +k or -k",
+        check: parses::<NumberExpr>,
+    },
+    Format {
+        name: "key",
+        pattern: r"^([^\x00-\x1f\x7f]|[A-Za-z][A-Za-z0-9_]+)$",
+        allowed: "a character such as \"a\", or a name such as \"cmd\", \"ctrl\", \"space\", \"enter\", \"left\", \"f5\", \"play_pause\"",
+        check: parses::<Key>,
+    },
+    Format {
+        name: "hex-bytes",
+        pattern: r"^\s*[0-9A-Fa-f]{2}(\s*[0-9A-Fa-f]{2})*\s*$",
+        allowed: "bytes of two hex digits each, such as \"FF 7F 00\"",
+        check: parses::<HexBytes>,
+    },
+    Format {
+        name: "sysex-message",
+        pattern: r"^\s*[Ff]0(\s*[0-7][0-9A-Fa-f])*\s*[Ff]7\s*$",
+        allowed: "hex bytes from F0 to F7 with bytes below 80 between, such as \"F0 7D 01 F7\"",
+        check: parses::<SysExMessage>,
+    },
+    Format {
+        name: "sysex-prefix",
+        pattern: r"^\s*([Ff]0|\?\?)(\s*([0-9A-Fa-f]{2}|\?\?))*\s*$",
+        allowed: "hex bytes that start with F0, `??` for any byte, such as \"F0 7E ?? 06\"",
+        check: parses::<SysExPrefix>,
+    },
+    Format {
+        name: "osc-address",
+        pattern: r"^/[!-~]*$",
+        allowed: "`/` and then printable ASCII without space # * , ? [ ] { }",
+        check: osc_address,
+    },
+    Format {
+        name: "osc-pattern",
+        pattern: r"^/[!-~]*$",
+        allowed: "an OSC address in which `?`, `*`, `[a-z]`, `[!x]` and `{a,b}` may stand for others",
+        check: osc_pattern,
+    },
+    Format {
+        name: "udp-destination",
+        pattern: r"^(\[[^\[\]\s]+\]|[^:\[\]\s]+):([0-9]+|\*)$",
+        allowed: "\"host:port\" with a port from 1 to 65535, or \"host:*\" for every port of the host",
+        check: parses::<UdpDestination>,
+    },
+    Format {
+        name: "http-host",
+        pattern: r"^(\[[^\[\]\s]+\]|[^:\[\]\s]+)(:[0-9]+)?$",
+        allowed: "a host, such as \"api.example.com\", with a port where it is not the usual one: \"localhost:8080\"",
+        check: parses::<HttpHost>,
+    },
+    Format {
+        name: "ip-network",
+        pattern: r"^[0-9A-Fa-f.:]+(/[0-9]+)?$",
+        allowed: "an IP address, or a network such as \"192.168.1.0/24\"",
+        check: parses::<IpNetwork>,
+    },
+    Format {
+        name: "feature-name",
+        pattern: r"^[A-Za-z0-9_-]+$",
+        allowed: "ASCII letters, digits, `-` and `_`",
+        check: feature_name,
+    },
+    Format {
+        name: "action-name",
+        pattern: r"^([A-Za-z0-9_-]+:)?[A-Za-z][A-Za-z0-9_]*$",
+        allowed: "`Action` or `feature:Action`",
+        check: action_name,
+    },
+    Format {
+        name: "component-path",
+        pattern: r"^.+\.wasm$",
+        allowed: "the path of a .wasm file",
+        check: component_path,
+    },
+    Format {
+        name: "feature-id",
+        pattern: r"^(builtin|project|plugin:[a-z0-9][a-z0-9-]*):[a-z0-9][a-z0-9-]*$",
+        allowed: "a whole id such as \"builtin:osc-output\", \"project:lamp\" or \"plugin:PUBLISHER:lamp\"",
+        check: feature_id,
+    },
+    Format {
+        name: "digest",
+        pattern: r"^sha256:[0-9a-f]{64}$",
+        allowed: "`sha256:` and 64 digits of 0-9 and a-f, as `conductor feature inspect` prints them",
+        check: digest,
+    },
+];
+
+/// The format called `name`.
+pub(super) fn format(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+fn parses<T: FromStr<Err = Malformed>>(text: &str) -> Result<(), Malformed> {
+    text.parse::<T>().map(drop)
+}
+
+/// Gives a text type its string form in serde and its format in the schema.
+macro_rules! written_as_text {
+    ($type:ident, $format:literal) => {
+        impl TryFrom<String> for $type {
+            type Error = Malformed;
+
+            fn try_from(text: String) -> Result<Self, Malformed> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(value: $type) -> String {
+                value.to_string()
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "format": $format })
+            }
+        }
+    };
+}
+
+/// At least one byte of any value, written as hex: `"FF 7F 00"`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HexBytes(Vec<u8>);
+
+written_as_text!(HexBytes, "hex-bytes");
+
+impl HexBytes {
+    /// The bytes, at least one.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl FromStr for HexBytes {
+    type Err = Malformed;
+
+    /// # Errors
+    /// No byte at all, or anything that is not two hex digits per byte.
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        hex_pairs(text)?.map(hex_byte).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for HexBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        spaced(f, &self.0, |f, byte| write!(f, "{byte:02X}"))
+    }
+}
+
+/// One whole SysEx message, `F0` and `F7` included, written as hex.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SysExMessage(HexBytes);
+
+written_as_text!(SysExMessage, "sysex-message");
+
+impl SysExMessage {
+    /// The message as it goes over the wire, from `F0` to `F7`.
+    pub fn as_slice(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+impl FromStr for SysExMessage {
+    type Err = Malformed;
+
+    /// # Errors
+    /// As [`HexBytes`]; a message that does not run from `F0` to `F7`, or has a byte of 80 or more inside.
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let bytes: HexBytes = text.parse()?;
+        match bytes.as_slice() {
+            [0xF0, data @ .., 0xF7] => match data.iter().find(|&&byte| byte >= 0x80) {
+                Some(byte) => Err(Malformed::new(format!("{byte:02X} is not a data byte"))),
+                None => Ok(Self(bytes)),
+            },
+            [0xF0, ..] => Err(Malformed::new("it does not end with F7")),
+            _ => Err(Malformed::new("it does not start with F0")),
+        }
+    }
+}
+
+impl fmt::Display for SysExMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How SysEx messages begin, `F0` included; `??` stands for any byte: `"F0 7E ?? 06"`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SysExPrefix(Vec<Option<u8>>);
+
+written_as_text!(SysExPrefix, "sysex-prefix");
+
+impl SysExPrefix {
+    /// The bytes from `F0` on, at least one; `None` stands for any byte.
+    pub fn as_slice(&self) -> &[Option<u8>] {
+        &self.0
+    }
+}
+
+impl FromStr for SysExPrefix {
+    type Err = Malformed;
+
+    /// # Errors
+    /// As [`HexBytes`]; a first byte that is neither `F0` nor `??`.
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let bytes = hex_pairs(text)?
+            .map(|pair| match pair {
+                "??" => Ok(None),
+                pair => hex_byte(pair).map(Some),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        match bytes.first() {
+            Some(None | Some(0xF0)) => Ok(Self(bytes)),
+            // It would never match: every SysEx message starts with this byte.
+            _ => Err(Malformed::new("it does not start with F0")),
+        }
+    }
+}
+
+impl fmt::Display for SysExPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        spaced(f, &self.0, |f, byte| match byte {
+            Some(byte) => write!(f, "{byte:02X}"),
+            None => f.write_str("??"),
+        })
+    }
+}
+
+/// How many bytes a hex text writes, whether or not each of them is a valid one.
+pub(super) fn hex_len(text: &str) -> usize {
+    text.split_whitespace().map(|word| word.len() / 2).sum()
+}
+
+/// The two-character pieces of a hex text; whitespace may stand between pieces, never inside one.
+fn hex_pairs(text: &str) -> Result<impl Iterator<Item = &str>, Malformed> {
+    if text.trim().is_empty() {
+        return Err(Malformed::new("there is no byte in it"));
+    }
+    for word in text.split_whitespace() {
+        // Also what makes it sound to cut the word at every second byte.
+        if !word.is_ascii() || !word.len().is_multiple_of(2) {
+            let why = format!("{word:?} is not made of two hex digits per byte");
+            return Err(Malformed::new(why));
+        }
+    }
+    Ok(text.split_whitespace().flat_map(|word| (0..word.len()).step_by(2).map(|at| &word[at..at + 2])))
+}
+
+fn hex_byte(pair: &str) -> Result<u8, Malformed> {
+    u8::from_str_radix(pair, 16)
+        .ok()
+        .filter(|_| pair.bytes().all(|digit| digit.is_ascii_hexdigit()))
+        .ok_or_else(|| Malformed::new(format!("{pair:?} is not a byte in hex")))
+}
+
+fn spaced<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: &[T],
+    write: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            f.write_str(" ")?;
+        }
+        write(f, item)?;
+    }
+    Ok(())
+}
+
+/// A time of day by the local clock, `"22:00"` or `"22:00:30"`, up to `"24:00"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TimeOfDay(u32);
+
+written_as_text!(TimeOfDay, "time-of-day");
+
+impl TimeOfDay {
+    /// The second of the day, 0 to 86 400.
+    pub fn second(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for TimeOfDay {
+    type Err = Malformed;
+
+    /// # Errors
+    /// Anything but two or three numbers of two digits each, joined by `:`, that a clock could show.
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let number = |part: &str, most: u32| -> Result<u32, Malformed> {
+            let digits = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+            part.parse::<u32>()
+                .ok()
+                .filter(|&number| digits && number <= most)
+                .ok_or_else(|| Malformed::new(format!("{part:?} is not two digits from 00 to {most}")))
+        };
+        let mut parts = text.split(':');
+        let (Some(hours), Some(minutes), seconds, None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Malformed::new("it is not hours and minutes joined by `:`"));
+        };
+        let second = number(hours, 24)? * 3600 + number(minutes, 59)? * 60 + number(seconds.unwrap_or("00"), 59)?;
+        if second > 86_400 {
+            return Err(Malformed::new("the day ends at 24:00"));
+        }
+        Ok(Self(second))
+    }
+}
+
+impl fmt::Display for TimeOfDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}:{:02}", self.0 / 3600, self.0 / 60 % 60)?;
+        if self.0.is_multiple_of(60) { Ok(()) } else { write!(f, ":{:02}", self.0 % 60) }
+    }
+}
+
+/// Where UDP packets may go: one host, and one of its ports or all of them.
+///
+/// In TOML `"host:port"` or `"host:*"`; an IPv6 address stands in brackets: `"[::1]:9000"`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct UdpDestination {
+    host: String,
+    port: Option<u16>,
+}
+
+written_as_text!(UdpDestination, "udp-destination");
+
+impl UdpDestination {
+    /// A host name or an address, without brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port, 1 to 65535, or `None` for every port.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+}
+
+impl FromStr for UdpDestination {
+    type Err = Malformed;
+
+    /// # Errors
+    /// A missing or empty host, an IPv6 address without brackets, a port that is neither `*` nor 1 to 65535.
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let (host, port) = text.rsplit_once(':').ok_or_else(|| Malformed::new("there is no port in it"))?;
+        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        if bracketed.is_none() && host.contains(':') {
+            return Err(Malformed::new("an IPv6 address stands in brackets"));
+        }
+        let host = bracketed.unwrap_or(host);
+        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || "[]".contains(c)) {
+            return Err(Malformed::new(format!("{host:?} is not a host")));
+        }
+        let port = match port {
+            "*" => None,
+            digits if digits.starts_with('+') => return Err(not_a_port(digits)),
+            digits => match digits.parse() {
+                Ok(0) | Err(_) => return Err(not_a_port(digits)),
+                Ok(port) => Some(port),
+            },
+        };
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+fn not_a_port(text: &str) -> Malformed {
+    Malformed::new(format!("{text:?} is not a port from 1 to 65535"))
+}
+
+impl fmt::Display for UdpDestination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:", self.host)?;
+        } else {
+            write!(f, "{}:", self.host)?;
+        }
+        match self.port {
+            Some(port) => port.fmt(f),
+            None => f.write_str("*"),
+        }
+    }
+}
+
+/// A host that HTTP requests may go to, with a port where it is not the scheme's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HttpHost(HostPattern);
+
+written_as_text!(HttpHost, "http-host");
+
+impl HttpHost {
+    /// The host as grants hold it.
+    pub fn pattern(&self) -> &HostPattern {
+        &self.0
+    }
+}
+
+impl FromStr for HttpHost {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let host = text.parse().ok().filter(|host: &HostPattern| !host.is_any());
+        host.map(Self).ok_or_else(|| Malformed::new(format!("{text:?} is not a host")))
+    }
+}
+
+impl fmt::Display for HttpHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Addresses that may send: one, or a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct IpNetwork(Senders);
+
+written_as_text!(IpNetwork, "ip-network");
+
+impl IpNetwork {
+    /// The addresses as ports hold them.
+    pub fn senders(&self) -> Senders {
+        self.0
+    }
+}
+
+impl FromStr for IpNetwork {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        text.parse().map(Self).map_err(Malformed::new)
+    }
+}
+
+impl fmt::Display for IpNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn osc_address(text: &str) -> Result<(), Malformed> {
+    osc_characters(text, " #*,?[]{}")
+}
+
+fn osc_pattern(text: &str) -> Result<(), Malformed> {
+    osc_characters(text, " #")?;
+    // A class or a list ends before the next one starts and before the next part of the address.
+    let mut open = None;
+    for c in text.chars() {
+        match (open, c) {
+            (None, '[' | '{') => open = Some(c),
+            (Some('['), ']') | (Some('{'), '}') => open = None,
+            (None, ']' | '}') => return Err(Malformed::new(format!("`{c}` closes nothing"))),
+            (None, ',') => return Err(Malformed::new("`,` stands outside `{…}`")),
+            (Some(bracket), '/' | '[' | '{' | ']' | '}') => return Err(not_closed(bracket)),
+            _ => {}
+        }
+    }
+    open.map_or(Ok(()), |bracket| Err(not_closed(bracket)))
+}
+
+fn not_closed(bracket: char) -> Malformed {
+    Malformed::new(format!("`{bracket}` is not closed"))
+}
+
+fn osc_characters(text: &str, refused: &str) -> Result<(), Malformed> {
+    if !text.starts_with('/') {
+        return Err(Malformed::new("it does not start with `/`"));
+    }
+    match text.chars().find(|&c| !matches!(c, ' '..='~') || refused.contains(c)) {
+        Some(c) => Err(Malformed::new(format!("{c:?} is not allowed in it"))),
+        None => Ok(()),
+    }
+}
+
+fn feature_name(text: &str) -> Result<(), Malformed> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if text.is_empty() {
+        Err(Malformed::new("it is empty"))
+    } else if let Some(c) = text.chars().find(|&c| !allowed(c)) {
+        Err(Malformed::new(format!("{c:?} is not allowed in it")))
+    } else {
+        Ok(())
+    }
+}
+
+fn action_name(text: &str) -> Result<(), Malformed> {
+    let action = match text.split_once(':') {
+        Some((feature, action)) => {
+            feature_name(feature)?;
+            action
+        }
+        None => text,
+    };
+    let mut characters = action.chars();
+    let sound = characters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && characters.all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if sound { Ok(()) } else { Err(Malformed::new(format!("{action:?} is not the name of an action"))) }
+}
+
+fn component_path(text: &str) -> Result<(), Malformed> {
+    match text.strip_suffix(".wasm") {
+        Some(stem) if !stem.is_empty() => Ok(()),
+        _ => Err(Malformed::new("it does not end with .wasm")),
+    }
+}
+
+fn feature_id(text: &str) -> Result<(), Malformed> {
+    FeatureId::try_from(text.to_owned()).map(drop).map_err(|_| Malformed::new("it is no whole id of a feature"))
+}
+
+fn digest(text: &str) -> Result<(), Malformed> {
+    let Some(digits) = text.strip_prefix("sha256:") else {
+        return Err(Malformed::new("it does not begin with sha256:"));
+    };
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    match digits.len() {
+        64 if is_hex => Ok(()),
+        64 => Err(Malformed::new("a digit of it is not one of 0-9 and a-f")),
+        length => Err(Malformed::new(format!("it has {length} digits"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each row: a format, a text, and what is wrong with the text (nothing if empty).
+    const TEXTS: &[(&str, &str, &str)] = &[
+        ("hex-bytes", "FF 7f00", ""),
+        ("hex-bytes", " ", "there is no byte in it"),
+        ("hex-bytes", "F 7", "\"F\" is not made of two hex digits per byte"),
+        ("hex-bytes", "é", "\"é\" is not made of two hex digits per byte"),
+        ("hex-bytes", "+1", "\"+1\" is not a byte in hex"),
+        ("sysex-message", "F0 7D 01 F7", ""),
+        ("sysex-message", "F0F7", ""),
+        ("sysex-message", "7D F7", "it does not start with F0"),
+        ("sysex-message", "F0 7D", "it does not end with F7"),
+        ("sysex-message", "F0 80 F7", "80 is not a data byte"),
+        ("sysex-prefix", "F0 7E ?? 06", ""),
+        ("sysex-prefix", "7E", "it does not start with F0"),
+        ("sysex-prefix", "F0 ?6", "\"?6\" is not a byte in hex"),
+        ("osc-address", "/fader/1", ""),
+        ("osc-address", "fader", "it does not start with `/`"),
+        ("osc-address", "/fader/*", "'*' is not allowed in it"),
+        ("osc-address", "/a\u{1b}", "'\\u{1b}' is not allowed in it"),
+        ("osc-pattern", "/{fader,knob}/[1-8]/*", ""),
+        ("osc-pattern", "/fader/[1", "`[` is not closed"),
+        ("osc-pattern", "/{a/b}", "`{` is not closed"),
+        ("osc-pattern", "/a]", "`]` closes nothing"),
+        ("osc-pattern", "/a,b", "`,` stands outside `{…}`"),
+        ("udp-destination", "localhost:9000", ""),
+        ("udp-destination", "[::1]:*", ""),
+        ("udp-destination", "localhost", "there is no port in it"),
+        ("udp-destination", "::1:9000", "an IPv6 address stands in brackets"),
+        ("udp-destination", ":9000", "\"\" is not a host"),
+        ("udp-destination", "a:0", "\"0\" is not a port from 1 to 65535"),
+        ("udp-destination", "a:65536", "\"65536\" is not a port from 1 to 65535"),
+        ("feature-name", "osc-output", ""),
+        ("feature-name", "a b", "' ' is not allowed in it"),
+        ("action-name", "OscSend", ""),
+        ("action-name", "osc-output:OscSend", ""),
+        ("action-name", "osc-output:", "\"\" is not the name of an action"),
+        ("action-name", "1st", "\"1st\" is not the name of an action"),
+        ("component-path", "out/x.wasm", ""),
+        ("component-path", ".wasm", "it does not end with .wasm"),
+        ("feature-id", "builtin:osc-output", ""),
+        ("feature-id", "plugin:ann-1:lamp", ""),
+        ("feature-id", "osc-output", "it is no whole id of a feature"),
+        ("feature-id", "project:-x", "it is no whole id of a feature"),
+        ("digest", "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", ""),
+        (
+            "digest",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "it does not begin with sha256:",
+        ),
+        ("digest", "sha256:0123", "it has 4 digits"),
+        (
+            "digest",
+            "sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+            "a digit of it is not one of 0-9 and a-f",
+        ),
+    ];
+
+    #[test]
+    fn every_format_accepts_and_refuses_with_a_reason() {
+        for (name, text, why) in TEXTS {
+            let format = format(name).expect(name);
+            let found = (format.check)(text).err().map(|error| error.to_string());
+            assert_eq!(found.unwrap_or_default(), *why, "{name} {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_written_as_it_was_read() {
+        for text in ["localhost:9000", "[::1]:*", "10.0.0.1:1"] {
+            let destination: UdpDestination = text.parse().expect(text);
+            assert_eq!(destination.to_string(), text);
+        }
+        let prefix: SysExPrefix = "f07E ??06".parse().expect("a prefix");
+        assert_eq!(prefix.to_string(), "F0 7E ?? 06");
+        assert_eq!(hex_len("f07E ??06"), 4);
+    }
+}

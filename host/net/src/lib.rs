@@ -1,0 +1,9 @@
+//! Places on a network in text: targets, hosts, senders, and which of them a grant covers. Nothing here opens a socket.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+pub mod address;
+pub mod endpoint;
+pub mod http_scope;
+pub mod senders;

@@ -1,0 +1,354 @@
+//! The observer: everything that happens, seen from off the event path.
+//!
+//! The engine thread, workers and ports put observations into one bounded queue and go on. The
+//! observer's thread takes them out in batches, keeps the flight recorder, logs what a person
+//! should know of, passes everything on to subscribers (the demo, learn), and numbers it for those who
+//! watch from outside ([`history`]).
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use conductor_engine::{Cause, FlightRecorder, Record};
+use crossbeam_channel::{Receiver, Sender, TrySendError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub mod failure;
+pub mod history;
+pub mod notification_log;
+pub mod sink_message;
+
+use self::failure::Failure;
+use self::history::History;
+use self::notification_log::NotificationLog;
+use self::sink_message::{Severity, SinkKind, SinkMessage};
+use conductor_stdx::plural::plural_u64;
+
+/// Observations that the queue holds before more are left out and counted.
+const QUEUE: usize = 16_384;
+/// Records that the flight recorder keeps.
+pub const RECORDED: usize = 4096;
+/// Observations that one subscriber may be behind before it misses some.
+const SUBSCRIBER_QUEUE: usize = 8192;
+/// How long the observer lets observations gather, so that it is woken once and not per event.
+const BATCH: Duration = Duration::from_millis(2);
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub enum Observation {
+    /// An event, and the rules that fired for it.
+    Event(Record),
+    /// An action that was not done.
+    Failure(Failure),
+    /// Another mode is active.
+    Mode(Arc<str>),
+    /// A port was opened or closed; in words.
+    Port(String),
+    /// A port or a backend can't be had; in words.
+    PortTrouble(String),
+    /// A feature says something.
+    Sink(SinkMessage),
+    /// Something became of a plan.
+    Plan(PlanNews),
+    /// The show was locked or unlocked.
+    Lock(LockNews),
+    /// A new rule set is in use; in words.
+    Reload(String),
+    /// A new configuration was refused, or an upgrade taken back; in words.
+    Refused(String),
+}
+
+/// That the show was locked or unlocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockNews {
+    /// Whether it is locked now.
+    pub locked: bool,
+    /// Who did it, as the audit names callers.
+    pub by: String,
+}
+
+/// What became of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanNews {
+    /// What.
+    pub step: PlanStep,
+    /// The plan; none where a revision was undone or redone.
+    pub plan: Option<String>,
+    /// Who proposed it, or who decided.
+    pub who: String,
+    /// What it does, in its proposer's words; empty where that is not known any more.
+    pub description: String,
+}
+
+/// What becomes of plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStep {
+    /// It waits for a person.
+    Proposed,
+    /// A person had it applied.
+    Applied,
+    /// It was taken off the list.
+    Rejected,
+    /// Nobody decided in time.
+    Expired,
+    /// It was taken back.
+    Undone,
+    /// It was applied again.
+    Redone,
+}
+
+/// The way in. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Observer {
+    sender: Sender<Observation>,
+    missed: Arc<AtomicU64>,
+}
+
+impl Observer {
+    /// Puts an observation in without waiting.
+    pub fn put(&self, observation: Observation) {
+        if self.sender.try_send(observation).is_err() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Observations that were left out because the queue was full.
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+}
+
+/// What the observer has gathered; for whoever asks.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    inner: Arc<Mutex<Inner>>,
+    history: History,
+}
+
+#[derive(Debug)]
+struct Inner {
+    recorder: FlightRecorder,
+    /// Events in it, and those that fell out.
+    events: u64,
+    mode: Option<Arc<str>>,
+    failures: u64,
+    last_failure: Option<Failure>,
+    notifications: Option<NotificationLog>,
+    /// Messages of features that were passed on.
+    said: u64,
+    subscribers: Vec<Subscriber>,
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    sender: Sender<Observation>,
+    wants: fn(&Observation) -> bool,
+    missed: Arc<AtomicU64>,
+}
+
+impl Observed {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last observations, and those that come.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Everything from now on, until the receiver is dropped. A subscriber that falls too far
+    /// behind misses observations.
+    pub fn subscribe(&self) -> Receiver<Observation> {
+        self.subscribe_to(|_| true).0
+    }
+
+    /// What is wanted of all that, and how many of those the subscriber has missed so far. Whoever wants what is rare
+    /// misses none of it, however many events come.
+    pub fn subscribe_to(&self, wants: fn(&Observation) -> bool) -> (Receiver<Observation>, Arc<AtomicU64>) {
+        let (sender, receiver) = crossbeam_channel::bounded(SUBSCRIBER_QUEUE);
+        let missed = Arc::<AtomicU64>::default();
+        self.inner().subscribers.push(Subscriber { sender, wants, missed: Arc::clone(&missed) });
+        (receiver, missed)
+    }
+
+    /// Sends everything from now on there as well.
+    pub fn subscriber(&self, sender: Sender<Observation>) {
+        self.inner().subscribers.push(Subscriber { sender, wants: |_| true, missed: Arc::default() });
+    }
+
+    /// Messages of features that were passed on so far.
+    pub fn said(&self) -> u64 {
+        self.inner().said
+    }
+
+    /// Events recorded so far; gestures, which the engine finds in them, are none.
+    pub fn recorded(&self) -> u64 {
+        self.inner().events
+    }
+
+    /// The last events, oldest first.
+    pub fn records(&self) -> Vec<Record> {
+        self.inner().recorder.iter().cloned().collect()
+    }
+
+    /// The mode that was last changed to; none before the first change.
+    pub fn mode(&self) -> Option<Arc<str>> {
+        self.inner().mode.clone()
+    }
+
+    /// How many actions failed, and the last one.
+    pub fn failures(&self) -> (u64, Option<Failure>) {
+        let inner = self.inner();
+        (inner.failures, inner.last_failure.clone())
+    }
+}
+
+/// Starts the observer's thread; `sinks` is what features say, and `notifications` where the durable
+/// part of it goes. It ends when every [`Observer`] is dropped.
+///
+/// # Errors
+/// When the system has no thread left.
+pub fn start(
+    sinks: Receiver<SinkMessage>,
+    notifications: Option<NotificationLog>,
+) -> std::io::Result<(Observer, Observed, JoinHandle<()>)> {
+    let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
+    let inner = Inner {
+        recorder: FlightRecorder::new(RECORDED),
+        events: 0,
+        mode: None,
+        failures: 0,
+        last_failure: None,
+        notifications,
+        said: 0,
+        subscribers: Vec::new(),
+    };
+    let observed = Observed { inner: Arc::new(Mutex::new(inner)), history: History::default() };
+    let (shared, missed) = (observed.clone(), Arc::<AtomicU64>::default());
+    let left_out = Arc::clone(&missed);
+    let thread = std::thread::Builder::new().name("observer".into()).spawn(move || {
+        let (mut open_sinks, mut told, mut batch) = (Some(sinks), 0, Vec::new());
+        loop {
+            let first = match &open_sinks {
+                Some(sinks) => crossbeam_channel::select! {
+                    recv(receiver) -> observation => observation.ok(),
+                    recv(sinks) -> message => match message {
+                        Ok(message) => Some(Observation::Sink(message)),
+                        Err(_) => { open_sinks = None; continue }
+                    },
+                },
+                None => receiver.recv().ok(),
+            };
+            let Some(first) = first else { return };
+            std::thread::sleep(BATCH);
+            batch.push(first);
+            batch.extend(receiver.try_iter().take(QUEUE));
+            {
+                let mut inner = shared.inner();
+                batch.iter().for_each(|observation| inner.take(observation));
+            }
+            // Afterwards: a notification may wait for the disk, and those who watch don't wait for that.
+            shared.history.put(|ring| {
+                let missed = left_out.load(Ordering::Relaxed);
+                ring.lose(missed - told);
+                told = missed;
+                batch.drain(..).for_each(|observation| ring.keep(observation));
+            });
+        }
+    })?;
+    Ok((Observer { sender, missed }, observed, thread))
+}
+
+impl Inner {
+    fn take(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Event(record) => {
+                self.events += u64::from(record.cause == Cause::Input);
+                self.recorder.push(record.clone());
+            }
+            Observation::Failure(failure) => {
+                self.failures += 1;
+                // The first, and then every power of two: a broken mapping must not fill the log.
+                if self.failures.is_power_of_two() {
+                    let so_far = plural_u64(self.failures, "failure");
+                    tracing::warn!("{}: {} ({so_far} so far)", failure.worker, failure.reason);
+                }
+                self.last_failure = Some(failure.clone());
+            }
+            Observation::Mode(mode) => {
+                tracing::info!("mode: {mode}");
+                self.mode = Some(Arc::clone(mode));
+            }
+            // The audit has it.
+            Observation::Plan(_) => {}
+            Observation::Lock(LockNews { locked, by }) => {
+                tracing::info!(by, "the show is {}", if *locked { "locked" } else { "unlocked" });
+            }
+            Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
+            Observation::PortTrouble(text) => tracing::warn!("{text}"),
+            Observation::Refused(text) => tracing::error!("{text}"),
+            Observation::Sink(message) => {
+                log_sink(message);
+                if let (SinkKind::Notification, Some(log)) = (message.kind, &self.notifications)
+                    && let Err(error) = log.append(message)
+                {
+                    tracing::error!("a notification of {} could not be kept: {error}", message.feature);
+                }
+            }
+        }
+        self.subscribers.retain(|Subscriber { sender, wants, missed }| {
+            if !wants(observation) {
+                return true;
+            }
+            match sender.try_send(observation.clone()) {
+                Ok(()) => true,
+                Err(TrySendError::Full(_)) => {
+                    missed.fetch_add(1, Ordering::Relaxed);
+                    true
+                }
+                Err(TrySendError::Disconnected(_)) => false,
+            }
+        });
+        self.said += u64::from(matches!(observation, Observation::Sink(_)));
+    }
+}
+
+fn log_sink(message: &SinkMessage) {
+    let SinkMessage { feature, kind, text } = message;
+    match kind {
+        SinkKind::Diagnostic(Severity::Info) => tracing::info!(%feature, "{text}"),
+        SinkKind::Diagnostic(Severity::Warning) => tracing::warn!(%feature, "{text}"),
+        SinkKind::Diagnostic(Severity::Error) => tracing::error!(%feature, "{text}"),
+        SinkKind::Alert => tracing::warn!(%feature, "ALERT: {text}"),
+        SinkKind::Notification => tracing::info!(%feature, "notification: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink_message::SinkQueue;
+
+    #[test]
+    fn what_is_rare_reaches_whoever_wants_only_that() {
+        let (_, said) = SinkQueue::new();
+        let (observer, observed, thread) = start(said, None).unwrap();
+        let (modes, missed) = observed.subscribe_to(|observation| matches!(observation, Observation::Mode(_)));
+        let everything = observed.subscribe();
+        let news = || PlanNews { step: PlanStep::Proposed, plan: None, who: String::new(), description: String::new() };
+        for _ in 0..=SUBSCRIBER_QUEUE {
+            observer.put(Observation::Plan(news()));
+        }
+        observer.put(Observation::Mode("live".into()));
+        drop(observer);
+        thread.join().unwrap();
+        assert!(matches!(modes.try_recv(), Ok(Observation::Mode(mode)) if &*mode == "live") && modes.is_empty());
+        assert_eq!((missed.load(Ordering::Relaxed), everything.len()), (0, SUBSCRIBER_QUEUE), "the other's was full");
+    }
+}

@@ -1,0 +1,307 @@
+//! Grants: what a person gave to a feature, and what of it holds.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::capability::{Capability, CapabilityRequest, join};
+use crate::consent::is_wildcard;
+use conductor_net::endpoint::EndpointPattern;
+use conductor_net::http_scope::{HostPattern, SecretGrant};
+
+/// A folder that was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FolderGrant {
+    /// For which of the descriptor's requests.
+    pub purpose: String,
+    /// The folder.
+    pub path: PathBuf,
+    /// Whether files may be made, replaced and removed.
+    #[serde(default)]
+    pub write: bool,
+}
+
+/// A git repository that was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepositoryGrant {
+    /// For which of the descriptor's requests.
+    pub purpose: String,
+    /// The repository's folder.
+    pub path: PathBuf,
+}
+
+/// What a person (or the policy for bundled features) gave to one feature.
+///
+/// What holds is what is both in here and in the descriptor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Grants {
+    /// UDP targets, for every purpose that the descriptor requests.
+    pub udp: Vec<EndpointPattern>,
+    /// HTTP hosts, for every purpose that the descriptor requests.
+    pub http: Vec<HostPattern>,
+    /// Secrets.
+    pub secrets: Vec<SecretGrant>,
+    /// Folders.
+    pub files: Vec<FolderGrant>,
+    /// Git repositories.
+    pub git: Vec<RepositoryGrant>,
+    /// Bytes of its store; 0 for none.
+    pub store: u64,
+    /// Aliases of bindings to whose outputs it may send; `*` for every one.
+    pub midi_out: Vec<String>,
+    /// Whether it may send SysEx there.
+    pub sysex: bool,
+    /// Aliases of bindings whose events it may see; `*` for every one.
+    pub observe_events: Vec<String>,
+    /// The configuration in force.
+    pub config_read: bool,
+    /// Plans.
+    pub config_propose: bool,
+    /// The ports that there are.
+    pub discover_ports: bool,
+    /// Background tasks.
+    pub background_task: bool,
+    /// Models that it may ask, by their names in the configuration; `*` for every one.
+    pub models: Vec<String>,
+    /// Tokens per minute that it may have them read and write, together.
+    pub model_tokens: u32,
+    /// Alerts.
+    pub alert: bool,
+    /// Notifications.
+    pub notify: bool,
+}
+
+/// The store that bundled features get: 1 MiB.
+const BUNDLED_STORE: u64 = 1024 * 1024;
+
+impl Grants {
+    /// What bundled features get without being asked for: this machine's own targets, and what stays within the
+    /// host.
+    ///
+    /// The one wildcard is for the ports of this machine: programs that speak OSC or Art-Net choose theirs as
+    /// they like, what listens there was started by this user, and the first mapping of a beginner is to work
+    /// without a grant. No event, no output, no model and no other machine is among it.
+    pub fn bundled() -> Self {
+        let here = ["127.0.0.1", "::1", "localhost"].map(EndpointPattern::every_port_of).to_vec();
+        Self {
+            udp: here,
+            store: BUNDLED_STORE,
+            config_read: true,
+            config_propose: true,
+            discover_ports: true,
+            background_task: true,
+            alert: true,
+            notify: true,
+            ..Self::default()
+        }
+    }
+
+    /// What a list of grants comes to.
+    pub fn of(granted: &[CapabilityRequest]) -> Self {
+        let mut grants = Self::default();
+        for grant in granted {
+            match &grant.capability {
+                Capability::Network { udp, http, .. } => {
+                    join(&mut grants.udp, udp);
+                    join(&mut grants.http, http);
+                }
+                Capability::Secret { id, hosts } => {
+                    grants.secrets.push(SecretGrant { id: id.clone(), hosts: hosts.clone() });
+                }
+                Capability::Store { quota } => grants.store = grants.store.max(*quota),
+                Capability::Files { purpose, write, path: Some(path) } => {
+                    let (purpose, path) = (purpose.clone(), path.clone());
+                    grants.files.push(FolderGrant { purpose, path, write: *write });
+                }
+                Capability::GitSnapshot { purpose, path: Some(path) } => {
+                    grants.git.push(RepositoryGrant { purpose: purpose.clone(), path: path.clone() });
+                }
+                Capability::Files { path: None, .. } | Capability::GitSnapshot { path: None, .. } => {}
+                Capability::MidiOut { bindings, sysex } => {
+                    join(&mut grants.midi_out, bindings);
+                    grants.sysex |= sysex;
+                }
+                Capability::ObserveEvents { bindings } => join(&mut grants.observe_events, bindings),
+                Capability::ConfigRead {} => grants.config_read = true,
+                Capability::ConfigPropose {} => grants.config_propose = true,
+                Capability::DiscoverPorts {} => grants.discover_ports = true,
+                Capability::BackgroundTask {} => grants.background_task = true,
+                Capability::UseModel { models, tokens } => {
+                    join(&mut grants.models, models);
+                    grants.model_tokens = grants.model_tokens.max(*tokens);
+                }
+                Capability::Alert {} => grants.alert = true,
+                Capability::Notify {} => grants.notify = true,
+            }
+        }
+        grants
+    }
+
+    /// The same as capabilities, for showing. UDP targets and HTTP hosts are for every purpose: theirs is empty.
+    pub fn capabilities(&self) -> Vec<Capability> {
+        let mut list = Vec::new();
+        if !self.udp.is_empty() || !self.http.is_empty() {
+            let (udp, http) = (self.udp.clone(), self.http.clone());
+            list.push(Capability::Network { purpose: String::new(), udp, http });
+        }
+        list.extend(
+            self.secrets.iter().map(|grant| Capability::Secret { id: grant.id.clone(), hosts: grant.hosts.clone() }),
+        );
+        list.extend(self.files.iter().map(|grant| Capability::Files {
+            purpose: grant.purpose.clone(),
+            write: grant.write,
+            path: Some(grant.path.clone()),
+        }));
+        list.extend(
+            self.git.iter().map(|grant| Capability::GitSnapshot {
+                purpose: grant.purpose.clone(),
+                path: Some(grant.path.clone()),
+            }),
+        );
+        let midi = || Capability::MidiOut { bindings: self.midi_out.clone(), sysex: self.sysex };
+        let events = || Capability::ObserveEvents { bindings: self.observe_events.clone() };
+        let models = || Capability::UseModel { models: self.models.clone(), tokens: self.model_tokens };
+        list.extend((self.store > 0).then_some(Capability::Store { quota: self.store }));
+        list.extend((!self.midi_out.is_empty() || self.sysex).then(midi));
+        list.extend((!self.observe_events.is_empty()).then(events));
+        list.extend((!self.models.is_empty()).then(models));
+        list.extend(self.config_read.then_some(Capability::ConfigRead {}));
+        list.extend(self.config_propose.then_some(Capability::ConfigPropose {}));
+        list.extend(self.discover_ports.then_some(Capability::DiscoverPorts {}));
+        list.extend(self.background_task.then_some(Capability::BackgroundTask {}));
+        list.extend(self.alert.then_some(Capability::Alert {}));
+        list.extend(self.notify.then_some(Capability::Notify {}));
+        list
+    }
+
+    /// Both grants together.
+    pub fn union(mut self, more: &Self) -> Self {
+        join(&mut self.udp, &more.udp);
+        join(&mut self.http, &more.http);
+        join(&mut self.secrets, &more.secrets);
+        join(&mut self.files, &more.files);
+        join(&mut self.git, &more.git);
+        join(&mut self.midi_out, &more.midi_out);
+        join(&mut self.observe_events, &more.observe_events);
+        join(&mut self.models, &more.models);
+        self.model_tokens = self.model_tokens.max(more.model_tokens);
+        self.store = self.store.max(more.store);
+        self.sysex |= more.sysex;
+        self.config_read |= more.config_read;
+        self.config_propose |= more.config_propose;
+        self.discover_ports |= more.discover_ports;
+        self.background_task |= more.background_task;
+        self.alert |= more.alert;
+        self.notify |= more.notify;
+        self
+    }
+
+    /// What of it is for these requests: a policy may give more than a feature asks for.
+    #[must_use]
+    pub fn asked_for(mut self, requests: &[CapabilityRequest]) -> Self {
+        let asks = |kind| requests.iter().any(|request| request.kind() == kind);
+        let network = |wanted: fn(&Capability) -> bool| requests.iter().any(|request| wanted(&request.capability));
+        if !network(|it| matches!(it, Capability::Network { udp, .. } if !udp.is_empty())) {
+            self.udp.clear();
+        }
+        if !network(|it| matches!(it, Capability::Network { http, .. } if !http.is_empty())) {
+            self.http.clear();
+        }
+        let names = |kind, name: &str| {
+            requests.iter().any(|request| request.kind() == kind && request.capability.purpose() == Some(name))
+        };
+        self.secrets.retain(|secret| names("secret", &secret.id));
+        self.files.retain(|folder| names("files", &folder.purpose));
+        self.git.retain(|repository| names("git-snapshot", &repository.purpose));
+        if !asks("store") {
+            self.store = 0;
+        }
+        if !asks("midi-out") {
+            self.midi_out.clear();
+            self.sysex = false;
+        }
+        if !asks("observe-events") {
+            self.observe_events.clear();
+        }
+        if !asks("use-model") {
+            self.models.clear();
+            self.model_tokens = 0;
+        }
+        self.config_read &= asks("config-read");
+        self.config_propose &= asks("config-propose");
+        self.discover_ports &= asks("discover-ports");
+        self.background_task &= asks("background-task");
+        self.alert &= asks("alert");
+        self.notify &= asks("notify");
+        self
+    }
+
+    /// Whether `capability` was granted in any part.
+    pub fn answers(&self, capability: &Capability) -> bool {
+        match capability {
+            Capability::Network { udp, http, .. } => {
+                !udp.is_empty() && !self.udp.is_empty() || !http.is_empty() && !self.http.is_empty()
+            }
+            Capability::Secret { id, .. } => self.secrets.iter().any(|secret| secret.id == *id),
+            Capability::Store { .. } => self.store > 0,
+            Capability::Files { purpose, .. } => self.files.iter().any(|folder| folder.purpose == *purpose),
+            Capability::GitSnapshot { purpose, .. } => self.git.iter().any(|repository| repository.purpose == *purpose),
+            Capability::MidiOut { .. } => !self.midi_out.is_empty(),
+            Capability::ObserveEvents { .. } => !self.observe_events.is_empty(),
+            Capability::ConfigRead {} => self.config_read,
+            Capability::ConfigPropose {} => self.config_propose,
+            Capability::DiscoverPorts {} => self.discover_ports,
+            Capability::BackgroundTask {} => self.background_task,
+            Capability::UseModel { .. } => !self.models.is_empty() && self.model_tokens > 0,
+            Capability::Alert {} => self.alert,
+            Capability::Notify {} => self.notify,
+        }
+    }
+
+    /// What to write under `[features.NAME.grants]` for `capability`.
+    pub fn advice(capability: &Capability) -> String {
+        match capability {
+            Capability::Network { udp, .. } if !udp.is_empty() => format!("udp = {}", exact(udp, "HOST:PORT")),
+            Capability::Network { http, .. } => format!("http = {}", exact(http, "HOST")),
+            Capability::Secret { id, hosts } => {
+                format!("secrets = [{{ id = \"{id}\", hosts = {} }}]", exact(hosts, "HOST"))
+            }
+            Capability::Store { quota } => format!("store = {quota}"),
+            Capability::Files { purpose, write, .. } => {
+                format!("files = [{{ purpose = \"{purpose}\", path = \"/folder\", write = {write} }}]")
+            }
+            Capability::GitSnapshot { purpose, .. } => {
+                format!("git = [{{ purpose = \"{purpose}\", path = \"/folder\" }}]")
+            }
+            Capability::MidiOut { bindings, .. } => format!("midi_out = {}", exact(bindings, "BINDING")),
+            Capability::ObserveEvents { bindings } => format!("observe_events = {}", exact(bindings, "BINDING")),
+            Capability::UseModel { models, tokens } => {
+                format!("models = {}, model_tokens = {tokens}", exact(models, "MODEL"))
+            }
+            other => format!("{} = true", other.kind().replace('-', "_")),
+        }
+    }
+}
+
+/// The named ones of these as a list; a placeholder in it for wildcards, which advice never proposes.
+fn exact<T: ToString>(targets: &[T], placeholder: &str) -> String {
+    let named: Vec<String> = targets.iter().map(T::to_string).filter(|target| !is_wildcard(target)).collect();
+    if named.is_empty() { format!("[{placeholder:?}]") } else { format!("{named:?}") }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_asks_for_is_not_given() {
+        let request = |capability| CapabilityRequest { capability, required: false, reason: "Why.".into() };
+        let asked = [request(Capability::Store { quota: 1 }), request(Capability::Notify {})];
+        let given = Grants::bundled().asked_for(&asked);
+        assert_eq!(given, Grants { store: BUNDLED_STORE, notify: true, ..Grants::default() });
+        assert_eq!(Grants::bundled().asked_for(&[]), Grants::default());
+    }
+}

@@ -1,0 +1,25 @@
+//! A feature's file and what it asks for: read, bounded and checked without running any of it.
+//!
+//! [`mod@file`] reads the bytes (size, digest, descriptor, imports, exports), and [`structure`] bounds what is in them;
+//! [`check`] compares what the component's type says with what its [`descriptor`] declares; [`capability`] cuts what was
+//! requested down to what was granted, and [`grants`] is what that comes to; [`admission`] says for which package
+//! ([`id`]) grants are meant, and [`consent`] how a person is shown what is granted.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+pub mod admission;
+pub mod capability;
+pub mod check;
+pub mod consent;
+pub mod descriptor;
+pub mod file;
+pub mod grants;
+pub mod id;
+pub mod structure;
+pub mod wasi;
+
+pub use descriptor::Descriptor;
+pub use file::{Package, PackageError};
+pub use grants::Grants;
+pub use id::FeatureId;

@@ -1,0 +1,483 @@
+//! The supervisor's thread: what is listed, what of it is open, and what became of the rest.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use conductor_engine::DeviceId;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+
+use super::backend_thread::{BackendThread, NoAnswer};
+use super::binding::Channels;
+use super::held::Pacer;
+use super::resolve::{Labels, PortKey, Resolution, Resolved, key, resolve};
+use super::sink::{HeardDevice, Hearing, PortCounters};
+use super::supervisor::{GRACE, POLL, PortEvents, PortPlan, lock};
+use super::{
+    Connection, Direction, EventSink, PortBackend, PortError, PortInfo, Protocol, SysExIdentity, UsbDevice,
+    status::{DiscoveredPort, PortState, PortsStatus},
+};
+use crate::engine_input::Input;
+use conductor_stdx::clock::Clock;
+use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
+use conductor_stdx::doorbell;
+
+/// How long a port that could not be opened is left alone.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// What the thread is told, and where it says that it is done.
+pub(super) enum Command {
+    Apply(PortPlan, Sender<()>),
+    CloseInputs(Sender<()>),
+    Mute(String, bool, Sender<()>),
+    Stop,
+}
+
+/// A port as it was plugged in. One that is pulled out and put back between two looks has its old key and, of a USB
+/// device, a new address, or else a new number; and what was open of it is dead.
+type Plugged = (PortKey, Option<UsbDevice>, u64);
+
+fn plugged(port: &PortInfo) -> Plugged {
+    (key(port), port.metadata.usb.clone(), port.metadata.plugging)
+}
+
+struct OpenInput {
+    hearing: Hearing,
+    plugged: Plugged,
+    counters: Arc<PortCounters>,
+    connection: Box<dyn Connection>,
+}
+
+/// A device that went away.
+struct Away {
+    device: DeviceId,
+    until: Instant,
+}
+
+pub(super) struct Keeper {
+    backends: Vec<BackendThread>,
+    queue: doorbell::Sender<Input>,
+    clock: Clock,
+    events: Box<dyn PortEvents>,
+    pacer: Pacer,
+    plan: PortPlan,
+    /// What each backend listed last.
+    listed: HashMap<&'static str, Vec<PortInfo>>,
+    labels: Labels,
+    inputs: HashMap<PortKey, OpenInput>,
+    /// Open outputs, by the target that rules call them.
+    outputs: HashMap<String, Plugged>,
+    /// Ports that could not be opened, why, and when to try again.
+    failed: HashMap<PortKey, (String, Instant)>,
+    /// Devices that went away a short while ago.
+    away: Vec<Away>,
+    muted: HashSet<String>,
+    /// What devices answered when they were asked who they are.
+    identities: HashMap<PortKey, SysExIdentity>,
+    /// Devices that were asked.
+    probed: HashSet<PortKey>,
+    status: Arc<Mutex<PortsStatus>>,
+}
+
+impl Keeper {
+    pub(super) fn new(
+        backends: Vec<Box<dyn PortBackend>>,
+        queue: doorbell::Sender<Input>,
+        clock: Clock,
+        events: Box<dyn PortEvents>,
+        status: Arc<Mutex<PortsStatus>>,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            backends: backends.into_iter().map(BackendThread::start).collect::<Result<_, _>>()?,
+            queue,
+            clock,
+            events,
+            pacer: Pacer::start()?,
+            plan: PortPlan::default(),
+            listed: HashMap::new(),
+            labels: Labels::default(),
+            inputs: HashMap::new(),
+            outputs: HashMap::new(),
+            failed: HashMap::new(),
+            away: Vec::new(),
+            muted: HashSet::new(),
+            identities: HashMap::new(),
+            probed: HashSet::new(),
+            status,
+        })
+    }
+
+    pub(super) fn run(mut self, commands: &Receiver<Command>) {
+        let mut next = Instant::now() + POLL;
+        loop {
+            match commands.recv_deadline(next) {
+                Ok(Command::Apply(plan, done)) => {
+                    for backend in &self.backends {
+                        let bindings = plan.bindings.clone();
+                        // One that hangs is told when it is back: its ports are then listed as of before.
+                        let _ = backend.ask(move |backend| backend.configure(&bindings));
+                    }
+                    self.plan = plan;
+                    self.failed.clear();
+                    self.look();
+                    let _ = done.send(());
+                }
+                Ok(Command::Mute(device, muted, done)) => {
+                    self.mute(device, muted);
+                    self.look();
+                    let _ = done.send(());
+                }
+                Ok(Command::CloseInputs(done)) => {
+                    let open: Vec<PortKey> = self.inputs.keys().cloned().collect();
+                    open.iter().for_each(|key| drop(self.close_input(key)));
+                    self.backends.iter().for_each(BackendThread::finish);
+                    let _ = done.send(());
+                    // Nothing is opened any more: only the end can come.
+                    loop {
+                        match commands.recv() {
+                            Ok(Command::Apply(_, done) | Command::Mute(_, _, done) | Command::CloseInputs(done)) => {
+                                let _ = done.send(());
+                            }
+                            Ok(Command::Stop) | Err(_) => return,
+                        }
+                    }
+                }
+                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => self.look(),
+            }
+            next = Instant::now() + POLL;
+        }
+    }
+
+    /// Lists all ports, opens what is wanted, closes what is not or is gone.
+    fn look(&mut self) {
+        let (ports, unreachable) = self.list();
+        self.report_backends(&unreachable);
+        let (ignored, ports) = self.plan.without_ignored(ports);
+        let resolution = resolve(&ports, &self.plan.bindings, &self.labels);
+        self.labels = resolution.labels.clone();
+        let there: HashSet<PortKey> = ports.iter().map(key).collect();
+        self.failed.retain(|key, _| there.contains(key));
+        self.identities.retain(|key, _| there.contains(key));
+        self.probed.retain(|key| there.contains(key));
+
+        let mut status: Vec<DiscoveredPort> = (0..ports.len())
+            .map(|place| DiscoveredPort::closed(&resolution, place, self.is_muted(&resolution.ports[place])))
+            .collect();
+        self.look_at_inputs(&resolution, &mut status);
+        self.look_at_outputs(&resolution, &mut status);
+        self.give_up_what_stays_away();
+
+        *lock(&self.status) = PortsStatus::new(&self.plan, &resolution, status, ignored, unreachable, &self.muted);
+    }
+
+    fn list(&mut self) -> (Vec<PortInfo>, Vec<(String, String)>) {
+        let (mut ports, mut unreachable) = (Vec::new(), Vec::new());
+        for backend in &self.backends {
+            let name = backend.name();
+            match backend.ask(|backend| backend.list()) {
+                Ok(Ok(listed)) => {
+                    self.listed.insert(name, listed);
+                }
+                Ok(Err(error)) | Err(NoAnswer::Failed(error)) => {
+                    self.listed.remove(name);
+                    unreachable.push((name.to_owned(), error.to_string()));
+                }
+                // What is open stays so: closing would hang, too.
+                Err(NoAnswer::Hangs) => unreachable.push((name.to_owned(), format!("{name} does not answer"))),
+            }
+            ports.extend(self.listed.get(name).into_iter().flatten().cloned());
+        }
+        for port in &mut ports {
+            port.metadata.sysex_identity = port.metadata.sysex_identity.or(self.identities.get(&key(port)).copied());
+        }
+        (ports, unreachable)
+    }
+
+    fn report_backends(&mut self, unreachable: &[(String, String)]) {
+        let before = lock(&self.status).unreachable.clone();
+        for (name, reason) in unreachable {
+            if !before.iter().any(|(known, _)| known == name) {
+                self.events.trouble(format!("{reason}. The rest works."));
+            }
+        }
+    }
+
+    /// What of an input is heard; none if it is not to be opened. An ambiguous port is opened and not heard,
+    /// so that it can be seen which of the twins is touched.
+    fn hearing(&self, resolved: &Resolved) -> Option<Hearing> {
+        let spec = |binding: usize| &self.plan.bindings[binding];
+        let mut rest = Channels::ALL;
+        let mut devices: Vec<HeardDevice> = Vec::new();
+        for claim in &resolved.claims {
+            rest = rest.without(claim.channels);
+            devices.push(HeardDevice {
+                device: claim.alias.clone(),
+                channels: claim.channels,
+                max_events_per_sec: spec(claim.binding).max_events_per_sec,
+            });
+        }
+        if !self.plan.hear_ambiguous {
+            resolved.ambiguous.iter().for_each(|claim| rest = rest.without(claim.channels));
+        }
+        if self.plan.open_unbound && rest != Channels::NONE {
+            let device = resolved.label.clone();
+            devices.push(HeardDevice { device, channels: rest, max_events_per_sec: USUAL_RATE });
+        }
+        let probed = self.plan.probe_identity && resolved.port.protocol == Protocol::Midi;
+        let dead_zone = resolved.claims.first().map_or(USUAL_DEAD_ZONE, |claim| spec(claim.binding).dead_zone);
+        (!devices.is_empty() || !resolved.ambiguous.is_empty() || probed).then_some(Hearing { devices, dead_zone })
+    }
+
+    fn look_at_inputs(&mut self, resolution: &Resolution, status: &mut [DiscoveredPort]) {
+        let inputs = || {
+            let ports = resolution.ports.iter().enumerate();
+            ports.filter(|(_, resolved)| resolved.port.direction == Direction::Input)
+        };
+        let wanted: HashMap<PortKey, Hearing> =
+            inputs().filter_map(|(_, resolved)| Some((key(&resolved.port), self.hearing(resolved)?))).collect();
+        // A port that is gone, not wanted any more, or heard as something else now, is closed.
+        let there: HashSet<Plugged> = inputs().map(|(_, resolved)| plugged(&resolved.port)).collect();
+        let open: Vec<(PortKey, bool)> = self
+            .inputs
+            .iter()
+            .map(|(key, open)| (key.clone(), there.contains(&open.plugged)))
+            .filter(|(key, is_there)| !is_there || self.inputs.get(key).map(|open| &open.hearing) != wanted.get(key))
+            .collect();
+        for (key, is_there) in open {
+            self.close_input_and_say(&key, !is_there);
+        }
+
+        let mut midi = self.inputs.keys().filter(|key| self.speaks_midi(key)).count();
+        for (place, resolved) in inputs() {
+            let key = key(&resolved.port);
+            let counts = resolved.port.protocol == Protocol::Midi;
+            if let Some(hearing) = wanted.get(&key)
+                && !self.inputs.contains_key(&key)
+            {
+                if let Some(reason) = self.failure(&key) {
+                    status[place].state = PortState::Failed(reason);
+                } else if counts && midi >= self.plan.max_midi_ports {
+                    status[place].state = PortState::OverLimit;
+                } else {
+                    match self.open_input(resolved, hearing) {
+                        Ok(()) => midi += usize::from(counts),
+                        Err(reason) => status[place].state = PortState::Failed(reason),
+                    }
+                }
+            }
+            if self.inputs.contains_key(&key) {
+                self.probe(resolved, resolution);
+                self.show_open(&key, &mut status[place]);
+            }
+        }
+    }
+
+    fn speaks_midi(&self, (backend, _, key): &PortKey) -> bool {
+        let listed = self.listed.get(backend).into_iter().flatten();
+        listed.filter(|port| port.key == *key).any(|port| port.protocol == Protocol::Midi)
+    }
+
+    fn show_open(&mut self, key: &PortKey, status: &mut DiscoveredPort) {
+        let Some(open) = self.inputs.get(key) else { return };
+        let counters = &open.counters;
+        let mut muted = 0;
+        for heard in open.hearing.devices.iter().filter(|heard| self.muted.contains(heard.device.as_str())) {
+            (0..Channels::SLOTS).filter(|slot| heard.channels.has(*slot)).for_each(|slot| muted |= 1 << slot);
+        }
+        counters.muted.store(muted, Ordering::Relaxed);
+        if let Some(identity) = counters.identity.get() {
+            self.identities.insert(key.clone(), *identity);
+        }
+        status.connected = true;
+        if status.state == PortState::Idle {
+            status.state = PortState::Open;
+        }
+        status.events = counters.events.load(Ordering::Relaxed);
+        status.dropped = counters.dropped.load(Ordering::Relaxed);
+        status.malformed = counters.malformed.load(Ordering::Relaxed);
+        status.lost = counters.lost.load(Ordering::Relaxed);
+        status.unheard = counters.unheard.load(Ordering::Relaxed);
+    }
+
+    fn open_input(&mut self, resolved: &Resolved, hearing: &Hearing) -> Result<(), String> {
+        let counters: Arc<PortCounters> = Arc::default();
+        let sink = EventSink::new(hearing, self.queue.clone(), self.clock, Arc::clone(&counters), &self.pacer);
+        let port = resolved.port.clone();
+        let connection = self
+            .ask(resolved.port.backend, move |backend| backend.open_input(&port, sink))
+            .map_err(|reason| self.fail(resolved, reason))?;
+        self.failed.remove(&key(&resolved.port));
+        let names = names(hearing, resolved);
+        self.events.changed(format!("opened {names} ({})", resolved.port.name));
+        // Back in time: what it has begun goes on.
+        self.away.retain(|away| !hearing.devices.iter().any(|heard| heard.device == away.device));
+        let hearing = hearing.clone();
+        let plugged = plugged(&resolved.port);
+        self.inputs.insert(key(&resolved.port), OpenInput { hearing, plugged, counters, connection });
+        Ok(())
+    }
+
+    /// Asks the backend, and puts what it says or does not say into words.
+    fn ask<T: Send + 'static>(
+        &self,
+        backend: &str,
+        work: impl FnOnce(&mut dyn PortBackend) -> Result<T, PortError> + Send + 'static,
+    ) -> Result<T, String> {
+        let Some(backend) = self.backends.iter().find(|known| known.name() == backend) else {
+            return Err("its backend is gone".into());
+        };
+        match backend.ask(work) {
+            Ok(done) => done.map_err(|error| error.to_string()),
+            Err(NoAnswer::Failed(error)) => Err(error.to_string()),
+            Err(NoAnswer::Hangs) => Err(format!("{} does not answer", backend.name())),
+        }
+    }
+
+    /// Closes an input, and says what was heard on it.
+    fn close_input(&mut self, key: &PortKey) -> Option<Hearing> {
+        let OpenInput { hearing, connection, .. } = self.inputs.remove(key)?;
+        match self.backends.iter().find(|backend| backend.name() == key.0) {
+            Some(backend) => backend.put_away(connection),
+            None => drop(connection),
+        }
+        Some(hearing)
+    }
+
+    fn close_input_and_say(&mut self, key: &PortKey, vanished: bool) {
+        let Some(hearing) = self.close_input(key) else { return };
+        for heard in hearing.devices {
+            self.events.changed(format!("closed {}", heard.device));
+            if vanished {
+                self.away.push(Away { device: heard.device, until: Instant::now() + GRACE });
+            } else {
+                self.events.gone(&heard.device);
+            }
+        }
+    }
+
+    fn give_up_what_stays_away(&mut self) {
+        let now = Instant::now();
+        for away in self.away.extract_if(.., |away| away.until <= now) {
+            self.events.gone(&away.device);
+        }
+    }
+
+    /// Asks the device behind an input who it is, once for every time that it is plugged in.
+    fn probe(&mut self, input: &Resolved, resolution: &Resolution) {
+        if !self.plan.probe_identity || input.port.protocol != Protocol::Midi || !self.probed.insert(key(&input.port)) {
+            return;
+        }
+        let is_its_output = |resolved: &&Resolved| {
+            let port = &resolved.port;
+            port.direction == Direction::Output
+                && (port.backend, &port.name) == (input.port.backend, &input.port.name)
+                && port.metadata.usb == input.port.metadata.usb
+        };
+        // With two outputs it could be anyone's.
+        let mut outputs = resolution.ports.iter().filter(is_its_output);
+        if let (Some(output), None) = (outputs.next(), outputs.next()) {
+            let port = output.port.clone();
+            let asked =
+                self.ask(output.port.backend, move |backend| backend.open_output(&port)?.send(&SysExIdentity::REQUEST));
+            if let Err(reason) = asked {
+                self.events.trouble(format!("{} can't be asked who it is: {reason}", input.label));
+            }
+        }
+    }
+
+    fn is_muted(&self, resolved: &Resolved) -> bool {
+        let claimed = resolved.claims.iter().any(|claim| self.muted.contains(claim.alias.as_str()));
+        claimed || self.muted.contains(resolved.label.as_str())
+    }
+
+    fn mute(&mut self, device: String, muted: bool) {
+        if !muted {
+            self.muted.remove(&device);
+        } else if self.muted.insert(device.clone()) {
+            // Its ports learn of it before what it has begun is given up, so that nothing new begins.
+            let keys: Vec<PortKey> = self.inputs.keys().cloned().collect();
+            for key in keys {
+                if let Some(open) = self.inputs.get(&key) {
+                    let heard = open.hearing.devices.iter().filter(|heard| *heard.device.as_str() == device);
+                    let slots = heard.flat_map(|heard| (0..Channels::SLOTS).filter(|slot| heard.channels.has(*slot)));
+                    let bits = slots.fold(0, |bits, slot| bits | 1 << slot);
+                    open.counters.muted.fetch_or(bits, Ordering::Relaxed);
+                }
+            }
+            self.events.gone(&DeviceId::new(&device));
+        }
+    }
+
+    /// Why the port could not be opened, as long as it is left alone for that.
+    fn failure(&self, key: &PortKey) -> Option<String> {
+        self.failed.get(key).filter(|(_, again)| Instant::now() < *again).map(|(reason, _)| reason.clone())
+    }
+
+    fn fail(&mut self, resolved: &Resolved, reason: String) -> String {
+        let before = self.failed.insert(key(&resolved.port), (reason.clone(), Instant::now() + TRY_AGAIN));
+        if before.is_none_or(|(known, _)| known != reason) {
+            self.events.trouble(format!("skipped {}: {reason}", resolved.device()));
+        }
+        reason
+    }
+
+    fn look_at_outputs(&mut self, resolution: &Resolution, status: &mut [DiscoveredPort]) {
+        let targets = self.plan.targets.clone();
+        for target in &targets {
+            let outputs = resolution.ports.iter().enumerate();
+            let mut outputs = outputs.filter(|(_, resolved)| resolved.port.direction == Direction::Output);
+            let found = outputs
+                .clone()
+                .find(|(_, resolved)| resolved.is_bound_to(target))
+                .or_else(|| outputs.find(|(_, resolved)| is_called(resolved, target)));
+            let Some((place, resolved)) = found.filter(|(_, resolved)| resolved.port.protocol == Protocol::Midi) else {
+                self.close_output(target);
+                continue;
+            };
+            let port = key(&resolved.port);
+            let opened = if self.outputs.get(target) == Some(&plugged(&resolved.port)) {
+                Ok(())
+            } else if let Some(reason) = self.failure(&port) {
+                Err(reason)
+            } else {
+                self.open_output(target, resolved)
+            };
+            status[place].connected = opened.is_ok();
+            status[place].state = opened.map_or_else(PortState::Failed, |()| PortState::Open);
+        }
+        let unwanted: Vec<String> = self.outputs.keys().filter(|target| !targets.contains(target)).cloned().collect();
+        unwanted.iter().for_each(|target| self.close_output(target));
+    }
+
+    fn open_output(&mut self, target: &str, resolved: &Resolved) -> Result<(), String> {
+        let port = resolved.port.clone();
+        let opened = self
+            .ask(resolved.port.backend, move |backend| backend.open_output(&port))
+            .map_err(|reason| self.fail(resolved, reason))?;
+        self.failed.remove(&key(&resolved.port));
+        self.events.changed(format!("opened output {target} ({})", resolved.port.name));
+        self.events.output(target, opened);
+        self.outputs.insert(target.to_owned(), plugged(&resolved.port));
+        Ok(())
+    }
+
+    fn close_output(&mut self, target: &str) {
+        if self.outputs.remove(target).is_some() {
+            self.events.changed(format!("closed output {target}"));
+            self.events.output_gone(target);
+        }
+    }
+}
+
+/// Whether an output that no binding has goes by this name. One that two bindings could mean does not.
+fn is_called(resolved: &Resolved, target: &str) -> bool {
+    resolved.ambiguous.is_empty() && resolved.label.as_str() == target
+}
+
+/// The devices on a port, in words.
+fn names(hearing: &Hearing, resolved: &Resolved) -> String {
+    let names: Vec<&str> = hearing.devices.iter().map(|heard| heard.device.as_str()).collect();
+    if names.is_empty() { format!("{}, without hearing it,", resolved.label) } else { names.join(" and ") }
+}

@@ -1,0 +1,232 @@
+//! The supervisor: keeps every matching port open, and notices what is plugged and unplugged.
+//!
+//! One thread (in `keeper`) lists the ports at every [`POLL`] and owns the connections; what
+//! a driver says when it sends is not believed, because unplugging is silent on some systems.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use conductor_engine::DeviceId;
+use crossbeam_channel::Sender;
+use regex::Regex;
+
+use super::keeper::{Command, Keeper};
+use super::resolve::{Labels, resolve};
+use super::{BindingSpec, MidiOut, PortBackend, PortInfo, Protocol};
+use crate::engine_input::Input;
+use conductor_stdx::clock::Clock;
+use conductor_stdx::doorbell;
+
+pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideStatus};
+
+/// How often ports are listed. A new port is open within this time and what opening takes.
+pub const POLL: Duration = Duration::from_millis(500);
+
+/// How long a device may be away without what it has begun being given up.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// Which ports are opened.
+#[derive(Debug, Clone, Default)]
+pub struct PortPlan {
+    /// The configured bindings that are enabled.
+    pub bindings: Vec<BindingSpec>,
+    /// Those that are not.
+    pub disabled: Vec<(String, Protocol)>,
+    /// Open inputs that no binding matches, too.
+    pub open_unbound: bool,
+    /// Hear ambiguous ports under their own names: for looking only, where there are no rules.
+    pub hear_ambiguous: bool,
+    /// MIDI inputs open at once, at most.
+    pub max_midi_ports: usize,
+    /// Names of ports that are left alone.
+    pub ignore: Vec<Regex>,
+    /// Ask MIDI devices who they are.
+    pub probe_identity: bool,
+    /// The outputs that rules send to, by alias or port name.
+    pub targets: Vec<String>,
+}
+
+impl PortPlan {
+    /// The ports that are left alone, and the others.
+    pub(super) fn without_ignored(&self, ports: Vec<PortInfo>) -> (Vec<PortInfo>, Vec<PortInfo>) {
+        ports.into_iter().partition(|port| self.ignore.iter().any(|name| name.is_match(&port.name)))
+    }
+}
+
+/// A look at the ports of a supervisor.
+#[derive(Debug, Clone)]
+pub struct PortsReader(Arc<Mutex<PortsStatus>>);
+
+impl PortsReader {
+    /// All ports, as of now.
+    pub fn status(&self) -> PortsStatus {
+        lock(&self.0).clone()
+    }
+}
+
+/// What the supervisor reports to whoever started it.
+pub trait PortEvents: Send {
+    /// A port was opened or closed; in words.
+    fn changed(&mut self, text: String);
+    /// A port or a backend can't be had; in words.
+    fn trouble(&mut self, text: String);
+    /// Nothing more is to be expected of what the device has begun: it is gone, muted, or not listened to
+    /// any more.
+    fn gone(&mut self, device: &DeviceId);
+    /// An output that rules send to is there.
+    fn output(&mut self, target: &str, port: Box<dyn MidiOut>);
+    /// An output that rules send to is gone.
+    fn output_gone(&mut self, target: &str);
+}
+
+/// The way to the supervisor. Dropping it closes every port.
+pub struct Supervisor {
+    commands: Sender<Command>,
+    status: Arc<Mutex<PortsStatus>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Supervisor").finish_non_exhaustive()
+    }
+}
+
+/// There is no such device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no device {device:?}; there are {}", .known.join(", "))]
+pub struct UnknownDevice {
+    /// What was asked for.
+    pub device: String,
+    /// What could be: aliases, and the names of ports.
+    pub known: Vec<String>,
+}
+
+/// A way to mute devices of a supervisor.
+#[derive(Clone)]
+pub struct Mutes {
+    commands: Sender<Command>,
+    status: Arc<Mutex<PortsStatus>>,
+}
+
+impl std::fmt::Debug for Mutes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mutes").finish_non_exhaustive()
+    }
+}
+
+impl Mutes {
+    /// Stops hearing a device, or hears it again; returns when it is done. It is forgotten when the host ends.
+    ///
+    /// # Errors
+    /// When neither a binding nor a port is called so.
+    pub fn mute(&self, device: &str, muted: bool) -> Result<(), UnknownDevice> {
+        let known: HashSet<String> = {
+            let status = lock(&self.status);
+            let aliases = status.bindings.iter().map(|binding| binding.alias.clone());
+            aliases.chain(status.ports.iter().map(|port| port.label.clone())).collect()
+        };
+        if !known.contains(device) {
+            let mut known: Vec<String> = known.into_iter().collect();
+            known.sort();
+            return Err(UnknownDevice { device: device.to_owned(), known });
+        }
+        ask(&self.commands, |done| Command::Mute(device.to_owned(), muted, done));
+        Ok(())
+    }
+}
+
+/// Tells the thread, and waits until it is done; at once where it has ended.
+fn ask(commands: &Sender<Command>, command: impl FnOnce(Sender<()>) -> Command) {
+    let (done, wait) = crossbeam_channel::bounded(1);
+    if commands.send(command(done)).is_ok() {
+        let _ = wait.recv();
+    }
+}
+
+impl Supervisor {
+    /// Starts the thread. Nothing is opened before the first [`apply`](Self::apply).
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn start(
+        backends: Vec<Box<dyn PortBackend>>,
+        queue: doorbell::Sender<Input>,
+        clock: Clock,
+        events: Box<dyn PortEvents>,
+    ) -> std::io::Result<Self> {
+        let (commands, receiver) = crossbeam_channel::unbounded();
+        let status: Arc<Mutex<PortsStatus>> = Arc::default();
+        let keeper = Keeper::new(backends, queue, clock, events, Arc::clone(&status))?;
+        let thread = std::thread::Builder::new().name("ports".into()).spawn(move || keeper.run(&receiver))?;
+        Ok(Self { commands, status, thread: Some(thread) })
+    }
+
+    /// Opens and closes ports until they are as planned; returns when it is done.
+    pub fn apply(&self, plan: PortPlan) {
+        self.ask(|done| Command::Apply(plan, done));
+    }
+
+    /// Closes every input and opens none any more; outputs stay.
+    pub fn close_inputs(&self) {
+        self.ask(Command::CloseInputs);
+    }
+
+    /// Stops hearing a device, or hears it again. See [`Mutes::mute`].
+    ///
+    /// # Errors
+    /// When neither a binding nor a port is called so.
+    pub fn mute(&self, device: &str, muted: bool) -> Result<(), UnknownDevice> {
+        self.mutes().mute(device, muted)
+    }
+
+    /// A way to mute devices for whoever must not own the supervisor.
+    pub fn mutes(&self) -> Mutes {
+        Mutes { commands: self.commands.clone(), status: Arc::clone(&self.status) }
+    }
+
+    fn ask(&self, command: impl FnOnce(Sender<()>) -> Command) {
+        ask(&self.commands, command);
+    }
+
+    /// The ports as they were at the last look.
+    pub fn status(&self) -> PortsStatus {
+        lock(&self.status).clone()
+    }
+
+    /// A way to the same for whoever must not own the supervisor.
+    pub fn reader(&self) -> PortsReader {
+        PortsReader(Arc::clone(&self.status))
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        let _ = self.commands.send(Command::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How the ports are that these backends list, without opening one.
+pub fn look(backends: Vec<Box<dyn PortBackend>>, plan: &PortPlan) -> PortsStatus {
+    let (mut ports, mut unreachable) = (Vec::new(), Vec::new());
+    for mut backend in backends {
+        backend.configure(&plan.bindings);
+        match backend.list() {
+            Ok(listed) => ports.extend(listed),
+            Err(error) => unreachable.push((backend.name().to_owned(), error.to_string())),
+        }
+    }
+    let (ignored, ports) = plan.without_ignored(ports);
+    let resolution = resolve(&ports, &plan.bindings, &Labels::default());
+    let status = (0..ports.len()).map(|place| DiscoveredPort::closed(&resolution, place, false)).collect();
+    PortsStatus::new(plan, &resolution, status, ignored, unreachable, &HashSet::new())
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

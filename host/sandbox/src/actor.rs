@@ -1,0 +1,321 @@
+//! The actor that owns one feature's instance in the control lane, with a bounded mailbox.
+//!
+//! One call at a time, in the order they come. When one traps it fails, and the next one finds a
+//! fresh instance.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
+use crate::host_functions::invocation::OnProgress;
+use crate::limits;
+use crate::state::FeatureFacts;
+use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Refusal, Registrations};
+use conductor_audit::caller::Caller;
+use conductor_package::descriptor::Tier;
+
+/// Calls that may wait. Beyond that a call is refused.
+pub const MAILBOX: usize = 32;
+
+type Reply<T> = oneshot::Sender<Result<T, CallError>>;
+
+enum Order {
+    Call {
+        caller: Caller,
+        tier: Tier,
+        name: String,
+        args: String,
+        cancelled: CancellationToken,
+        progress: OnProgress,
+        reply: Reply<Value>,
+    },
+    Before {
+        call: Arc<ToolCall>,
+        reply: Reply<Decision>,
+    },
+    After {
+        call: Arc<ToolCall>,
+        failed: Option<String>,
+        reply: Reply<Option<String>>,
+    },
+    Chat {
+        hook: ChatHook,
+        reply: Reply<ChatDecision>,
+    },
+    Changed(Change),
+}
+
+/// What an actor has done so far.
+#[derive(Debug, Default)]
+pub struct ActorCounters {
+    /// Calls that gave a result.
+    pub done: AtomicU64,
+    /// Calls that gave none.
+    pub failed: AtomicU64,
+    /// Of those: traps and overruns.
+    pub trapped: AtomicU64,
+    /// Nanoseconds that calls took, waiting included.
+    pub busy: AtomicU64,
+}
+
+/// The way to a feature in the control lane. Clones share it; the actor ends with the last one, or
+/// when the feature's grants are taken back.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    orders: mpsc::Sender<Order>,
+    registered: Arc<Registrations>,
+    counters: Arc<ActorCounters>,
+}
+
+impl Actor {
+    /// Makes the first instance, which installs the feature, and starts the actor around it. Waits
+    /// for the installation; not to be called where nothing may wait.
+    ///
+    /// # Errors
+    /// See [`InstallError`]; nothing is left behind.
+    pub fn start(feature: PreparedFeature) -> Result<Self, InstallError> {
+        let (installed, wait) = std::sync::mpsc::sync_channel(1);
+        let runtime = feature.runtime().clone();
+        let (orders, mailbox) = mpsc::channel(MAILBOX);
+        let counters = Arc::<ActorCounters>::default();
+        let kept = Arc::clone(&counters);
+        runtime.spawn(async move {
+            let instance = match feature.instantiate_control().await {
+                Ok(instance) => instance,
+                Err(error) => return drop(installed.send(Err(error))),
+            };
+            if installed.send(Ok(instance.registered().clone())).is_err() {
+                return;
+            }
+            let ended = feature.facts().ended().clone();
+            let worker = Worker { feature, instance: Some(instance), counters: kept };
+            // Whatever it is at when the grants are taken back ends there and then.
+            tokio::select! {
+                () = worker.run(mailbox) => {}
+                () = ended.cancelled() => {}
+            }
+        });
+        let gone = |_| InstallError::Instantiate("the control lane is shut down".into());
+        let registered = wait.recv().map_err(gone)??;
+        Ok(Self { orders, registered: Arc::new(registered), counters })
+    }
+
+    /// What the feature registered.
+    pub fn registered(&self) -> &Registrations {
+        &self.registered
+    }
+
+    /// What it has done so far.
+    pub fn counters(&self) -> &ActorCounters {
+        &self.counters
+    }
+
+    /// Calls that wait.
+    pub fn waiting(&self) -> usize {
+        MAILBOX - self.orders.capacity()
+    }
+
+    /// Calls a tool that it registered, for `caller`; `args` is a JSON object. The result fits its output
+    /// schema.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn call(
+        &self,
+        caller: Caller,
+        tier: Tier,
+        name: &str,
+        args: String,
+        cancelled: CancellationToken,
+        progress: OnProgress,
+    ) -> Result<Value, CallError> {
+        let (name, (reply, answer)) = (name.to_owned(), oneshot::channel());
+        self.order(Order::Call { caller, tier, name, args, cancelled, progress, reply }, answer).await
+    }
+
+    /// Asks its hook before a tool runs.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn before(&self, call: Arc<ToolCall>) -> Result<Decision, CallError> {
+        let (reply, answer) = oneshot::channel();
+        self.order(Order::Before { call, reply }, answer).await
+    }
+
+    /// Tells its hook after a tool ran.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn after(&self, call: Arc<ToolCall>, failed: Option<String>) -> Result<Option<String>, CallError> {
+        let (reply, answer) = oneshot::channel();
+        self.order(Order::After { call, failed, reply }, answer).await
+    }
+
+    /// Asks or tells its hook around what models are asked.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn chat_hook(&self, hook: ChatHook) -> Result<ChatDecision, CallError> {
+        let (reply, answer) = oneshot::channel();
+        self.order(Order::Chat { hook, reply }, answer).await
+    }
+
+    /// Tells its hook of a change, without waiting. What finds no room is left out.
+    pub fn changed(&self, change: Change) {
+        let _ = self.orders.try_send(Order::Changed(change));
+    }
+
+    async fn order<T>(&self, order: Order, answer: oneshot::Receiver<Result<T, CallError>>) -> Result<T, CallError> {
+        let refused = |error: mpsc::error::TrySendError<Order>| match error {
+            mpsc::error::TrySendError::Full(_) => {
+                CallError::Refused(Refusal::Exhausted(format!("{MAILBOX} calls are waiting already")))
+            }
+            mpsc::error::TrySendError::Closed(_) => gone(),
+        };
+        self.orders.try_send(order).map_err(refused)?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+fn gone() -> CallError {
+    CallError::Refused(Refusal::Denied("the feature was taken away while it worked".into()))
+}
+
+struct Worker {
+    feature: PreparedFeature,
+    instance: Option<ControlInstance>,
+    counters: Arc<ActorCounters>,
+}
+
+impl Worker {
+    async fn run(mut self, mut mailbox: mpsc::Receiver<Order>) {
+        while let Some(order) = mailbox.recv().await {
+            let began = Instant::now();
+            match order {
+                Order::Call { caller, tier, name, args, cancelled, progress, reply } => {
+                    let result = match self.instance().await {
+                        Ok(instance) => instance.call_tool(caller, tier, &name, &args, &cancelled, progress).await,
+                        Err(error) => Err(error),
+                    };
+                    let _ = reply.send(self.account(result));
+                }
+                Order::Before { call, reply } => {
+                    let result = match self.instance().await {
+                        Ok(instance) => instance.before_call(&call).await,
+                        Err(error) => Err(error),
+                    };
+                    let _ = reply.send(self.account(result));
+                }
+                Order::After { call, failed, reply } => {
+                    let result = match self.instance().await {
+                        Ok(instance) => instance.after_call(&call, failed.as_deref()).await,
+                        Err(error) => Err(error),
+                    };
+                    let _ = reply.send(self.account(result));
+                }
+                Order::Chat { hook, reply } => {
+                    let result = match self.instance().await {
+                        Ok(instance) => instance.chat_hook(&hook).await,
+                        Err(error) => Err(error),
+                    };
+                    let _ = reply.send(self.account(result));
+                }
+                Order::Changed(change) => {
+                    let result = match self.instance().await {
+                        Ok(instance) => instance.changed(&change).await,
+                        Err(error) => Err(error),
+                    };
+                    let _ = self.account(result);
+                }
+            }
+            let busy = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.counters.busy.fetch_add(busy, Ordering::Relaxed);
+        }
+    }
+
+    /// The instance, or a fresh one.
+    async fn instance(&mut self) -> Result<&mut ControlInstance, CallError> {
+        // The end of one call by revocation must not be the beginning of the next.
+        if self.feature.facts().is_revoked() {
+            return Err(gone());
+        }
+        may_run(self.feature.facts())?;
+        let instance = match self.instance.take() {
+            Some(instance) => instance,
+            None => self.feature.instantiate_control().await?,
+        };
+        Ok(self.instance.insert(instance))
+    }
+
+    fn account<T>(&mut self, result: Result<T, CallError>) -> Result<T, CallError> {
+        match &result {
+            Ok(_) => self.counters.done.fetch_add(1, Ordering::Relaxed),
+            Err(error) => {
+                if matches!(error, CallError::Trapped(_)) {
+                    self.instance = None;
+                    strike(self.feature.facts());
+                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
+                }
+                self.counters.failed.fetch_add(1, Ordering::Relaxed)
+            }
+        };
+        result
+    }
+}
+
+/// Refuses while a feature is in quarantine.
+///
+/// # Errors
+/// [`Refusal::Unavailable`], with how long it will be.
+pub fn may_run(facts: &FeatureFacts) -> Result<(), CallError> {
+    match facts.quarantine.left(Instant::now()) {
+        None => Ok(()),
+        Some(left) => Err(CallError::Refused(Refusal::Unavailable(format!(
+            "it kept trapping and is left alone for {} s more",
+            left.max(Duration::from_secs(1)).as_secs()
+        )))),
+    }
+}
+
+/// Refuses while a feature is in quarantine, or its calls in the real-time lane have used up their share of
+/// the processor.
+///
+/// # Errors
+/// Those of [`may_run`], or [`Refusal::Exhausted`].
+pub fn may_run_now(facts: &FeatureFacts) -> Result<(), CallError> {
+    may_run(facts)?;
+    if facts.cpu_share.is_spent(Instant::now) {
+        if facts.cpu_share.strikes(Instant::now()) {
+            strike(facts);
+        }
+        let text = format!("it used up its {} ms of CPU time a second and is left out", limits::REALTIME_CPU_RATE);
+        return Err(CallError::Refused(Refusal::Exhausted(text)));
+    }
+    Ok(())
+}
+
+/// Refuses a batch of events in the same cases, and when all features together leave none of the control lane's
+/// share for it.
+///
+/// # Errors
+/// Those of [`may_run_now`].
+pub fn may_watch_now(facts: &FeatureFacts) -> Result<(), CallError> {
+    may_run_now(facts)?;
+    if facts.leaves_out_events(Instant::now()) {
+        let text = format!("features used up their {} ms of CPU time a second", limits::LANE_CPU.rate);
+        return Err(CallError::Refused(Refusal::Exhausted(text)));
+    }
+    Ok(())
+}
+
+/// Counts a trap of a feature.
+pub fn strike(facts: &FeatureFacts) {
+    if facts.quarantine.strike(Instant::now()) {
+        tracing::warn!(feature = %facts.descriptor.id, "keeps trapping; it is left alone for a while");
+    }
+}

@@ -1,0 +1,180 @@
+//! What `wasmtime` makes of the contract, once per lane, and what a feature's linker holds.
+//!
+//! The lanes share every interface in which nothing waits. Where something does, the control lane
+//! has its own, asynchronous, bindings.
+
+use wasmtime::component::{HasSelf, Linker};
+
+use crate::state::InstanceState;
+use conductor_package::descriptor::{Descriptor, Tier};
+
+#[expect(missing_docs, reason = "generated; the contract's own text documents it")]
+mod realtime {
+    wasmtime::component::bindgen!({
+        path: "../../wit/v0.1",
+        world: "realtime-lane",
+        imports: { default: trappable },
+        with: {
+            "conductor:feature/install.context": crate::host_functions::install::Context,
+            "conductor:feature/action-registrar.registrar": crate::host_functions::install::ActionRegistrar,
+            "conductor:feature/tool-registrar.registrar": crate::host_functions::install::ToolRegistrar,
+            "conductor:feature/hook-registrar.registrar": crate::host_functions::install::HookRegistrar,
+            "conductor:feature/task-registrar.registrar": crate::host_functions::install::TaskRegistrar,
+            "conductor:feature/skill-registrar.registrar": crate::host_functions::install::SkillRegistrar,
+            "conductor:feature/provider-registrar.registrar": crate::host_functions::install::ProviderRegistrar,
+            "conductor:feature/chat-hook-registrar.registrar": crate::host_functions::install::ChatHookRegistrar,
+            "conductor:feature/diagnostics.sink": crate::host_functions::sinks::DiagnosticSink,
+            "conductor:feature/alerts.sink": crate::host_functions::sinks::AlertSink,
+            "conductor:feature/notifications.sink": crate::host_functions::sinks::NotificationSink,
+            "conductor:feature/udp.network": crate::host_functions::udp::Network,
+            "conductor:feature/udp.target": crate::host_functions::udp::Target,
+            "conductor:feature/http.client": crate::host_functions::http_client::Client,
+            "conductor:feature/store.table": crate::host_functions::store_table::Table,
+            "conductor:feature/files.folder": crate::host_functions::file_folder::Folder,
+            "conductor:feature/git.repository": crate::host_functions::repository::Repository,
+            "conductor:feature/git.snapshot": crate::host_functions::repository::Snapshot,
+            "conductor:feature/midi-out.output": crate::host_functions::midi_out::Output,
+            "conductor:feature/host-state.reader": crate::host_functions::host_state::Reader,
+            "conductor:feature/planning.planner": crate::host_functions::planning::Planner,
+            "conductor:feature/runtime-controls.controls": crate::host_functions::runtime_controls::Controls,
+            "conductor:feature/hardware.access": crate::host_functions::hardware::HardwareAccess,
+            "conductor:feature/privileges.authority": crate::host_functions::privileges::Authority,
+            "conductor:feature/invocations.invocation": crate::host_functions::invocation::Invocation,
+            "conductor:feature/runs.run": crate::host_functions::runs::Run,
+            "conductor:feature/models.access": crate::host_functions::models::Access,
+        },
+    });
+}
+
+#[expect(missing_docs, reason = "generated; the contract's own text documents it")]
+mod control {
+    wasmtime::component::bindgen!({
+        path: "../../wit/v0.1",
+        world: "control-lane",
+        imports: {
+            "conductor:feature/http.[method]client.send": async | trappable,
+            "conductor:feature/models.[method]access.ask": async | trappable,
+            "conductor:feature/runs.[method]run.wait": async | trappable,
+            default: trappable,
+        },
+        exports: { default: async },
+        with: {
+            "conductor:feature/types": super::realtime::conductor::feature::types,
+            "conductor:feature/install": super::realtime::conductor::feature::install,
+            "conductor:feature/devices": super::realtime::conductor::feature::devices,
+            "conductor:feature/clock": super::realtime::conductor::feature::clock,
+            "conductor:feature/random": super::realtime::conductor::feature::random,
+            "conductor:feature/diagnostics": super::realtime::conductor::feature::diagnostics,
+            "conductor:feature/alerts": super::realtime::conductor::feature::alerts,
+            "conductor:feature/notifications": super::realtime::conductor::feature::notifications,
+            "conductor:feature/udp": super::realtime::conductor::feature::udp,
+            "conductor:feature/store": super::realtime::conductor::feature::store,
+            "conductor:feature/files": super::realtime::conductor::feature::files,
+            "conductor:feature/git": super::realtime::conductor::feature::git,
+            "conductor:feature/midi-out": super::realtime::conductor::feature::midi_out,
+            "conductor:feature/host-state": super::realtime::conductor::feature::host_state,
+            "conductor:feature/planning": super::realtime::conductor::feature::planning,
+            "conductor:feature/runtime-controls": super::realtime::conductor::feature::runtime_controls,
+            "conductor:feature/hardware": super::realtime::conductor::feature::hardware,
+            "conductor:feature/privileges": super::realtime::conductor::feature::privileges,
+            "conductor:feature/invocations": super::realtime::conductor::feature::invocations,
+            "conductor:feature/tool-registrar": super::realtime::conductor::feature::tool_registrar,
+            "conductor:feature/hook-registrar": super::realtime::conductor::feature::hook_registrar,
+            "conductor:feature/provider-registrar": super::realtime::conductor::feature::provider_registrar,
+            "conductor:feature/chat-hook-registrar": super::realtime::conductor::feature::chat_hook_registrar,
+            "conductor:feature/chat": super::realtime::conductor::feature::chat,
+            "conductor:feature/http.client": crate::host_functions::http_client::Client,
+            "conductor:feature/runs.run": crate::host_functions::runs::Run,
+            "conductor:feature/models.access": crate::host_functions::models::Access,
+        },
+    });
+}
+
+pub use control::conductor::feature::{http as waiting_http, models as waiting_models, runs as waiting_runs};
+pub use control::exports::conductor::feature as control_exports;
+pub use realtime::conductor::feature as imports;
+pub use realtime::conductor::feature::types::{Error, Event};
+pub use realtime::exports::conductor::feature as realtime_exports;
+
+/// Where an instance runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Actions and event hooks: nothing waits.
+    RealTime,
+    /// Everything else.
+    Control,
+}
+
+/// Puts into `linker` what every feature may call, what `descriptor` requests, and what the
+/// contributions that it declares are handed. Nothing else is there to be called.
+///
+/// # Errors
+/// When an interface is put in twice, which would be a mistake here.
+pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descriptor, lane: Lane) -> wasmtime::Result<()> {
+    type Data = HasSelf<InstanceState>;
+    // One line an interface: whether it is there, and what puts it there.
+    macro_rules! link {
+        ($($when:expr => $module:path),+ $(,)?) => {
+            $(if $when {
+                use $module as interface;
+                interface::add_to_linker::<_, Data>(linker, |state| state)?;
+            })+
+        };
+    }
+    let asks = |kind| descriptor.requests(kind);
+    let tier = |tier| descriptor.tools.iter().any(|tool| tool.tier == tier);
+    let tools = !descriptor.tools.is_empty();
+    link! {
+        true => imports::types,
+        true => imports::install,
+        true => imports::devices,
+        true => imports::clock,
+        true => imports::random,
+        true => imports::diagnostics,
+        asks("alert") => imports::alerts,
+        asks("notify") => imports::notifications,
+        asks("store") => imports::store,
+        asks("files") => imports::files,
+        asks("git-snapshot") => imports::git,
+        asks("midi-out") => imports::midi_out,
+        asks("config-read") || asks("discover-ports") || tools => imports::host_state,
+        asks("config-propose") || tier(Tier::ConfigChange) || tier(Tier::Privileged) => imports::planning,
+        tier(Tier::Stateful) => imports::runtime_controls,
+        tier(Tier::HardwareIo) => imports::hardware,
+        tier(Tier::Privileged) => imports::privileges,
+        tools => imports::invocations,
+        !descriptor.actions.is_empty() => imports::action_registrar,
+        tools => imports::tool_registrar,
+        !descriptor.hooks.is_empty() => imports::hook_registrar,
+        !descriptor.tasks.is_empty() => imports::task_registrar,
+        !descriptor.skills.is_empty() => imports::skill_registrar,
+        !descriptor.providers.is_empty() => imports::provider_registrar,
+        descriptor.has_chat_hooks() => imports::chat_hook_registrar,
+        asks("use-model") || !descriptor.providers.is_empty() || descriptor.has_chat_hooks() => imports::chat,
+        asks("use-model") && lane == Lane::RealTime => imports::models,
+        asks("use-model") && lane == Lane::Control => waiting_models,
+        asks("network") && lane == Lane::RealTime => imports::http,
+        asks("network") && lane == Lane::Control => waiting_http,
+        !descriptor.tasks.is_empty() && lane == Lane::RealTime => imports::runs,
+        !descriptor.tasks.is_empty() && lane == Lane::Control => waiting_runs,
+    }
+    if asks("network") {
+        crate::host_functions::udp::add_to_linker(linker)?;
+    }
+    Ok(())
+}
+
+/// The record of an event, as it crosses into guests. `device` is its number, `position` that within the
+/// trigger's range.
+pub fn record(at: conductor_engine::Nanos, device: u32, event: &conductor_engine::Event, position: u16) -> Event {
+    Event {
+        at,
+        device,
+        kind: event.kind() as u8,
+        channel: event.channel().unwrap_or(u8::MAX),
+        number: event.number(),
+        position,
+        value: event.value(),
+        unit: event.unit(),
+    }
+}

@@ -1,0 +1,318 @@
+//! The code cache: compiled components on disk, so that a start needs no compiler.
+//!
+//! Loading machine code is trusting it, so beside every file stands a MAC under a key that only
+//! this user's host has, over the name (the package's digest and the engine's compatibility hash)
+//! and the code. Code that does not fit its MAC is compiled anew and replaced.
+//!
+//! Code is mapped, not read: what a feature never runs takes no memory.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hash};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::compiler::{CompileError, Compiler, MAX_CODE};
+use conductor_package::file::Package;
+use conductor_stdx::host_key::HostKey;
+use conductor_stdx::plain_file;
+use conductor_stdx::whole_file::replace;
+
+/// Compiled components of one host, in `<home>/cache/code`.
+#[derive(Debug)]
+pub struct CodeCache {
+    store: Option<Store>,
+    compiler: Compiler,
+    /// Packages that the compiler failed on, by digest: trying each of them again at every reload would cost as much
+    /// every time.
+    failed: Mutex<BTreeMap<String, CompileError>>,
+}
+
+/// The most packages of which it is remembered that the compiler failed on them.
+const MAX_FAILED: usize = 64;
+
+#[derive(Debug)]
+struct Store {
+    folder: PathBuf,
+    key: HostKey,
+}
+
+/// Compiled code of one package.
+#[derive(Debug)]
+pub enum Code {
+    /// A file in the cache, whose MAC was made or checked just now.
+    Cached(PathBuf),
+    /// As the compiler returned it.
+    Fresh(Vec<u8>),
+}
+
+impl Code {
+    /// The component, for an engine of this host.
+    ///
+    /// # Errors
+    /// The code is for another engine.
+    pub fn load(&self, engine: &Engine) -> wasmtime::Result<Component> {
+        match self {
+            Self::Cached(file) => mapped(engine, file),
+            // SAFETY: `deserialize` runs these bytes as machine code, so they must be what `serialize` or
+            // `precompile_component` of a compatible engine returned. They came from the compiler: from an engine in this
+            // process, or through the pipe of a worker that this process started, into which nobody else writes. Whether
+            // the engines are compatible is checked.
+            Self::Fresh(code) => unsafe { Component::deserialize(engine, code) },
+        }
+    }
+}
+
+impl CodeCache {
+    /// A cache below `home`. When there is no home, or it can't be written, nothing is cached and
+    /// a warning says so.
+    pub fn new(home: Option<&Path>, compiler: Compiler) -> Self {
+        let store = home.and_then(|home| match Store::open(home) {
+            Ok(store) => Some(store),
+            Err(error) => {
+                tracing::warn!("compiled features are not cached: {}: {error}", home.display());
+                None
+            }
+        });
+        Self { store, compiler, failed: Mutex::default() }
+    }
+
+    /// Whether this version of the program has compiled anything for this home. Without a home it is as if it had,
+    /// since the next start would be no faster.
+    pub fn is_warm(&self, engine: &Engine) -> bool {
+        let Some(store) = &self.store else { return true };
+        let end = format!("-{:016x}.cwasm", compatibility(engine));
+        let Ok(files) = std::fs::read_dir(&store.folder) else { return false };
+        files.flatten().any(|file| file.file_name().to_string_lossy().ends_with(&end))
+    }
+
+    /// The package's code for `engine`, and all that are configured like it, from the cache or from the compiler. Blocks
+    /// while it is compiled.
+    ///
+    /// # Errors
+    /// The compiler's error. A package that it failed on is not tried again.
+    pub fn code(&self, engine: &Engine, package: &Package) -> Result<Code, CompileError> {
+        let file = self.store.as_ref().map(|store| store.file(engine, package));
+        if let (Some(store), Some(file)) = (&self.store, &file)
+            && store.vouches_for(file)
+        {
+            match mapped(engine, file) {
+                Ok(_) => return Ok(Code::Cached(file.clone())),
+                Err(error) => tracing::debug!("{}: not usable: {error:#}", file.display()),
+            }
+        }
+        let digest = &package.info.digest;
+        if let Some(error) = self.failed().get(digest) {
+            return Err(error.clone());
+        }
+        tracing::info!("compiling {}, {} KiB", package.path.display(), package.bytes.len() / 1024);
+        let code = self.compiler.compile(engine, &package.bytes).inspect_err(|error| {
+            let mut failed = self.failed();
+            if error.is_final() {
+                while failed.len() >= MAX_FAILED && failed.pop_first().is_some() {}
+                failed.insert(digest.clone(), error.clone());
+            }
+        })?;
+        let (Some(store), Some(file)) = (&self.store, file) else { return Ok(Code::Fresh(code)) };
+        match store.save(&file, &code) {
+            Ok(()) => Ok(Code::Cached(file)),
+            Err(error) => {
+                tracing::warn!("{}: not cached: {error}", file.display());
+                Ok(Code::Fresh(code))
+            }
+        }
+    }
+
+    /// Whether several packages at once are compiled faster.
+    pub(super) fn is_parallel(&self) -> bool {
+        // What is compiled ahead has to be kept somewhere.
+        self.store.is_some() && self.compiler.is_parallel()
+    }
+
+    /// Ends all compilation, now and from now on.
+    pub(super) fn cancel(&self) {
+        self.compiler.cancel();
+    }
+
+    fn failed(&self) -> MutexGuard<'_, BTreeMap<String, CompileError>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Maps a file that the store vouches for.
+fn mapped(engine: &Engine, file: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: `deserialize_file` runs what is in the file as machine code, so the file must hold
+    // what `serialize` of a compatible engine returned, and go on holding it. Its MAC was made or
+    // checked just now, with a key that only this user's hosts can read, over the code and a name
+    // that holds the engine's compatibility hash. The file lies in a folder that only this user can
+    // write to, and the host replaces such files by renaming, never in place.
+    unsafe { Component::deserialize_file(engine, file) }
+}
+
+fn compatibility(engine: &Engine) -> u64 {
+    struct Fixed;
+    impl std::hash::BuildHasher for Fixed {
+        type Hasher = std::hash::DefaultHasher;
+        fn build_hasher(&self) -> Self::Hasher {
+            std::hash::DefaultHasher::new()
+        }
+    }
+    let mut hasher = Fixed.build_hasher();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    std::hash::Hasher::finish(&hasher)
+}
+
+impl Store {
+    fn open(home: &Path) -> std::io::Result<Self> {
+        let folder = home.join("cache").join("code");
+        private_folder(&folder)?;
+        Ok(Self { folder, key: HostKey::of(home)? })
+    }
+
+    /// Where a package's code for an engine stands.
+    fn file(&self, engine: &Engine, package: &Package) -> PathBuf {
+        self.folder.join(format!("{}-{:016x}.cwasm", package.info.digest, compatibility(engine)))
+    }
+
+    fn mac(&self, file: &Path, code: &[u8]) -> Hmac<Sha256> {
+        let mut mac = self.key.mac();
+        // The name is part of what is vouched for: a file moved to another name is not taken.
+        mac.update(file.file_name().unwrap_or_default().as_encoded_bytes());
+        mac.update(&[0]);
+        mac.update(code);
+        mac
+    }
+
+    /// Whether the file is there, whole, and made by this host under this name.
+    fn vouches_for(&self, file: &Path) -> bool {
+        let (Ok(code), Ok(mac)) = (plain_file::read(file, MAX_CODE), plain_file::read(&mac_file(file), MAX_MAC)) else {
+            return false;
+        };
+        let fits = self.mac(file, &code).verify_slice(&mac).is_ok();
+        if !fits {
+            tracing::warn!("{}: was altered; compiling anew", file.display());
+        }
+        fits
+    }
+
+    fn save(&self, file: &Path, code: &[u8]) -> std::io::Result<()> {
+        // In this order: without its MAC the code is not taken. Whoever maps the old file keeps the old one.
+        let _ = std::fs::remove_file(mac_file(file));
+        replace(file, code)?;
+        replace(&mac_file(file), &self.mac(file, code).finalize().into_bytes())
+    }
+}
+
+/// The largest MAC that is read, in bytes.
+const MAX_MAC: u64 = 64;
+
+fn mac_file(file: &Path) -> PathBuf {
+    file.with_extension("mac")
+}
+
+fn private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package() -> Package {
+        let descriptor = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
+        let wat = format!("(component (core module (@custom \"conductor:feature\" {descriptor:?})))");
+        Package::from_bytes(Path::new("x.wasm"), wat::parse_str(wat).unwrap()).unwrap()
+    }
+
+    fn cache(home: Option<&Path>) -> CodeCache {
+        CodeCache::new(home, Compiler::in_process())
+    }
+
+    fn home(name: &str) -> PathBuf {
+        let home = std::env::temp_dir().join(format!("conductor-cache-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&home).unwrap();
+        home
+    }
+
+    fn cached(home: &Path) -> PathBuf {
+        let files = std::fs::read_dir(home.join("cache/code")).unwrap();
+        let mut files = files.map(|file| file.unwrap().path());
+        files.find(|file| file.extension().is_some_and(|extension| extension == "cwasm")).unwrap()
+    }
+
+    #[test]
+    fn compiled_code_is_found_again_and_altered_code_is_not_run() {
+        let (home, engine) = (home("altered"), Engine::default());
+        cache(Some(&home)).code(&engine, &package()).unwrap().load(&engine).unwrap();
+        let file = cached(&home);
+        let good = std::fs::read(&file).unwrap();
+        let store = Store::open(&home).unwrap();
+        assert!(store.vouches_for(&file));
+
+        for position in [0, good.len() / 2, good.len() - 1] {
+            let mut altered = good.clone();
+            altered[position] ^= 1;
+            replace(&file, &altered).unwrap();
+            assert!(!store.vouches_for(&file), "byte {position}");
+        }
+        replace(&file, &good[..good.len() - 1]).unwrap();
+        assert!(!store.vouches_for(&file), "cut short");
+        let elsewhere = file.with_file_name("other.cwasm");
+        std::fs::write(&elsewhere, &good).unwrap();
+        std::fs::copy(mac_file(&file), mac_file(&elsewhere)).unwrap();
+        assert!(!store.vouches_for(&elsewhere), "code for another package");
+
+        // Compiling again mends what is there.
+        cache(Some(&home)).code(&engine, &package()).unwrap().load(&engine).unwrap();
+        assert!(store.vouches_for(&file));
+        std::fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn code_of_another_host_is_not_run() {
+        let (home, engine) = (home("foreign"), Engine::default());
+        cache(Some(&home)).code(&engine, &package()).unwrap().load(&engine).unwrap();
+        std::fs::remove_file(home.join("host.key")).unwrap();
+        assert!(!Store::open(&home).unwrap().vouches_for(&cached(&home)));
+        std::fs::remove_dir_all(home).unwrap();
+    }
+
+    /// A compiler that counts how often it is started.
+    #[cfg(unix)]
+    #[test]
+    fn a_package_that_the_compiler_fails_on_is_not_tried_again() {
+        let home = home("fails");
+        let (program, count) = (home.join("worker"), home.join("count"));
+        std::fs::write(&program, format!("#!/bin/sh\necho x >> '{}'\necho no >&2\nexit 3\n", count.display())).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let cache = CodeCache::new(Some(&home), Compiler::program(&program));
+        let engine = Engine::default();
+        // Another thread that forks just now may hold the script open for writing.
+        while matches!(cache.code(&engine, &package()), Err(CompileError::Start { .. })) {}
+        for _ in 0..3 {
+            let failed = cache.code(&engine, &package());
+            assert!(matches!(&failed, Err(CompileError::Rejected(said)) if said == "no"), "{failed:?}");
+        }
+        assert_eq!(std::fs::read_to_string(&count).unwrap(), "x\n");
+        std::fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn without_a_home_everything_is_compiled() {
+        let file = home("file").join("not-a-folder");
+        std::fs::write(&file, "").unwrap();
+        for cache in [cache(None), cache(Some(&file))] {
+            let engine = Engine::default();
+            assert!(cache.code(&engine, &package()).unwrap().load(&engine).is_ok());
+        }
+        std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    }
+}

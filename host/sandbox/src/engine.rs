@@ -1,0 +1,58 @@
+//! How engines are configured: what code is compiled for, and in which of them instances are made.
+
+use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use crate::limits;
+
+/// What decides about compiled code. The host and the workers of its [compiler](crate::compiler) share it: code of one
+/// fits the engines of the other.
+pub(super) fn config() -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        .max_wasm_stack(limits::STACK_BYTES)
+        // A guest has no debugger here and its traps are told in words: without the tables for
+        // both, compiled features take half the memory.
+        .generate_address_map(false)
+        .native_unwind_info(false)
+        .wasm_backtrace_max_frames(None);
+    config
+}
+
+/// The engine of a lane. Beside [`config`], it reserves the address space of all its instances.
+pub(super) fn lane() -> Config {
+    let mut pool = PoolingAllocationConfig::default();
+    pool.total_component_instances(limits::MAX_INSTANCES)
+        .total_core_instances(limits::MAX_INSTANCES * limits::MAX_CORE_INSTANCES)
+        .total_memories(limits::MAX_INSTANCES * 2)
+        .total_tables(limits::MAX_INSTANCES * limits::MAX_TABLES)
+        .total_stacks(limits::MAX_INSTANCES)
+        .max_memories_per_component(limits::MAX_MEMORIES)
+        .max_tables_per_component(limits::MAX_TABLES)
+        .max_core_instances_per_component(limits::MAX_CORE_INSTANCES)
+        .max_memory_size(limits::MEMORY_BYTES)
+        .table_elements(limits::TABLE_ELEMENTS);
+    let mut config = config();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+
+    use wasmtime::Engine;
+
+    use super::*;
+
+    #[test]
+    fn code_of_a_worker_fits_the_engines_of_the_host() {
+        let hash = |config: &Config| {
+            let engine = Engine::new(config).unwrap();
+            BuildHasherDefault::<DefaultHasher>::default().hash_one(engine.precompile_compatibility_hash())
+        };
+        assert_eq!(hash(&config()), hash(&lane()));
+    }
+}

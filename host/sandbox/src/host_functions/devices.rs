@@ -1,0 +1,50 @@
+//! Device numbers: stable for as long as the host runs, given out in the order of first use.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use conductor_engine::DeviceId;
+
+use crate::bindings::imports::devices;
+use crate::state::InstanceState;
+
+/// The numbers behind `device` in event records.
+#[derive(Debug, Default)]
+pub struct DeviceTable {
+    inner: RwLock<Numbers>,
+}
+
+#[derive(Debug, Default)]
+struct Numbers {
+    names: Vec<DeviceId>,
+    numbers: HashMap<DeviceId, u32>,
+}
+
+impl DeviceTable {
+    /// The number of `device`, given out now if it has none. Waits for a lock: workers remember
+    /// the answer.
+    pub fn number(&self, device: &DeviceId) -> u32 {
+        if let Some(number) = self.inner.read().unwrap_or_else(PoisonError::into_inner).numbers.get(device) {
+            return *number;
+        }
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = inner.numbers.get(device) {
+            return *number;
+        }
+        let number = u32::try_from(inner.names.len()).unwrap_or(u32::MAX);
+        inner.names.push(device.clone());
+        inner.numbers.insert(device.clone(), number);
+        number
+    }
+
+    /// The device behind a number.
+    pub fn device(&self, number: u32) -> Option<DeviceId> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner).names.get(number as usize).cloned()
+    }
+}
+
+impl devices::Host for InstanceState {
+    fn name(&mut self, device: u32) -> wasmtime::Result<Option<String>> {
+        Ok(self.facts.services.devices.device(device).map(|device| device.as_str().to_owned()))
+    }
+}

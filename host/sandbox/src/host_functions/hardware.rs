@@ -1,0 +1,90 @@
+//! Sending to devices: the guest's handle to them, within one call that a person confirmed.
+
+use wasmtime::component::Resource;
+
+use super::hardware_args::Named;
+use crate::bindings::Error;
+use crate::bindings::imports::hardware;
+use crate::state::{FeatureFacts, InstanceState};
+use conductor_package::capability::{self, Capability};
+use conductor_package::consent;
+use conductor_terminal::excerpt;
+
+/// The guest's handle to devices, for one call that a person confirmed: it reaches the devices, and sends the bytes, that
+/// the call's arguments name, because these are what the person was shown.
+#[derive(Debug)]
+pub struct HardwareAccess(pub(crate) Named);
+
+impl FeatureFacts {
+    /// Whether both the descriptor and the grants let it send system exclusive messages to `target`: such a
+    /// message can rewrite a device, so that a yes to one call is not enough.
+    ///
+    /// # Errors
+    /// `Denied`, with the line that grants it.
+    fn may_send_sysex(&self, target: &str) -> Result<(), Error> {
+        let asked = self.descriptor.request("midi-out").map(|request| &request.capability);
+        let asked = match asked {
+            Some(Capability::MidiOut { bindings, sysex: true }) => capability::names(bindings, target),
+            _ => false,
+        };
+        if !asked {
+            return Err(Error::Denied(format!(
+                "the descriptor does not request \"midi-out\" with `sysex` for {:?}",
+                excerpt(target, 64)
+            )));
+        }
+        if !(self.grants.sysex && capability::names(&self.grants.midi_out, target)) {
+            let target = excerpt(target, 64);
+            let line = format!("midi_out = [{target:?}], sysex = true");
+            let advice = self.grantee.advice(&line, &format!("{} midi-out=sysex", consent::word("midi-out", &target)));
+            return Err(Error::Denied(format!("system exclusive messages to {target:?} are not granted; {advice}")));
+        }
+        Ok(())
+    }
+}
+
+impl hardware::Host for InstanceState {}
+
+impl hardware::HostAccess for InstanceState {
+    fn send_midi(
+        &mut self,
+        access: Resource<HardwareAccess>,
+        target: String,
+        message: Vec<u8>,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        if let Err(denied) = self.table.get(&access)?.0.allows(&target, Some(&message)) {
+            return Ok(Err(denied));
+        }
+        if self.facts.is_revoked() {
+            return Ok(Err(super::revoked()));
+        }
+        if message.first() == Some(&0xf0)
+            && let Err(denied) = self.facts.may_send_sysex(&target)
+        {
+            return Ok(Err(denied));
+        }
+        Ok(self.view().and_then(|view| view.send_midi(&target, &message).map_err(Error::from)))
+    }
+
+    fn probe_identity(
+        &mut self,
+        access: Resource<HardwareAccess>,
+        target: String,
+    ) -> wasmtime::Result<Result<Option<hardware::Identity>, Error>> {
+        if let Err(denied) = self.table.get(&access)?.0.allows(&target, None) {
+            return Ok(Err(denied));
+        }
+        if self.facts.is_revoked() {
+            return Ok(Err(super::revoked()));
+        }
+        if let Err(denied) = self.facts.may_send_sysex(&target) {
+            return Ok(Err(denied));
+        }
+        Ok(self.view().and_then(|view| super::waiting(|| view.probe(&target)).map_err(Error::from)))
+    }
+
+    fn drop(&mut self, access: Resource<HardwareAccess>) -> wasmtime::Result<()> {
+        self.table.delete(access)?;
+        Ok(())
+    }
+}

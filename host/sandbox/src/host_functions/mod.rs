@@ -1,0 +1,129 @@
+//! Host functions: the interfaces of the contract that guests import, one file each.
+//!
+//! The resource behind the guest's handle holds its scope, and whether the grant still holds is looked at on every
+//! call. What works on the disk or over the network is in [`services`]; what the host itself knows and can do comes
+//! through [`host_state::HostView`].
+//!
+//! [`InstanceState`]: crate::state::InstanceState
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use crate::bindings::Error;
+use crate::limits;
+use conductor_observer::sink_message::SinkQueue;
+use conductor_services as services;
+use conductor_stdx::clock::Clock;
+
+pub mod clock;
+pub mod devices;
+pub mod file_folder;
+pub mod hardware;
+pub mod hardware_args;
+pub mod host_state;
+pub mod http_client;
+pub mod install;
+pub mod invocation;
+pub mod midi_out;
+pub mod models;
+pub mod planning;
+pub mod privileges;
+pub mod repository;
+pub mod runs;
+pub mod runtime_controls;
+pub mod sinks;
+pub mod store_table;
+pub mod udp;
+
+/// The host's side of all services, shared by every instance of every feature.
+#[derive(Debug)]
+pub struct Services {
+    /// Names behind device numbers.
+    pub devices: Arc<devices::DeviceTable>,
+    /// Where diagnostics, alerts and notifications go.
+    pub sinks: SinkQueue,
+    /// How datagrams leave, and how host names are resolved.
+    pub datagrams: Box<dyn udp::Datagrams>,
+    /// The clock that events are stamped with.
+    pub clock: Clock,
+    /// Datagrams that one feature may send per second; [`limits::DATAGRAM_RATE`], except where calls are
+    /// measured rather than limited.
+    pub datagram_rate: f64,
+    /// What one feature's calls in the control lane may take of a processor; [`limits::CONTROL_CPU`], except where calls
+    /// are measured rather than limited.
+    pub control_cpu: limits::Share,
+    /// The same of all features; [`limits::LANE_CPU`].
+    pub lane_cpu: limits::Share,
+    /// How HTTP requests leave.
+    pub http: services::http::HttpClient,
+    /// Features' own data; none without a home to keep it in.
+    pub stores: Option<services::store::FeatureStores>,
+    /// The models that can be asked, from when the host is complete.
+    pub models: OnceLock<Arc<dyn models::ModelView>>,
+    /// The host itself, from when it is complete.
+    pub view: OnceLock<Arc<dyn host_state::HostView>>,
+}
+
+impl Services {
+    /// Services around these sinks and datagrams; the rest is as a fresh host has it.
+    pub fn new(sinks: SinkQueue, datagrams: Box<dyn udp::Datagrams>) -> Self {
+        let clock = Clock::start();
+        Self {
+            devices: Arc::default(),
+            sinks,
+            datagrams,
+            clock,
+            datagram_rate: limits::DATAGRAM_RATE,
+            control_cpu: limits::CONTROL_CPU,
+            lane_cpu: limits::LANE_CPU,
+            http: services::http::HttpClient::new(
+                Arc::new(services::http::SystemNetwork::new()),
+                Arc::new(services::http::EnvironmentSecrets),
+            ),
+            stores: None,
+            models: OnceLock::new(),
+            view: OnceLock::new(),
+        }
+    }
+
+    /// The same, with features' data, and the list of secrets, kept in this home. Where data can't be, a
+    /// warning says so.
+    #[must_use]
+    pub fn home(self, home: Option<&Path>) -> Self {
+        let stores = home.and_then(|home| {
+            services::store::FeatureStores::open(home)
+                .inspect_err(|error| tracing::warn!("features can keep no data: {error}"))
+                .ok()
+        });
+        Self { stores, ..self.secrets_of(home) }
+    }
+
+    /// The same, for features that are only tried out: with the secrets of this home, and data that is forgotten.
+    #[must_use]
+    pub fn tried_out_in(self, home: Option<&Path>) -> Self {
+        Self { stores: Some(services::store::FeatureStores::forgetful()), ..self.secrets_of(home) }
+    }
+
+    fn secrets_of(mut self, home: Option<&Path>) -> Self {
+        if let Some(home) = home {
+            let secrets = Arc::new(services::secret_store::SecretStore::at(home));
+            self.http = services::http::HttpClient::new(Arc::new(services::http::SystemNetwork::new()), secrets);
+        }
+        self
+    }
+}
+
+/// Work that waits for the disk, on a thread of the control lane: the others go on.
+fn waiting<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::block_in_place(work)
+}
+
+/// What a handle answers after its grant was taken back.
+fn revoked() -> Error {
+    Error::Denied("the grant was revoked".into())
+}
+
+/// What a service answers in the real-time lane that may take its time.
+fn waits(what: &str) -> Error {
+    Error::Unavailable(format!("{what} takes its time, and nothing may wait in the real-time lane"))
+}

@@ -1,0 +1,192 @@
+//! The contract's `models`: the guest's handle to the models of its grant.
+
+use std::fmt;
+use std::pin::Pin;
+use std::time::Instant;
+
+use wasmtime::component::Resource;
+
+use super::install::Context;
+use crate::bindings::imports::chat::{Part, Question, StopReason, Usage};
+use crate::bindings::imports::models;
+use crate::bindings::{Error, waiting_models};
+use crate::state::InstanceState;
+use conductor_package::capability::{Capability, names};
+use conductor_package::consent;
+use conductor_services::refusal::shown;
+
+/// A whole answer of a model.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// What it said.
+    pub parts: Vec<Part>,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// What it took, by the API's count.
+    pub usage: Usage,
+    /// Bytes of text in it: what it took at least, whatever was counted.
+    pub size: usize,
+}
+
+/// What a [`ModelView`] answers later.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The host's models, as services for features see them.
+pub trait ModelView: fmt::Debug + Send + Sync {
+    /// The models that there are.
+    fn names(&self) -> Vec<String>;
+
+    /// Asks a model, for the feature `asker` (its id), and waits for the whole answer. Dropping the future
+    /// ends it.
+    ///
+    /// # Errors
+    /// As the contract's `ask`.
+    fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<Answer, Error>>;
+}
+
+/// The guest's handle.
+#[derive(Debug)]
+pub struct Access;
+
+/// Bytes of text that make about one token.
+const BYTES_PER_TOKEN: usize = 4;
+/// What a picture takes, about.
+const IMAGE_TOKENS: usize = 1500;
+
+/// About how many tokens a question has.
+fn estimate(question: &Question) -> u32 {
+    let part = |part: &Part| match part {
+        Part::Text(text) => text.len(),
+        Part::Image(_) => IMAGE_TOKENS * BYTES_PER_TOKEN,
+        Part::Reasoning(thought) => thought.text.len() + thought.mark.as_ref().map_or(0, String::len),
+        Part::ToolCall(call) => call.name.len() + call.args.len(),
+        Part::ToolResult(result) => result.content.len(),
+    };
+    let messages = question.messages.iter().flat_map(|message| &message.parts).map(part).sum::<usize>();
+    let tools = question.tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.input.len());
+    let bytes = question.instructions.len() + messages + tools.sum::<usize>();
+    u32::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX)
+}
+
+impl InstanceState {
+    /// Whether both the descriptor and the grants name `model`.
+    fn may_ask(&self, model: &str) -> bool {
+        let declared = match self.facts.descriptor.request("use-model").map(|request| &request.capability) {
+            Some(Capability::UseModel { models, .. }) => names(models, model),
+            _ => false,
+        };
+        declared && names(&self.facts.grants.models, model)
+    }
+
+    fn open_models(&mut self, context: &Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+        self.table.get(context)?;
+        Ok(match self.granted("use-model") {
+            Ok(()) => Ok(self.table.push(Access)?),
+            Err(error) => Err(error),
+        })
+    }
+
+    fn model_names(&self, access: &Resource<Access>) -> wasmtime::Result<Vec<String>> {
+        self.table.get(access)?;
+        if self.facts.is_revoked() {
+            return Ok(Vec::new());
+        }
+        let all = self.facts.services.models.get().map(|models| models.names()).unwrap_or_default();
+        Ok(all.into_iter().filter(|name| self.may_ask(name)).collect())
+    }
+
+    async fn ask_model(&mut self, model: &str, mut question: Question) -> Result<Answer, Error> {
+        let facts = &self.facts;
+        if !self.may_ask(model) {
+            let shown = shown(model);
+            let advice = facts.grantee.advice(&format!("models = [{shown}]"), &consent::word("use-model", model));
+            return Err(Error::Denied(format!("the model {shown} is not granted; {advice}")));
+        }
+        let there = facts.services.models.get();
+        let there = there.ok_or_else(|| Error::Unavailable("no model can be asked here".into()))?;
+        let input = estimate(&question);
+        let Some(reserved) = facts.tokens.reserve(input, question.how.max_tokens, Instant::now()) else {
+            return Err(Error::Exhausted(format!(
+                "the question has about {input} tokens, and of {} per minute there are not as many left; try again later",
+                facts.tokens.per_minute()
+            )));
+        };
+        question.how.max_tokens = Some(reserved.output);
+        let asked = there.ask(facts.descriptor.id.as_str(), model, question);
+        let answer = tokio::select! {
+            biased;
+            () = facts.ended().cancelled() => return Err(super::revoked()),
+            answer = asked => answer,
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                // Where an answer had begun, what was set aside for it stays charged.
+                if !matches!(error, Error::Failed(_) | Error::Exhausted(_)) {
+                    facts.tokens.settle(reserved, input);
+                }
+                return Err(error);
+            }
+        };
+        // What the API counts is believed as long as it is not too good: half of what it looks like.
+        let counted = answer.usage.input.saturating_add(answer.usage.output);
+        let output = u32::try_from(answer.size / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
+        facts.tokens.settle(reserved, counted.max(input.saturating_add(output) / 2));
+        Ok(answer)
+    }
+}
+
+impl models::Host for InstanceState {}
+
+impl models::HostAccess for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+        self.open_models(&context)
+    }
+
+    fn names(&mut self, access: Resource<Access>) -> wasmtime::Result<Vec<String>> {
+        self.model_names(&access)
+    }
+
+    fn ask(
+        &mut self,
+        access: Resource<Access>,
+        _: String,
+        _: Question,
+    ) -> wasmtime::Result<Result<models::Answer, Error>> {
+        self.table.get(&access)?;
+        Ok(Err(Error::Unavailable("a model takes its time, and nothing may wait in the real-time lane".into())))
+    }
+
+    fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
+        self.table.delete(access)?;
+        Ok(())
+    }
+}
+
+impl waiting_models::Host for InstanceState {}
+
+impl waiting_models::HostAccess for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
+        self.open_models(&context)
+    }
+
+    fn names(&mut self, access: Resource<Access>) -> wasmtime::Result<Vec<String>> {
+        self.model_names(&access)
+    }
+
+    async fn ask(
+        &mut self,
+        access: Resource<Access>,
+        model: String,
+        question: Question,
+    ) -> wasmtime::Result<Result<waiting_models::Answer, Error>> {
+        self.table.get(&access)?;
+        let answer = self.ask_model(&model, question).await;
+        Ok(answer.map(|Answer { parts, stop, usage, .. }| waiting_models::Answer { parts, stop, usage }))
+    }
+
+    fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
+        self.table.delete(access)?;
+        Ok(())
+    }
+}

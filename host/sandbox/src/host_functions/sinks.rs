@@ -1,0 +1,116 @@
+//! The three sinks: diagnostics, alerts, notifications.
+//!
+//! A guest's message goes into the queue of `observer::sink_message`, and the call returns.
+
+use std::time::Instant;
+
+use wasmtime::component::Resource;
+
+use super::install::Context;
+use crate::bindings::Error;
+use crate::bindings::imports::{alerts, diagnostics, notifications};
+use crate::limits;
+use crate::state::{FeatureFacts, InstanceState};
+use conductor_observer::sink_message::{Severity, SinkKind, SinkMessage};
+use conductor_terminal::excerpt;
+
+/// Bytes kept of an alert.
+const MAX_ALERT: usize = 256;
+/// Bytes kept of a notification.
+const MAX_NOTIFICATION: usize = 4096;
+
+/// The guest's handle to the log.
+#[derive(Debug)]
+pub struct DiagnosticSink;
+/// The guest's handle to the person.
+#[derive(Debug)]
+pub struct AlertSink;
+/// The guest's handle to the notification log.
+#[derive(Debug)]
+pub struct NotificationSink;
+
+impl FeatureFacts {
+    /// Puts what it says into the queue, cut to `max` bytes; counts it where it says too much.
+    pub(crate) fn say(&self, kind: SinkKind, text: String, max: usize) {
+        let queue = &self.services.sinks;
+        if !self.sink_rate.take(Instant::now()) {
+            queue.leave_out();
+            return;
+        }
+        queue.put(SinkMessage { feature: self.descriptor.id.clone(), kind, text: excerpt(&text, max) });
+    }
+}
+
+impl diagnostics::Host for InstanceState {}
+impl alerts::Host for InstanceState {}
+impl notifications::Host for InstanceState {}
+
+impl diagnostics::HostSink for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<DiagnosticSink>, Error>> {
+        self.table.get(&context)?;
+        Ok(Ok(self.table.push(DiagnosticSink)?))
+    }
+
+    fn emit(
+        &mut self,
+        sink: Resource<DiagnosticSink>,
+        severity: diagnostics::Severity,
+        text: String,
+    ) -> wasmtime::Result<()> {
+        self.table.get(&sink)?;
+        let severity = match severity {
+            diagnostics::Severity::Info => Severity::Info,
+            diagnostics::Severity::Warning => Severity::Warning,
+            diagnostics::Severity::Error => Severity::Error,
+        };
+        self.facts.say(SinkKind::Diagnostic(severity), text, limits::MAX_TEXT);
+        Ok(())
+    }
+
+    fn drop(&mut self, sink: Resource<DiagnosticSink>) -> wasmtime::Result<()> {
+        self.table.delete(sink)?;
+        Ok(())
+    }
+}
+
+impl alerts::HostSink for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<AlertSink>, Error>> {
+        self.table.get(&context)?;
+        if let Err(error) = self.granted("alert") {
+            return Ok(Err(error));
+        }
+        Ok(Ok(self.table.push(AlertSink)?))
+    }
+
+    fn emit(&mut self, sink: Resource<AlertSink>, text: String) -> wasmtime::Result<()> {
+        self.table.get(&sink)?;
+        self.facts.say(SinkKind::Alert, text, MAX_ALERT);
+        Ok(())
+    }
+
+    fn drop(&mut self, sink: Resource<AlertSink>) -> wasmtime::Result<()> {
+        self.table.delete(sink)?;
+        Ok(())
+    }
+}
+
+impl notifications::HostSink for InstanceState {
+    fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<NotificationSink>, Error>> {
+        self.table.get(&context)?;
+        if let Err(error) = self.granted("notify") {
+            return Ok(Err(error));
+        }
+        Ok(Ok(self.table.push(NotificationSink)?))
+    }
+
+    fn emit(&mut self, sink: Resource<NotificationSink>, text: String) -> wasmtime::Result<()> {
+        self.table.get(&sink)?;
+        self.facts.say(SinkKind::Notification, text, MAX_NOTIFICATION);
+        Ok(())
+    }
+
+    fn drop(&mut self, sink: Resource<NotificationSink>) -> wasmtime::Result<()> {
+        self.table.delete(sink)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! One running instance in the real-time lane: actions and event hooks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wasmtime::Store;
+use wasmtime::component::InstancePre;
+
+use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle};
+use crate::bindings::{Error, Event, Lane};
+use crate::cpu::{self, CpuBudget};
+use crate::limits;
+use crate::outcome::{CallError, InstallError, explain};
+use crate::registrations::RegisteredAction;
+use crate::state::{FeatureFacts, InstanceState};
+use conductor_package::descriptor::HookPoint;
+
+/// An instance with its store: one at a time may call into it.
+pub struct ActionInstance {
+    store: Store<InstanceState>,
+    /// Where the descriptor declares actions.
+    actions: Option<actions::Guest>,
+    /// Where the descriptor declares a hook on events.
+    events: Option<event_hooks::Guest>,
+}
+
+impl std::fmt::Debug for ActionInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ActionInstance").field("state", self.store.data()).finish_non_exhaustive()
+    }
+}
+
+impl ActionInstance {
+    /// Instantiates and installs.
+    pub(super) fn new(pre: &InstancePre<InstanceState>, facts: Arc<FeatureFacts>) -> Result<Self, InstallError> {
+        let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
+        let descriptor = &facts.descriptor;
+        let (has_actions, has_events) = (!descriptor.actions.is_empty(), descriptor.hooks_at(HookPoint::Events));
+        let mut store = InstanceState::store(pre.engine(), facts, Lane::RealTime);
+        store.epoch_deadline_callback(cpu::on_tick);
+        begin(&mut store, limits::INSTALL_BUDGET);
+        let instance = pre.instantiate(&mut store).map_err(instantiate)?;
+        // What the descriptor declares is there: the type was checked against it.
+        macro_rules! export {
+            ($module:ident) => {
+                $module::GuestIndices::new(pre)
+                    .and_then(|indices| indices.load(&mut store, &instance))
+                    .map_err(instantiate)?
+            };
+        }
+        let lifecycle = export!(lifecycle);
+        let actions = if has_actions { Some(export!(actions)) } else { None };
+        let events = if has_events { Some(export!(event_hooks)) } else { None };
+
+        let lent = store.data_mut().lend_context().map_err(instantiate)?;
+        let context = lent.rep();
+        let installed = lifecycle.call_install(&mut store, lent);
+        store.data_mut().end_context(context).map_err(instantiate)?;
+        let mut this = Self { store, actions, events };
+        this.outcome(installed, limits::INSTALL_BUDGET)?;
+        this.store.data().registered.all_there(&this.store.data().facts.descriptor)?;
+        Ok(this)
+    }
+
+    /// The actions that `install` registered.
+    pub fn registered(&self) -> &[RegisteredAction] {
+        &self.store.data().registered.actions
+    }
+
+    /// Prepares one use of an action; `params` is a JSON object.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn prepare(&mut self, name: &str, params: &str) -> Result<u32, CallError> {
+        let budget = self.store.data().facts.prepare_budget();
+        begin(&mut self.store, budget);
+        let Some(actions) = &self.actions else { return Err(no_actions()) };
+        let result = actions.call_prepare(&mut self.store, name, params);
+        self.outcome(result, budget)
+    }
+
+    /// Performs a prepared action. Called on the event path.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
+        let state = self.store.data_mut();
+        let budget = state.facts.perform_budget();
+        state.cpu = CpuBudget::of_perform(budget, state.facts.shared.at_work.ticks());
+        self.store.set_epoch_deadline(1);
+        let Some(actions) = &self.actions else { return Err(no_actions()) };
+        let result = actions.call_perform(&mut self.store, action, event);
+        self.outcome(result, budget)
+    }
+
+    /// Gives a prepared action back.
+    ///
+    /// # Errors
+    /// [`CallError::Trapped`] only.
+    pub fn release(&mut self, action: u32) -> Result<(), CallError> {
+        begin(&mut self.store, limits::PREPARE_BUDGET);
+        let Some(actions) = &self.actions else { return Err(no_actions()) };
+        let result = actions.call_release(&mut self.store, action).map(Ok);
+        self.outcome(result, limits::PREPARE_BUDGET)
+    }
+
+    /// Shows a batch of events to the feature's hook; `missed` were left out before them.
+    ///
+    /// # Errors
+    /// [`CallError::Trapped`] only.
+    pub fn events(&mut self, batch: &[Event], missed: u64) -> Result<(), CallError> {
+        let Some(events) = &self.events else { return Ok(()) };
+        begin(&mut self.store, limits::EVENTS_BUDGET);
+        let result = events.call_events(&mut self.store, batch, missed).map(Ok);
+        let state = self.store.data();
+        state.facts.shared.lane_share.charge(Instant::now(), cpu::charge(&state.facts, &state.cpu));
+        self.outcome_uncharged(result, limits::EVENTS_BUDGET)
+    }
+
+    fn outcome<T>(&mut self, result: wasmtime::Result<Result<T, Error>>, budget: Duration) -> Result<T, CallError> {
+        let state = self.store.data();
+        cpu::charge(&state.facts, &state.cpu);
+        self.outcome_uncharged(result, budget)
+    }
+
+    fn outcome_uncharged<T>(
+        &mut self,
+        result: wasmtime::Result<Result<T, Error>>,
+        budget: Duration,
+    ) -> Result<T, CallError> {
+        match result {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(CallError::Refused(error.into())),
+            Err(error) => {
+                let reached = self.store.data_mut().limiter.take_refusal();
+                Err(CallError::Trapped(explain(&error, reached, budget)))
+            }
+        }
+    }
+}
+
+fn no_actions() -> CallError {
+    CallError::Trapped("the feature has no actions".into())
+}
+
+/// Gives the call that comes, which is no `perform`, its CPU time.
+fn begin(store: &mut Store<InstanceState>, budget: Duration) {
+    let state = store.data_mut();
+    state.cpu = CpuBudget::new(budget, state.facts.shared.at_work.ticks());
+    store.set_epoch_deadline(1);
+}

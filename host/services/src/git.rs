@@ -1,0 +1,312 @@
+//! A git repository as it was at one commit, to read, and nothing outside of it.
+//!
+//! The granted folder has to hold the whole repository: one whose objects or references lie elsewhere, by a
+//! link, a file in `.git`'s place or a list of alternates, is not opened. Of the machine's own settings for git
+//! none are read, and of the repository's none that could start anything. What is in it may be hostile: sizes
+//! are looked at before anything is unpacked, and unpacking has a limit of its own.
+
+use std::path::{Path, PathBuf};
+
+use gix::bstr::ByteSlice as _;
+use gix::object::Kind as ObjectKind;
+use gix::objs::tree::EntryKind;
+use gix::{ObjectId, ThreadSafeRepository};
+
+use crate::files::{MAX_FILE, MAX_NAMES, check};
+use crate::refusal::{Refusal, shown};
+use conductor_stdx::plain_file;
+
+/// Bytes of one commit, tag or folder that are read (4 MiB).
+const MAX_OBJECT: u64 = 4 * 1024 * 1024;
+/// Bytes that unpacking one object may take at once, its ancestors in the pack too (32 MiB). Under this name
+/// `gix` reads it from its configuration.
+const UNPACKING: &str = "gitoxide.objects.allocLimit=33554432";
+/// The longest revision, in bytes: that of a reference's name.
+const MAX_REVISION: usize = 255;
+/// Bytes of a reference, and of a file of settings (1 MiB).
+const MAX_SMALL_FILE: u64 = 1024 * 1024;
+/// Bytes of the list of packed references (64 MiB).
+const MAX_PACKED_REFS: u64 = 64 * 1024 * 1024;
+/// References that are not packed, packs, and the folders that they are in.
+const MAX_FILES: usize = 10_000;
+/// Tags that lead to tags.
+const MAX_TAGS: usize = 8;
+
+/// What a name in a commit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A commit of another repository.
+    Module,
+}
+
+/// A name in a folder of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name alone.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// In bytes; 0 for folders and modules.
+    pub size: u64,
+}
+
+/// A granted repository.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    opened: ThreadSafeRepository,
+}
+
+/// One commit of it.
+#[derive(Debug)]
+pub struct Snapshot {
+    opened: ThreadSafeRepository,
+    commit: ObjectId,
+    top: ObjectId,
+}
+
+impl Repository {
+    /// Opens the repository in a folder of this machine.
+    ///
+    /// # Errors
+    /// `Unavailable` when there is none, or when parts of it lie outside of the folder.
+    pub fn open(path: &Path) -> Result<Self, Refusal> {
+        let none = |why: &str| Refusal::Unavailable(format!("{}: {why}", path.display()));
+        let outside = || none("parts of this repository lie outside of the granted folder");
+        // As the library looks for it: below the folder, or the folder itself. All that leads elsewhere is found before
+        // the library follows it.
+        let inner = path.join(".git");
+        let git = if inner.exists() { &inner } else { path };
+        if !git.is_dir() || !is_within(git, path) {
+            return Err(outside());
+        }
+        plain_files(git)?;
+        if ["commondir", "objects/info/alternates"].iter().any(|lead| git.join(lead).exists()) {
+            return Err(outside());
+        }
+        let options = gix::open::Options::isolated().config_overrides([UNPACKING]);
+        let opened = options.open(path).map_err(|_| none("the granted folder holds no git repository"))?;
+        let local = opened.to_thread_local();
+        let objects = local.common_dir().join("objects");
+        let whole = [local.git_dir(), local.common_dir(), &objects].into_iter().all(|part| is_within(part, path));
+        if !whole {
+            return Err(outside());
+        }
+        Ok(Self { opened })
+    }
+
+    /// The commit that a revision means now: `HEAD`, a branch, a tag, or all digits of a commit.
+    ///
+    /// # Errors
+    /// - `Invalid`: not a revision, or not one of a commit.
+    /// - `Unavailable`: it is not there.
+    /// - `Exhausted`: it is larger than what is read.
+    pub fn at(&self, revision: &str) -> Result<Snapshot, Refusal> {
+        let repository = self.opened.to_thread_local();
+        // What was there when it was opened may have been replaced.
+        plain_files(repository.common_dir())?;
+        let mut id = resolve(&repository, revision)?;
+        for _ in 0..=MAX_TAGS {
+            let object = object(&repository, id, MAX_OBJECT, revision)?;
+            let wrong = |_| Refusal::Failed(format!("{}: can't be read", shown(revision)));
+            match object.kind {
+                ObjectKind::Tag => id = object.try_into_tag().map_err(wrong)?.target_id().map_err(wrong)?.detach(),
+                ObjectKind::Commit => {
+                    let top = object.try_into_commit().map_err(wrong)?.tree_id().map_err(wrong)?.detach();
+                    return Ok(Snapshot { opened: self.opened.clone(), commit: id, top });
+                }
+                ObjectKind::Tree | ObjectKind::Blob => {
+                    return Err(Refusal::Invalid(format!("{}: is not a commit", shown(revision))));
+                }
+            }
+        }
+        Err(Refusal::Invalid(format!("{}: more than {MAX_TAGS} tags lead to tags", shown(revision))))
+    }
+}
+
+impl Snapshot {
+    /// The commit's 40 hexadecimal digits.
+    pub fn commit(&self) -> String {
+        self.commit.to_string()
+    }
+
+    /// The whole file, at most 4 MiB; of a symbolic link, where it points to.
+    ///
+    /// # Errors
+    /// - `Invalid`: not a path, or not a file.
+    /// - `Unavailable`: it is not there.
+    /// - `Exhausted`: it has more than 4 MiB.
+    /// - `Failed`: the repository is damaged.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, Refusal> {
+        let repository = self.opened.to_thread_local();
+        match self.find(&repository, path)? {
+            (Kind::File | Kind::Link, id) => {
+                let file = object(&repository, id, MAX_FILE as u64, path)?;
+                if file.kind == ObjectKind::Blob { Ok(file.detach().data) } else { Err(damaged(path)) }
+            }
+            (Kind::Folder | Kind::Module, _) => Err(Refusal::Invalid(format!("{}: is not a file", shown(path)))),
+        }
+    }
+
+    /// What is in a folder, in the order of the names' bytes; `.` is the top. Where there are more than 1000
+    /// names, the first 1000. Names that no path may hold (not UTF-8, control characters, backslashes) are
+    /// left out.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn names(&self, path: &str) -> Result<Vec<Entry>, Refusal> {
+        let repository = self.opened.to_thread_local();
+        let folder = match path {
+            "." => self.top,
+            _ => match self.find(&repository, path)? {
+                (Kind::Folder, id) => id,
+                _ => return Err(Refusal::Invalid(format!("{}: is not a folder", shown(path)))),
+            },
+        };
+        let data = object(&repository, folder, MAX_OBJECT, path)?;
+        let mut entries = Vec::new();
+        for entry in names_in(&data, path)? {
+            let Ok(name) = entry.0.to_str() else { continue };
+            if check(name).is_err() {
+                continue;
+            }
+            let size = match entry.1 {
+                Kind::File | Kind::Link => repository.find_header(entry.2).map_err(|_| damaged(path))?.size(),
+                Kind::Folder | Kind::Module => 0,
+            };
+            entries.push(Entry { name: name.to_owned(), kind: entry.1, size });
+        }
+        // A commit has folders in the order of their names with a slash behind.
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        entries.truncate(MAX_NAMES);
+        Ok(entries)
+    }
+
+    fn find(&self, repository: &gix::Repository, path: &str) -> Result<(Kind, ObjectId), Refusal> {
+        check(path)?;
+        let mut here = (Kind::Folder, self.top);
+        for name in path.split('/') {
+            if here.0 != Kind::Folder {
+                return Err(Refusal::Unavailable(format!("{}: is not there in this commit", shown(path))));
+            }
+            let data = object(repository, here.1, MAX_OBJECT, path)?;
+            let found = names_in(&data, path)?.into_iter().find(|entry| entry.0 == name.as_bytes());
+            let (_, kind, id) =
+                found.ok_or_else(|| Refusal::Unavailable(format!("{}: is not there in this commit", shown(path))))?;
+            here = (kind, id);
+        }
+        Ok(here)
+    }
+}
+
+/// The object that a revision names.
+fn resolve(repository: &gix::Repository, revision: &str) -> Result<ObjectId, Refusal> {
+    let absent = || {
+        Refusal::Unavailable(format!("{}: there is no such branch, tag or commit in the repository", shown(revision)))
+    };
+    if revision.len() > MAX_REVISION || revision.contains(char::is_control) {
+        return Err(Refusal::Invalid(format!(
+            "{}: a revision is HEAD, a branch, a tag, or all 40 digits of a commit",
+            shown(revision)
+        )));
+    }
+    if let Ok(id) = ObjectId::from_hex(revision.as_bytes()) {
+        return Ok(id);
+    }
+    let mut reference = repository.try_find_reference(revision).ok().flatten().ok_or_else(absent)?;
+    reference.follow_to_object().map(gix::Id::detach).map_err(|_| absent())
+}
+
+/// Looks at the files that the library reads whole or waits for: opening a pipe would hold its thread for good, and a
+/// device has no end.
+fn plain_files(git: &Path) -> Result<(), Refusal> {
+    for name in ["HEAD", "config", "config.worktree", "commondir", "gitdir", "shallow"] {
+        plain(&git.join(name), MAX_SMALL_FILE)?;
+    }
+    plain(&git.join("packed-refs"), MAX_PACKED_REFS)?;
+    // References may be in folders of theirs; packs are mapped, whatever their size.
+    let mut folders = vec![(git.join("refs"), MAX_SMALL_FILE)];
+    folders.extend(["objects/info", "objects/pack"].map(|folder| (git.join(folder), u64::MAX)));
+    let mut left = MAX_FILES;
+    while let Some((folder, most)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let Some(fewer) = left.checked_sub(1) else {
+                let why = format!("more than {MAX_FILES} references and packs; `git gc` packs them");
+                return Err(Refusal::Exhausted(format!("{}: {why}", git.display())));
+            };
+            left = fewer;
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push((entry.path(), most)),
+                _ => plain(&entry.path(), most)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rejects what is there and is no plain file, links followed, or has more than so many bytes.
+fn plain(path: &Path, most: u64) -> Result<(), Refusal> {
+    let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
+    let wrong = |why: String| Refusal::Unavailable(format!("{}: {why}", path.display()));
+    plain_file::plain(&about).map_err(|error| wrong(error.to_string()))?;
+    let size = about.len();
+    if size > most { Err(wrong(format!("has {size} bytes; at most {most} are read"))) } else { Ok(()) }
+}
+
+/// An object of at most so many bytes.
+fn object<'r>(repository: &'r gix::Repository, id: ObjectId, most: u64, of: &str) -> Result<gix::Object<'r>, Refusal> {
+    let digits = id.to_string();
+    let (folder, name) = digits.split_at(2);
+    plain(&repository.common_dir().join("objects").join(folder).join(name), u64::MAX).map_err(|_| damaged(of))?;
+    let header = repository.try_find_header(id).map_err(|_| damaged(of))?;
+    let Some(header) = header else {
+        return Err(Refusal::Unavailable(format!("{}: is not in the repository", shown(of))));
+    };
+    if header.size() > most {
+        let size = header.size();
+        return Err(Refusal::Exhausted(format!("{}: has {size} bytes; at most {most} are read", shown(of))));
+    }
+    repository.find_object(id).map_err(|_| damaged(of))
+}
+
+/// An entry of a folder: name, kind, object.
+type Named<'a> = (&'a [u8], Kind, ObjectId);
+
+/// The entries of a folder.
+fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<Named<'a>>, Refusal> {
+    if folder.kind != ObjectKind::Tree {
+        return Err(damaged(path));
+    }
+    let tree = gix::objs::TreeRefIter::from_bytes(&folder.data, folder.id.kind());
+    let entry = |entry: gix::objs::tree::EntryRef<'a>| {
+        let kind = match entry.mode.kind() {
+            EntryKind::Tree => Kind::Folder,
+            EntryKind::Blob | EntryKind::BlobExecutable => Kind::File,
+            EntryKind::Link => Kind::Link,
+            EntryKind::Commit => Kind::Module,
+        };
+        (entry.filename.as_bytes(), kind, entry.oid.to_owned())
+    };
+    tree.map(|found| found.map(entry).map_err(|_| damaged(path))).collect()
+}
+
+/// What the library says of a damaged repository may quote what is in it, so it is not passed on.
+fn damaged(path: &str) -> Refusal {
+    Refusal::Failed(format!("{}: the repository is damaged there; `git fsck` tells how", shown(path)))
+}
+
+/// Whether something lies below a folder, every link on the way followed.
+fn is_within(part: &Path, folder: &Path) -> bool {
+    let real = |path: &Path| -> Option<PathBuf> { path.canonicalize().ok() };
+    matches!((real(part), real(folder)), (Some(part), Some(folder)) if part.starts_with(&folder))
+}
+
+#[cfg(test)]
+#[path = "git/tests.rs"]
+mod tests;

@@ -1,0 +1,17 @@
+//! Services: what a grant opens, outside of the sandbox. Each works on the disk or over the network within a scope that
+//! its caller passes; none knows instances, handles or the contract.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+pub mod added_files;
+pub mod files;
+pub mod git;
+pub mod http;
+pub mod keychain;
+pub mod refusal;
+#[cfg(all(unix, not(target_os = "macos")))]
+mod secret_service;
+pub mod secret_store;
+pub mod store;
+pub mod token_account;

@@ -1,0 +1,476 @@
+//! Features' own data: keys and values on disk, one SQLite file a feature.
+//!
+//! The file is `<home>/store/<key>.sqlite`; see [`DataKey`](conductor_package::id::DataKey). One connection a
+//! feature, shared by all handles, closed with the last of them, and locked for this process, so that every
+//! change is one transaction and two hosts can't mix up a store. A change is synced before the call returns.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
+
+use crate::refusal::{Refusal, shown};
+
+pub mod files;
+
+/// The longest key, in bytes.
+pub const MAX_KEY: usize = 512;
+/// The longest value, in bytes (1 MiB).
+pub const MAX_VALUE: usize = 1024 * 1024;
+/// The most keys in one answer.
+pub const MAX_KEYS: usize = 1000;
+
+/// The longest name of a store, in bytes: that of the longest [`DataKey`](conductor_package::id::DataKey). What is
+/// put behind it fits into a file name.
+const MAX_NAME: usize = 192;
+/// How long to wait for another process that has the file open.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// SQLite's name for a file that is none.
+const IN_MEMORY: &str = ":memory:";
+
+/// What a store is made of. Keys are blobs, so that their order is that of their bytes. One tree
+/// without a second index: a damaged page can't leave the two in disagreement.
+const SCHEMA: &str = "
+    CREATE TABLE entries (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE used (bytes INTEGER NOT NULL) STRICT;
+    INSERT INTO used VALUES (0);
+    PRAGMA user_version = 1;";
+
+/// The sum that `used` holds, counted anew.
+const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM entries";
+
+/// All stores of one home, or of nobody.
+#[derive(Debug)]
+pub struct FeatureStores {
+    /// None where nothing is kept.
+    folder: Option<PathBuf>,
+    open: Mutex<HashMap<String, Weak<Shared>>>,
+}
+
+/// A store that was opened.
+#[derive(Debug)]
+pub struct OpenedStore {
+    /// The way to the data.
+    pub handle: StoreHandle,
+    /// Where the file that was there went: it was damaged, or no store of this version. The store
+    /// began anew, empty; a person should hear of it.
+    pub set_aside: Option<PathBuf>,
+}
+
+/// One feature's data. Clones share it; calls from several threads take turns.
+#[derive(Debug, Clone)]
+pub struct StoreHandle {
+    shared: Arc<Shared>,
+    /// In bytes, keys and values together.
+    quota: u64,
+}
+
+/// What all handles of one feature share.
+#[derive(Debug)]
+struct Shared {
+    feature: String,
+    /// `None` after damage was found, until the store is opened again.
+    connection: Mutex<Option<Connection>>,
+}
+
+impl FeatureStores {
+    /// The stores in this home. Makes `<home>/store` where it is missing; on Unix nobody but the
+    /// owner may look into it.
+    ///
+    /// # Errors
+    /// `Unavailable` when the folder is not there and can't be made. The text names the folder: it is
+    /// for the person, not for a feature.
+    pub fn open(home: &Path) -> Result<Self, Refusal> {
+        let folder = home.join("store");
+        make_folder(home, &folder).map_err(|error| {
+            Refusal::Unavailable(format!(
+                "{}: can't be made: {error}; features' data needs a folder that Conductor may write to",
+                folder.display()
+            ))
+        })?;
+        Ok(Self { folder: Some(folder), open: Mutex::default() })
+    }
+
+    /// Stores that begin empty and are forgotten: for features that are only tried out, while those that serve
+    /// may have their files open.
+    pub fn forgetful() -> Self {
+        Self { folder: None, open: Mutex::default() }
+    }
+
+    /// Opens the store of one feature. `name` is 1 to 192 of a-z, 0-9, `-` and `_`; `quota` is in bytes,
+    /// keys and values together, and holds for this handle. May wait for the disk: the file is
+    /// checked whole when it is opened first.
+    ///
+    /// # Errors
+    /// - `Invalid`: not such a name.
+    /// - `Unavailable`: the file can't be opened or written, or another process has it open.
+    /// - `Exhausted`: the disk is full.
+    /// - `Failed`: the disk failed.
+    pub fn feature(&self, name: &str, quota: u64) -> Result<OpenedStore, Refusal> {
+        // Nothing else ever becomes part of a path.
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
+            return Err(Refusal::Invalid(format!(
+                "{} is no name of a store; names are 1 to {MAX_NAME} of a-z, 0-9, - and _",
+                shown(name)
+            )));
+        }
+        let shared = {
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.retain(|_, shared| shared.strong_count() > 0);
+            open.get(name).and_then(Weak::upgrade).unwrap_or_else(|| {
+                let new = Arc::new(Shared { feature: name.to_owned(), connection: Mutex::new(None) });
+                open.insert(name.to_owned(), Arc::downgrade(&new));
+                new
+            })
+        };
+        let mut set_aside = None;
+        {
+            let mut connection = shared.lock();
+            if connection.is_none() {
+                let (opened, aside) = self.connect(name)?;
+                *connection = Some(opened);
+                set_aside = aside;
+            }
+        }
+        Ok(OpenedStore { handle: StoreHandle { shared, quota }, set_aside })
+    }
+
+    /// Opens the file, or sets it aside and begins a new one.
+    fn connect(&self, name: &str) -> Result<(Connection, Option<PathBuf>), Refusal> {
+        let Some(folder) = &self.folder else {
+            let made = connect(Path::new(IN_MEMORY)).map_err(|error| refusal(name, &error))?;
+            return made.map(|made| (made, None)).ok_or_else(|| closed(name));
+        };
+        let path = folder.join(format!("{name}.sqlite"));
+        let error = match connect(&path) {
+            Ok(Some(connection)) => return Ok((connection, None)),
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        if let Some(error) = error
+            && !damaged(&error)
+            && !misshapen(&error)
+            // SQLite also calls a file read-only that names a format newer than it knows.
+            && !(error.sqlite_error_code() == Some(ErrorCode::ReadOnly) && writable(&path))
+        {
+            return Err(refusal(name, &error));
+        }
+        let aside = set_aside(folder, name).map_err(|error| {
+            Refusal::Unavailable(format!("store of {name}: is damaged and can't be set aside: {error}"))
+        })?;
+        match connect(&path) {
+            Ok(Some(connection)) => Ok((connection, Some(aside))),
+            Ok(None) => Err(Refusal::Failed(format!("store of {name}: a new file is damaged at once; check the disk"))),
+            Err(error) => Err(refusal(name, &error)),
+        }
+    }
+}
+
+impl StoreHandle {
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// `Invalid` for a key that is not 1 to 512 bytes, `Failed` when the disk failed.
+    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Refusal> {
+        check_key(key)?;
+        self.with(|connection| {
+            let mut get = connection.prepare_cached("SELECT value FROM entries WHERE key = ?1")?;
+            get.query_row([key.as_bytes()], |row| row.get(0)).optional()
+        })
+    }
+
+    /// Sets the value of `key`, at most 1 MiB; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// - `Invalid`: a key that is not 1 to 512 bytes, or a longer value.
+    /// - `Exhausted`: it would take more than the quota, or the disk is full. Nothing changed.
+    /// - `Failed`: the disk failed.
+    pub fn set(&self, key: &str, value: &[u8]) -> Result<(), Refusal> {
+        self.put(key, value, None).map(|_| ())
+    }
+
+    /// Sets the value of `key` if it still is `expected` (`None`: not there). False when it is not,
+    /// and nothing changed.
+    ///
+    /// # Errors
+    /// Those of [`set`](Self::set).
+    pub fn swap(&self, key: &str, expected: Option<&[u8]>, value: &[u8]) -> Result<bool, Refusal> {
+        self.put(key, value, Some(expected))
+    }
+
+    /// Removes `key`; that is on disk when this returns. False when it was not there.
+    ///
+    /// # Errors
+    /// `Invalid` for a key that is not 1 to 512 bytes, `Exhausted` when the disk is full, `Failed`
+    /// when it failed.
+    pub fn delete(&self, key: &str) -> Result<bool, Refusal> {
+        check_key(key)?;
+        self.with(|connection| {
+            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let freed: Option<i64> = change
+                .prepare_cached("DELETE FROM entries WHERE key = ?1 RETURNING length(key) + length(value)")?
+                .query_row([key.as_bytes()], |row| row.get(0))
+                .optional()?;
+            let Some(freed) = freed else { return Ok(false) };
+            change.prepare_cached("UPDATE used SET bytes = bytes - ?1")?.execute([freed])?;
+            change.commit()?;
+            Ok(true)
+        })
+    }
+
+    /// Keys that begin with `prefix` and come after `after`, in the order of their bytes, at most
+    /// 1000. To read on, pass the last key as `after`.
+    ///
+    /// # Errors
+    /// `Failed` when the disk failed.
+    pub fn keys(&self, prefix: &str, after: Option<&str>) -> Result<Vec<String>, Refusal> {
+        // The next text after `after` is `after` with a zero behind it. No UTF-8 holds 255, so
+        // a prefix can always be counted up at its last byte.
+        let mut first = prefix.as_bytes().to_vec();
+        if let Some(after) = after.filter(|after| *after >= prefix) {
+            first = [after.as_bytes(), &[0]].concat();
+        }
+        let mut end = prefix.as_bytes().to_vec();
+        match end.last_mut() {
+            Some(last) => *last += 1,
+            None => end.push(u8::MAX),
+        }
+        self.with(|connection| {
+            let mut keys = connection.prepare_cached(
+                "SELECT CAST(key AS TEXT) FROM entries WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3",
+            )?;
+            keys.query_map(params![first, end, MAX_KEYS as i64], |row| row.get(0))?.collect()
+        })
+    }
+
+    /// How many bytes keys and values take together.
+    ///
+    /// # Errors
+    /// `Failed` when the disk failed.
+    pub fn used(&self) -> Result<u64, Refusal> {
+        self.with(|connection| connection.query_row("SELECT bytes FROM used", [], |row| row.get(0)))
+            .map(|bytes: i64| u64::try_from(bytes).unwrap_or(0))
+    }
+
+    /// Sets the value if the present one is what `expected` says; `None` expects nothing.
+    fn put(&self, key: &str, value: &[u8], expected: Option<Option<&[u8]>>) -> Result<bool, Refusal> {
+        check_key(key)?;
+        if value.len() > MAX_VALUE {
+            return Err(Refusal::Invalid(format!(
+                "the value of {} has {} bytes; a value may have at most {MAX_VALUE}",
+                shown(key),
+                value.len()
+            )));
+        }
+        let quota = i64::try_from(self.quota).unwrap_or(i64::MAX);
+        let length = |bytes: &[u8]| i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        let done = self.with(|connection| {
+            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let present: Option<(i64, bool)> = change
+                .prepare_cached("SELECT length(key) + length(value), value IS ?2 FROM entries WHERE key = ?1")?
+                .query_row(params![key.as_bytes(), expected.flatten()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let as_expected = match expected {
+                None => true,
+                Some(None) => present.is_none(),
+                Some(Some(_)) => present.is_some_and(|(_, same)| same),
+            };
+            if !as_expected {
+                return Ok(Put::Differs);
+            }
+            let before: i64 = change.prepare_cached("SELECT bytes FROM used")?.query_row([], |row| row.get(0))?;
+            let after = before - present.map_or(0, |(bytes, _)| bytes) + length(key.as_bytes()) + length(value);
+            // After a quota was lowered, what makes the store no larger is still let through.
+            if after > quota && after > before {
+                return Ok(Put::Full { before, after });
+            }
+            change
+                .prepare_cached(
+                    "INSERT INTO entries VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                )?
+                .execute(params![key.as_bytes(), value])?;
+            change.prepare_cached("UPDATE used SET bytes = ?1")?.execute([after])?;
+            change.commit()?;
+            Ok(Put::Done)
+        })?;
+        match done {
+            Put::Done => Ok(true),
+            Put::Differs => Ok(false),
+            Put::Full { before, after } => Err(Refusal::Exhausted(format!(
+                "the store holds {before} bytes and would hold {after}, but its quota is {}; delete what is not \
+                 needed, or ask for a larger quota",
+                self.quota
+            ))),
+        }
+    }
+
+    /// Does something with the connection. When the file turns out to be damaged it is closed, so
+    /// that the next opening checks it and begins anew.
+    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, Refusal> {
+        let mut connection = self.shared.lock();
+        let Some(open) = connection.as_mut() else {
+            return Err(closed(&self.shared.feature));
+        };
+        work(open).map_err(|error| {
+            if damaged(&error) {
+                *connection = None;
+            }
+            refusal(&self.shared.feature, &error)
+        })
+    }
+}
+
+impl Shared {
+    /// A panic while it was held has rolled its transaction back: the connection is as good as new.
+    fn lock(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a change ended.
+enum Put {
+    Done,
+    Differs,
+    Full { before: i64, after: i64 },
+}
+
+fn check_key(key: &str) -> Result<(), Refusal> {
+    if (1..=MAX_KEY).contains(&key.len()) {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!("the key {} has {} bytes; a key has 1 to {MAX_KEY}", shown(key), key.len())))
+}
+
+/// Opens a file and checks it whole, or makes it. `None` when it is no whole store of this version.
+fn connect(path: &Path) -> rusqlite::Result<Option<Connection>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    // FULL syncs the log with every commit. The limit keeps it from staying large after one large
+    // change. The file may be damaged, so nothing in its schema is trusted.
+    connection.execute_batch(
+        "PRAGMA locking_mode = EXCLUSIVE;
+         PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = FULL;
+         PRAGMA journal_size_limit = 4194304;",
+    )?;
+    let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // SQLite would only say so at the first write.
+    if change.is_readonly("main")? {
+        return Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY), None));
+    }
+    let version: i64 = change.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let empty: bool = change.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    if version == 0 && empty {
+        change.execute_batch(SCHEMA)?;
+    } else {
+        let state: String = change.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        if version != 1 || state != "ok" {
+            return Ok(None);
+        }
+        let used: Option<i64> = change.query_row("SELECT sum(bytes) FROM used", [], |row| row.get(0))?;
+        let counted: i64 = change.query_row(COUNTED, [], |row| row.get(0))?;
+        if used != Some(counted) {
+            change.execute("DELETE FROM used", [])?;
+            change.execute("INSERT INTO used VALUES (?1)", [counted])?;
+        }
+    }
+    change.commit()?;
+    Ok(Some(connection))
+}
+
+/// Renames a store's file, and what SQLite keeps beside it, to a name that is free.
+fn set_aside(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    let mut seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
+    let aside = loop {
+        let aside = folder.join(format!("{name}.corrupt-{seconds}.sqlite"));
+        if !aside.try_exists()? {
+            break aside;
+        }
+        seconds += 1;
+    };
+    // The file first: SQLite throws a log away that belongs to no file.
+    std::fs::rename(folder.join(format!("{name}.sqlite")), &aside)?;
+    for beside in ["-wal", "-shm", "-journal"] {
+        let from = folder.join(format!("{name}.sqlite{beside}"));
+        if from.try_exists()? {
+            let mut to = aside.clone().into_os_string();
+            to.push(beside);
+            std::fs::rename(from, to)?;
+        }
+    }
+    Ok(aside)
+}
+
+/// Makes the stores' folder, and syncs its name to the disk.
+fn make_folder(home: &Path, folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => return Ok(()),
+        made => made?,
+    }
+    #[cfg(unix)]
+    std::fs::File::open(home)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = home;
+    Ok(())
+}
+
+/// Whether this process may write to a file, whatever is in it.
+fn writable(path: &Path) -> bool {
+    std::fs::OpenOptions::new().write(true).open(path).is_ok()
+}
+
+/// Whether SQLite says that the file is damaged, or is no database. A value of another type than the
+/// tables allow, or a key that is no text, is damage as well.
+fn damaged(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    match error {
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..) => true,
+        error => matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)),
+    }
+}
+
+/// Whether it is an error of SQL: at the opening, where the SQL is always the same, a file of another
+/// shape or format answers so.
+fn misshapen(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code & 0xFF);
+    matches!(error, rusqlite::Error::SqlInputError { .. }) || code == Some(rusqlite::ffi::SQLITE_ERROR)
+}
+
+fn closed(feature: &str) -> Refusal {
+    Refusal::Failed(format!(
+        "store of {feature}: its file is damaged; it is set aside, and a new one begins, when the feature starts again"
+    ))
+}
+
+/// SQLite's error as the contract has it.
+fn refusal(feature: &str, error: &rusqlite::Error) -> Refusal {
+    use ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, PermissionDenied, ReadOnly};
+    if damaged(error) {
+        return closed(feature);
+    }
+    match error.sqlite_error_code() {
+        Some(DiskFull) => Refusal::Exhausted(format!("store of {feature}: the disk is full; nothing changed")),
+        Some(DatabaseBusy | DatabaseLocked) => Refusal::Unavailable(format!(
+            "store of {feature}: another process has it open; stop the other Conductor that uses this home"
+        )),
+        Some(CannotOpen | PermissionDenied | ReadOnly) => Refusal::Unavailable(format!(
+            "store of {feature}: store/{feature}.sqlite in Conductor's home can't be written: {error}; check its owner \
+             and permissions"
+        )),
+        _ => Refusal::Failed(format!("store of {feature}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! Small things that the standard library lacks, each in a file of its own. Nothing here knows what Conductor is for.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+pub mod clock;
+pub mod device_defaults;
+pub mod digest;
+pub mod doorbell;
+pub mod hidden;
+pub mod host_key;
+pub mod nearest;
+pub mod news;
+pub mod plain_file;
+pub mod plural;
+pub mod rate;
+pub mod template;
+pub mod whole_file;

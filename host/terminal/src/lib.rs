@@ -1,0 +1,35 @@
+//! Text that people read: on a terminal, in a log, in a question that an agent's program shows.
+//!
+//! Most of what the program prints was written by others: names of devices, addresses of OSC packets, plans of
+//! agents, summaries of packages, lines of a file. A control character in it could clear the screen, retype the line
+//! above or set the clipboard; a bidi control could turn a diff around; a character that can't be seen could hide in
+//! a name. So there is one way to a terminal, and it is this module:
+//!
+//! - [`escape`] decides for each character whether it is shown as it is, or as `\u{1b}`. Nothing else does.
+//! - `outln!` and `errln!` print *one line each*: whatever is in their arguments, line feeds included, is escaped.
+//!   Output of several lines is made with [`Lines`], where text of others that has lines of its own gets a gutter.
+//! - JSON is escaped as JSON is: the same value, other text.
+//! - Colours are a [`Style`] of a part of a line, and never text.
+//! - [`log`] does the same for what is logged.
+//!
+//! The macros and functions of the standard library that write to a terminal are disallowed outside this module by
+//! `host/clippy.toml`.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+/// Bytes kept of a text that a feature, a server or another program gives: an error, a diagnostic.
+pub const MAX_TEXT: usize = 1024;
+
+mod escape;
+mod lines;
+pub mod log;
+mod output;
+
+pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, is_hidden, paragraphs, width};
+pub use lines::{Lines, Style};
+pub use output::{
+    ask, ask_secret, document, eprint, escaped_arguments, is_interactive, json, json_line, print, report_panics,
+    try_json_line, try_print,
+};
+pub use output::{print_err_line, print_line};

@@ -1,0 +1,182 @@
+//! Standard output and standard error of the `conductor` command.
+//!
+//! The one place that writes to them. Where nobody reads standard output any more (`conductor ports | head`), the
+//! program ends without an error, as others do.
+
+#![expect(clippy::disallowed_methods, reason = "this is where the rest of the host is sent to")]
+
+use std::ffi::OsString;
+use std::fmt::Arguments;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::escape::{escape, escape_json};
+use super::{Lines, paragraphs};
+
+/// Goes before each line of a text of others but its first, where nothing else fits better.
+const GUTTER: &str = "  | ";
+
+/// Prints one line to standard output, as `println!` does, with all of it escaped: line feeds, too.
+#[macro_export]
+macro_rules! outln {
+    ($($argument:tt)*) => { $crate::print_line(format_args!($($argument)*)) };
+}
+
+/// Prints one line to standard error, as `eprintln!` does, with all of it escaped: line feeds, too.
+#[macro_export]
+macro_rules! errln {
+    ($($argument:tt)*) => { $crate::print_err_line(format_args!($($argument)*)) };
+}
+
+/// Prints one line to standard output; use [`outln!`].
+pub fn print_line(line: Arguments<'_>) {
+    written(write_out(&format!("{}\n", escape(&line.to_string()))));
+}
+
+/// Prints one line to standard error; use [`errln!`].
+pub fn print_err_line(line: Arguments<'_>) {
+    write_err(&format!("{}\n", escape(&line.to_string())));
+}
+
+/// Prints lines to standard output.
+pub fn print(lines: &Lines) {
+    written(try_print(lines));
+}
+
+/// Prints lines to standard output, and returns an error if nobody reads them.
+pub fn try_print(lines: &Lines) -> io::Result<()> {
+    write_out(&lines.render(has_colour(&io::stdout())))
+}
+
+/// Prints lines to standard error.
+pub fn eprint(lines: &Lines) {
+    write_err(&lines.render(has_colour(&io::stderr())));
+}
+
+/// Prints a value as JSON over several lines.
+///
+/// # Errors
+/// If the value can't be serialized.
+pub fn json(value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+    let text = serde_json::to_string_pretty(value)?;
+    written(write_out(&format!("{}\n", escape_json(&text))));
+    Ok(())
+}
+
+/// Prints a value as JSON on one line.
+pub fn json_line(value: &Value) {
+    written(try_json_line(value));
+}
+
+/// Prints a value as JSON on one line.
+///
+/// # Errors
+/// If the value can't be serialized, or nobody reads it.
+pub fn try_json_line(value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    write_out(&format!("{}\n", escape_json(&serde_json::to_string(value)?)))
+}
+
+/// Prints a file that this program makes for another program to read, such as a shell's completions.
+///
+/// It is the exception that is not escaped, except on a terminal, where nobody but a person reads it.
+pub fn document(text: &str) {
+    if io::stdout().is_terminal() {
+        let mut lines = Lines::new();
+        lines.push_text("", text);
+        print(&lines);
+    } else {
+        written(write_out(text));
+    }
+}
+
+/// Asks a person a question on standard error, and returns the line that is typed, without blanks around it.
+///
+/// # Errors
+/// If standard input can't be read.
+pub fn ask(question: Arguments<'_>) -> io::Result<String> {
+    write_err(&format!("{} ", escape(&question.to_string())));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Asks for a secret, which is not shown while it is typed.
+///
+/// # Errors
+/// If there is no terminal.
+pub fn ask_secret(question: Arguments<'_>) -> io::Result<String> {
+    rpassword::prompt_password(format!("{} ", escape(&question.to_string())))
+}
+
+/// Whether a person can be asked: standard input and standard error are a terminal.
+pub fn is_interactive() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Whether standard error shows colours.
+pub(super) fn is_error_coloured() -> bool {
+    has_colour(&io::stderr())
+}
+
+/// Standard error, for log lines.
+#[derive(Debug)]
+pub(super) struct StandardError;
+
+impl io::Write for StandardError {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stderr().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+fn has_colour(stream: &impl io::IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// The command line with all hidden characters escaped, for a message about it.
+pub fn escaped_arguments() -> Vec<OsString> {
+    std::env::args_os().map(|argument| escape(&argument.to_string_lossy()).into_owned().into()).collect()
+}
+
+/// Has panics reported to standard error as everything else: escaped. A message may hold text of others.
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("no message");
+        print_err_line(format_args!("thread '{}' panicked{place}:", thread.name().unwrap_or("<unnamed>")));
+        write_err(&format!("{}\n", paragraphs(message, GUTTER)));
+        let backtrace = std::backtrace::Backtrace::capture();
+        if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
+            write_err(&format!("{}\n", paragraphs(&backtrace.to_string(), "")));
+        }
+    }));
+}
+
+fn write_out(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Standard error is where failures are told; where it can't be written, there is nobody to tell.
+fn write_err(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Ends the program where standard output can't be written: without an error if nobody reads it any more.
+fn written(result: io::Result<()>) {
+    match result {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            print_err_line(format_args!("conductor: standard output can't be written: {error}"));
+            std::process::exit(1);
+        }
+    }
+}
