@@ -5,6 +5,7 @@
 
 mod bench;
 mod demo;
+mod dependencies;
 mod docs;
 mod examples;
 mod features;

@@ -14,7 +14,7 @@ use std::{
 use anyhow::Result;
 
 use crate::{
-    guest_rust,
+    dependencies, guest_rust,
     host::{self, Midi, Profile},
     jack, layers, mcp_peers, process, registry,
     repo::Repo,
@@ -115,10 +115,15 @@ fn documentation(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
     }
 }
 
-/// Licences and sources of all dependencies, and known holes in them where that knowledge can be had.
+/// Licences and sources of all dependencies, and, if cargo-deny is there, what else it finds.
 fn dependencies(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
+    let root = [("host".to_owned(), repo.root())];
+    let all: Vec<_> = root.iter().chain(guests).collect();
+    for (name, folder) in &all {
+        board.here(&format!("dependencies {name}"), || dependencies::check(repo, folder));
+    }
     if process::find("cargo-deny").is_none() {
-        board.skip("dependencies", "cargo-deny is not installed (`cargo install --locked cargo-deny`)");
+        board.skip("advisories", "cargo-deny is not installed (`cargo install --locked cargo-deny`)");
         return;
     }
     let deny = |folder: &Path, checks: &[&str]| {
@@ -127,11 +132,8 @@ fn dependencies(repo: &Repo, board: &mut Board, guests: &[(String, &Path)]) {
         deny.args(["check", "--config"]).arg(repo.root().join("deny.toml")).args(checks);
         deny
     };
-    let root = [("host".to_owned(), repo.root())];
-    let all: Vec<_> = root.iter().chain(guests).collect();
     for (name, folder) in &all {
-        let command = deny(folder, &["licenses", "bans", "sources"]);
-        board.step(&format!("dependencies {name}"), command);
+        board.step(&format!("cargo-deny {name}"), deny(folder, &["licenses", "bans", "sources"]));
     }
     match process::read(repo.cargo("deny").args(["fetch", "db"])) {
         Ok(_) => {
