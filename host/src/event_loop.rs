@@ -12,7 +12,7 @@ use crossbeam_channel::{RecvError, TryRecvError};
 mod profile_mode;
 
 use self::profile_mode::ProfileMode;
-use crate::dispatch::held::Release;
+use crate::dispatch::ledger::Release;
 use crate::dispatch::releases::Releases;
 use crate::dispatch::{Action, Envelope, Failure, Reason};
 use conductor_observer::{Observation, Observer};

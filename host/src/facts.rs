@@ -100,9 +100,9 @@ pub fn start(of: FactsOf, front: Box<dyn FrontWatch>) -> std::io::Result<Watch> 
     let (tell, told) = crossbeam_channel::bounded(64);
     let unknown = Front::Unknown("it is not known yet which application is in front".to_owned());
     let seen = Arc::new(Mutex::new(Seen { front: unknown, profiles: of.profiles.clone(), profile: None }));
-    let mut keeper = Keeper { of, seen: Arc::clone(&seen), running: Vec::new() };
-    keeper.look();
-    std::thread::Builder::new().name("facts".into()).spawn(move || keeper.run(&told))?;
+    let mut watcher = Watcher { of, seen: Arc::clone(&seen), running: Vec::new() };
+    watcher.look();
+    std::thread::Builder::new().name("facts".into()).spawn(move || watcher.run(&told))?;
     let front_told = tell.clone();
     let front = front.start(Box::new(move |front| drop(front_told.send(Told::Front(front)))));
     match front {
@@ -114,14 +114,14 @@ pub fn start(of: FactsOf, front: Box<dyn FrontWatch>) -> std::io::Result<Watch> 
     }
 }
 
-struct Keeper {
+struct Watcher {
     of: FactsOf,
     seen: Arc<Mutex<Seen>>,
     /// The applications that run, if somebody asks for them.
     running: Vec<String>,
 }
 
-impl Keeper {
+impl Watcher {
     fn run(mut self, told: &Receiver<Told>) {
         loop {
             match told.recv_timeout(EVERY) {

@@ -46,7 +46,7 @@ pub use conductor_ports as ports;
 pub use conductor_sandbox as sandbox;
 pub use conductor_services as services;
 pub use conductor_stdx::{
-    clock, device_defaults, digest, doorbell, hidden, host_key, nearest, news, plain_file, plural, rate, template,
-    whole_file,
+    atomic_file, clock, device_defaults, digest, doorbell, hidden, host_key, nearest, news, plain_file, plural, rate,
+    template,
 };
 pub use conductor_terminal as terminal;

@@ -23,11 +23,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::entry::{Entry, Kind};
+use conductor_stdx::atomic_file::replace;
 use conductor_stdx::clock::unix_millis;
 use conductor_stdx::digest::{hex, sha256};
 use conductor_stdx::host_key::HostKey;
 use conductor_stdx::plain_file;
-use conductor_stdx::whole_file::replace;
 
 /// How long to wait for another process that adds rows.
 const BUSY: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An [`entry`] says what happened; the [`chain`] is the file, which any process of the home may add to;
-//! [`verify`] finds the first row that is wrong; the [`keeper`] writes for a running host, so that nobody waits
+//! [`verify`] finds the first row that is wrong; the [`writer`] writes for a running host, so that nobody waits
 //! for the disk but who has to be sure of it.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -15,14 +15,14 @@
 pub mod caller;
 pub mod chain;
 pub mod entry;
-pub mod keeper;
 pub mod pending;
 pub mod redaction;
 #[cfg(test)]
 mod tests;
 pub mod verify;
+pub mod writer;
 
 pub use chain::{AuditError, Chain, Row};
 pub use entry::{Entry, Kind, Outcome};
-pub use keeper::{Audit, AuditStatus};
 pub use pending::Pending;
+pub use writer::{Audit, AuditStatus};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::entry::{Entry, Outcome};
-use crate::keeper::Audit;
+use crate::writer::Audit;
 
 /// An entry that is on its way.
 #[derive(Debug)]

@@ -185,7 +185,7 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
 mod tests {
     use super::*;
     use crate::condition::Facts;
-    use crate::held::Held;
+    use crate::input_state::Held;
     use crate::osc::{OscArg, OscMessage};
     use crate::trigger::{NumberRange, ValueRange};
 

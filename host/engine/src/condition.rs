@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use crate::Nanos;
 use crate::device::DeviceId;
 use crate::handle::{Shared, SharedGuard};
-use crate::held::Held;
+use crate::input_state::Held;
 use crate::trigger::{NumberRange, ValueRange};
 
 /// What must be so for a rule to fire.

@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::gesture::{Attempts, Deferred, Goal, Here, KEPT, MOST_DEFERRED, Work};
 use crate::handle::{RuleSetGuard, RuleSetHandle};
 use crate::hash::KeyState;
-use crate::held::{Held, parameter};
+use crate::input_state::{Held, parameter};
 use crate::midi::MidiMessage;
 use crate::mode::{ActiveMode, UnknownMode};
 use crate::recorder::{Cause, Fired, Record};

@@ -175,7 +175,7 @@ fn stand_ins(trigger: &Trigger) -> Vec<Trigger> {
             control(NumberRange { first: first + 32, last: last + 32 }, channel),
         ],
         Trigger::Parameter { channel, .. } => {
-            let data = crate::held::parameter::DATA;
+            let data = crate::input_state::parameter::DATA;
             data.iter().map(|&controller| control(NumberRange::one(controller), channel)).collect()
         }
         Trigger::GamepadStick { sticks, push, dead_zone, .. } => {

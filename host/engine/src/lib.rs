@@ -14,7 +14,7 @@
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
 //! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
 //! | [`explain`] | why a rule did not fire |
-//! | [`held`] | which keys are down and where controllers stand, for conditions |
+//! | [`input_state`] | which keys are down and where controllers stand, for conditions |
 //! | [`transform`], [`conditioning`], [`recorder`] | what happens to a forwarded message, and what is remembered |
 //!
 //! ```
@@ -54,7 +54,7 @@ pub mod explain;
 pub mod gesture;
 pub mod handle;
 mod hash;
-pub mod held;
+pub mod input_state;
 pub mod mapping_test;
 pub mod midi;
 pub mod midi_parser;
@@ -78,7 +78,7 @@ pub use event::{ArtNetChange, Event, EventKind, GamepadEvent};
 pub use explain::{Explanation, Verdict};
 pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
 pub use handle::{RuleSetGuard, RuleSetHandle};
-pub use held::Held;
+pub use input_state::Held;
 pub use mapping_test::{Difference, MappingTest, parse_mapping_tests, rule_name};
 pub use midi::{MidiBytes, MidiMessage};
 pub use midi_parser::MidiParser;

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::{hex, unhex};
+use conductor_stdx::atomic_file::replace;
 use conductor_stdx::plain_file;
-use conductor_stdx::whole_file::replace;
 
 /// Name of the custom section that carries the signatures.
 pub const SECTION: &str = "conductor:signature";

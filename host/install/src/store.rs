@@ -23,8 +23,8 @@ use conductor_package::capability::CapabilityRequest;
 use conductor_package::consent;
 use conductor_package::file::MAX_PACKAGE;
 use conductor_package::id::DataKey;
+use conductor_stdx::atomic_file::replace;
 use conductor_stdx::plain_file;
-use conductor_stdx::whole_file::replace;
 
 /// The layout of `installed.toml` that this host reads and writes.
 const LAYOUT: u32 = 2;

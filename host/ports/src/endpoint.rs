@@ -227,7 +227,7 @@ mod tests {
 
     use conductor_engine::DeviceId;
 
-    use super::super::held::Pacer;
+    use super::super::coalescing::Pacer;
     use super::super::sink::{Hearing, PortCounters};
     use super::*;
     use conductor_stdx::clock::Clock;

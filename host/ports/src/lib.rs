@@ -3,7 +3,7 @@
 //! Every protocol is a [`PortBackend`]: it lists ports, and opens them. The simulated one has the
 //! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`resolve`] decides
 //! which match, by the [`matcher`]s of [`binding`]s; [`sink`] is where a port's events go in, [`limit`]
-//! and [`held`] see that no device floods the engine; [`status`] is what listings show.
+//! and [`coalescing`] see that no device floods the engine; [`status`] is what listings show.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -16,17 +16,17 @@ use serde::Serialize;
 pub mod artnet;
 mod backend_thread;
 pub mod binding;
+pub mod coalescing;
 mod endpoint;
 pub mod engine_input;
 pub mod gamepad;
-pub mod held;
-mod keeper;
 pub mod limit;
 pub mod matcher;
 pub mod midi;
 pub mod osc;
 pub mod osc_packet;
 mod osc_shape;
+mod port_thread;
 mod receive_buffer;
 pub mod resolve;
 pub mod simulated;

@@ -1,6 +1,6 @@
 //! The rate limit of a device: how many events it may put into the engine in a second.
 //!
-//! Only values that a later one makes worthless ever wait for it (see [`held`](super::held)); discrete events
+//! Only values that a later one makes worthless ever wait for it (see [`coalescing`](super::coalescing)); discrete events
 //! use the allowance up and pass.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -11,7 +11,7 @@ use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent,
 use crossbeam_channel::TrySendError;
 
 use super::binding::Channels;
-use super::held::{Held, Pacer};
+use super::coalescing::{Held, Pacer};
 use super::limit::Limit;
 use super::{SysExIdentity, osc_packet};
 use crate::engine_input::Input;

@@ -1,6 +1,6 @@
 //! The supervisor: keeps every matching port open, and notices what is plugged and unplugged.
 //!
-//! One thread (in `keeper`) lists the ports at every [`POLL`] and owns the connections; what
+//! One thread (in `port_thread`) lists the ports at every [`POLL`] and owns the connections; what
 //! a driver says when it sends is not believed, because unplugging is silent on some systems.
 
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use conductor_engine::DeviceId;
 use crossbeam_channel::Sender;
 use regex::Regex;
 
-use super::keeper::{Command, Keeper};
+use super::port_thread::{Command, PortThread};
 use super::resolve::{Labels, resolve};
 use super::{BindingSpec, MidiOut, PortBackend, PortInfo, Protocol};
 use crate::engine_input::Input;
@@ -159,8 +159,8 @@ impl Supervisor {
     ) -> std::io::Result<Self> {
         let (commands, receiver) = crossbeam_channel::unbounded();
         let status: Arc<Mutex<PortsStatus>> = Arc::default();
-        let keeper = Keeper::new(backends, queue, clock, events, Arc::clone(&status))?;
-        let thread = std::thread::Builder::new().name("ports".into()).spawn(move || keeper.run(&receiver))?;
+        let port_thread = PortThread::new(backends, queue, clock, events, Arc::clone(&status))?;
+        let thread = std::thread::Builder::new().name("ports".into()).spawn(move || port_thread.run(&receiver))?;
         Ok(Self { commands, status, thread: Some(thread) })
     }
 

@@ -18,9 +18,9 @@ use wasmtime::component::Component;
 
 use crate::compiler::{CompileError, Compiler, MAX_CODE};
 use conductor_package::file::Package;
+use conductor_stdx::atomic_file::replace;
 use conductor_stdx::host_key::HostKey;
 use conductor_stdx::plain_file;
-use conductor_stdx::whole_file::replace;
 
 /// Compiled components of one host, in `<home>/cache/code`.
 #[derive(Debug)]

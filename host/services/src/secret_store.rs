@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::secrets::{EnvironmentSecrets, Secret, SecretError, Secrets, from_environment};
 use crate::keychain::{Keychain, KeychainError};
+use conductor_stdx::atomic_file::replace;
 use conductor_stdx::plain_file;
-use conductor_stdx::whole_file::replace;
 
 /// The file, in the home.
 const FILE: &str = "secrets.toml";

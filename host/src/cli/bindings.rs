@@ -9,7 +9,7 @@ use super::{Done, Failure, Places};
 use conductor_config as config;
 use conductor_config::edit::edited;
 use conductor_config::pin::pin as pinned;
-use conductor_stdx::whole_file::{keep_backup, replace};
+use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, errln, outln};
 
 /// How long a touch is waited for.

@@ -12,9 +12,9 @@ use crate::rules::Compiled;
 use crate::{config, host};
 use conductor_config::migrate::{MigrateError, migrated};
 use conductor_config::{Loaded, Severity};
+use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;
-use conductor_stdx::whole_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 /// What to do with the configuration.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::signals::{self, Signal};
 use super::{Done, Failure, Places, unreadable, warn, wrong};
 use crate::conductor::{Conductor, OpenError};
-use crate::control::plan::desk::EXPIRES;
+use crate::control::plan::store::EXPIRES;
 use conductor_ports::supervisor::PortState;
 use conductor_sandbox::Compiler;
 use conductor_stdx::plural::plural;

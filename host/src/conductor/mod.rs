@@ -15,13 +15,13 @@
 //! A [`Host`] is the engine, the ports and the features; this adds what a process around it has to do: it claims the
 //! home, serves the API there, and puts in force what changes in the configuration file and among what is installed.
 
-mod keeper;
+mod config_watcher;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::keeper::Keeper;
+use self::config_watcher::ConfigWatcher;
 #[cfg(unix)]
 use crate::api::server::{self, ServeError, Server};
 use crate::host::{Host, HostBuilder, StartError};
@@ -41,7 +41,7 @@ pub type OnDiagnostics = Box<dyn Fn(&Diagnostics) + Send + Sync>;
 pub struct Conductor {
     /// None once it has stopped.
     host: Option<Arc<Host>>,
-    keeper: Option<Keeper>,
+    config_watcher: Option<ConfigWatcher>,
     #[cfg(unix)]
     server: Option<Server>,
 }
@@ -219,7 +219,8 @@ impl ConductorBuilder {
             host = host.config_file(file);
         }
         // Watched before it starts, so that nothing that comes meanwhile is missed.
-        let watching = keeper::Watching::start(file.as_deref(), store.map(|store| store.state_file()).as_deref());
+        let watching =
+            config_watcher::Watching::start(file.as_deref(), store.map(|store| store.state_file()).as_deref());
         let host = Arc::new(host.start(&loaded).map_err(|error| match error {
             StartError::Config(wrong) => OpenError::Config(wrong),
             other => OpenError::Start(other),
@@ -235,11 +236,11 @@ impl ConductorBuilder {
         });
         #[cfg(not(unix))]
         let _ = (serve, http);
-        let keeper = Keeper::start(Arc::clone(&host), watching, file, text, on_diagnostics);
-        let keeper = Some(keeper.map_err(|error| OpenError::Start(error.into()))?);
+        let config_watcher = ConfigWatcher::start(Arc::clone(&host), watching, file, text, on_diagnostics);
+        let config_watcher = Some(config_watcher.map_err(|error| OpenError::Start(error.into()))?);
         Ok(Conductor {
             host: Some(host),
-            keeper,
+            config_watcher,
             #[cfg(unix)]
             server,
         })
@@ -267,8 +268,8 @@ impl Conductor {
 
     /// Has what is installed, and the configuration file, read anew soon, as if both had changed.
     pub fn reload(&self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.look();
+        if let Some(config_watcher) = &self.config_watcher {
+            config_watcher.look();
         }
     }
 
@@ -281,11 +282,11 @@ impl Conductor {
 impl Drop for Conductor {
     fn drop(&mut self) {
         if let Some(host) = &self.host {
-            // The keeper may be waiting for a compiler.
+            // The config_watcher may be waiting for a compiler.
             host.cancel_compilation();
         }
-        if let Some(keeper) = self.keeper.take() {
-            keeper.stop();
+        if let Some(config_watcher) = self.config_watcher.take() {
+            config_watcher.stop();
         }
         #[cfg(unix)]
         drop(self.server.take());

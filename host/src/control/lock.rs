@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use conductor_audit::caller::Caller;
+use conductor_stdx::atomic_file::replace;
 use conductor_stdx::plain_file;
-use conductor_stdx::whole_file::replace;
 
 /// Bytes that are read of the file.
 const MAX_FILE: u64 = 4096;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use conductor_engine::{MidiMessage, MidiTransform, ModeIx, OneEuro, Pickup, RuleId, Smoothing};
 
 use super::Envelope;
-use super::held::{Owner, Release};
+use super::ledger::{Owner, Release};
 
 /// How an event is passed on.
 #[derive(Debug, Clone, PartialEq, Default)]

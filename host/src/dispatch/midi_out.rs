@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use conductor_engine::{Event, MidiMessage, ModeIx};
 
 use super::conditioner::{Conditioner, Forwarding};
-use super::held::{Held, Owner, Release};
+use super::ledger::{Held, Owner, Release};
 use super::lights::Lights;
 use super::midi_message::MidiTemplate;
 use super::queue::{Inbox, Job, Next, Queue};

@@ -4,7 +4,7 @@
 //! One worker owns one backend: a MIDI output ([`midi_out`]), one feature ([`feature_worker`]), the
 //! [`desktop`], the programs that are started ([`process`]). A slow or dead backend delays nobody else,
 //! and each worker keeps its order. What takes its time is a [`script`], which hands its steps over one by
-//! one. What is switched on is in the worker's ledger ([`held`]) and goes off with its owner.
+//! one. What is switched on is in the worker's ledger ([`ledger`]) and goes off with its owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub mod conditioner;
 pub mod desktop;
 pub mod event_hook;
 pub mod feature_worker;
-pub mod held;
+pub mod ledger;
 pub mod lights;
 pub mod midi_message;
 pub mod midi_out;

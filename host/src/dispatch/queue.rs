@@ -17,7 +17,7 @@ use std::time::Instant;
 use conductor_engine::ModeIx;
 use crossbeam_channel::{Receiver, TryRecvError, TrySendError};
 
-use super::held::Release;
+use super::ledger::Release;
 use super::{QUEUE, Reason, WorkerCounters};
 use conductor_stdx::doorbell::{self, Doorbell, Sender};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::held::Release;
+use super::ledger::Release;
 use super::queue::LetsGo;
 
 /// The workers that hold things. Clones share the list; it only grows.

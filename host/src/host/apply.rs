@@ -17,18 +17,18 @@ use serde::Serialize;
 use super::look::{Candidate, For};
 use super::view::invalid;
 use super::{Host, State};
-use crate::control::plan::desk::Step;
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
+use crate::control::plan::store::Step;
 use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_hash};
 use crate::dispatch::describe_rule;
 use conductor_audit::caller::Caller;
 use conductor_audit::{Entry, Kind, Outcome};
 use conductor_config::edit;
 use conductor_observer::{Observation, PlanNews, PlanStep};
+use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::news::New;
 use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;
-use conductor_stdx::whole_file::{backup, keep_backup, remove_stale, replace};
 
 /// A plan, with what it would have done.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -158,7 +158,7 @@ impl Host {
         Ok(Applied { description, rules })
     }
 
-    /// Takes a plan off the desk, undone, for `caller`.
+    /// Takes a plan out of the store, undone, for `caller`.
     ///
     /// # Errors
     /// [`PlanError::NotFound`].
@@ -249,7 +249,7 @@ impl Host {
             let _ = desk.not_done();
             return Err(PlanError::File { file: file.display().to_string(), source });
         }
-        // Before the desk forgets the intention: whoever is killed in between has it on record twice, not never.
+        // Before the store forgets the intention: whoever is killed in between has it on record twice, not never.
         let done = entry(step, caller).with("state", hash.as_str());
         if let Err(error) = self.audit.require(done) {
             tracing::error!("the change is made, but not on record: {error}");

@@ -7,19 +7,19 @@ use std::time::Duration;
 use conductor_engine::{DeviceId, FactsHandle, RuleSetHandle};
 use crossbeam_channel::{Sender, TrySendError};
 
+use super::assembler::{Assembler, adopt_data};
 use super::changes;
 use super::generation::{Generation, InForce};
 use super::look::Turns;
 use super::secret_audit::SecretAudit;
 use super::view::View;
-use super::workshop::{Workshop, adopt_data};
 use super::{Host, State};
 use crate::chat::Models;
 use crate::control::gate::Gate;
 use crate::control::limit::Policy;
 use crate::control::lock::ShowLock;
-use crate::control::plan::desk::{self, Desk};
 use crate::control::plan::state_hash;
+use crate::control::plan::store::{self, PlanStore};
 use crate::control::trouble::TroubleLog;
 use crate::dispatch::Reason;
 use crate::dispatch::desktop::{self, Connect};
@@ -93,7 +93,7 @@ impl HostBuilder {
             end_all_notes: false,
             subscriber: None,
             config_file: None,
-            plans_expire: desk::EXPIRES,
+            plans_expire: store::EXPIRES,
             compiler: None,
         }
     }
@@ -250,7 +250,7 @@ impl HostBuilder {
             });
             store.by(Caller::host())
         });
-        let workshop = Workshop {
+        let assembler = Assembler {
             sandbox,
             observer: observer.clone(),
             workers: workers.clone(),
@@ -258,8 +258,8 @@ impl HostBuilder {
             packages,
             listen_to_all: self.listen_to_all,
         };
-        let (registry, compiled) = workshop.make(loaded, &Registry::default())?;
-        let plan = workshop.port_plan(&loaded.config, &compiled, &registry);
+        let (registry, compiled) = assembler.make(loaded, &Registry::default())?;
+        let plan = assembler.port_plan(&loaded.config, &compiled, &registry);
 
         workers.outputs.show(&compiled.lights);
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
@@ -336,7 +336,7 @@ impl HostBuilder {
             compiler,
             gate,
             lock,
-            workshop,
+            assembler,
             in_force,
             troubles: TroubleLog::default(),
             config_file: self.config_file,
@@ -360,15 +360,15 @@ impl HostBuilder {
     }
 }
 
-/// The desk of a home; where there is none, or it can't be written, one that forgets.
-fn desk(home: Option<&Path>, clock: Clock, expires: Duration) -> Result<Desk, StartError> {
-    let kept = home.map(|home| Desk::open(home, clock, expires));
+/// The store of a home; where there is none, or it can't be written, one that forgets.
+fn desk(home: Option<&Path>, clock: Clock, expires: Duration) -> Result<PlanStore, StartError> {
+    let kept = home.map(|home| PlanStore::open(home, clock, expires));
     match kept {
         Some(Ok(desk)) => return Ok(desk),
         Some(Err(error)) => tracing::warn!("{error}; plans are forgotten when the host stops"),
         None => {}
     }
-    Desk::in_memory(clock, expires).map_err(|error| StartError::Desk(error.to_string()))
+    PlanStore::in_memory(clock, expires).map_err(|error| StartError::PlanStore(error.to_string()))
 }
 
 /// Why a host did not start.
@@ -382,7 +382,7 @@ pub enum StartError {
     Sandbox(anyhow::Error),
     /// There is no memory for plans.
     #[error("{0}")]
-    Desk(String),
+    PlanStore(String),
     /// The system refused a thread.
     #[error("the system refused a thread: {0}")]
     Thread(#[from] std::io::Error),

@@ -1,7 +1,7 @@
 //! Warnings about grants of a configuration that give nothing, and about names that stand for something else than
 //! they seem to.
 
-use super::workshop::configured_grants;
+use super::assembler::configured_grants;
 use crate::registry::{Identity, Registry};
 use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, PathStep};
 use conductor_package::admission::{ConfiguredGrants, Mismatch};

@@ -194,7 +194,7 @@ mod tests {
 
     fn said(text: &str) -> String {
         let loaded = config::parse(text, "/nowhere/c.toml").map_err(|wrong| wrong.to_string()).unwrap();
-        let sources = crate::host::workshop::feature_sources(&loaded, None, None);
+        let sources = crate::host::assembler::feature_sources(&loaded, None, None);
         let mut diagnostics = config::Diagnostics::new(loaded.source.clone());
         warnings(&loaded, &sources).into_iter().for_each(|warning| diagnostics.push(warning));
         diagnostics.render(false)

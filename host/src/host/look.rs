@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
+use super::assembler::warn_of_tools;
 use super::generation::Generation;
 use super::grant_warnings;
-use super::workshop::warn_of_tools;
 use crate::bindings;
 use crate::dispatch::workers::Workers;
 use crate::registry::Registry;

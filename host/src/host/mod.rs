@@ -2,6 +2,7 @@
 
 mod apply;
 mod asked;
+mod assembler;
 mod builder;
 mod changes;
 mod contract_types;
@@ -13,7 +14,6 @@ mod rollback;
 mod secret_audit;
 pub mod status;
 mod view;
-mod workshop;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -28,18 +28,18 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::apply::{Applied, PlanView};
 pub use self::asked::{ChangeError, LockError, ReloadError, UnknownMode};
+use self::assembler::Assembler;
+pub(crate) use self::assembler::{adopt_data, configured_grants, grants, installed_source};
+pub use self::assembler::{check, installed, try_out};
 pub use self::builder::{HostBuilder, StartError};
 use self::generation::{Generation, InForce};
 use self::view::View;
-use self::workshop::Workshop;
-pub(crate) use self::workshop::{adopt_data, configured_grants, grants, installed_source};
-pub use self::workshop::{check, installed, try_out};
 use crate::chat::Models;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
 use crate::control::limit::Policy;
 use crate::control::lock::ShowLock;
-use crate::control::plan::desk::Desk;
 use crate::control::plan::state_hash;
+use crate::control::plan::store::PlanStore;
 use crate::control::trouble::{Misconduct, TroubleLog};
 use crate::dispatch::Action;
 use crate::dispatch::feature_worker::PreparedAction;
@@ -140,14 +140,14 @@ pub struct Host {
     services: Arc<Services>,
     audit: Audit,
     /// The plans that wait.
-    plans: Arc<Desk>,
+    plans: Arc<PlanStore>,
     news: News,
     view: Arc<View>,
     models: Arc<Models>,
     compiler: Compiler,
     gate: Gate,
     lock: ShowLock,
-    workshop: Workshop,
+    assembler: Assembler,
     in_force: InForce,
     troubles: TroubleLog,
     /// The file that applied plans are written to.
@@ -192,7 +192,7 @@ impl Host {
 
     /// Builds what a configuration describes, beside what is in force.
     fn make(&self, loaded: Loaded) -> Result<Made, Diagnostics> {
-        let (registry, compiled) = self.workshop.make(&loaded, &self.in_force.load().registry)?;
+        let (registry, compiled) = self.assembler.make(&loaded, &self.in_force.load().registry)?;
         Ok(Made { loaded, registry, compiled })
     }
 
@@ -237,7 +237,7 @@ impl Host {
         let mut state = self.state();
         let before = self.in_force.load();
         let loaded = state.reader.parse(before.source.text(), before.source.file())?;
-        let sources = self.workshop.feature_sources(&loaded);
+        let sources = self.assembler.feature_sources(&loaded);
         let result = self.make(loaded).map(|made| self.swap_in(&mut state, made));
         // That a configuration was refused is none the less so for other features.
         self.in_force.set_refused(before.refused.clone());
@@ -259,7 +259,7 @@ impl Host {
     /// Makes what was made the thing in use. Nothing can fail any more.
     fn swap_in(&self, state: &mut State, made: Made) -> Reloaded {
         let Made { loaded, registry, compiled } = made;
-        let plan = self.workshop.port_plan(&loaded.config, &compiled, &registry);
+        let plan = self.assembler.port_plan(&loaded.config, &compiled, &registry);
         let rules = compiled.rules.rules().len();
         let generation = self.rules.swap(compiled.rules);
         let _ = self.queue.send(Input::Reloaded);

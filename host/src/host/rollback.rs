@@ -20,7 +20,7 @@ impl Host {
     /// A version that was taken back is not gone back to, so two bad ones do not take turns.
     pub fn roll_back_bad_upgrades(&self) -> Vec<String> {
         let mut state = self.state();
-        let (Some(store), Some(home)) = (self.workshop.packages.clone(), self.home.clone()) else { return Vec::new() };
+        let (Some(store), Some(home)) = (self.assembler.packages.clone(), self.home.clone()) else { return Vec::new() };
         let current = self.in_force.load();
         let Ok(installed) = store.installed() else { return Vec::new() };
         let mut done = Vec::new();

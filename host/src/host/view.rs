@@ -14,8 +14,8 @@ use super::generation::InForce;
 use super::look::{Candidate, For, Turns};
 use super::{apply, contract_types};
 use crate::bindings;
-use crate::control::plan::desk::{Desk, one_line};
 use crate::control::plan::risk::{self, Risk};
+use crate::control::plan::store::{PlanStore, one_line};
 use crate::control::plan::{Base, Plan, PlanError, Proposal, state_hash};
 use crate::dispatch::midi_out::MidiJob;
 use crate::dispatch::workers::Workers;
@@ -61,7 +61,7 @@ pub(super) struct View {
     /// The file that the configuration is read from, and that plans change; `None` if there is none.
     pub(super) config_file: Option<PathBuf>,
     /// The plans that wait.
-    pub(super) plans: Arc<Desk>,
+    pub(super) plans: Arc<PlanStore>,
     pub(super) audit: Audit,
     pub(super) news: News,
     /// Bounds how many other configurations are looked at at once.
@@ -128,8 +128,8 @@ impl View {
         Ok(risk)
     }
 
-    /// Puts a plan on the desk, on record, and before everybody who watches.
-    fn put_on_desk(&self, proposed: ProposedPlan) -> Result<Plan, PlanError> {
+    /// Puts a plan into the store, on record, and before everybody who watches.
+    fn store_plan(&self, proposed: ProposedPlan) -> Result<Plan, PlanError> {
         // Before it is cut, and line breaks are taken out, so that nothing is hidden.
         one_line(&proposed.description)?;
         let change = |change: ProposedChange| Change { path: change.path, value: change.value };
@@ -244,7 +244,7 @@ impl HostView for View {
     }
 
     fn propose(&self, proposal: ProposedPlan) -> Result<planning::Proposal, Error> {
-        let plan = self.put_on_desk(proposal).map_err(Error::from)?;
+        let plan = self.store_plan(proposal).map_err(Error::from)?;
         let plan = self.hidden(plan);
         let (risk, notes) = (plan.risk.level.as_str().to_owned(), plan.risk.notes);
         Ok(planning::Proposal { id: plan.id, risk, notes, diff: plan.diff })

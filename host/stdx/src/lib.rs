@@ -3,6 +3,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+pub mod atomic_file;
 pub mod clock;
 pub mod device_defaults;
 pub mod digest;
@@ -15,4 +16,3 @@ pub mod plain_file;
 pub mod plural;
 pub mod rate;
 pub mod template;
-pub mod whole_file;

@@ -95,7 +95,7 @@ fn plans_are_listed_and_decided_about() {
         let answer = asked(&stage, json!({ "command": command, "args": { "plan_id": "0123" } }));
         assert_eq!(code(&answer), (404, "not_found"));
     }
-    // They are the same plans: what is on the desk is told by every door.
+    // They are the same plans: what waits is listed by every door.
     let _lines = Lines::open(stage.home(), "?kinds=plan");
     for wrong in [
         json!({ "command": "Dance" }),

@@ -13,8 +13,8 @@ use conductor_engine::{
 use conductor_host::clock::Clock;
 use conductor_host::doorbell::{self, Doorbell};
 use conductor_host::ports::artnet::Universes;
+use conductor_host::ports::coalescing::Pacer;
 use conductor_host::ports::engine_input::Input;
-use conductor_host::ports::held::Pacer;
 use conductor_host::ports::sink::{EventSink, Hearing, PortCounters};
 
 /// Events of a flood.

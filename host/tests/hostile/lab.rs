@@ -15,8 +15,8 @@ use conductor_host::chat::Models;
 use conductor_host::clock::Clock;
 use conductor_host::config;
 use conductor_host::config::edit::Change;
-use conductor_host::control::plan::desk::{Desk, EXPIRES};
 use conductor_host::control::plan::risk;
+use conductor_host::control::plan::store::{EXPIRES, PlanStore};
 use conductor_host::control::plan::{Base, PlanError, Proposal};
 use conductor_host::dispatch::Envelope;
 use conductor_host::observer::sink_message::{SinkMessage, SinkQueue};
@@ -198,7 +198,7 @@ impl Secrets for OneSecret {
 /// A host that has two modes and one output, and remembers what was done to it.
 #[derive(Debug)]
 pub struct View {
-    pub plans: Desk,
+    pub plans: PlanStore,
     pub modes: Mutex<Vec<String>>,
     pub midi: Mutex<Vec<Vec<u8>>>,
     pub muted: Mutex<Vec<String>>,
@@ -210,7 +210,7 @@ pub struct View {
 impl Default for View {
     fn default() -> Self {
         Self {
-            plans: Desk::in_memory(Clock::start(), EXPIRES).unwrap(),
+            plans: PlanStore::in_memory(Clock::start(), EXPIRES).unwrap(),
             modes: Mutex::default(),
             midi: Mutex::default(),
             muted: Mutex::default(),

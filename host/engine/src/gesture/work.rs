@@ -10,7 +10,7 @@ use crate::condition::Moment;
 use crate::engine::{Firing, Sink};
 use crate::event::{Event, GamepadEvent};
 use crate::handle::RuleSetGuard;
-use crate::held::{fourteen_bits, parameter};
+use crate::input_state::{fourteen_bits, parameter};
 use crate::midi::MidiMessage;
 use crate::recorder::{Cause, Fired, Record};
 use crate::rule::{Rule, RuleId};

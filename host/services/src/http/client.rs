@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::account::HttpAccount;
 use crate::http::network::{Incoming, Network, NetworkError, Outgoing, Pieces};
 use crate::http::request::{self, Checked, CheckedSecret};
-use crate::http::secrets::{Blotter, Secret, SecretWitness, Secrets};
+use crate::http::secrets::{Redactor, Secret, SecretWitness, Secrets};
 use crate::http::{HttpError, Request, Response};
 use conductor_net::address;
 use conductor_net::http_scope::{HttpScope, Site};
@@ -105,7 +105,7 @@ impl HttpClient {
                 status,
                 headers,
                 site,
-                blotter: secret.clone().map(Blotter::new),
+                redactor: secret.clone().map(Redactor::new),
                 secret,
                 pieces: incoming.body,
                 read: 0,
@@ -247,7 +247,7 @@ pub struct Streamed<'a> {
     pub headers: Vec<(String, String)>,
     site: Site,
     secret: Option<Secret>,
-    blotter: Option<Blotter>,
+    redactor: Option<Redactor>,
     pieces: Pieces,
     read: usize,
     patience: Patience,
@@ -278,15 +278,15 @@ impl Streamed<'_> {
         })?;
         let failed = |error: ExchangeError| error.explained(&self.site, self.secret.as_ref()).kept();
         let Some(piece) = piece else {
-            return Ok(self.blotter.take().map(Blotter::rest).filter(|rest| !rest.is_empty()));
+            return Ok(self.redactor.take().map(Redactor::rest).filter(|rest| !rest.is_empty()));
         };
         let piece = piece.map_err(|error| failed(error.into()))?;
         self.read += piece.len();
         if self.read > self.patience.answer {
             return Err(failed(ExchangeError::TooLarge("the response's body is too large")));
         }
-        Ok(Some(match &mut self.blotter {
-            Some(blotter) => blotter.pass(&piece),
+        Ok(Some(match &mut self.redactor {
+            Some(redactor) => redactor.pass(&piece),
             None => piece.into(),
         }))
     }

@@ -87,13 +87,13 @@ impl Secret {
 
 /// Takes a secret out of what comes in pieces, wherever they are cut.
 #[derive(Debug)]
-pub(super) struct Blotter {
+pub(super) struct Redactor {
     secret: Secret,
     /// What may be the beginning of the secret.
     held: Vec<u8>,
 }
 
-impl Blotter {
+impl Redactor {
     pub(super) fn new(secret: Secret) -> Self {
         Self { secret, held: Vec::new() }
     }
@@ -204,10 +204,10 @@ mod tests {
         let text = b"<AbcdefghAbcdefgh> AbcAbcdefgh Abcdefg";
         for first in 0..=text.len() {
             for second in first..=text.len() {
-                let mut blotter = Blotter::new(Secret::new("key", "Abcdefgh".into()).unwrap());
+                let mut redactor = Redactor::new(Secret::new("key", "Abcdefgh".into()).unwrap());
                 let pieces = [&text[..first], &text[first..second], &text[second..]];
-                let mut out: Vec<u8> = pieces.iter().flat_map(|piece| blotter.pass(piece)).collect();
-                out.extend(blotter.rest());
+                let mut out: Vec<u8> = pieces.iter().flat_map(|piece| redactor.pass(piece)).collect();
+                out.extend(redactor.rest());
                 assert_eq!(String::from_utf8(out).unwrap(), "<******> Abc*** Abcdefg", "{first} {second}");
             }
         }

@@ -11,7 +11,7 @@ use conductor_install::installation;
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::store::Store;
 use conductor_package::{Package, consent};
-use conductor_stdx::whole_file::{keep_backup, replace};
+use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, Lines, outln};
 
 pub(super) fn run(places: &Places, name: &str, agreed: &Agreed) -> Done {

@@ -108,7 +108,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    conductor_stdx::whole_file::replace(path, text.as_bytes())?;
+    conductor_stdx::atomic_file::replace(path, text.as_bytes())?;
     Ok(())
 }
 

@@ -5,16 +5,16 @@
 //!                  └─▶ rejected, or expired
 //! ```
 //!
-//! [`desk`] keeps them across restarts, [`risk`] says what a person should know before deciding, by the
+//! [`store`] keeps them across restarts, [`risk`] says what a person should know before deciding, by the
 //! [effects](effect) that a configuration has with the plan and without, and [`rehearsal`] what would have fired
 //! differently. The host applies (`host/apply.rs`): nothing here touches the configuration file or the rules.
 
-pub mod desk;
 pub mod diff;
 pub mod effect;
 mod reach;
 pub mod rehearsal;
 pub mod risk;
+pub mod store;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::device::DeviceId;
 use crate::hash::StableState;
-use crate::held::parameter;
+use crate::input_state::parameter;
 use crate::rule::Rule;
 use crate::rule_set::ModeIx;
 use crate::trigger::{NumberRange, Trigger, ValueRange};

@@ -1,4 +1,4 @@
-//! The keeper: one thread that puts in force what changes in the configuration file and among what is installed.
+//! The config_watcher: one thread that puts in force what changes in the configuration file and among what is installed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const TEND: Duration = Duration::from_secs(1);
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// What wakes the keeper.
+/// What wakes the config_watcher.
 enum Wake {
     Stop,
     /// The configuration may have changed, what is installed, or both.
@@ -53,12 +53,12 @@ impl Watching {
 }
 
 /// The running thread.
-pub(super) struct Keeper {
+pub(super) struct ConfigWatcher {
     wake: Sender<Wake>,
     thread: JoinHandle<()>,
 }
 
-impl Keeper {
+impl ConfigWatcher {
     /// Keeps `host`, whose configuration is `text` from `file`.
     pub(super) fn start(
         host: Arc<Host>,
@@ -69,7 +69,7 @@ impl Keeper {
     ) -> std::io::Result<Self> {
         let wake = watching.wake.clone();
         let mut kept = Kept { host, file, text, on_diagnostics };
-        let thread = std::thread::Builder::new().name("keeper".into()).spawn(move || {
+        let thread = std::thread::Builder::new().name("config_watcher".into()).spawn(move || {
             kept.serve(&watching.woken);
             drop(watching.watchers);
         })?;

@@ -1,4 +1,4 @@
-//! The keeper: the one thread of a running host that writes the audit.
+//! The writer: the one thread of a running host that writes the audit.
 //!
 //! What has happened is put into a bounded queue, and whoever put it there goes on. What must be on record
 //! before it happens waits until it is. When the file can't be written, the host goes on: what finds no place is
@@ -80,8 +80,8 @@ impl Audit {
     pub fn start(home: &Path, clock: Clock) -> std::io::Result<Self> {
         let (orders, waiting) = bounded(QUEUE);
         let shared = Arc::<Shared>::default();
-        let keeper = Keeper { chain: Chain::at(home), shared: Arc::clone(&shared), told: 0 };
-        std::thread::Builder::new().name("audit".into()).spawn(move || keeper.run(&waiting))?;
+        let writer = Writer { chain: Chain::at(home), shared: Arc::clone(&shared), told: 0 };
+        std::thread::Builder::new().name("audit".into()).spawn(move || writer.run(&waiting))?;
         Ok(Self(Some(Arc::new(Inner { orders, clock, redaction: Redaction::of_environment(), shared }))))
     }
 
@@ -181,14 +181,14 @@ impl Inner {
     }
 }
 
-struct Keeper {
+struct Writer {
     chain: Chain,
     shared: Arc<Shared>,
     /// How many of those that were lost are on record as a number.
     told: u64,
 }
 
-impl Keeper {
+impl Writer {
     fn run(mut self, waiting: &Receiver<Order>) {
         while let Ok(first) = waiting.recv() {
             let (mut entries, mut replies, mut flushed) = (Vec::new(), Vec::new(), Vec::new());

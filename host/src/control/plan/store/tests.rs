@@ -25,16 +25,16 @@ fn usual(note: &str) -> Risk {
     Risk { level: Level::Usual, notes: vec![note.into()] }
 }
 
-fn desk() -> (Desk, ManualClock) {
+fn desk() -> (PlanStore, ManualClock) {
     let (clock, hand) = Clock::manual();
-    (Desk::in_memory(clock, EXPIRES).unwrap(), hand)
+    (PlanStore::in_memory(clock, EXPIRES).unwrap(), hand)
 }
 
-fn propose(desk: &Desk, proposer: &str, name: &str) -> Result<Plan, PlanError> {
+fn propose(desk: &PlanStore, proposer: &str, name: &str) -> Result<Plan, PlanError> {
     desk.propose(proposal(proposer, name), &base(TEXT), |_| Ok(usual("both fire")))
 }
 
-fn step(desk: &Desk, plan: &Plan, before: &str) -> (Step, String) {
+fn step(desk: &PlanStore, plan: &Plan, before: &str) -> (Step, String) {
     let after = edit::edited(before, &plan.changes).unwrap();
     let (plan, description) = (plan.id.clone(), plan.description.clone());
     let step = Step::Apply { plan, description, before: before.to_owned(), after: after.clone() };
@@ -135,7 +135,7 @@ fn the_record_of_an_older_version_is_read_and_of_a_newer_one_is_left_alone() {
     let home = std::env::temp_dir().join(format!("conductor-desk-layout-{}", std::process::id()));
     std::fs::create_dir_all(&home).unwrap();
     let (clock, _) = Clock::manual();
-    let open = || Desk::open(&home, clock, EXPIRES);
+    let open = || PlanStore::open(&home, clock, EXPIRES);
     let file = Connection::open(home.join("plans.sqlite")).unwrap();
     file.execute_batch(
         "CREATE TABLE plans (id TEXT NOT NULL PRIMARY KEY, proposer TEXT NOT NULL, description TEXT NOT NULL,
@@ -193,12 +193,12 @@ fn what_was_interrupted_is_decided_by_the_file() {
     let home = std::env::temp_dir().join(format!("conductor-desk-{}", std::process::id()));
     std::fs::create_dir_all(&home).unwrap();
     for written in [false, true] {
-        let desk = Desk::open(&home, clock, EXPIRES).unwrap();
+        let desk = PlanStore::open(&home, clock, EXPIRES).unwrap();
         let plan = propose(&desk, "project:x", "b").unwrap();
         let (_, after) = step(&desk, &plan, TEXT);
         drop(desk);
 
-        let desk = Desk::open(&home, clock, EXPIRES).unwrap();
+        let desk = PlanStore::open(&home, clock, EXPIRES).unwrap();
         desk.settle(if written { &after } else { TEXT }).unwrap();
         assert_eq!(desk.plan(&plan.id).is_ok(), !written, "it waits on, or is done");
         assert_eq!(desk.to_undo().is_ok(), written);

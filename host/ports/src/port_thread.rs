@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::backend_thread::{BackendThread, NoAnswer};
 use super::binding::Channels;
-use super::held::Pacer;
+use super::coalescing::Pacer;
 use super::resolve::{Labels, PortKey, Resolution, Resolved, key, resolve};
 use super::sink::{HeardDevice, Hearing, PortCounters};
 use super::supervisor::{GRACE, POLL, PortEvents, PortPlan, lock};
@@ -55,7 +55,7 @@ struct Away {
     until: Instant,
 }
 
-pub(super) struct Keeper {
+pub(super) struct PortThread {
     backends: Vec<BackendThread>,
     queue: doorbell::Sender<Input>,
     clock: Clock,
@@ -80,7 +80,7 @@ pub(super) struct Keeper {
     status: Arc<Mutex<PortsStatus>>,
 }
 
-impl Keeper {
+impl PortThread {
     pub(super) fn new(
         backends: Vec<Box<dyn PortBackend>>,
         queue: doorbell::Sender<Input>,

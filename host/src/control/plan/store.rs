@@ -1,9 +1,9 @@
-//! The desk: plans that wait and revisions that can be undone, kept in `<home>/plans.sqlite`.
+//! The plan store: plans that wait and revisions that can be undone, kept in `<home>/plans.sqlite`.
 //!
 //! A change of the configuration file happens in three steps, so that whoever is killed between two of
-//! them leaves file and record in agreement: the desk writes down what is [intended](Desk::intend),
-//! with the hash that the file will have; the host replaces the file as a whole; the desk
-//! [writes down](Desk::done) that it is done. What it finds intended when it is opened, it decides by
+//! them leaves file and record in agreement: the store writes down what is [intended](PlanStore::intend),
+//! with the hash that the file will have; the host replaces the file as a whole; the store
+//! [writes down](PlanStore::done) that it is done. What it finds intended when it is opened, it decides by
 //! the file's hash.
 
 use std::path::Path;
@@ -118,14 +118,14 @@ pub enum Step {
 
 /// Plans and revisions. See the module.
 #[derive(Debug)]
-pub struct Desk {
+pub struct PlanStore {
     record: Mutex<Connection>,
     clock: Clock,
     expires: Duration,
 }
 
-impl Desk {
-    /// The desk of this home.
+impl PlanStore {
+    /// The store of this home.
     ///
     /// # Errors
     /// [`PlanError::Record`]: the file can't be read or written, or is none of ours.
@@ -181,7 +181,7 @@ impl Desk {
         Ok(result)
     }
 
-    /// Puts a proposal on the desk, for the configuration `base`. `judge` checks the text that the configuration would
+    /// Puts a proposal into the store, for the configuration `base`. `judge` checks the text that the configuration would
     /// have, whole, and says how far the plan reaches; it runs without a lock.
     ///
     /// # Errors
@@ -322,7 +322,7 @@ impl Desk {
         Ok(expired)
     }
 
-    /// Takes a plan off the desk, undone.
+    /// Takes a plan out of the store, undone.
     ///
     /// # Errors
     /// [`PlanError::NotFound`].
@@ -369,7 +369,7 @@ impl Desk {
     /// Writes down that it was done.
     ///
     /// # Errors
-    /// [`PlanError::Record`]; the intention stays, and is decided when the desk is opened next.
+    /// [`PlanError::Record`]; the intention stays, and is decided when the store is opened next.
     pub fn done(&self, step: &Step) -> Result<(), PlanError> {
         self.change(|record| done(record, step))
     }

@@ -31,7 +31,7 @@ use conductor_terminal as terminal;
 
 /// Makes registries and rule sets of configurations.
 #[derive(Debug)]
-pub(super) struct Workshop {
+pub(super) struct Assembler {
     pub(super) sandbox: Sandbox,
     pub(super) observer: Observer,
     pub(super) workers: Workers,
@@ -43,8 +43,8 @@ pub(super) struct Workshop {
     pub(super) listen_to_all: bool,
 }
 
-impl Workshop {
-    /// A workshop without a host around it. One may run in the same home, so features find no data there and leave
+impl Assembler {
+    /// A assembler without a host around it. One may run in the same home, so features find no data there and leave
     /// none behind.
     fn on_its_own(home: Option<&Path>, features: Option<&Path>) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
@@ -289,7 +289,7 @@ pub(crate) fn grants(configured: &config::Grants) -> Grants {
 /// # Errors
 /// See [`StartError`].
 pub fn check(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> Result<Compiled, StartError> {
-    let (_, compiled) = Workshop::on_its_own(home, features)?.make(loaded, &Registry::default())?;
+    let (_, compiled) = Assembler::on_its_own(home, features)?.make(loaded, &Registry::default())?;
     Ok(compiled)
 }
 
@@ -302,10 +302,10 @@ pub fn installed(
     home: Option<&Path>,
     features: Option<&Path>,
 ) -> Result<Vec<FeatureReport>, StartError> {
-    let workshop = Workshop::on_its_own(home, features)?;
-    let sources = workshop.feature_sources(loaded);
-    workshop.announce(&sources);
-    Ok(Registry::default().with(sources, &workshop.sandbox, &workshop.observer).reports())
+    let assembler = Assembler::on_its_own(home, features)?;
+    let sources = assembler.feature_sources(loaded);
+    assembler.announce(&sources);
+    Ok(Registry::default().with(sources, &assembler.sandbox, &assembler.observer).reports())
 }
 
 /// What would be refused if `candidate` took the place of the feature of its name: the names of
@@ -320,16 +320,16 @@ pub fn try_out(
     features: Option<&Path>,
     candidate: FeatureSource,
 ) -> Result<Vec<(String, String)>, StartError> {
-    let workshop = Workshop::on_its_own(Some(home), features)?;
-    let mut sources = workshop.feature_sources(loaded);
-    workshop.announce(&sources);
-    let before = Registry::default().with(sources.clone(), &workshop.sandbox, &workshop.observer);
+    let assembler = Assembler::on_its_own(Some(home), features)?;
+    let mut sources = assembler.feature_sources(loaded);
+    assembler.announce(&sources);
+    let before = Registry::default().with(sources.clone(), &assembler.sandbox, &assembler.observer);
     let refused_before = before.refused();
     sources.retain(|source| source.name != candidate.name);
     let name = candidate.name.clone();
     sources.push(candidate);
     sources.sort_by(|one, other| one.name.cmp(&other.name));
-    let mut refused = before.with(sources, &workshop.sandbox, &workshop.observer).refused();
+    let mut refused = before.with(sources, &assembler.sandbox, &assembler.observer).refused();
     refused.retain(|(other, _)| *other == name || !refused_before.iter().any(|(before, _)| before == other));
     Ok(refused)
 }
