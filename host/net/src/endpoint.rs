@@ -157,7 +157,7 @@ mod tests {
         assert!(covers("127.0.0.1:9000", "127.0.0.1:9000"));
         assert!(covers("127.0.0.1:*", "127.0.0.1:1"));
         assert!(covers("*:9000", "desk.local:9000"));
-        assert!(covers("PlanStore.Local:8000", "desk.LOCAL:8000"));
+        assert!(covers("Desk.Local:8000", "desk.LOCAL:8000"));
         assert!(covers("[::1]:*", "[0:0::1]:5"));
         assert!(!covers("127.0.0.1:9000", "127.0.0.1:9001"));
         assert!(!covers("127.0.0.1:*", "127.0.0.2:9000"));

@@ -427,7 +427,7 @@ fn what_was_acknowledged_survives_a_kill() {
     let mut set = 0;
     for round in 1..=5 {
         let mut writer = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "service::store::tests::what_was_acknowledged_survives_a_kill", "--nocapture"])
+            .args(["--exact", "store::tests::what_was_acknowledged_survives_a_kill", "--nocapture"])
             .env(ROLE, &home.0)
             .stdout(Stdio::piped())
             .spawn()
