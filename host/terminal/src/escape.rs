@@ -73,7 +73,7 @@ fn is_mark(c: char) -> bool {
 /// is at most six times as long, in bytes.
 ///
 /// ```
-/// use conductor_host::terminal::escape;
+/// use conductor_terminal::escape;
 ///
 /// assert_eq!(escape("Grüße, 音楽"), "Grüße, 音楽");
 /// assert_eq!(escape("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\u{a}b\\u{202e}");
