@@ -23,7 +23,7 @@ pub struct Outcome {
     pub level: Option<Level>,
     /// Whether it starts a program that was not started, or in another way.
     pub starts: bool,
-    /// Whether it sends elsewhere what a trigger sends, changes what is behind the name of a model, or switches a
+    /// Whether it sends elsewhere what is sent to an address, changes what is behind the name of a model, or switches a
     /// feature.
     pub redirects: bool,
 }
@@ -174,9 +174,12 @@ fn found(config: &Table, what: &str) -> BTreeSet<String> {
     found
 }
 
+/// Addresses by trigger and mode.
+type Sent = BTreeMap<String, BTreeSet<String>>;
+
 /// The addresses that each trigger sends to in its mode. Names of bindings are left out.
-fn sent_by(config: &Table) -> BTreeMap<String, BTreeSet<String>> {
-    let mut sent = BTreeMap::<String, BTreeSet<String>>::new();
+fn sent_by(config: &Table) -> Sent {
+    let mut sent = Sent::new();
     for (mode, mapping) in placed(config) {
         parts(&mapping["action"], &mut |action| {
             if matches!(action["type"].as_str(), Some("OscSend" | "osc-output:OscSend")) {
@@ -191,13 +194,20 @@ fn sent_by(config: &Table) -> BTreeMap<String, BTreeSet<String>> {
     sent
 }
 
-/// Whether a trigger sends to an address that it did not send to, and to one no more that it sent to.
+/// Whether an address is sent to no more by some trigger, and another one is: by the same trigger, or by any if nothing
+/// was sent there.
 fn sends_elsewhere(old: &Table, new: &Table) -> bool {
     let (old, new) = (sent_by(old), sent_by(new));
-    let moved = |before: &BTreeSet<String>, after: &BTreeSet<String>| {
-        before.difference(after).next().is_some() && after.difference(before).next().is_some()
+    let without = |these: &Sent, those: &Sent| -> Vec<(String, String)> {
+        let has = |trigger: &str, address: &str| those.get(trigger).is_some_and(|sent| sent.contains(address));
+        let all = these.iter().flat_map(|(trigger, sent)| sent.iter().map(move |address| (trigger, address)));
+        all.filter(|(trigger, address)| !has(trigger, address)).map(|(t, a)| (t.clone(), a.clone())).collect()
     };
-    new.iter().any(|(trigger, after)| old.get(trigger).is_some_and(|before| moved(before, after)))
+    let known: BTreeSet<&String> = old.values().flatten().collect();
+    let lost = without(&old, &new);
+    without(&new, &old).iter().any(|(trigger, address)| {
+        lost.iter().any(|(before, other)| other != address && (before == trigger || !known.contains(address)))
+    })
 }
 
 fn models(config: &Table) -> Vec<String> {

@@ -9,6 +9,7 @@
 //! [effects](effect) that a configuration has with the plan and without, and [`rehearsal`] what would have fired
 //! differently. The host applies (`host/apply.rs`): nothing here touches the configuration file or the rules.
 
+mod destination;
 pub mod diff;
 pub mod effect;
 mod reach;

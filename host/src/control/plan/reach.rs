@@ -7,17 +7,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use conductor_engine::Trigger;
 use serde_json::Value;
 
+use super::destination::{Sender, destinations, endpoint, endpoints};
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
 use crate::rules::engine_trigger;
 use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
 use conductor_stdx::digest::sha256;
-use conductor_stdx::hidden::hide_json;
 
 /// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.
-const MAX_PAIRS: usize = 1_000_000;
-
-/// The actions whose only destination is their `target`. Of others nothing is known, and all parameters count.
-const SENDERS: [&str; 4] = ["OscSend", "osc-output:OscSend", "ArtNetSend", "artnet-output:ArtNetSend"];
+pub(super) const MAX_PAIRS: usize = 1_000_000;
 
 /// What of a mapping is for people only, or is an effect of its own.
 pub(super) const APART: [&str; 3] = ["name", "description", "feedback"];
@@ -78,8 +75,8 @@ pub(super) struct Reach<'c> {
     pub rules: Vec<Rule<'c>>,
     /// By kind and key, with how often it is there.
     pub effects: BTreeMap<(Kind, String), (Effect, usize)>,
-    /// Where mappings send to over the network: by trigger and mode, when that is, and the address of each target.
-    pub sent: BTreeMap<String, (String, BTreeMap<String, String>)>,
+    /// What sends over the network, by trigger and mode.
+    pub sent: BTreeMap<String, Sender<'c>>,
     pub ways: BTreeSet<Way>,
     /// Modes in which programs start, or that conditions of those ask for.
     pub program_modes: BTreeSet<&'c str>,
@@ -127,6 +124,7 @@ impl<'c> Reach<'c> {
 
     fn rule(&mut self, rule: &Rule<'c>, endpoints: &BTreeMap<&'c str, String>) {
         let Rule { mapping, mode, key, .. } = rule;
+        let (mapping, mode) = (*mapping, *mode);
         let trigger = canonical(&mapping.trigger);
         let place = format!("{trigger} {mode:?}");
         self.put(Kind::Mapping, place.clone(), key.clone(), || rule.called());
@@ -148,9 +146,9 @@ impl<'c> Reach<'c> {
                 Action::MidiForward(forward) => self.midi(&forward.target),
                 Action::Feature { type_name, params } => {
                     for to in destinations(type_name, params, endpoints) {
-                        if let Some((target, address)) = to.target {
-                            let sent = self.sent.entry(place.clone());
-                            sent.or_insert_with(|| (rule.occasion(), BTreeMap::new())).1.insert(target, address);
+                        if !to.targets.is_empty() {
+                            let new = || Sender { occasion: rule.occasion(), mode, mapping, targets: BTreeMap::new() };
+                            self.sent.entry(place.clone()).or_insert_with(new).targets.extend(to.targets);
                         }
                         self.put(Kind::Destination, to.subject, to.key, || to.text);
                     }
@@ -165,7 +163,7 @@ impl<'c> Reach<'c> {
             feedback.fired.iter().chain(&feedback.idle).for_each(|message| self.sysex(target, message));
         }
         if rule.starts {
-            self.program_modes.extend(*mode);
+            self.program_modes.extend(mode);
             modes_asked(mapping, &mut self.program_modes);
         }
     }
@@ -327,48 +325,6 @@ impl<'c> Reach<'c> {
     }
 }
 
-/// Where a feature's action sends to.
-struct Destination {
-    subject: String,
-    key: String,
-    text: String,
-    /// The target and its address; `None` if it is not known which of the parameters is one.
-    target: Option<(String, String)>,
-}
-
-fn destinations(type_name: &str, params: &Value, endpoints: &BTreeMap<&str, String>) -> Vec<Destination> {
-    let name = cut(type_name);
-    let targets = match params.get("target") {
-        Some(Value::String(target)) if SENDERS.contains(&type_name) => vec![target.as_str()],
-        Some(Value::Array(list)) if SENDERS.contains(&type_name) && list.iter().all(Value::is_string) => {
-            list.iter().filter_map(Value::as_str).collect()
-        }
-        _ => {
-            let key = format!("{type_name:?} {}", canonical(params));
-            let mut shown = params.clone();
-            hide_json(&[], &mut shown);
-            let text = format!("{name} with {}", cut(&shown.to_string()));
-            return vec![Destination { subject: key.clone(), key, text, target: None }];
-        }
-    };
-    let action = type_name.rsplit(':').next().unwrap_or(type_name);
-    let destination = |target: &str| {
-        let address = endpoints.get(target).map_or(target, String::as_str);
-        let text = if address == target {
-            format!("{name} to {}", quoted(target))
-        } else {
-            format!("{name} to {}, which is {}", quoted(target), quoted(address))
-        };
-        Destination {
-            subject: format!("{action} {target:?}"),
-            key: format!("{action} {target:?} {address:?}"),
-            text,
-            target: Some((target.to_owned(), address.to_owned())),
-        }
-    };
-    targets.into_iter().map(destination).collect()
-}
-
 /// All mappings, in the order in which they are compiled.
 fn rules(config: &Config) -> Vec<Rule<'_>> {
     let modes = config.modes.iter().enumerate().flat_map(|(number, mode)| {
@@ -413,22 +369,6 @@ fn ways(config: &Config) -> BTreeSet<Way> {
         });
     }
     ways
-}
-
-/// The addresses that enabled bindings send to, by alias.
-fn endpoints(config: &Config) -> BTreeMap<&str, String> {
-    let enabled = config.bindings.iter().filter(|binding| binding.enabled);
-    enabled.filter_map(|binding| Some((&*binding.alias, endpoint(binding)?))).collect()
-}
-
-/// The address that a binding sends to; `None` if that is no address.
-pub(super) fn endpoint(binding: &Binding) -> Option<String> {
-    match &binding.connection {
-        Connection::Osc { output: Some(output), .. } | Connection::ArtNet { output: Some(output), .. } => {
-            Some(format!("{}:{}", output.host, output.port))
-        }
-        _ => None,
-    }
 }
 
 /// Whether ports without a binding are heard.
@@ -508,7 +448,7 @@ fn described(binding: &Binding) -> String {
 }
 
 /// Whether the first mapping may keep an event from the second. In doubt it may.
-fn may_meet(first: &Trigger, mapping: &Mapping, second: &Trigger, other: &Mapping) -> bool {
+pub(super) fn may_meet(first: &Trigger, mapping: &Mapping, second: &Trigger, other: &Mapping) -> bool {
     let midi = |trigger: &Trigger| matches!(trigger, Trigger::MidiAny { .. });
     let osc = |trigger: &Trigger| matches!(trigger, Trigger::Osc { .. } | Trigger::OscPattern { .. });
     first.overlaps(second)

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::PlanError;
+use super::destination::sent_elsewhere;
 use super::effect::{Effect, Kind, canonical_without, quoted};
-use super::reach::{APART, Reach, Rule, endpoint, opens_unbound};
+use super::reach::{APART, Reach, Rule, opens_unbound};
 use conductor_config::Config;
 use conductor_stdx::digest::sha256;
 use conductor_stdx::plural::plural;
@@ -199,40 +200,9 @@ fn effects(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
             notes.put(level, effect.kind, text);
         }
     }
-    redirected(from, to, notes);
-}
-
-/// What is sent elsewhere than before: by what triggers a mapping, and by the name of a binding.
-fn redirected(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
-    for (place, (occasion, after)) in &to.sent {
-        let Some((_, before)) = from.sent.get(place) else { continue };
-        if let (Some(old), Some(new)) = (only_in(before, after), only_in(after, before)) {
-            let text = format!("what {occasion} sends goes to {} instead of {}", quoted(new), quoted(old));
-            notes.put(Level::Privileged, Kind::Redirect, text);
-        }
+    for text in sent_elsewhere(from, to) {
+        notes.put(Level::Privileged, Kind::Redirect, text);
     }
-    let addresses = |reach: &Reach<'_>| -> BTreeMap<String, Option<String>> {
-        let bindings = reach.config.bindings.iter();
-        bindings.map(|binding| (binding.alias.clone(), endpoint(binding).filter(|_| binding.enabled))).collect()
-    };
-    let after = addresses(to);
-    for (alias, old) in addresses(from) {
-        if let (Some(old), Some(Some(new))) = (old, after.get(&alias))
-            && old != *new
-        {
-            let text =
-                format!("what is sent to {} goes to {} instead of {}", quoted(&alias), quoted(new), quoted(&old));
-            notes.put(Level::Privileged, Kind::Redirect, text);
-        }
-    }
-}
-
-/// The first address in `these` that is not in `those`, by target. A target that is in both has another address by the
-/// binding of its name, of which there is a note of its own.
-fn only_in<'a>(these: &'a BTreeMap<String, String>, those: &BTreeMap<String, String>) -> Option<&'a String> {
-    let known: HashSet<&String> = those.values().collect();
-    let mut others = these.iter().filter(|(target, _)| !those.contains_key(*target));
-    others.find_map(|(_, address)| (!known.contains(address)).then_some(address))
 }
 
 /// What to say of an effect that the configuration has now; `changed` if it had another one of the same subject.

@@ -252,6 +252,38 @@ fn what_is_sent_elsewhere_is_privileged() {
     let more = osc("['10.0.0.1:9', '10.0.0.2:9']", "/x");
     assert_eq!(level(&osc("'10.0.0.1:9'", "/x"), &more, "sends to a new destination"), Level::Raised);
     assert_eq!(level(&more, &osc("'10.0.0.1:9'", "/x"), "changes global_mappings/0"), Level::Raised);
+    // By a mapping that waits for something a little different, in another mode, or for something else: what is new is
+    // an address that nothing was sent to, or the same events.
+    let (here, there) = (osc("'10.0.0.1:9'", "/x"), "type = 'OscSend', target = '10.0.0.2:9', address = '/x'");
+    let harder = on(1, there).replace("note = 1", "note = 1, velocity_range = [3, 127]");
+    let elsewhere = format!("[[modes]]\nname = 'Live'\n{}", on(1, there).replace("global_mappings", "modes.mappings"));
+    let says = "sends to \"10.0.0.2:9\", while Note 1 no longer sends to \"10.0.0.1:9\"";
+    for after in [&harder, &elsewhere, &on(40, there)] {
+        assert_eq!(level(&here, after, says), Level::Privileged, "{after}");
+    }
+    let second = on(2, there);
+    let says = "Note 1 sends to \"10.0.0.2:9\", while Note 1 no longer sends to \"10.0.0.1:9\"";
+    assert_eq!(level(&format!("{here}{second}"), &format!("{second}{harder}"), says), Level::Privileged);
+    // What is sent to the same places by other controls, and what is only added or only taken away.
+    assert_eq!(
+        level(&here, &osc("'10.0.0.1:9'", "/x").replace("note = 1", "note = 5"), "global_mappings/0"),
+        Level::Raised
+    );
+    assert_eq!(level(&format!("{here}{second}"), &second, "global_mappings/0"), Level::Raised);
+    let third = on(30, there);
+    assert_eq!(level(&format!("{here}{second}"), &format!("{second}{third}"), "global_mappings/0"), Level::Raised);
+    // Actions that the host knows nothing about, by what looks like an address or has its name.
+    for (one, other) in [
+        ("url = 'http://a/x'", "url = 'http://b/x'"),
+        ("to = { at = 'a.example:80' }", "to = { at = 'b.example:80' }"),
+        ("hook = '10.0.0.1'", "hook = '10.0.0.2'"),
+        ("servers = 1, server = ['a', 'b']", "servers = 1, server = ['a', 'c']"),
+    ] {
+        let of = |params: &str| on(1, &format!("type = 'mine:Post', {params}"));
+        assert_eq!(level(&of(one), &of(other), "instead of"), Level::Privileged, "{other}");
+    }
+    let scene = |name: &str| on(1, &format!("type = 'mine:Post', url = 'http://a/x', scene = '{name}'"));
+    assert_eq!(level(&scene("dark"), &scene("bright"), "sends to a new destination"), Level::Raised);
     // The same place under another name, and another message.
     assert_eq!(assessed(&osc("'10.0.0.1:9'", "/x"), &osc("'10.0.0.1:9'", "/y")).level, Level::Raised);
     let desk = "[[bindings]]\nalias = 'desk'\nprotocol = 'osc'\noutput = { host = '10.0.0.1', port = 9 }\n";
