@@ -33,7 +33,7 @@ const UNTIL: Duration = Duration::from_secs(10);
 /// The pause between two questions of [`Feature::until`].
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Why something did not work, in words. What a test returns, so that `?` shows it.
+/// Why something did not work, as text. What a test returns, so that `?` shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failure(String);
 

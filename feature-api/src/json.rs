@@ -54,7 +54,7 @@ pub fn remove(path: impl Into<String>) -> Change {
     Change { path: path.into(), value: None }
 }
 
-/// The JSON Schema of a type, as registrars take it: without what says nothing to whoever reads it,
+/// The JSON Schema of a type, as registrars take it: without what says nothing to a reader,
 /// since the schemas of all tools are read before every conversation.
 pub fn schema<T: JsonSchema>() -> String {
     let mut schema = schemars::schema_for!(T).to_value();
@@ -67,7 +67,7 @@ fn schema_of_tool<T: JsonSchema>() -> String {
     let mut schema = schemars::schema_for!(T).to_value();
     compact(&mut schema);
     without_null(&mut schema);
-    // What a type is for, those who write it read; whoever calls the tool reads of its keys.
+    // What a type is for, its authors read; callers of the tool read about its keys.
     let definitions = schema.get_mut("$defs").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut);
     definitions.filter_map(Value::as_object_mut).for_each(|definition| drop(definition.remove("description")));
     if let Some(schema) = schema.as_object_mut() {

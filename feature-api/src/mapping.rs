@@ -19,7 +19,7 @@ use self::kinds::{Key, Kind, Others, Shape};
 pub enum Number {
     /// A whole number.
     Whole(i64),
-    /// In words.
+    /// As text.
     Text(String),
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use conductor_engine::{Engine, FactsHandle, Firing, ModeIx, Record, RuleSetHandle, Sink};
+use conductor_engine::{Engine, EnvironmentHandle, Firing, ModeIx, Record, RuleSetHandle, Sink};
 use crossbeam_channel::{RecvError, TryRecvError};
 
 mod profile_mode;
@@ -26,14 +26,14 @@ use conductor_stdx::clock::Clock;
 /// When the system has no thread left.
 pub fn start(
     rules: Arc<RuleSetHandle<Action>>,
-    facts: Arc<FactsHandle>,
+    environment: Arc<EnvironmentHandle>,
     clock: Clock,
     inputs: Inputs,
     releases: Releases,
     observer: Observer,
 ) -> std::io::Result<JoinHandle<()>> {
     let out = Out::new(releases, observer);
-    let event_loop = EventLoop { engine: Engine::new(rules, facts), clock, profile_mode: None, out };
+    let event_loop = EventLoop { engine: Engine::new(rules, environment), clock, profile_mode: None, out };
     std::thread::Builder::new().name("engine".into()).spawn(move || event_loop.run(&inputs))
 }
 

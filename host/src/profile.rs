@@ -11,8 +11,8 @@ use conductor_engine::AppName;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use conductor_active_window::ActiveWindow;
 use conductor_config::{Config, Diagnostic, Diagnostics};
-use conductor_front::Front;
 
 /// A profile, ready to be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct Profile {
 
 impl Profile {
     /// Whether it applies while this is in front.
-    pub fn applies(&self, front: &Front) -> bool {
-        let Front::Application(application) = front else { return false };
+    pub fn applies(&self, active_window: &ActiveWindow) -> bool {
+        let ActiveWindow::Application(application) = active_window else { return false };
         let names: Vec<AppName> = application.names.iter().map(|name| AppName::new(name)).collect();
         self.apps.iter().any(|app| names.contains(&AppName::new(app)))
             && application.title.to_lowercase().contains(&self.title)
@@ -65,8 +65,8 @@ pub fn compile(config: &Config, diagnostics: &mut Diagnostics) -> Vec<Arc<Profil
 }
 
 /// The profile that applies: of those with a title before those without, the first.
-pub fn applying<'p>(profiles: &'p [Arc<Profile>], front: &Front) -> Option<&'p Arc<Profile>> {
-    let applies = || profiles.iter().filter(|profile| profile.applies(front));
+pub fn applying<'p>(profiles: &'p [Arc<Profile>], active_window: &ActiveWindow) -> Option<&'p Arc<Profile>> {
+    let applies = || profiles.iter().filter(|profile| profile.applies(active_window));
     applies().find(|profile| !profile.title.is_empty()).or_else(|| applies().next())
 }
 
@@ -97,8 +97,8 @@ impl ProfileView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conductor_active_window::Application;
     use conductor_config::parse;
-    use conductor_front::Application;
 
     const SHOW: &str = r#"
 [[modes]]
@@ -133,21 +133,22 @@ mode = "Write"
         compiled(text).0
     }
 
-    fn front(names: &[&str], title: &str) -> Front {
+    fn active_window(names: &[&str], title: &str) -> ActiveWindow {
         let names = names.iter().map(|&name| name.to_owned()).collect();
-        Front::Application(Application { names, title: title.to_owned() })
+        ActiveWindow::Application(Application { names, title: title.to_owned() })
     }
 
     #[test]
     fn the_profile_that_says_most_applies() {
         let profiles = profiles(SHOW);
-        let applies = |front: Front| applying(&profiles, &front).map(|profile| profile.name.to_string());
-        assert_eq!(applies(front(&["LIVE"], "")).as_deref(), Some("Live"));
-        assert_eq!(applies(front(&["Navigator", "firefox"], "News")).as_deref(), Some("Browser"));
-        assert_eq!(applies(front(&["firefox"], "Songs - GOOGLE docs")).as_deref(), Some("Docs"));
-        assert_eq!(applies(front(&["xterm"], "live")), None);
-        assert_eq!(applies(Front::Nothing), None);
-        assert_eq!(applies(Front::Unknown(String::new())), None);
+        let applies =
+            |active_window: ActiveWindow| applying(&profiles, &active_window).map(|profile| profile.name.to_string());
+        assert_eq!(applies(active_window(&["LIVE"], "")).as_deref(), Some("Live"));
+        assert_eq!(applies(active_window(&["Navigator", "firefox"], "News")).as_deref(), Some("Browser"));
+        assert_eq!(applies(active_window(&["firefox"], "Songs - GOOGLE docs")).as_deref(), Some("Docs"));
+        assert_eq!(applies(active_window(&["xterm"], "live")), None);
+        assert_eq!(applies(ActiveWindow::Nothing), None);
+        assert_eq!(applies(ActiveWindow::Unknown(String::new())), None);
     }
 
     // CFG-2: an application belongs to one profile, unless titles tell.

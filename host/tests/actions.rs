@@ -15,11 +15,11 @@ use conductor_host::ports::{Connection, Direction, EventSink, MidiOut, PortBacke
 use crossbeam_channel::{Receiver, Sender};
 use proptest::prelude::*;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until it is so.
 fn until(mut so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !so() {
         assert!(Instant::now() < deadline, "it never was so");
         std::thread::sleep(Duration::from_millis(1));
@@ -60,7 +60,7 @@ impl Stage {
 
     /// The next message at the instrument.
     fn next(&self) -> Vec<u8> {
-        self.synth.recv_timeout(PATIENCE).unwrap()
+        self.synth.recv_timeout(TEST_TIMEOUT).unwrap()
     }
 
     fn play(&self, device: &str, bytes: [u8; 3]) {
@@ -177,7 +177,7 @@ fn after_a_crash_outputs_are_told_to_end_all_notes() {
     let host = Host::builder().backend(ports.backend()).end_all_notes().start(&loaded).unwrap();
     let synth = ports.sent("synth").unwrap();
     for channel in 0..16 {
-        assert_eq!(synth.recv_timeout(PATIENCE).unwrap(), [0xB0 | channel, 123, 0]);
+        assert_eq!(synth.recv_timeout(TEST_TIMEOUT).unwrap(), [0xB0 | channel, 123, 0]);
     }
     host.stop();
     assert!(synth.try_recv().is_err());
@@ -207,7 +207,7 @@ const LIGHTS: &str = r#"
 fn lights_show_the_mode_and_what_has_fired() {
     let stage = Stage::new(LIGHTS);
     let lights = stage.ports.sent("pads").unwrap();
-    let next = || lights.recv_timeout(PATIENCE).unwrap();
+    let next = || lights.recv_timeout(TEST_TIMEOUT).unwrap();
     assert_eq!([next(), next()], [[0x90, 36, 1], [0x90, 37, 1]]);
     stage.play("pads", [0x90, 37, 99]);
     assert_eq!(next(), [0x90, 37, 99]);
@@ -305,9 +305,9 @@ fn an_output_that_hangs_delays_nobody() {
     for n in 0..EVENTS {
         let note = u8::try_from(n % 128).unwrap();
         assert!(ports.play("pads", &[0x90, note, 100]));
-        assert_eq!(synth.recv_timeout(PATIENCE).unwrap(), [0x90, note, 100]);
+        assert_eq!(synth.recv_timeout(TEST_TIMEOUT).unwrap(), [0x90, note, 100]);
     }
-    hangs.recv_timeout(PATIENCE).unwrap();
+    hangs.recv_timeout(TEST_TIMEOUT).unwrap();
     until(|| host.status().failures >= (EVENTS - 1100) as u64);
     let status = host.status();
     let stuck = status.outputs.iter().find(|output| output.target == "tar pit").unwrap();
@@ -444,7 +444,7 @@ fn a_rule_decides_when_it_fires_and_ends_what_it_began() {
     let stage = Stage::new(DECIDING);
     let changed = stage.host.subscribe();
     let mode = |wanted: &str| loop {
-        let observation = changed.recv_timeout(PATIENCE).unwrap();
+        let observation = changed.recv_timeout(TEST_TIMEOUT).unwrap();
         if matches!(&observation, conductor_host::observer::Observation::Mode(mode) if **mode == *wanted) {
             break;
         }

@@ -21,7 +21,7 @@ use conductor_host::install::installation::{self, Change, ChangeError, GrantWord
 use conductor_host::install::receipt::{FeatureInstallReport, What};
 use conductor_host::install::signature::{self, TrustedSigners};
 use conductor_host::install::source::{Fetched, Origin, Source};
-use conductor_host::install::store::{MAX_RECEIPTS, Store, StoreError};
+use conductor_host::install::store::{MAX_RECEIPTS, PackageStore, StoreError};
 use conductor_host::package::Package;
 use conductor_host::package::capability::CapabilityRequest;
 use conductor_host::package::file::MAX_PACKAGE;
@@ -123,7 +123,12 @@ fn fetched(bytes: Vec<u8>) -> Fetched {
 }
 
 /// Installs or upgrades, granting these words.
-fn put(store: &Store, bytes: Vec<u8>, upgrade: bool, words: &[&str]) -> Result<FeatureInstallReport, ChangeError> {
+fn put(
+    store: &PackageStore,
+    bytes: Vec<u8>,
+    upgrade: bool,
+    words: &[&str],
+) -> Result<FeatureInstallReport, ChangeError> {
     let plan = Plan::new(store, fetched(bytes), Wanted::default(), upgrade)?;
     let words: Vec<GrantWords> = words.iter().map(|words| words.parse().unwrap()).collect();
     let given = GrantWords::select(&words, &plan.package.info.descriptor.capabilities)?;
@@ -179,7 +184,7 @@ fn a_bad_package_changes_nothing() {
 #[test]
 fn a_kill_at_any_moment_leaves_the_set_before_or_after() {
     let home = Home::new();
-    Store::open(&home.0).unwrap();
+    PackageStore::open(&home.0).unwrap();
     let (mut kills, mut between, mut last) = (0, 0, 0);
     let end = Instant::now() + Duration::from_secs(12);
     while Instant::now() < end && kills < 200 {
@@ -201,7 +206,7 @@ fn a_kill_at_any_moment_leaves_the_set_before_or_after() {
             }
         }
 
-        let store = Store::open(&home.0).unwrap();
+        let store = PackageStore::open(&home.0).unwrap();
         let feature = &store.installed().unwrap().features["lamp"];
         let version: u32 = feature.current.version.parse().unwrap();
         assert!(version == done || version == started, "{version}, with {started} started and {done} done");
@@ -241,7 +246,7 @@ fn installing_child() {
         return;
     };
     let after: u32 = after.parse().unwrap();
-    let store = Store::open(Path::new(&home)).unwrap();
+    let store = PackageStore::open(Path::new(&home)).unwrap();
     if after == 0 && store.installed().unwrap().features.is_empty() {
         put(&store, lamp("0", ""), false, &[]).unwrap();
     }
@@ -259,7 +264,7 @@ fn installing_child() {
 fn an_altered_blob_is_refused_and_mended_by_installing_anew() {
     let home = Home::new();
     let digest = home.json(&["install", hello().to_str().unwrap(), "--json"])["digest"].as_str().unwrap().to_owned();
-    let store = Store::at(&home.0);
+    let store = PackageStore::at(&home.0);
     let mut bytes = store.read(&digest).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -411,7 +416,7 @@ fn a_url_brings_the_bytes_of_its_digest_or_nothing() {
 #[test]
 fn an_upgrade_asks_for_the_difference_only() {
     let home = Home::new();
-    let store = Store::open(&home.0).unwrap();
+    let store = PackageStore::open(&home.0).unwrap();
     let first = format!("{NETWORK}udp = ['10.0.0.1:*', '10.0.0.2:9']\n");
     match put(&store, lamp("1", &first), false, &[]) {
         Err(error @ ChangeError::NotGranted { .. }) => {
@@ -459,7 +464,7 @@ fn an_upgrade_asks_for_the_difference_only() {
 #[test]
 fn grants_are_not_taken_over_by_a_package_that_the_trusted_signer_did_not_sign() {
     let home = Home::new();
-    let store = Store::open(&home.0).unwrap();
+    let store = PackageStore::open(&home.0).unwrap();
     let (anna, bert) = (signature::new_key().unwrap(), signature::new_key().unwrap());
     TrustedSigners::add(&home.0, "anna", (&anna).into()).unwrap();
     let wanted = || Wanted { trusted: TrustedSigners::read(&home.0).unwrap(), ..Wanted::default() };
@@ -528,7 +533,7 @@ fn a_running_host_takes_over_what_is_installed_and_what_is_taken_away() {
     assert!(feature().refused.is_none());
 
     // A rule names it, so the rule stays; but it does nothing any more.
-    let store = Store::open(&home.0).unwrap();
+    let store = PackageStore::open(&home.0).unwrap();
     let trusted = TrustedSigners::default();
     installation::change(&store, "hello", Change::Enable(false), &trusted).unwrap();
     let reloaded = host.reload_features().unwrap();
@@ -551,7 +556,7 @@ fn a_running_host_takes_over_what_is_installed_and_what_is_taken_away() {
 #[test]
 fn an_upgrade_that_can_not_be_installed_is_taken_back() {
     let home = Home::new();
-    let store = Store::open(&home.0).unwrap();
+    let store = PackageStore::open(&home.0).unwrap();
     let good = std::fs::read(hello()).unwrap();
     put(&store, good.clone(), false, &["all"]).unwrap();
     let host = Host::builder().home(&home.0).start(&config::parse("", "config.toml").unwrap()).unwrap();
@@ -572,7 +577,7 @@ fn an_upgrade_that_can_not_be_installed_is_taken_back() {
 #[test]
 fn an_upgrade_that_keeps_trapping_is_taken_back() {
     let home = Home::new();
-    let store = Store::open(&home.0).unwrap();
+    let store = PackageStore::open(&home.0).unwrap();
     let old = std::fs::read(features().join("tests/hostile.wasm")).unwrap();
     let new = signature::sign(&old, &signature::new_key().unwrap()).unwrap();
     put(&store, old.clone(), false, &["all"]).unwrap();
@@ -649,7 +654,7 @@ fn a_removed_feature_says_what_it_leaves() {
     );
     home.write("config.toml", config.as_bytes());
     home.json(&["install", hello().to_str().unwrap(), "--json"]);
-    let kept = Store::open(&home.0).unwrap().installed().unwrap().features["hello"].data();
+    let kept = PackageStore::open(&home.0).unwrap().installed().unwrap().features["hello"].data();
     let keep = || {
         let stores = FeatureStores::open(&home.0).unwrap();
         stores.feature(kept.as_str(), 1000).unwrap().handle.set("diary", b"secret").unwrap();
@@ -685,7 +690,7 @@ fn called_hello() -> Vec<u8> {
 #[test]
 fn a_revoked_grant_is_told_once_with_the_command_that_gives_it_again() {
     let home = Home::new();
-    let store = Store::open(&home.0).unwrap();
+    let store = PackageStore::open(&home.0).unwrap();
     put(&store, lamp("1", &format!("{NETWORK}udp = ['10.0.0.1:9']\n")), false, &["network"]).unwrap();
     installation::change(&store, "lamp", Change::Revoke(Vec::new()), &TrustedSigners::default()).unwrap();
     let listed = home.feature(&["list"]);
@@ -745,7 +750,7 @@ fn receipts_are_kept_within_bounds() {
     assert_eq!(home.feature(&["grant", "osc-output", "alert"]).status.code(), Some(2));
     home.json(&["remove", "osc-output", "--json"]);
 
-    let store = Store::open(&home.0).unwrap();
+    let store = PackageStore::open(&home.0).unwrap();
     put(&store, lamp("1", ""), false, &[]).unwrap();
     let receipts = || {
         let mut names: Vec<String> = std::fs::read_dir(store.receipts())

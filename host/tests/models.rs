@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 const KEY: &str = "sk-Hunter2-hunter2";
 
 /// How long a test waits for anything.
-const WITHIN: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 struct OneSecret;
@@ -179,7 +179,7 @@ impl Stage {
 
     fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         let runtime = self.registry.provider("openai-compatible").unwrap().feature.runtime().clone();
-        runtime.block_on(async { tokio::time::timeout(WITHIN, work).await.expect("it took too long") })
+        runtime.block_on(async { tokio::time::timeout(TEST_TIMEOUT, work).await.expect("it took too long") })
     }
 
     /// Everything that the answer tells: its text, and the last event that is no text.

@@ -5,19 +5,19 @@
 
 use std::time::{Duration, Instant};
 
+use conductor_host::active_window::ActiveWindow;
+use conductor_host::active_window::simulated::SimulatedActiveWindow;
 use conductor_host::config;
 use conductor_host::dispatch::desktop::recorded::Recording;
-use conductor_host::front::Front;
-use conductor_host::front::simulated::SimulatedFront;
 use conductor_host::host::Host;
 use conductor_host::ports::Direction;
 use conductor_host::ports::simulated::SimulatedPorts;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until it is so.
 fn until(mut so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !so() {
         assert!(Instant::now() < deadline, "it never was so");
         std::thread::sleep(Duration::from_millis(1));
@@ -54,18 +54,18 @@ const SHOW: &str = r#"
 
 struct Stage {
     ports: SimulatedPorts,
-    front: SimulatedFront,
+    front: SimulatedActiveWindow,
     desktop: Recording,
     host: Host,
 }
 
 impl Stage {
     fn new() -> Self {
-        let (ports, front, desktop) = (SimulatedPorts::new(), SimulatedFront::new(), Recording::default());
+        let (ports, front, desktop) = (SimulatedPorts::new(), SimulatedActiveWindow::new(), Recording::default());
         ports.plug("pads", Direction::Input);
         let loaded = config::parse(SHOW, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
         let builder = Host::builder().backend(ports.backend()).desktop(desktop.connect()).listen_to_all();
-        let host = builder.front(front.watch()).start(&loaded).unwrap();
+        let host = builder.active_window(front.watch()).start(&loaded).unwrap();
         Self { ports, front, desktop, host }
     }
 
@@ -97,7 +97,7 @@ fn the_mode_goes_with_the_application_and_back() {
     let status = stage.host.status();
     assert_eq!((status.front.as_deref(), status.front_unknown), (Some("Live"), None));
     assert_eq!(status.profiles.iter().filter(|profile| profile.applies).count(), 1);
-    stage.front.put(Front::Nothing);
+    stage.front.put(ActiveWindow::Nothing);
     stage.mode("Play");
     stage.host.stop();
 }
@@ -111,14 +111,14 @@ fn a_mode_that_a_person_chose_stays_when_the_application_goes() {
     stage.mode("Play");
     stage.host.set_mode("Write");
     stage.mode("Write");
-    stage.front.put(Front::Nothing);
+    stage.front.put(ActiveWindow::Nothing);
     until(|| stage.host.status().profiles.iter().all(|profile| !profile.applies));
     // Whatever the engine was told before this is done before it.
     stage.front.application("surf", "Lyrics");
     until(|| stage.host.status().profiles.iter().any(|profile| profile.applies));
     stage.front.application("live", "");
     stage.mode("Mix");
-    stage.front.put(Front::Unknown("the desktop is gone".into()));
+    stage.front.put(ActiveWindow::Unknown("the desktop is gone".into()));
     stage.mode("Write");
     assert_eq!(stage.host.status().front_unknown.as_deref(), Some("the desktop is gone"));
     stage.host.stop();
@@ -152,7 +152,7 @@ fn a_reload_looks_again_which_profile_applies() {
     stage.mode("Mix");
     // The mode to go back to is gone: the first is active.
     stage.reload(&SHOW.replace("\"Play\"", "\"Perform\""));
-    stage.front.put(Front::Nothing);
+    stage.front.put(ActiveWindow::Nothing);
     stage.mode("Perform");
     let wrong = stage.host.reload(&SHOW.replace("[\"surf\"]\n    title = \"lyrics\"", "[\"LIVE\"]"), "c.toml");
     let text = wrong.unwrap_err().render(false);

@@ -62,7 +62,7 @@ impl Home {
         fs::rename(aside, self.config()).unwrap();
     }
 
-    /// The lines of `[features.NAME]` that bind its grants to the package in this file; none if it is no package.
+    /// The lines of `[features.NAME]` that bind its grants to the package in this file; `None` if it is no package.
     pub fn pins(&self, file: &Path) -> String {
         let file = self.path().join(file);
         let end = self.conductor(&["feature", "inspect", &file.display().to_string(), "--json"]);

@@ -14,7 +14,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
-use crate::wait::{self, PATIENCE};
+use crate::wait::{self, TEST_TIMEOUT};
 
 /// A name that no other test's instrument has: other programs' ports are seen by every host.
 pub fn name(kind: &str) -> String {
@@ -66,7 +66,7 @@ impl Synth {
 
     /// The next message that it gets.
     pub fn next(&self) -> Vec<u8> {
-        self.received.recv_timeout(PATIENCE).expect("no MIDI message came")
+        self.received.recv_timeout(TEST_TIMEOUT).expect("no MIDI message came")
     }
 
     /// The next messages that it gets.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rosc::{OscMessage, OscPacket, OscTime, OscType};
 
-use crate::wait::PATIENCE;
+use crate::wait::TEST_TIMEOUT;
 
 /// A UDP port on loopback where nobody listens.
 ///
@@ -145,8 +145,8 @@ impl Listener {
 
     /// The next message.
     pub fn message(&self) -> OscMessage {
-        let Ok(bytes) = self.received.recv_timeout(PATIENCE) else {
-            panic!("no message came to {} within {} s", self.address, PATIENCE.as_secs());
+        let Ok(bytes) = self.received.recv_timeout(TEST_TIMEOUT) else {
+            panic!("no message came to {} within {} s", self.address, TEST_TIMEOUT.as_secs());
         };
         match rosc::decoder::decode_udp(&bytes) {
             Ok((_, OscPacket::Message(message))) => message,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::wait::{self, PATIENCE};
+use crate::wait::{self, TEST_TIMEOUT};
 
 /// How long a program that is not wanted any more may take to end by itself.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -103,7 +103,7 @@ impl Drop for Process {
         let deadline = Instant::now() + FAREWELL;
         if matches!(self.child.try_wait(), Ok(None)) && Command::new("kill").arg(pid).status().is_ok() {
             while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
-                thread::sleep(wait::LOOK);
+                thread::sleep(wait::POLL_INTERVAL);
             }
         }
         self.kill();
@@ -182,7 +182,7 @@ impl Lines {
     }
 
     fn wait<T>(&self, mut look: impl FnMut(&Printed) -> Option<T>) -> Result<T, String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         let mut printed = self.printed();
         loop {
             if let Some(found) = look(&printed) {

@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use conductor_tests::conductor::port;
 use conductor_tests::home::Home;
 use conductor_tests::osc::{Listener, Tablet, free_port};
-use conductor_tests::wait::PATIENCE;
+use conductor_tests::wait::TEST_TIMEOUT;
 use rosc::OscType;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ struct Node(UdpSocket);
 impl Node {
     fn on(port: u16) -> Self {
         let socket = UdpSocket::bind(("127.0.0.1", port)).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         Self(socket)
     }
 

@@ -34,7 +34,7 @@ impl Door {
     /// A connection on which this much of a request was sent.
     fn send(&self, line: &str, length: usize, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(wait::PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(wait::TEST_TIMEOUT)).unwrap();
         // Whoever is turned away is not listened to.
         let _ = write!(
             stream,
@@ -62,7 +62,7 @@ fn answer(stream: &mut impl std::io::Read) -> (u16, String) {
 /// What the owner is answered at the Unix socket.
 fn owner(home: &Home, path: &str) -> u16 {
     let mut stream = UnixStream::connect(home.socket()).unwrap();
-    stream.set_read_timeout(Some(wait::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(wait::TEST_TIMEOUT)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: conductor\r\nconnection: close\r\n\r\n").unwrap();
     answer(&mut stream).0
 }
@@ -70,7 +70,7 @@ fn owner(home: &Home, path: &str) -> u16 {
 /// Status of what an event stream begins with, and the stream.
 fn events(home: &Home) -> (u16, UnixStream) {
     let mut stream = UnixStream::connect(home.socket()).unwrap();
-    stream.set_read_timeout(Some(wait::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(wait::TEST_TIMEOUT)).unwrap();
     write!(stream, "GET /v1/events HTTP/1.1\r\nhost: conductor\r\n\r\n").unwrap();
     let mut line = [0; 12];
     stream.read_exact(&mut line).unwrap();
@@ -239,7 +239,7 @@ fn a_flood_of_requests_is_slowed_by_its_token() {
     let host = home.run_with(&["--http", "0"]);
     let read = Door::of(&home, "api-read.token");
     let mut stream = TcpStream::connect(("127.0.0.1", read.port)).unwrap();
-    stream.set_read_timeout(Some(wait::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(wait::TEST_TIMEOUT)).unwrap();
     let request =
         format!("GET /v1/modes HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {}\r\n", read.port, read.token);
     let mut input = stream.try_clone().unwrap();
@@ -393,7 +393,7 @@ fn a_long_check_holds_up_nobody() {
         done.send(()).unwrap();
         answers
     });
-    let deadline = Instant::now() + wait::PATIENCE;
+    let deadline = Instant::now() + wait::TEST_TIMEOUT;
     let mut asked = 0;
     while checked.try_recv().is_err() && Instant::now() < deadline {
         assert_eq!(owner(&home, "/v1/modes"), 200);

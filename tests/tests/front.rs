@@ -172,7 +172,7 @@ fn the_mode_goes_with_the_window_that_kde_has_in_front() {
     kwin.bus().around(&mut run).env("WAYLAND_DISPLAY", kwin.display()).env("DISPLAY", screen.display());
     let host = Host::ready(&mut run, home.socket());
     host.status_when(|status| status["front_unknown"].is_null() && status["front"].is_null());
-    let script = format!("conductor-front-{}", host.id());
+    let script = format!("conductor-active-window-{}", host.id());
     assert!(kwin.has_script(&script));
 
     let live = WaylandWindow::open(kwin.display(), "Ableton Live", "song.als");
@@ -185,7 +185,8 @@ fn the_mode_goes_with_the_window_that_kde_has_in_front() {
     // What another program on the bus says is nothing to go by.
     let lies = ["Ableton Live", "", "", "song.als", ""];
     let told = kwin.bus().connections(host.id()).into_iter();
-    let told: Vec<_> = told.map(|it| kwin.bus().call(&it, "/front", "org.conductor.Front.IsInFront", &lies)).collect();
+    let told: Vec<_> =
+        told.map(|it| kwin.bus().call(&it, "/front", "org.conductor.ActiveWindow.IsInFront", &lies)).collect();
     assert!(told.iter().any(|answer| matches!(answer, Err(why) if why.contains("AccessDenied"))), "{told:?}");
     let status = host.status();
     assert_eq!((status["front"].as_str(), status["mode"].as_str()), (Some("Browser"), Some("Write")));

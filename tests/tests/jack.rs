@@ -37,7 +37,7 @@ fn server(name: &str) -> Process {
     server
 }
 
-/// The ports that other programs see on a server; none where it does not answer.
+/// The ports that other programs see on a server; `None` if it does not answer.
 fn ports(server: &str) -> Option<String> {
     let mut lsp = Command::new("jack_lsp");
     let listed = lsp.env("JACK_DEFAULT_SERVER", server).env("JACK_NO_START_SERVER", "1").output().unwrap();

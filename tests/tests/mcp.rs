@@ -25,7 +25,7 @@ impl Agent {
         Self::try_start(home).expect("no answer to hello")
     }
 
-    /// None where there is no place.
+    /// `None` if there is no place.
     fn try_start(home: &Home) -> Option<Self> {
         let mut command = conductor::command(home.path(), &["mcp"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -193,7 +193,7 @@ fn a_thousand_agents_at_once_are_served_or_turned_away() {
     let mut told = 0;
     for agent in &agents[64..] {
         let mut line = String::new();
-        agent.set_read_timeout(Some(wait::PATIENCE)).unwrap();
+        agent.set_read_timeout(Some(wait::TEST_TIMEOUT)).unwrap();
         let _ = BufReader::new(agent).read_line(&mut line);
         told += usize::from(line.contains("agents are here already"));
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use conductor_tests::home::Home;
 use conductor_tests::ola::{OLA, Ola, in_a_network_of_its_own};
 use conductor_tests::osc::{Listener, Tablet, free_port};
-use conductor_tests::wait::PATIENCE;
+use conductor_tests::wait::TEST_TIMEOUT;
 use rosc::OscType;
 
 // PRT-5, ACT-1, REL-4: every frame of a fade arrives at OLA, in its order.
@@ -56,7 +56,7 @@ action = {{ type = 'ArtNetSend', target = '{OLA}:6454', universe = 1, channel = 
             break;
         }
         // The recorder may have begun too late, or been ended too early.
-        assert!(started.elapsed() < PATIENCE, "{came:?} of {levels:?}");
+        assert!(started.elapsed() < TEST_TIMEOUT, "{came:?} of {levels:?}");
     }
     assert_eq!(host.status()["failures"], 0);
 }

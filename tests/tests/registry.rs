@@ -115,7 +115,7 @@ fn a_feature_lives_through_a_registry_and_without_it() {
     // Revoked while a tool waits for an answer: the call ends there and then.
     let args = json!({ "how": "fetch", "url": format!("http://{server}/") }).to_string();
     let call = Process::start(&mut command(home.path(), &["tool", "call", "look", &args]));
-    called.recv_timeout(wait::PATIENCE).unwrap();
+    called.recv_timeout(wait::TEST_TIMEOUT).unwrap();
     let report = feature(&home, &["revoke", NAME, "network"]);
     assert_eq!(hosts(&report["granted"]), [""; 0]);
     let (end, _) = call.wait();

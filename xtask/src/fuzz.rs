@@ -37,9 +37,9 @@ pub struct Args {
 /// Targets that need nothing but the engine, which is built in seconds.
 const IN_THE_ENGINE: [&str; 4] = ["gestures", "midi", "rules", "timeline"];
 /// Longer inputs than this find nothing that shorter ones don't.
-const LONGEST: &str = "-max_len=1024";
+const MAX_INPUT_LENGTH: &str = "-max_len=1024";
 /// What a corpus in the repository may take, in bytes.
-const KEPT: u64 = 8 * 1024;
+const MAX_CORPUS_BYTES: u64 = 8 * 1024;
 
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
@@ -124,7 +124,11 @@ struct Fuzzer<'a> {
 impl Fuzzer<'_> {
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
-        command.env("CONDUCTOR_FUZZ_TARGET", &self.name).arg(LONGEST).arg("-timeout=10").arg("-rss_limit_mb=2048");
+        command
+            .env("CONDUCTOR_FUZZ_TARGET", &self.name)
+            .arg(MAX_INPUT_LENGTH)
+            .arg("-timeout=10")
+            .arg("-rss_limit_mb=2048");
         command
     }
 
@@ -162,13 +166,13 @@ impl Fuzzer<'_> {
         // libFuzzer writes first what reaches most beyond those before it.
         files.sort();
         fs::remove_dir_all(&self.kept).and_then(|()| fs::create_dir_all(&self.kept))?;
-        let mut room = KEPT;
+        let mut room = MAX_CORPUS_BYTES;
         for (_, length, file) in &files {
             let (Some(left), Some(name)) = (room.checked_sub(*length), file.file_name()) else { break };
             fs::copy(file, self.kept.join(name))?;
             room = left;
         }
-        println!("{}: {} bytes in {}", self.name, KEPT - room, self.kept.display());
+        println!("{}: {} bytes in {}", self.name, MAX_CORPUS_BYTES - room, self.kept.display());
         Ok(())
     }
 }

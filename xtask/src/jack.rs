@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::{cargo, process, setup, split};
 
 /// How long a server may take until it answers; 0.2 s is usual.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long it may take to end: 7 s where a client is gone without a word. One that is killed leaves its name in
 /// memory that all servers share, and after eight of those no server starts any more.
@@ -80,13 +80,13 @@ impl Server {
         let mut probe = Command::new("jack_lsp");
         server.address(&mut probe);
         let mut ended = false;
-        let answers = process::poll(PATIENCE, || {
+        let answers = process::poll(REPLY_TIMEOUT, || {
             ended = !matches!(server.child.try_wait(), Ok(None));
             ended || process::succeeds(&mut probe)
         });
         if ended || !answers {
             let log = server.end();
-            bail!("jackd did not come up within {} s:\n{log}", PATIENCE.as_secs());
+            bail!("jackd did not come up within {} s:\n{log}", REPLY_TIMEOUT.as_secs());
         }
         Ok(server)
     }

@@ -21,7 +21,7 @@ use crate::{
 /// The version that is proven; another may find more.
 const PACKAGE: &str = "schemathesis==4.32.5";
 /// How long the host may take until its door is open: it may have to compile every feature.
-const PATIENCE: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// What a stream answers never ends.
 const STREAMS: [&str; 2] = ["/v1/events", "/v1/stream"];
 /// Here a command may end the host; so it is asked with a token that may not.
@@ -101,7 +101,7 @@ struct Running(Child);
 impl Running {
     /// Where its door is, as soon as it is open.
     fn door(&mut self, home: &Path) -> Result<String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
             let told = fs::read_to_string(home.join("api.json")).ok();
             let told = told.and_then(|told| serde_json::from_str::<Value>(&told).ok());

@@ -92,7 +92,7 @@ pub struct NewBinding {
 }
 
 impl NewBinding {
-    /// A device that is told in both directions by the same matchers.
+    /// A device whose input and output fit the same matchers.
     pub fn of(alias: String, matchers: Vec<Matcher>, description: Option<String>) -> Self {
         let (protocol, input, output, channels, made) = (None, None, None, None, None);
         Self { alias, protocol, description, matchers: Some(matchers), input, output, channels, made }

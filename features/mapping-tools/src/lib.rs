@@ -197,7 +197,7 @@ fn read(reader: &Reader) -> Result<Show, Error> {
 }
 
 /// Whether the host or a feature has every action that this one is made of. The host takes a mapping with one that
-/// nobody has, since a feature may bring it later; whoever asks here meant one that there is.
+/// nobody has, since a feature may bring it later; a question asked here means one that there is.
 fn has_actions(reader: &Reader, action: &Action) -> Result<(), Error> {
     let actions = reader.actions()?;
     let names = |action: &host_state::Action| {

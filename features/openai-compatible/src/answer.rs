@@ -28,7 +28,7 @@ enum Form {
     Refused(u16, Vec<u8>),
 }
 
-/// What was told so far.
+/// What was sent so far.
 #[derive(Debug, Default)]
 struct Told {
     calls: Vec<Call>,

@@ -187,7 +187,7 @@ impl ToolHooks for WorkItems {
 
 /// How often the watch looks, in milliseconds.
 const LOOK: u32 = 1000;
-/// Items that wait at once before the person is told.
+/// Items that wait at once before the person is notified.
 const MANY: usize = 10;
 
 impl Tasks for WorkItems {
@@ -239,7 +239,7 @@ impl Actions for WorkItems {
         STATE.with_borrow_mut(|state| {
             let mark = state.marks.get(action)?;
             let sink = state.notify.as_ref();
-            sink.ok_or_else(|| Error::Denied("nothing can be told without a grant to notify".into()))?.emit(&mark.text);
+            sink.ok_or_else(|| Error::Denied("notifying needs a grant".into()))?.emit(&mark.text);
             Ok(())
         })
     }

@@ -1,4 +1,4 @@
-//! The shelf: items in the feature's store, one key each, whoever of its instances writes.
+//! The shelf: items in the feature's store, one key each, whichever of its instances writes.
 
 use conductor_feature::store::Table;
 use conductor_feature::{Error, clock};

@@ -3,10 +3,11 @@
 //! A row's hash is the SHA-256 of the hash before it (64 hex digits; zeros for the first) and of the row's
 //! content, which is a JSON array without blanks: `[number, at, kind, what, who, subject, outcome, took, detail]`
 //! for a row of format 1, and for one of format 2 the same followed by `door, scope, client, elicited`. A row that has
-//! no door is of format 1, which older hosts wrote; such rows verify on, and a file that holds them is continued. The last number and hash stand in the file once more, under a MAC with the host's key: the *head*.
-//! Whoever lacks the key can't end the chain elsewhere, and so can't leave rows out at its end, add some, or
-//! write all of it anew. The head also stands beside the file, in `audit.head`, which tells when an older file
-//! was put in the place of the newer one, or none.
+//! no door is of format 1, which older hosts wrote; such rows verify on, and a file that holds them is continued. The
+//! last number and hash stand in the file once more, under a MAC with the host's key: the *head*. Without the key the
+//! chain can't be ended elsewhere, and so can't leave rows out at its end, add some, or write all of it anew. The head
+//! also stands beside the file, in `audit.head`, which tells when an older file was put in the place of the newer one,
+//! or none.
 //!
 //! Several processes may add rows: each adds them in a transaction that nobody else writes during. Before it
 //! adds any it looks whether the chain still ends as the head says. If not, it puts that on record first, so
@@ -120,7 +121,7 @@ pub struct Row {
     pub subject: String,
     /// See [`Outcome`](crate::Outcome).
     pub outcome: String,
-    /// Microseconds; none where nothing was waited for.
+    /// Microseconds; `None` if nothing was waited for.
     pub took: Option<i64>,
     /// More, as the text of a JSON object.
     pub detail: String,
@@ -312,7 +313,7 @@ impl Chain {
         Ok(head)
     }
 
-    /// Why the chain does not end as this host left it; none where it does.
+    /// Why the chain does not end as this host left it; `None` if it does.
     fn altered(
         &self,
         connection: &Connection,
@@ -353,7 +354,7 @@ impl Chain {
         HostKey::read(&self.home).map_err(|error| self.unreadable(format!("the host's key: {error}")))
     }
 
-    /// Opens the file for reading; none where there is no file.
+    /// Opens the file for reading; `None` if there is no file.
     ///
     /// # Errors
     /// [`AuditError::Unreadable`].
@@ -367,7 +368,7 @@ impl Chain {
             let connection = Connection::open_with_flags(self.file(), flags)?;
             connection.busy_timeout(BUSY)?;
             let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('rows', 'head')";
-            // Whoever began it was killed before it had a table: that is as if it were not there.
+            // Its writer was killed before it had a table: that is as if it were not there.
             let there: i64 = connection.query_row(tables, [], |row| row.get(0))?;
             Ok((there == 2).then_some(connection))
         };
@@ -387,7 +388,7 @@ impl Chain {
         rows_after(&connection, number, limit).map_err(|error| self.unreadable(error.to_string()))
     }
 
-    /// The number of the last row; 0 where there is none.
+    /// The number of the last row; 0 if there is none.
     ///
     /// # Errors
     /// [`AuditError::Unreadable`].
@@ -434,7 +435,7 @@ pub(super) fn put_back(beside: &Head, last: i64) -> String {
     )
 }
 
-/// Why the head does not stand for the last row; none where it does.
+/// Why the head does not stand for the last row; `None` if it does.
 pub(super) fn ends_elsewhere(last: Option<&(i64, String)>, head: Option<&Head>, key: &HostKey) -> Option<String> {
     match (last, head) {
         (None, None) => None,

@@ -96,7 +96,7 @@ pub struct Entry {
 
 impl Entry {
     /// That `who` did `what` (`call`, `apply`) to the `subject`: a tool, a plan, a feature. It is
-    /// [`Outcome::Done`] and has no time yet; whoever writes it gives it the time of day.
+    /// [`Outcome::Done`] and has no time yet; the writer adds the time of day.
     pub fn new(kind: Kind, what: &str, who: &Caller, subject: &str) -> Self {
         let name = |text: &str| excerpt(text, MAX_NAME);
         let (what, who, subject) = (name(what), who.clone(), name(subject));

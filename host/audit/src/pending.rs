@@ -42,7 +42,7 @@ impl<'a> Pending<'a> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
-            self.audit.note(entry.failed("whoever called left before it ended").took(self.began.elapsed()));
+            self.audit.note(entry.failed("the caller left before it ended").took(self.began.elapsed()));
         }
     }
 }

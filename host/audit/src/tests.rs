@@ -60,7 +60,7 @@ fn alter(chain: &Chain, sql: &str) {
     Connection::open(chain.file()).unwrap().execute_batch(sql).unwrap();
 }
 
-/// Writes a row, and all after it, as a host would, but for the head: whoever does that has no key.
+/// Writes a row, and all after it, as a host would, but for the head: without the host's key.
 fn write_anew(chain: &Chain, from: i64, change: impl Fn(&mut Row)) {
     let mut rows = chain.after(0, 10_000).unwrap();
     let mut before = chain::NOTHING.to_owned();
@@ -257,7 +257,7 @@ fn a_record_that_can_not_be_written_says_so_and_counts_what_is_missing() {
     let home = Home::new();
     let audit = Audit::start(home.path(), Clock::start()).unwrap();
     audit.require(entry(1)).unwrap();
-    // Where the journal would be there is something else: nothing can be written, whoever one is.
+    // Where the journal would be there is something else: nothing can be written, by root neither.
     let in_the_way = home.path().join("audit.sqlite-journal");
     fs::create_dir(&in_the_way).unwrap();
     audit.note(entry(2));

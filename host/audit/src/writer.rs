@@ -1,6 +1,6 @@
 //! The writer: the one thread of a running host that writes the audit.
 //!
-//! What has happened is put into a bounded queue, and whoever put it there goes on. What must be on record
+//! What has happened is put into a bounded queue, and the caller goes on. What must be on record
 //! before it happens waits until it is. When the file can't be written, the host goes on: what finds no place is
 //! counted, and how much that was is the first thing that is written when there is a place again.
 
@@ -24,12 +24,12 @@ use conductor_stdx::clock::Clock;
 const QUEUE: usize = 4096;
 /// Entries that are written at once.
 const BATCH: usize = 256;
-/// How long whoever can wait does so for a place in the queue, and for being written.
-const WITHIN: Duration = Duration::from_secs(10);
+/// How long callers that can wait do so for a place in the queue, and for a write.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a place is looked for.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-enum Order {
+enum Command {
     Note(Entry),
     Require(Entry, Sender<Result<(), AuditError>>),
     Flush(Sender<()>),
@@ -52,7 +52,7 @@ pub struct Audit(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    orders: Sender<Order>,
+    orders: Sender<Command>,
     clock: Clock,
     redaction: Redaction,
     shared: Arc<Shared>,
@@ -108,17 +108,17 @@ impl Audit {
     /// Puts something that happened on record, without waiting.
     pub fn note(&self, entry: Entry) {
         let Some(inner) = &self.0 else { return };
-        if inner.orders.try_send(Order::Note(inner.ready(entry))).is_err() {
+        if inner.orders.try_send(Command::Note(inner.ready(entry))).is_err() {
             inner.shared.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// The same, but waits for a place in the queue if there is none: whoever asks for more than can be written
+    /// The same, but waits for a place in the queue if there is none: a caller that asks for more than can be written
     /// down has to wait for that.
     pub async fn record(&self, entry: Entry) {
         let Some(inner) = &self.0 else { return };
-        let mut order = Order::Note(inner.ready(entry));
-        let deadline = Instant::now() + WITHIN;
+        let mut order = Command::Note(inner.ready(entry));
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
             order = match inner.orders.try_send(order) {
                 Ok(()) => return,
@@ -128,7 +128,7 @@ impl Audit {
                     return;
                 }
             };
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -141,11 +141,11 @@ impl Audit {
         let (reply, written) = bounded(1);
         let late = || AuditError::Unwritable {
             file: "audit.sqlite".into(),
-            why: format!("it was not written within {WITHIN:?}"),
+            why: format!("it was not written within {WAIT_TIMEOUT:?}"),
         };
-        let order = Order::Require(inner.ready(entry), reply);
-        inner.orders.send_timeout(order, WITHIN).map_err(|_| late())?;
-        written.recv_timeout(WITHIN).unwrap_or_else(|_| Err(late()))
+        let order = Command::Require(inner.ready(entry), reply);
+        inner.orders.send_timeout(order, WAIT_TIMEOUT).map_err(|_| late())?;
+        written.recv_timeout(WAIT_TIMEOUT).unwrap_or_else(|_| Err(late()))
     }
 
     /// How it is.
@@ -162,7 +162,7 @@ impl Audit {
     pub fn flush(&self, within: Duration) {
         let Some(inner) = &self.0 else { return };
         let (reply, written) = bounded(1);
-        if inner.orders.send_timeout(Order::Flush(reply), within).is_ok() {
+        if inner.orders.send_timeout(Command::Flush(reply), within).is_ok() {
             let _ = written.recv_timeout(within);
         }
     }
@@ -189,17 +189,17 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self, waiting: &Receiver<Order>) {
+    fn run(mut self, waiting: &Receiver<Command>) {
         while let Ok(first) = waiting.recv() {
             let (mut entries, mut replies, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
             for order in std::iter::once(first).chain(waiting.try_iter().take(BATCH - 1)) {
                 match order {
-                    Order::Note(entry) => entries.push(entry),
-                    Order::Require(entry, reply) => {
+                    Command::Note(entry) => entries.push(entry),
+                    Command::Require(entry, reply) => {
                         entries.push(entry);
                         replies.push(reply);
                     }
-                    Order::Flush(reply) => flushed.push(reply),
+                    Command::Flush(reply) => flushed.push(reply),
                 }
             }
             let result = if entries.is_empty() { Ok(()) } else { self.write(entries) };

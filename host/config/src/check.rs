@@ -435,20 +435,20 @@ impl<'s> Checker<'s, '_> {
 }
 
 /// The deepest nesting of variants that the schema has: an action, sending MIDI, of one kind of message.
-const MOST_LAYERS: usize = 3;
+const MAX_LAYERS: usize = 3;
 
 /// A table and the variants in it, from the outside in.
 struct Layers<'s> {
-    tables: [Option<&'s Table>; MOST_LAYERS],
+    tables: [Option<&'s Table>; MAX_LAYERS],
     /// The tag of each layer but the last, and the name of the variant under it where that is known.
-    tags: [Option<(&'s str, Option<&'s str>)>; MOST_LAYERS - 1],
+    tags: [Option<(&'s str, Option<&'s str>)>; MAX_LAYERS - 1],
     /// Whether all of them are known, so that a key in none of them is wrong.
     complete: bool,
 }
 
 impl<'s> Layers<'s> {
     fn of(table: &'s Table) -> Self {
-        Self { tables: [Some(table), None, None], tags: [None; MOST_LAYERS - 1], complete: true }
+        Self { tables: [Some(table), None, None], tags: [None; MAX_LAYERS - 1], complete: true }
     }
 
     fn tables(&self) -> impl Iterator<Item = &'s Table> + Clone {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::action::Action;
 use super::condition::Condition;
 
-/// Does actions one after the other. Each is handed to whoever does it before the next; what takes its
+/// Does actions one after the other. Each is handed to its worker before the next; what takes its
 /// time, such as a `Shell`, is not waited for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

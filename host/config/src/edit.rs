@@ -2,7 +2,7 @@
 //! and its layout.
 //!
 //! A change names a place by keys and numbers from the top, `modes/0/mappings/3/action`, and says what
-//! is to be there. Nothing here knows what a configuration means: whoever uses the new text checks it
+//! is to be there. Nothing here knows what a configuration means: the caller checks the new text
 //! as any other.
 
 use std::fmt;
@@ -126,7 +126,7 @@ impl Edit<'_> {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// Where it is, in words.
+    /// Where it is, as text.
     fn place(&self) -> String {
         match self.depth {
             0 => "the configuration".to_owned(),

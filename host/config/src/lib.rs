@@ -127,7 +127,7 @@ struct Examined<'t> {
     tree: Spanned<DeTable<'t>>,
     /// What is wrong with it, but for names.
     found: Vec<Diagnostic>,
-    /// The names in it, to be held against each other; none where the text is not TOML.
+    /// The names in it, to be held against each other; `None` if the text is not TOML.
     names: Option<Names<'static>>,
 }
 

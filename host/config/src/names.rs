@@ -10,7 +10,7 @@ use super::place::Source;
 use conductor_stdx::nearest::nearest;
 
 /// How many names are listed as allowed, at most.
-const MOST_LISTED: usize = 12;
+const MAX_LISTED: usize = 12;
 
 /// The names in a file, collected while it is checked.
 #[derive(Default)]
@@ -130,7 +130,7 @@ impl Kind {
         let mut seen = HashSet::new();
         let distinct = self.names().filter(|name| seen.insert(*name));
         let names: Vec<String> = distinct.map(|name| format!("{name:?}")).collect();
-        let listed = &names[..names.len().min(MOST_LISTED)];
+        let listed = &names[..names.len().min(MAX_LISTED)];
         match names.len() - listed.len() {
             _ if listed.is_empty() => format!("nothing, since there is no {kind}"),
             0 => listed.join(", "),

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::edit::Change;
 
 /// Has the binding of this alias tell its device by this matcher alone, in every direction that it has matchers
-/// for. None where no binding is called so.
+/// for. `None` if no binding is called so.
 ///
 /// What it had before goes: as long as a weaker matcher stays, the twin of a device that is unplugged would
 /// take its place.

@@ -47,7 +47,7 @@ impl Reader {
         self.piecewise(text, file_name).map_or_else(|| parse(text, file_name), Ok)
     }
 
-    /// The configuration, read block by block; none where that can't be done, or something is wrong.
+    /// The configuration, read block by block; `None` if that can't be done, or something is wrong.
     fn piecewise(&mut self, text: &str, file_name: &str) -> Option<Loaded> {
         let cut = cut(text)?;
         let Examined { tree, mut found, names } = examine(&cut.around);
@@ -84,7 +84,7 @@ impl Reader {
         Some(Loaded { config, source, warnings })
     }
 
-    /// What becomes of each block; none where anything is wrong with one.
+    /// What becomes of each block; `None` if anything is wrong with one.
     fn known(&self, blocks: &[Block<'_>]) -> Option<Vec<Arc<Known>>> {
         let is = |at: usize, block: Option<&Block<'_>>| {
             let text = self.known.get(at).map(|known| &*known.text);
@@ -150,7 +150,7 @@ impl Cut<'_> {
     }
 }
 
-/// Cuts a text at its headers; none where a line might be one or not.
+/// Cuts a text at its headers; `None` if a line might be one or not.
 fn cut(text: &str) -> Option<Cut<'_>> {
     // Within such strings a line can look like a header.
     if [b"\"\"\"", b"'''"].iter().any(|quotes| memmem::find(text.as_bytes(), *quotes).is_some()) {
@@ -198,7 +198,7 @@ struct Header<'t> {
     list: bool,
 }
 
-/// None where it is no header after all, or one that can be written more simply.
+/// `None` if it is no header after all, or one that can be written more simply.
 fn header(line: &str) -> Option<Header<'_>> {
     let line = line.split('#').next()?.trim_matches([' ', '\t', '\r', '\n']);
     let inner = line.strip_prefix('[')?.strip_suffix(']')?;
@@ -226,7 +226,7 @@ fn is_open_for(around: &DeTable<'_>, modes: usize) -> bool {
     }
 }
 
-/// Reads a block by itself; none where anything is wrong with it.
+/// Reads a block by itself; `None` if anything is wrong with it.
 fn read(block: &Block<'_>) -> Option<Known> {
     let (before, text) = match block.mode {
         None => (0, block.text.to_owned()),

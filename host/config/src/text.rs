@@ -23,7 +23,7 @@ pub(super) struct Format {
     pub name: &'static str,
     /// An ECMA 262 regular expression. It may let through what `check` refuses, never the reverse.
     pub pattern: &'static str,
-    /// What is allowed, in words.
+    /// What is allowed, as text.
     pub allowed: &'static str,
     /// The parser; the error completes "the text is wrong: …".
     pub check: fn(&str) -> Result<(), Malformed>,

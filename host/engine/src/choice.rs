@@ -1,10 +1,10 @@
 //! Choices: conditions that decide what an action does, asked at the moment when its rule fires.
 //!
-//! A rule's [`Condition`] says whether it fires at all; its [`Choices`] are handed to whoever does the
+//! A rule's [`Condition`] says whether it fires at all; its [`Choices`] are handed to the worker that does the
 //! action, as [`Answers`], one bit each. What a press began, its release must end: so where a rule hears of
 //! the release, too, the release is decided as its press was, whatever has changed meanwhile.
 
-use crate::condition::{Condition, Moment};
+use crate::condition::{Condition, EvalContext};
 use crate::device::DeviceId;
 use crate::event::{Event, GamepadEvent};
 use crate::hash::key_of;
@@ -15,7 +15,7 @@ use crate::trigger::{Edge, Trigger};
 /// What an action decides by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Choices {
-    /// The conditions, by the numbers that [`Answers::holds`] takes; at most [`MOST`](Self::MOST).
+    /// The conditions, by the numbers that [`Answers::holds`] takes; at most [`MAX_CHOICES`](Self::MAX_CHOICES).
     pub conditions: Vec<Condition>,
     /// Whether the action holds something down for as long as a control is pressed, whatever the control.
     /// Then something continuous, such as a fader or an OSC message, is decided when it comes into the upper
@@ -25,11 +25,11 @@ pub struct Choices {
 
 impl Choices {
     /// As many as an action may have.
-    pub const MOST: usize = 32;
+    pub const MAX_CHOICES: usize = 32;
 
     /// What the conditions say now. Takes no lock and allocates nothing.
-    pub fn answers(&self, moment: &Moment<'_>) -> Answers {
-        let held = self.conditions.iter().take(Self::MOST).enumerate().filter(|(_, asked)| asked.holds(moment));
+    pub fn answers(&self, context: &EvalContext<'_>) -> Answers {
+        let held = self.conditions.iter().take(Self::MAX_CHOICES).enumerate().filter(|(_, asked)| asked.holds(context));
         Answers(held.fold(0, |answers, (number, _)| answers | 1 << number))
     }
 }
@@ -41,7 +41,7 @@ pub struct Answers(u32);
 impl Answers {
     /// Whether the condition of this number, from 0, held. One that was not asked did not.
     pub fn holds(self, number: usize) -> bool {
-        number < Choices::MOST && self.0 & (1 << number) != 0
+        number < Choices::MAX_CHOICES && self.0 & (1 << number) != 0
     }
 
     /// Which branch the condition of this number leads to, as people write it: `then` or `else`.
@@ -52,7 +52,7 @@ impl Answers {
 
 impl FromIterator<bool> for Answers {
     fn from_iter<I: IntoIterator<Item = bool>>(answers: I) -> Self {
-        let held = answers.into_iter().take(Choices::MOST).enumerate().filter(|(_, held)| *held);
+        let held = answers.into_iter().take(Choices::MAX_CHOICES).enumerate().filter(|(_, held)| *held);
         Self(held.fold(0, |answers, (number, _)| answers | 1 << number))
     }
 }
@@ -64,7 +64,7 @@ pub(crate) struct Decided {
 }
 
 /// Presses that are remembered. Of more at once the oldest is decided again when it ends.
-const MOST_PRESSES: usize = 256;
+const MAX_PRESSES: usize = 256;
 
 #[derive(Debug)]
 struct Press {
@@ -89,7 +89,7 @@ enum Control {
 
 impl Decided {
     pub(crate) fn new() -> Self {
-        Self { presses: Vec::with_capacity(MOST_PRESSES) }
+        Self { presses: Vec::with_capacity(MAX_PRESSES) }
     }
 
     /// What the conditions say by which a rule's action decides, for an event. Allocates nothing.
@@ -100,11 +100,11 @@ impl Decided {
         generation: u64,
         device: &DeviceId,
         event: &Event,
-        moment: &Moment<'_>,
+        context: &EvalContext<'_>,
     ) -> Answers {
         match &rule.choices {
             None => Answers::default(),
-            Some(choices) => self.answers((rule.id, generation), (&rule.trigger, choices), device, event, moment),
+            Some(choices) => self.answers((rule.id, generation), (&rule.trigger, choices), device, event, context),
         }
     }
 
@@ -114,9 +114,9 @@ impl Decided {
         (trigger, choices): (&Trigger, &Choices),
         device: &DeviceId,
         event: &Event,
-        moment: &Moment<'_>,
+        context: &EvalContext<'_>,
     ) -> Answers {
-        let Some((control, is_down)) = control(trigger, choices.holds, event) else { return choices.answers(moment) };
+        let Some((control, is_down)) = control(trigger, choices.holds, event) else { return choices.answers(context) };
         let found = self.presses.iter().position(|press| {
             (press.rule, press.generation, press.control) == (rule, generation, control) && press.device == *device
         });
@@ -125,13 +125,13 @@ impl Decided {
             (Some(place), true) if matches!(control, Control::Moving(_)) => self.presses[place].answers,
             (Some(place), true) => {
                 // Its end was lost.
-                self.presses[place].answers = choices.answers(moment);
+                self.presses[place].answers = choices.answers(context);
                 self.presses[place].answers
             }
-            (None, false) => choices.answers(moment),
+            (None, false) => choices.answers(context),
             (None, true) => {
-                let answers = choices.answers(moment);
-                if self.presses.len() == MOST_PRESSES {
+                let answers = choices.answers(context);
+                if self.presses.len() == MAX_PRESSES {
                     self.presses.remove(0);
                 }
                 self.presses.push(Press { rule, generation, device: device.clone(), control, answers });
@@ -184,30 +184,30 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::condition::Facts;
+    use crate::condition::Environment;
     use crate::input_state::Held;
     use crate::osc::{OscArg, OscMessage};
     use crate::trigger::{NumberRange, ValueRange};
 
     /// Asks a rule's only choice, whether the mode is "Live", for one event after the other.
-    struct Asked {
+    struct Asker {
         decided: Decided,
         trigger: Trigger,
         choices: Choices,
     }
 
-    impl Asked {
+    impl Asker {
         fn new(trigger: Trigger, holds: bool) -> Self {
             let choices = Choices { conditions: vec![Condition::ModeIs("Live".into())], holds };
             Self { decided: Decided::new(), trigger, choices }
         }
 
         fn by(&mut self, mode: &str, event: impl Into<Event>) -> bool {
-            let (facts, held) = (Facts::unknown(), Held::new());
-            let moment = Moment { at: 0, mode: Some(mode), facts: &facts, held: &held };
+            let (environment, held) = (Environment::unknown(), Held::new());
+            let context = EvalContext { at: 0, mode: Some(mode), environment: &environment, held: &held };
             let (device, event) = (DeviceId::new("pads"), event.into());
             let of_rule = (&self.trigger, &self.choices);
-            self.decided.answers((RuleId(0), 0), of_rule, &device, &event, &moment).holds(0)
+            self.decided.answers((RuleId(0), 0), of_rule, &device, &event, &context).holds(0)
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_release_is_decided_as_its_press_was() {
-        let mut asked = Asked::new(notes(Edge::Both), false);
+        let mut asked = Asker::new(notes(Edge::Both), false);
         assert!(asked.by("Live", on(36)));
         assert!(!asked.by("Play", on(37)), "another note is decided for itself");
         assert!(asked.by("Play", off(36)));
@@ -242,11 +242,11 @@ mod tests {
 
     #[test]
     fn a_release_that_is_heard_alone_is_decided_now() {
-        let mut asked = Asked::new(notes(Edge::Release), false);
+        let mut asked = Asker::new(notes(Edge::Release), false);
         assert!(!asked.by("Play", off(36)));
         assert!(asked.by("Live", off(36)));
         assert!(asked.decided.presses.len() <= 1);
-        let mut asked = Asked::new(notes(Edge::Press), false);
+        let mut asked = Asker::new(notes(Edge::Press), false);
         (0..128).for_each(|note| assert!(asked.by("Live", on(note))));
         assert!(asked.decided.presses.is_empty(), "nothing is kept for a release that will not come");
     }
@@ -254,13 +254,13 @@ mod tests {
     #[test]
     fn what_moves_is_decided_anew_unless_it_holds_something() {
         let any = Trigger::ControlChange { controllers: NumberRange::ALL, value: ValueRange::SEVEN_BIT, channel: None };
-        let mut forwarded = Asked::new(any.clone(), false);
+        let mut forwarded = Asker::new(any.clone(), false);
         assert!(forwarded.by("Live", cc(7, 127)));
         assert!(!forwarded.by("Play", cc(7, 126)));
         assert!(forwarded.by("Live", cc(SUSTAIN, 127)));
         assert!(forwarded.by("Play", cc(SUSTAIN, 0)), "a pedal comes up where it went down");
 
-        let mut held = Asked::new(any, true);
+        let mut held = Asker::new(any, true);
         assert!(held.by("Live", cc(7, 64)));
         assert!(held.by("Play", cc(7, 100)), "still pressed");
         assert!(!held.by("Play", cc(8, 100)), "another one");
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn osc_is_told_apart_by_its_address() {
         let address = "/a".to_owned();
-        let mut held = Asked::new(Trigger::Osc { address, arg: None }, true);
+        let mut held = Asker::new(Trigger::Osc { address, arg: None }, true);
         let osc = |address: &str, value| OscMessage::new(address, vec![OscArg::Float(value)]);
         assert!(held.by("Live", Event::Osc(osc("/a", 1.0).into())));
         assert!(!held.by("Play", Event::Osc(osc("/b", 1.0).into())));
@@ -280,13 +280,13 @@ mod tests {
 
     #[test]
     fn more_presses_than_are_remembered_are_decided_again() {
-        let mut asked = Asked::new(notes(Edge::Both), false);
+        let mut asked = Asker::new(notes(Edge::Both), false);
         for channel in 0..3 {
             for note in 0..128 {
                 asked.by("Live", MidiMessage::NoteOn { channel, note, velocity: 1 });
             }
         }
-        assert_eq!(asked.decided.presses.len(), MOST_PRESSES);
+        assert_eq!(asked.decided.presses.len(), MAX_PRESSES);
         let off = |channel| MidiMessage::NoteOff { channel, note: 5, velocity: 0 };
         assert!(!asked.by("Play", off(0)), "forgotten");
         assert!(asked.by("Play", off(2)));
@@ -296,11 +296,12 @@ mod tests {
 
     #[test]
     fn there_are_as_many_answers_as_choices() {
-        let conditions = (0..Choices::MOST).map(|n| if n % 3 == 0 { Condition::Always } else { Condition::Never });
+        let conditions =
+            (0..Choices::MAX_CHOICES).map(|n| if n % 3 == 0 { Condition::Always } else { Condition::Never });
         let choices = Choices { conditions: conditions.collect(), holds: false };
-        let (facts, held) = (Facts::unknown(), Held::new());
-        let answers = choices.answers(&Moment { at: 0, mode: None, facts: &facts, held: &held });
-        assert_eq!(answers, (0..Choices::MOST).map(|n| n % 3 == 0).collect());
-        assert!(!answers.holds(Choices::MOST) && !answers.holds(usize::MAX));
+        let (environment, held) = (Environment::unknown(), Held::new());
+        let answers = choices.answers(&EvalContext { at: 0, mode: None, environment: &environment, held: &held });
+        assert_eq!(answers, (0..Choices::MAX_CHOICES).map(|n| n % 3 == 0).collect());
+        assert!(!answers.holds(Choices::MAX_CHOICES) && !answers.holds(usize::MAX));
     }
 }

@@ -22,7 +22,7 @@ use crate::trigger::{DmxRange, NumberRange, OscArgTest, SysExPatternError, Trigg
 pub struct CompileError {
     /// Where the rule stands in the file.
     pub place: Place,
-    /// The rule, by its index in [`RuleSource::rules`]; none where it is about the modes.
+    /// The rule, by its index in [`RuleSource::rules`]; `None` if it is about the modes.
     pub rule: Option<usize>,
     /// The rule's name, if it has one.
     pub name: Option<String>,
@@ -119,7 +119,7 @@ pub enum CompileErrorKind {
         value: f32,
     },
     /// Keys that make no chord.
-    #[error("{keys:?} is no chord; write two to {most} different keys", most = ChordEvent::MOST)]
+    #[error("{keys:?} is no chord; write two to {most} different keys", most = ChordEvent::MAX_KEYS)]
     Chord {
         /// The keys.
         keys: Vec<u8>,
@@ -153,7 +153,7 @@ pub enum CompileErrorKind {
         to: u32,
     },
     /// More conditions than an action may decide by.
-    #[error("the action decides by {0} conditions; at most {most} are possible", most = Choices::MOST)]
+    #[error("the action decides by {0} conditions; at most {most} are possible", most = Choices::MAX_CHOICES)]
     TooManyChoices(usize),
     /// Conditions in conditions without end.
     #[error("conditions go no deeper than {most}", most = Condition::MAX_DEPTH)]
@@ -194,19 +194,19 @@ pub enum CompileErrorKind {
 }
 
 /// The longest time that a gesture takes: an hour.
-const LONGEST: Nanos = 3_600_000_000_000;
+const MAX_GESTURE: Nanos = 3_600_000_000_000;
 
 /// The most rules in one set: a rule may take 254 entries of the index, which 32 bits must count.
 const MAX_RULES: usize = 10_000_000;
 
 fn known_modes(known: &[String]) -> String {
     /// More names would not help anyone find the right one.
-    const SHOWN: usize = 12;
+    const MAX_NAMES_SHOWN: usize = 12;
     if known.is_empty() {
         return "; no modes are defined".to_owned();
     }
-    let names: Vec<_> = known.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
-    let more = if known.len() > SHOWN { ", …" } else { "" };
+    let names: Vec<_> = known.iter().take(MAX_NAMES_SHOWN).map(|name| format!("{name:?}")).collect();
+    let more = if known.len() > MAX_NAMES_SHOWN { ", …" } else { "" };
     format!("; there are {}{more}", names.join(", "))
 }
 
@@ -366,7 +366,7 @@ fn check_rule<A>(
             check_time(*time, wrong);
         }
         Trigger::Chord { keys, channel, within } => {
-            let is_set = keys.is_sorted_by(|a, b| a < b) && (2..=ChordEvent::MOST).contains(&keys.len());
+            let is_set = keys.is_sorted_by(|a, b| a < b) && (2..=ChordEvent::MAX_KEYS).contains(&keys.len());
             match (keys.first(), keys.last()) {
                 (Some(&first), Some(&last)) if is_set => check_keys(NumberRange { first, last }, wrong),
                 _ => wrong(CompileErrorKind::Chord { keys: keys.clone() }),
@@ -399,7 +399,7 @@ fn check_rule<A>(
     if let Some(condition) = &rule.condition {
         check_condition(condition, known, by_name, wrong);
     }
-    if rule.choices.conditions.len() > Choices::MOST {
+    if rule.choices.conditions.len() > Choices::MAX_CHOICES {
         wrong(CompileErrorKind::TooManyChoices(rule.choices.conditions.len()));
     }
     for condition in &rule.choices.conditions {
@@ -459,7 +459,7 @@ fn check_keys(keys: NumberRange, wrong: &mut impl FnMut(CompileErrorKind)) {
 }
 
 fn check_time(time: Nanos, wrong: &mut impl FnMut(CompileErrorKind)) {
-    if time == 0 || time > LONGEST {
+    if time == 0 || time > MAX_GESTURE {
         wrong(CompileErrorKind::Time(time));
     }
 }

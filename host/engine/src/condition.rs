@@ -2,7 +2,7 @@
 //!
 //! A condition is asked at the moment of the event, and of nothing but what is here already: the mode, the
 //! keys that are down and where controllers stand ([`Held`]), and a snapshot of what only the operating
-//! system knows ([`Facts`]), which somebody else pushes in through a [`FactsHandle`]. What is not known
+//! system knows ([`Environment`]), which somebody else pushes in through a [`EnvironmentHandle`]. What is not known
 //! does not hold.
 
 use std::fmt;
@@ -61,13 +61,13 @@ pub enum Condition {
 
 /// The moment at which a condition is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct EvalContext<'a> {
     /// When it is.
     pub at: Nanos,
     /// The name of the active mode.
     pub mode: Option<&'a str>,
     /// What the operating system knows.
-    pub facts: &'a Facts,
+    pub environment: &'a Environment,
     /// Which keys are down and where controllers stand.
     pub held: &'a Held,
 }
@@ -77,24 +77,26 @@ impl Condition {
     pub const MAX_DEPTH: usize = 16;
 
     /// Whether it holds. Takes no lock and allocates nothing.
-    pub fn holds(&self, moment: &Moment<'_>) -> bool {
+    pub fn holds(&self, context: &EvalContext<'_>) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::ModeIs(name) => moment.mode == Some(name),
+            Self::ModeIs(name) => context.mode == Some(name),
             Self::TimeRange(range) => {
-                moment.facts.local.is_some_and(|local| range.contains(local.at(moment.at).second))
+                context.environment.local.is_some_and(|local| range.contains(local.at(context.at).second))
             }
-            Self::DayOfWeek(days) => moment.facts.local.is_some_and(|local| days.contains(local.at(moment.at).day)),
-            Self::AppRunning(name) => moment.facts.running.binary_search(name).is_ok(),
-            Self::AppFrontmost(name) => moment.facts.frontmost.contains(name),
-            Self::NoteHeld { notes, channel, device } => moment.held.is_note_down(*notes, *channel, device.as_ref()),
+            Self::DayOfWeek(days) => {
+                context.environment.local.is_some_and(|local| days.contains(local.at(context.at).day))
+            }
+            Self::AppRunning(name) => context.environment.running.binary_search(name).is_ok(),
+            Self::AppFrontmost(name) => context.environment.frontmost.contains(name),
+            Self::NoteHeld { notes, channel, device } => context.held.is_note_down(*notes, *channel, device.as_ref()),
             Self::CcValueInRange { controller, value, channel, device } => {
-                moment.held.is_controller_at(*controller, *value, *channel, device.as_ref())
+                context.held.is_controller_at(*controller, *value, *channel, device.as_ref())
             }
-            Self::And(all) => all.iter().all(|condition| condition.holds(moment)),
-            Self::Or(any) => any.iter().any(|condition| condition.holds(moment)),
-            Self::Not(condition) => !condition.holds(moment),
+            Self::And(all) => all.iter().all(|condition| condition.holds(context)),
+            Self::Or(any) => any.iter().any(|condition| condition.holds(context)),
+            Self::Not(condition) => !condition.holds(context),
         }
     }
 
@@ -119,7 +121,7 @@ impl Condition {
     }
 }
 
-/// A condition in words, for explanations: `mode is "Play" and note 36 is down`.
+/// A condition as text, for explanations: `mode is "Play" and note 36 is down`.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |f: &mut fmt::Formatter<'_>, several: &[Self], word: &str, none: &str| match several {
@@ -292,7 +294,7 @@ impl Hash for AppName {
 
 /// What only the operating system knows: a snapshot, whole and unchanging.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct Environment {
     local: Option<LocalTime>,
     /// By all its names.
     frontmost: Vec<AppName>,
@@ -300,7 +302,7 @@ pub struct Facts {
     running: Vec<AppName>,
 }
 
-impl Facts {
+impl Environment {
     /// Nothing is known.
     pub const fn unknown() -> Self {
         Self { local: None, frontmost: Vec::new(), running: Vec::new() }
@@ -350,45 +352,45 @@ impl LocalTime {
     }
 }
 
-/// Where the newest [`Facts`] are. Reading them is wait-free; whoever pushes new ones in frees the old.
-pub struct FactsHandle(Shared<Facts>);
+/// Where the newest [`Environment`] are. Reading is wait-free; the thread that pushes a new one frees the old.
+pub struct EnvironmentHandle(Shared<Environment>);
 
-impl FactsHandle {
+impl EnvironmentHandle {
     /// Nothing is known yet.
     pub fn new() -> Self {
-        Self(Shared::new(Facts::unknown()))
+        Self(Shared::new(Environment::unknown()))
     }
 
     /// Puts new facts in the place of the old.
-    pub fn set(&self, facts: Facts) {
-        self.0.swap_with(|_| facts);
+    pub fn set(&self, environment: Environment) {
+        self.0.swap_with(|_| environment);
     }
 
     /// The newest facts.
-    pub fn load(&self) -> FactsGuard {
-        FactsGuard(self.0.load())
+    pub fn load(&self) -> EnvironmentGuard {
+        EnvironmentGuard(self.0.load())
     }
 }
 
-impl Default for FactsHandle {
+impl Default for EnvironmentHandle {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for FactsHandle {
+impl fmt::Debug for EnvironmentHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FactsHandle").field(&*self.load()).finish()
+        f.debug_tuple("EnvironmentHandle").field(&*self.load()).finish()
     }
 }
 
-/// Facts that are being read. See [`FactsHandle::load`].
-pub struct FactsGuard(SharedGuard<Facts>);
+/// Facts that are being read. See [`EnvironmentHandle::load`].
+pub struct EnvironmentGuard(SharedGuard<Environment>);
 
-impl std::ops::Deref for FactsGuard {
-    type Target = Facts;
+impl std::ops::Deref for EnvironmentGuard {
+    type Target = Environment;
 
-    fn deref(&self) -> &Facts {
+    fn deref(&self) -> &Environment {
         &self.0
     }
 }
@@ -400,54 +402,54 @@ mod tests {
     const MONDAY_NOON: LocalTime = LocalTime { moment: 1_000_000_000, day: Day::Monday, second: 12 * 3600 };
     const HOUR: Nanos = 3_600_000_000_000;
 
-    fn holds(condition: &Condition, at: Nanos, facts: &Facts) -> bool {
-        condition.holds(&Moment { at, mode: Some("Play"), facts, held: &Held::new() })
+    fn holds(condition: &Condition, at: Nanos, environment: &Environment) -> bool {
+        condition.holds(&EvalContext { at, mode: Some("Play"), environment, held: &Held::new() })
     }
 
     #[test]
     fn the_clock_goes_on_after_the_snapshot() {
-        let facts = Facts::unknown().local(MONDAY_NOON);
+        let environment = Environment::unknown().local(MONDAY_NOON);
         let night = Condition::TimeRange(TimeRange { from: 22 * 3600, to: 6 * 3600 });
         let tuesday = Condition::DayOfWeek([Day::Tuesday].into_iter().collect());
         let at = |hours: Nanos| 1_000_000_000 + hours * HOUR;
-        assert!(!holds(&night, at(0), &facts));
-        assert!(!holds(&night, at(10) - 1, &facts));
-        assert!(holds(&night, at(10), &facts));
-        assert!(holds(&night, at(18) - 1, &facts), "past midnight");
-        assert!(!holds(&night, at(18), &facts));
-        assert!(!holds(&tuesday, at(12) - 1, &facts));
-        assert!(holds(&tuesday, at(12), &facts));
-        assert!(holds(&tuesday, at(12 + 7 * 24), &facts), "a week later");
+        assert!(!holds(&night, at(0), &environment));
+        assert!(!holds(&night, at(10) - 1, &environment));
+        assert!(holds(&night, at(10), &environment));
+        assert!(holds(&night, at(18) - 1, &environment), "past midnight");
+        assert!(!holds(&night, at(18), &environment));
+        assert!(!holds(&tuesday, at(12) - 1, &environment));
+        assert!(holds(&tuesday, at(12), &environment));
+        assert!(holds(&tuesday, at(12 + 7 * 24), &environment), "a week later");
         assert_eq!(MONDAY_NOON.at(0).second, MONDAY_NOON.second, "before the snapshot it stands");
     }
 
     #[test]
     fn what_is_not_known_does_not_hold() {
-        let facts = Facts::unknown();
+        let environment = Environment::unknown();
         for condition in [
             Condition::TimeRange(TimeRange { from: 0, to: 0 }),
             Condition::DayOfWeek(Day::ALL.into_iter().collect()),
             Condition::AppRunning(AppName::new("live")),
             Condition::AppFrontmost(AppName::new("live")),
         ] {
-            assert!(!holds(&condition, 0, &facts), "{condition}");
-            assert!(holds(&Condition::Not(Box::new(condition)), 0, &facts));
+            assert!(!holds(&condition, 0, &environment), "{condition}");
+            assert!(holds(&Condition::Not(Box::new(condition)), 0, &environment));
         }
     }
 
     #[test]
     fn applications_are_found_by_name_in_any_case() {
-        let facts = Facts::unknown().frontmost("Ableton Live").running(["firefox", "Ableton Live", "Xorg"]);
-        assert!(holds(&Condition::AppRunning(AppName::new("Firefox")), 0, &facts));
-        assert!(!holds(&Condition::AppRunning(AppName::new("fire")), 0, &facts), "the whole name");
-        assert!(holds(&Condition::AppFrontmost(AppName::new("ABLETON LIVE")), 0, &facts));
-        assert!(!holds(&Condition::AppFrontmost(AppName::new("firefox")), 0, &facts));
+        let environment = Environment::unknown().frontmost("Ableton Live").running(["firefox", "Ableton Live", "Xorg"]);
+        assert!(holds(&Condition::AppRunning(AppName::new("Firefox")), 0, &environment));
+        assert!(!holds(&Condition::AppRunning(AppName::new("fire")), 0, &environment), "the whole name");
+        assert!(holds(&Condition::AppFrontmost(AppName::new("ABLETON LIVE")), 0, &environment));
+        assert!(!holds(&Condition::AppFrontmost(AppName::new("firefox")), 0, &environment));
     }
 
     #[test]
     fn conditions_are_joined() {
         use Condition::{Always, And, ModeIs, Never, Not, Or};
-        let facts = Facts::unknown();
+        let environment = Environment::unknown();
         let cases = [
             (And(vec![]), true),
             (Or(vec![]), false),
@@ -457,7 +459,7 @@ mod tests {
             (Not(Box::new(Or(vec![Never, And(vec![Never])]))), true),
         ];
         for (condition, wanted) in cases {
-            assert_eq!(holds(&condition, 0, &facts), wanted, "{condition}");
+            assert_eq!(holds(&condition, 0, &environment), wanted, "{condition}");
         }
     }
 
@@ -482,10 +484,10 @@ mod tests {
 
     #[test]
     fn the_handle_gives_the_newest_facts() {
-        let handle = FactsHandle::new();
+        let handle = EnvironmentHandle::new();
         let old = handle.load();
-        handle.set(Facts::unknown().local(MONDAY_NOON));
-        assert_eq!(*old, Facts::unknown());
+        handle.set(Environment::unknown().local(MONDAY_NOON));
+        assert_eq!(*old, Environment::unknown());
         assert_eq!(handle.load().local, Some(MONDAY_NOON));
     }
 }

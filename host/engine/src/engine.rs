@@ -1,6 +1,6 @@
 //! The engine whole: events go in, rules that fire come out.
 //!
-//! One thread owns it. It has no clock: time comes in with each event, and between events whoever owns it
+//! One thread owns it. It has no clock: time comes in with each event, and between events its owner
 //! waits for [`deadline`](Engine::deadline) and then says so with [`advance`](Engine::advance). What comes
 //! out does not depend on how often that is called, or whether an event was first.
 //!
@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use crate::Nanos;
 use crate::choice::{Answers, Decided};
-use crate::condition::{FactsHandle, Moment};
+use crate::condition::{EnvironmentHandle, EvalContext};
 use crate::device::{DeviceEvent, DeviceId};
 use crate::event::Event;
-use crate::gesture::{Attempts, Deferred, Goal, Here, KEPT, MOST_DEFERRED, Work};
+use crate::gesture::{Attempts, Deferred, Goal, Here, MAX_DEFERRED, MAX_RULE_SETS, Work};
 use crate::handle::{RuleSetGuard, RuleSetHandle};
 use crate::hash::KeyState;
 use crate::input_state::{Held, parameter};
@@ -64,16 +64,16 @@ pub trait Sink<A> {
 }
 
 /// Devices for which gestures are found.
-const MOST_DEVICES: usize = 1024;
+const MAX_DEVICES: usize = 1024;
 
 /// The engine. See the [module](self).
 pub struct Engine<A> {
     rules: Arc<RuleSetHandle<A>>,
-    facts: Arc<FactsHandle>,
+    environment: Arc<EnvironmentHandle>,
     mode: ActiveMode,
     held: Held,
     decided: Decided,
-    kept: [Option<RuleSetGuard<A>>; KEPT],
+    kept: [Option<RuleSetGuard<A>>; MAX_RULE_SETS],
     gestures: Gestures,
     /// The latest time that has been said.
     now: Nanos,
@@ -87,7 +87,7 @@ struct Gestures {
     /// What each device is due next and has under way, as it was taken account of last.
     accounts: Vec<Account>,
     /// How much is under way in each rule set, on all devices.
-    by_set: [u32; KEPT],
+    by_set: [u32; MAX_RULE_SETS],
     /// The earliest deadline; [`Nanos::MAX`] if nothing is due ever.
     deadline: Nanos,
     /// Whether anything is under way, or waits.
@@ -98,25 +98,25 @@ struct Gestures {
 #[derive(Clone, Copy)]
 struct Account {
     deadline: Nanos,
-    by_set: [u16; KEPT],
+    by_set: [u16; MAX_RULE_SETS],
 }
 
 impl<A> Engine<A> {
-    /// An engine for the rules in `rules`, with what `facts` says.
-    pub fn new(rules: Arc<RuleSetHandle<A>>, facts: Arc<FactsHandle>) -> Self {
+    /// An engine for the rules in `rules`, with what `environment` says.
+    pub fn new(rules: Arc<RuleSetHandle<A>>, environment: Arc<EnvironmentHandle>) -> Self {
         Self {
             rules,
-            facts,
+            environment,
             mode: ActiveMode::new(),
             held: Held::new(),
             decided: Decided::new(),
-            kept: [const { None }; KEPT],
+            kept: [const { None }; MAX_RULE_SETS],
             gestures: Gestures { deadline: Nanos::MAX, ..Gestures::default() },
             now: 0,
         }
     }
 
-    /// When [`advance`](Self::advance) has something to do, if no event comes before; none if never.
+    /// When [`advance`](Self::advance) has something to do, if no event comes before; `None` if never.
     #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
         (self.gestures.deadline != Nanos::MAX).then_some(self.gestures.deadline)
@@ -139,8 +139,8 @@ impl<A> Engine<A> {
     }
 
     /// What the system said last.
-    pub fn facts(&self) -> &Arc<FactsHandle> {
-        &self.facts
+    pub fn environment(&self) -> &Arc<EnvironmentHandle> {
+        &self.environment
     }
 
     /// What is held now.
@@ -174,12 +174,12 @@ impl<A> Engine<A> {
     /// come to rest for the rules that follow them.
     pub fn forget(&mut self, device: &DeviceId, sink: &mut impl Sink<A>) {
         if let Some(&place) = self.gestures.places.get(device) {
-            let Self { mode: active, facts, held, decided, kept, gestures, now, .. } = self;
-            let facts = facts.load();
-            let moment = Moment { at: *now, mode: active.name(), facts: &facts, held };
+            let Self { mode: active, environment, held, decided, kept, gestures, now, .. } = self;
+            let environment = environment.load();
+            let context = EvalContext { at: *now, mode: active.name(), environment: &environment, held };
             let attempts = &mut gestures.devices[place];
             let untracked = &mut gestures.untracked;
-            let mut work = Work { kept, attempts, untracked, moment, decided, sink, next_mode: None };
+            let mut work = Work { kept, attempts, untracked, context, decided, sink, next_mode: None };
             work.rest(|_, _| true);
             let next_mode = work.next_mode.take();
             gestures.devices[place].clear();
@@ -218,15 +218,16 @@ impl<A> Engine<A> {
         if rules.remembers() {
             self.held.take(&device, &event);
         }
-        let mut asked = Asked { at: self.now, device: &device, event: &event, generation, next_mode: None };
+        let mut asked = EventContext { at: self.now, device: &device, event: &event, generation, next_mode: None };
         let fired = match rules.has_conditions() {
             false => asked.ask(rules.matches(mode, &device, &event), |_| Answers::default(), sink, None),
             true => {
-                let facts = self.facts.load();
-                let moment = Moment { at: self.now, mode: self.mode.name(), facts: &facts, held: &self.held };
+                let environment = self.environment.load();
+                let context =
+                    EvalContext { at: self.now, mode: self.mode.name(), environment: &environment, held: &self.held };
                 let decided = &mut self.decided;
-                let answers = |rule: &Rule<A>| decided.of_rule(rule, generation, &device, &event, &moment);
-                asked.ask(rules.matches_at(mode, &device, &event, &moment), answers, sink, None)
+                let answers = |rule: &Rule<A>| decided.of_rule(rule, generation, &device, &event, &context);
+                asked.ask(rules.matches_at(mode, &device, &event, &context), answers, sink, None)
             }
         };
         let (total, next_mode) = (fired.total(), asked.next_mode);
@@ -248,19 +249,19 @@ impl<A> Engine<A> {
     ) -> u32 {
         let set = self.keep(rules, sink);
         let DeviceEvent { device, event } = event;
-        let Self { facts, mode: active, held, decided, kept, gestures, now, .. } = self;
+        let Self { environment, mode: active, held, decided, kept, gestures, now, .. } = self;
         let Some(rules) = &kept[set] else { return 0 };
         let generation = rules.generation();
         let mode = active.index(rules, generation);
         let stood = if rules.remembers() { held.take(&device, &event) } else { None };
-        let facts = facts.load();
+        let environment = environment.load();
 
-        let mut asked = Asked { at: *now, device: &device, event: &event, generation, next_mode: None };
+        let mut asked = EventContext { at: *now, device: &device, event: &event, generation, next_mode: None };
         let mut deferred = Deferred::default();
         let name = active.name();
-        let moment = Moment { at: *now, mode: name, facts: &facts, held };
-        let answers = |rule: &Rule<A>| decided.of_rule(rule, generation, &device, &event, &moment);
-        let fired = asked.ask(rules.matches_at(mode, &device, &event, &moment), answers, sink, Some(&mut deferred));
+        let context = EvalContext { at: *now, mode: name, environment: &environment, held };
+        let answers = |rule: &Rule<A>| decided.of_rule(rule, generation, &device, &event, &context);
+        let fired = asked.ask(rules.matches_at(mode, &device, &event, &context), answers, sink, Some(&mut deferred));
         let next_mode = asked.next_mode;
         let total = fired.total();
         sink.record(Record {
@@ -277,7 +278,7 @@ impl<A> Engine<A> {
             kept,
             attempts: &mut gestures.devices[place],
             untracked: &mut gestures.untracked,
-            moment,
+            context,
             decided,
             sink,
             next_mode,
@@ -301,10 +302,10 @@ impl<A> Engine<A> {
     #[inline(never)]
     fn do_what_is_due(&mut self, sink: &mut impl Sink<A>) {
         while self.gestures.deadline <= self.now {
-            let Self { mode: active, facts, held, decided, kept, gestures, .. } = self;
+            let Self { mode: active, environment, held, decided, kept, gestures, .. } = self;
             let at = gestures.deadline;
-            let facts = facts.load();
-            let moment = Moment { at, mode: active.name(), facts: &facts, held };
+            let environment = environment.load();
+            let context = EvalContext { at, mode: active.name(), environment: &environment, held };
             let mut next_mode = None;
             for place in 0..gestures.devices.len() {
                 if gestures.accounts[place].deadline > at {
@@ -312,7 +313,7 @@ impl<A> Engine<A> {
                 }
                 let attempts = &mut gestures.devices[place];
                 let untracked = &mut gestures.untracked;
-                let mut work = Work { kept, attempts, untracked, moment, decided, sink, next_mode };
+                let mut work = Work { kept, attempts, untracked, context, decided, sink, next_mode };
                 work.expire();
                 next_mode = work.next_mode;
                 gestures.account(place);
@@ -344,7 +345,8 @@ impl<A> Engine<A> {
         let place = match self.kept.iter().position(Option::is_none) {
             Some(place) => place,
             None => {
-                let oldest = (0..KEPT).min_by_key(|&place| self.kept[place].as_ref().map(RuleSetGuard::generation));
+                let oldest =
+                    (0..MAX_RULE_SETS).min_by_key(|&place| self.kept[place].as_ref().map(RuleSetGuard::generation));
                 let place = oldest.unwrap_or(0);
                 self.end_set(place, sink);
                 place
@@ -357,14 +359,14 @@ impl<A> Engine<A> {
     /// Ends what is under way in a rule set; what waits in it fires.
     #[cold]
     fn end_set(&mut self, set: usize, sink: &mut impl Sink<A>) {
-        let Self { mode, facts, held, decided, kept, gestures, now, .. } = self;
-        let facts = facts.load();
-        let moment = Moment { at: *now, mode: mode.name(), facts: &facts, held };
+        let Self { mode, environment, held, decided, kept, gestures, now, .. } = self;
+        let environment = environment.load();
+        let context = EvalContext { at: *now, mode: mode.name(), environment: &environment, held };
         for place in 0..gestures.devices.len() {
             let attempts = &mut gestures.devices[place];
             attempts.end(|attempt| usize::from(attempt.set) == set);
             let untracked = &mut gestures.untracked;
-            let mut work = Work { kept, attempts, untracked, moment, decided, sink, next_mode: None };
+            let mut work = Work { kept, attempts, untracked, context, decided, sink, next_mode: None };
             while let Some(waiting) = work.attempts.take_waiting(set as u8) {
                 work.fire_waiting(waiting);
             }
@@ -394,18 +396,18 @@ impl<A> fmt::Debug for Engine<A> {
 }
 
 impl Gestures {
-    /// Where what is under way on a device is; made with its first event. None if there are too many.
+    /// Where what is under way on a device is; made with its first event. `None` if there are too many.
     fn place(&mut self, device: &DeviceId) -> Option<usize> {
         if let Some(&place) = self.places.get(device) {
             return Some(place);
         }
         let place = self.devices.len();
-        if place == MOST_DEVICES {
+        if place == MAX_DEVICES {
             self.untracked += 1;
             return None;
         }
         self.devices.push(Attempts::new(device.clone()));
-        self.accounts.push(Account { deadline: Nanos::MAX, by_set: [0; KEPT] });
+        self.accounts.push(Account { deadline: Nanos::MAX, by_set: [0; MAX_RULE_SETS] });
         self.places.insert(device.clone(), place);
         Some(place)
     }
@@ -423,7 +425,7 @@ impl Gestures {
         if is_earliest || deadline < self.deadline {
             self.deadline = self.accounts.iter().map(|account| account.deadline).min().unwrap_or(Nanos::MAX);
         }
-        self.is_busy = self.by_set != [0; KEPT];
+        self.is_busy = self.by_set != [0; MAX_RULE_SETS];
     }
 }
 
@@ -440,7 +442,7 @@ fn tell_mode<A>(active: &ActiveMode, rules: &RuleSet<A>, sink: &mut impl Sink<A>
     }
 }
 
-/// A press without velocity is a release, whoever made the event.
+/// A press without velocity is a release, whatever made the event.
 fn as_it_is_meant(event: Event) -> Event {
     match event {
         Event::Midi(MidiMessage::NoteOn { channel, note, velocity: 0 }) => {
@@ -451,7 +453,7 @@ fn as_it_is_meant(event: Event) -> Event {
 }
 
 /// One event, and what its rules ask for.
-struct Asked<'a> {
+struct EventContext<'a> {
     at: Nanos,
     device: &'a DeviceId,
     event: &'a Event,
@@ -459,7 +461,7 @@ struct Asked<'a> {
     next_mode: Option<Arc<str>>,
 }
 
-impl Asked<'_> {
+impl EventContext<'_> {
     /// Fires the rules that match, with the answers for each. With room for them, rules that defer are put
     /// there instead.
     #[inline]
@@ -474,7 +476,7 @@ impl Asked<'_> {
         for found in matches {
             let rule = found.rule;
             if let Some(deferred) = &mut deferred {
-                if rule.defer && deferred.count < MOST_DEFERRED {
+                if rule.defer && deferred.count < MAX_DEFERRED {
                     deferred.rules[deferred.count] = (rule.id.0, found.position);
                     deferred.count += 1;
                     continue;

@@ -27,7 +27,7 @@ pub enum Event {
     Gesture(GestureEvent),
 }
 
-/// Something on a gamepad moved. Values are finite; whoever makes the event sees to that.
+/// Something on a gamepad moved. Values are finite; the maker of the event ensures that.
 ///
 /// The numbers begin at 128, where MIDI's end, so that a number alone says which of the two is meant.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::Nanos;
 use crate::choice::Choices;
-use crate::condition::Moment;
+use crate::condition::EvalContext;
 use crate::device::DeviceId;
 use crate::engine::Engine;
 use crate::event::Event;
@@ -53,7 +53,7 @@ pub struct Explanation {
     pub rule: RuleId,
     /// What it makes of it.
     pub verdict: Verdict,
-    /// More about it, in words: which mode, which device, which condition, what the action does of what it
+    /// More about it, as text: which mode, which device, which condition, what the action does of what it
     /// may. Empty if there is no more.
     pub detail: String,
 }
@@ -87,8 +87,8 @@ impl<A> Engine<A> {
         let mode_name = |mode: ModeIx| rules.modes().get(usize::from(mode.0)).map(|name| &**name);
         let mut held = self.held().clone();
         held.take(device, event);
-        let facts = self.facts().load();
-        let moment = Moment { at, mode: mode_name(mode), facts: &facts, held: &held };
+        let environment = self.environment().load();
+        let context = EvalContext { at, mode: mode_name(mode), environment: &environment, held: &held };
 
         let mut consumer: Option<&Rule<A>> = None;
         let mut explanations = Vec::new();
@@ -105,7 +105,7 @@ impl<A> Engine<A> {
                 (Verdict::Device, format!("{:?}", other.as_str()))
             } else if let Some(other) = rule.mode.filter(|other| *other != mode) {
                 (Verdict::Mode, format!("{:?}", mode_name(other).unwrap_or_default()))
-            } else if let Some(condition) = rule.condition.as_ref().filter(|condition| !condition.holds(&moment)) {
+            } else if let Some(condition) = rule.condition.as_ref().filter(|condition| !condition.holds(&context)) {
                 (Verdict::Condition, condition.to_string())
             } else if let Some(consumer) = consumer_of_it {
                 (Verdict::Consumed(consumer.id), crate::mapping_test::rule_name(consumer))
@@ -116,7 +116,7 @@ impl<A> Engine<A> {
                     consumer = Some(rule);
                 }
                 let verdict = if rule.defer && rules.has_gestures() { Verdict::Waits } else { Verdict::Fires };
-                (verdict, rule.choices.as_ref().map(|choices| decisions(choices, &moment)).unwrap_or_default())
+                (verdict, rule.choices.as_ref().map(|choices| decisions(choices, &context)).unwrap_or_default())
             };
             explanations.push(Explanation { rule: rule.id, verdict, detail });
         }
@@ -125,8 +125,8 @@ impl<A> Engine<A> {
 }
 
 /// What an action does of what it may: `if the mode is "Play": then; if note 36 is down: else`.
-fn decisions(choices: &Choices, moment: &Moment<'_>) -> String {
-    let answers = choices.answers(moment);
+fn decisions(choices: &Choices, context: &EvalContext<'_>) -> String {
+    let answers = choices.answers(context);
     let decided = choices
         .conditions
         .iter()

@@ -160,7 +160,7 @@ impl Held {
     }
 
     /// The parameter that data entry on a channel is for: whether it is a registered one, and which, 0 to
-    /// 16 383. None if none is selected, or only half of one, or the null one.
+    /// 16 383. `None` if none is selected, or only half of one, or the null one.
     pub(crate) fn parameter(&self, device: &DeviceId, channel: u8) -> Option<(bool, u16)> {
         let held = self.devices.get(device)?;
         let (registered, coarse, fine) = match held.selected[usize::from(channel & 15)] {

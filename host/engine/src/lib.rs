@@ -70,7 +70,9 @@ pub mod trigger;
 
 pub use choice::{Answers, Choices};
 pub use compile::{CompileError, CompileErrorKind, check_standalone_condition, compile};
-pub use condition::{AppName, Condition, Day, Days, Facts, FactsGuard, FactsHandle, LocalTime, Moment, TimeRange};
+pub use condition::{
+    AppName, Condition, Day, Days, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext, LocalTime, TimeRange,
+};
 pub use conditioning::{OneEuro, Pickup, Scale, Smoothing};
 pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
@@ -90,7 +92,8 @@ pub use rule_set::{Match, Matches, ModeIx, RuleSet};
 pub use timeline::{Timeline, TimelineEntry, TimelineError};
 pub use transform::{Curve, MidiTransform, TransformError};
 pub use trigger::{
-    DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, SysExPattern, SysExPatternError, Trigger, ValueRange, Way,
+    DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, SysExPattern, SysExPatternError, Trigger,
+    ValueRange,
 };
 
 /// Nanoseconds on the host's monotonic clock. Only differences mean anything; the origin is the host's.

@@ -38,7 +38,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use crate::Nanos;
-use crate::condition::{Day, Facts, FactsHandle, LocalTime};
+use crate::condition::{Day, Environment, EnvironmentHandle, LocalTime};
 use crate::device::{DeviceEvent, DeviceId};
 use crate::engine::{Engine, Firing, Sink};
 use crate::event::Event;
@@ -78,7 +78,7 @@ struct Expected {
     line: usize,
     at: Nanos,
     rule: String,
-    /// Which of its conditions held; none where it does not matter.
+    /// Which of its conditions held; `None` if it does not matter.
     decided: Option<Vec<bool>>,
 }
 
@@ -113,7 +113,7 @@ impl fmt::Display for Named<'_> {
 pub struct Difference {
     /// The line of the expectation; none for what nobody expected.
     pub line: Option<usize>,
-    /// What is different, in words.
+    /// What is different, as text.
     pub message: String,
 }
 
@@ -222,8 +222,8 @@ impl MappingTest {
         rules: &Arc<RuleSetHandle<A>>,
         next_mode: impl Fn(&Firing<'_, A>) -> Option<Arc<str>>,
     ) -> Vec<Difference> {
-        let facts = Arc::new(FactsHandle::new());
-        let mut engine = Engine::new(Arc::clone(rules), Arc::clone(&facts));
+        let environment = Arc::new(EnvironmentHandle::new());
+        let mut engine = Engine::new(Arc::clone(rules), Arc::clone(&environment));
         let mut heard = Heard { fired: Vec::new(), next_mode };
         let mut differences = Vec::new();
         let mut known = Known::default();
@@ -239,7 +239,7 @@ impl MappingTest {
                     }
                 }
                 Act::Gone(device) => engine.forget(device, &mut heard),
-                act => facts.set(known.learn(step.at, act)),
+                act => environment.set(known.learn(step.at, act)),
             }
         }
         while let Some(deadline) = engine.deadline() {
@@ -317,21 +317,21 @@ struct Known {
 }
 
 impl Known {
-    fn learn(&mut self, moment: Nanos, act: &Act) -> Facts {
+    fn learn(&mut self, moment: Nanos, act: &Act) -> Environment {
         match act {
             Act::Clock(day, second) => self.local = Some(LocalTime { moment, day: *day, second: *second }),
             Act::Front(name) => self.front.clone_from(name),
             Act::Runs(names) => self.runs.clone_from(names),
             Act::Event(_) | Act::Mode(_) | Act::Gone(_) => {}
         }
-        let mut facts = Facts::unknown().running(self.runs.iter().map(String::as_str));
+        let mut environment = Environment::unknown().running(self.runs.iter().map(String::as_str));
         if let Some(local) = self.local {
-            facts = facts.local(local);
+            environment = environment.local(local);
         }
         if let Some(front) = &self.front {
-            facts = facts.frontmost(front);
+            environment = environment.frontmost(front);
         }
-        facts
+        environment
     }
 }
 

@@ -190,7 +190,7 @@ fn realtime(byte: u8) -> Option<MidiMessage> {
     }
 }
 
-/// The message with one data byte; none if this status wants two.
+/// The message with one data byte; `None` if this status wants two.
 fn short(status: u8, data: u8) -> Option<MidiMessage> {
     let channel = status & 0x0F;
     match status {

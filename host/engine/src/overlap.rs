@@ -1,7 +1,7 @@
 //! Whether two triggers wait for the same, or one for all that another does: what a person may not have meant who
 //! wrote both.
 
-use crate::trigger::{DmxRange, Edge, NumberRange, Push, Trigger, ValueRange, Way};
+use crate::trigger::{DmxRange, Edge, NumberRange, Push, Rotation, Trigger, ValueRange};
 
 impl Trigger {
     /// Whether one event can be what both wait for. Gestures are compared with their own kind only, since a press
@@ -65,7 +65,7 @@ impl Trigger {
             }
             (Chord { keys: a, channel: c, .. }, Chord { keys: b, channel: d, .. }) => a == b && either(*c, *d),
             (Turn { controllers: a, way: p, channel: c, .. }, Turn { controllers: b, way: q, channel: d, .. }) => {
-                a.meets(*b) && either(*c, *d) && (p == q || *p == Way::Any || *q == Way::Any)
+                a.meets(*b) && either(*c, *d) && (p == q || *p == Rotation::Any || *q == Rotation::Any)
             }
             (
                 Parameter { registered: r, parameter: a, value: v, channel: c },

@@ -9,13 +9,13 @@ use crate::rule_set::ModeIx;
 /// The rules that fired for one event: how many, and the first eight of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Fired {
-    first: [RuleId; Self::KEPT],
+    first: [RuleId; Self::MAX_IDS],
     total: u32,
 }
 
 impl Fired {
     /// How many ids are kept; more are only counted.
-    pub const KEPT: usize = 8;
+    pub const MAX_IDS: usize = 8;
 
     /// No rule yet.
     pub fn new() -> Self {
@@ -30,7 +30,7 @@ impl Fired {
         self.total = self.total.saturating_add(1);
     }
 
-    /// The first of them, up to [`KEPT`](Self::KEPT), in the order in which they fired.
+    /// The first of them, up to [`MAX_IDS`](Self::MAX_IDS), in the order in which they fired.
     pub fn ids(&self) -> &[RuleId] {
         &self.first[..self.first.len().min(self.total as usize)]
     }
@@ -42,7 +42,7 @@ impl Fired {
 
     /// Whether the rule is among them; true for every rule if there were more than are kept.
     pub(crate) fn may_have(&self, rule: RuleId) -> bool {
-        self.total as usize > Self::KEPT || self.ids().contains(&rule)
+        self.total as usize > Self::MAX_IDS || self.ids().contains(&rule)
     }
 }
 

@@ -56,7 +56,7 @@ pub struct RuleSpec<A> {
     pub device: Option<String>,
     /// What it waits for.
     pub trigger: Trigger,
-    /// What else must be so; none if nothing must.
+    /// What else must be so; `None` if nothing must.
     pub condition: Option<Condition>,
     /// What its action decides by when it fires.
     pub choices: Choices,
@@ -128,9 +128,9 @@ pub struct Rule<A> {
     pub mode: Option<ModeIx>,
     /// What it waits for.
     pub trigger: Trigger,
-    /// What else must be so; none if nothing must.
+    /// What else must be so; `None` if nothing must.
     pub condition: Option<Condition>,
-    /// What its action decides by when it fires; none if by nothing.
+    /// What its action decides by when it fires; `None` if by nothing.
     pub choices: Option<Box<Choices>>,
     /// Whether it waits until no other gesture can come of its presses.
     pub defer: bool,

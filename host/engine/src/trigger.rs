@@ -37,7 +37,7 @@ impl NumberRange {
         self.first <= number && number <= self.last
     }
 
-    /// How far into the range the number is, from 0; none if it is outside.
+    /// How far into the range the number is, from 0; `None` if it is outside.
     pub const fn position(self, number: u8) -> Option<u16> {
         if self.contains(number) { Some((number - self.first) as u16) } else { None }
     }
@@ -74,7 +74,7 @@ pub struct DmxRange {
 }
 
 impl DmxRange {
-    /// How far into the range the channel is, from 0; none if it is outside.
+    /// How far into the range the channel is, from 0; `None` if it is outside.
     pub const fn position(self, channel: u16) -> Option<u16> {
         if self.first <= channel && channel <= self.last { Some(channel - self.first) } else { None }
     }
@@ -278,7 +278,7 @@ pub enum Trigger {
         /// How it says how far.
         encoding: Encoding,
         /// Which way.
-        way: Way,
+        way: Rotation,
         /// On which channel.
         channel: Option<u8>,
     },
@@ -320,7 +320,7 @@ impl Readings {
 
 /// Which way an encoder is turned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Rotation {
     /// To higher values.
     Clockwise,
     /// To lower values.
@@ -329,7 +329,7 @@ pub enum Way {
     Any,
 }
 
-impl Way {
+impl Rotation {
     /// Whether so many steps are a turn this way.
     pub const fn is(self, steps: i8) -> bool {
         match self {
@@ -390,7 +390,7 @@ impl Trigger {
         }
     }
 
-    /// Whether another gesture can be told from it by waiting: a press, a long press, a double tap or a
+    /// Whether another gesture can be distinguished from it by waiting: a press, a long press, a double tap or a
     /// chord.
     pub fn can_defer(&self) -> bool {
         self.is_press() || matches!(self, Self::LongPress { .. } | Self::DoubleTap { .. } | Self::Chord { .. })

@@ -64,9 +64,9 @@ impl Section {
                     other => panic!("{line}: {other}"),
                 },
                 way: match next() {
-                    "right" => Way::Clockwise,
-                    "left" => Way::CounterClockwise,
-                    _ => Way::Any,
+                    "right" => Rotation::Clockwise,
+                    "left" => Rotation::CounterClockwise,
+                    _ => Rotation::Any,
                 },
                 channel,
             },

@@ -181,7 +181,7 @@ fn gestures() -> RuleSet<u32> {
         Trigger::LongPress { keys, velocity, channel, after: long },
         Trigger::DoubleTap { keys, velocity, channel, within: short },
         Trigger::Chord { keys: vec![36, 38, 40], channel, within: short },
-        Trigger::Turn { controllers: NumberRange::ALL, encoding: Encoding::Difference, way: Way::Any, channel },
+        Trigger::Turn { controllers: NumberRange::ALL, encoding: Encoding::Difference, way: Rotation::Any, channel },
         Trigger::FineControl { controllers: NumberRange::one(1), value: wide, channel },
         Trigger::Parameter { registered: true, parameter: 0, value: wide, channel },
         Trigger::GamepadStick {

@@ -17,7 +17,7 @@ use crate::{cargo, process};
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// How long rustup may take to add the target.
-const RUSTUP_PATIENCE: Duration = Duration::from_secs(120);
+const RUSTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A Rust that can build for [`TARGET`].
 #[derive(Debug, PartialEq)]
@@ -107,7 +107,7 @@ fn add_target(folder: &Path) -> bool {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "add", TARGET]).env("RUSTUP_MAX_RETRIES", "1").current_dir(folder);
     let Ok(mut child) = rustup.spawn() else { return false };
-    let ended = process::poll(RUSTUP_PATIENCE, || matches!(child.try_wait(), Ok(Some(_))));
+    let ended = process::poll(RUSTUP_TIMEOUT, || matches!(child.try_wait(), Ok(Some(_))));
     if !ended {
         process::end(&mut child, Duration::from_secs(2));
     }

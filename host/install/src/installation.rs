@@ -11,7 +11,7 @@ pub use crate::grant_words::{GrantWords, GrantWordsError};
 use crate::receipt::{FeatureInstallReport, What};
 use crate::signature::{self, PublicKey, SignatureError, TrustedSigners};
 use crate::source::{Fetched, Origin};
-use crate::store::{Installed, InstalledFeature, Release, Store, StoreError};
+use crate::store::{Installed, InstalledFeature, PackageStore, Release, StoreError};
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::check::{self, CheckError};
 use conductor_package::id::DataKey;
@@ -23,7 +23,7 @@ use conductor_stdx::clock::unix_millis;
 pub enum ChangeError {
     /// The store.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    PackageStore(#[from] StoreError),
     /// A signature of the package.
     #[error("{package}: {source}")]
     Signature {
@@ -205,7 +205,7 @@ impl Plan {
     ///
     /// # Errors
     /// See [`ChangeError`].
-    pub fn new(store: &Store, fetched: Fetched, wanted: Wanted, upgrade: bool) -> Result<Self, ChangeError> {
+    pub fn new(store: &PackageStore, fetched: Fetched, wanted: Wanted, upgrade: bool) -> Result<Self, ChangeError> {
         let Fetched { package, origin } = fetched;
         let descriptor = &package.info.descriptor;
         let shown = || package.path.display().to_string();
@@ -259,7 +259,7 @@ impl Plan {
     ///
     /// # Errors
     /// See [`ChangeError`].
-    pub fn back(store: &Store, name: &str, trusted: TrustedSigners) -> Result<Self, ChangeError> {
+    pub fn back(store: &PackageStore, name: &str, trusted: TrustedSigners) -> Result<Self, ChangeError> {
         let installed = store.installed()?;
         let before = find(&installed, name)?.clone();
         let release = before.previous.clone().ok_or_else(|| ChangeError::NoPrevious { name: name.to_owned() })?;
@@ -388,7 +388,11 @@ impl Plan {
     ///
     /// # Errors
     /// See [`ChangeError`]; then nothing has changed.
-    pub fn commit(self, store: &Store, grants: Vec<CapabilityRequest>) -> Result<FeatureInstallReport, ChangeError> {
+    pub fn commit(
+        self,
+        store: &PackageStore,
+        grants: Vec<CapabilityRequest>,
+    ) -> Result<FeatureInstallReport, ChangeError> {
         enough(&self.name, &self.package.info.descriptor, &grants)?;
         store.change(Some(&self.package.bytes), |installed| {
             if installed.features.get(&self.name) != self.before.as_ref() {
@@ -458,7 +462,7 @@ pub fn find<'i>(installed: &'i Installed, name: &str) -> Result<&'i InstalledFea
 ///
 /// # Errors
 /// It can't be read, or was altered.
-pub fn describe(store: &Store, feature: &InstalledFeature) -> Result<Package, ChangeError> {
+pub fn describe(store: &PackageStore, feature: &InstalledFeature) -> Result<Package, ChangeError> {
     let digest = &feature.current.digest;
     Ok(Package::from_bytes(&store.blob(digest), store.read(digest)?)?)
 }
@@ -481,7 +485,7 @@ pub enum Change {
 /// # Errors
 /// [`ChangeError::Words`], or the package can't be read.
 pub fn granted(
-    store: &Store,
+    store: &PackageStore,
     feature: &InstalledFeature,
     words: &[GrantWords],
 ) -> Result<Vec<CapabilityRequest>, ChangeError> {
@@ -498,7 +502,7 @@ pub fn granted(
 /// # Errors
 /// See [`ChangeError`]; then nothing has changed.
 pub fn change(
-    store: &Store,
+    store: &PackageStore,
     name: &str,
     change: Change,
     trusted: &TrustedSigners,

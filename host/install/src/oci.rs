@@ -34,8 +34,8 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// The first `Bearer` challenge in a `WWW-Authenticate` header. `None` if there is none with a realm, or if the header
-    /// is malformed or longer than [`MAX_CHALLENGE`].
+    /// The first `Bearer` challenge in a `WWW-Authenticate` header. `None` if there is none with a realm, or if the
+    /// header is malformed or longer than [`MAX_CHALLENGE`].
     pub fn parse(header: &str) -> Option<Self> {
         if header.len() > MAX_CHALLENGE {
             return None;
@@ -124,7 +124,7 @@ pub(super) async fn pull(
     Ok((package.body, format!("sha256:{}", manifest.digest)))
 }
 
-/// A token for whoever asks, as a value of `Authorization`.
+/// A token, as a value of `Authorization`.
 async fn token(downloader: &Downloader<'_>, headers: &HeaderMap, repository: &str) -> Result<HeaderValue, SourceError> {
     let failed =
         |message: &str| SourceError::Fetch { url: "the registry's token".to_owned(), message: message.to_owned() };

@@ -1,4 +1,4 @@
-//! Sources: where a package is fetched from, and how it is told that just those bytes came.
+//! Sources: where a package is fetched from, and how its bytes are verified.
 //!
 //! Everything is fetched into memory, with a limit; nothing is written and nothing is run. What
 //! comes over a network ([`crate::download`]) is compared with a digest: a URL's own, or the one in

@@ -1,7 +1,7 @@
 //! The package store: the folder `<home>/features`, which holds what is installed.
 //!
 //! `installed.toml` is the truth. Packages lie in `blobs/<sha256>.wasm`, and are hashed whenever
-//! they are read. A change is made under a lock, and the file is replaced as a whole: whoever is
+//! they are read. A change is made under a lock, and the file is replaced as a whole: a process that is
 //! killed in the middle leaves the set as it was before, or as it is after. What such a one leaves
 //! lying about is swept away when the store is opened next.
 
@@ -161,13 +161,13 @@ fn at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
 
 /// The store of one home.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct PackageStore {
     folder: PathBuf,
     audit: Chain,
     who: Caller,
 }
 
-impl Store {
+impl PackageStore {
     /// The store below `home`, for reading. Nothing is made or swept.
     pub fn at(home: &Path) -> Self {
         Self { folder: home.join("features"), audit: Chain::at(home), who: Caller::cli() }

@@ -9,7 +9,7 @@ use std::thread::Thread;
 use crossbeam_channel::{Receiver, Sender};
 use jack::{Control, MidiIn, MidiOut, Port, ProcessHandler, ProcessScope, RawMidi};
 
-use crate::{MOST_OUT, MOST_PORTS, frames, reader};
+use crate::{MAX_OUT, MAX_PORTS, frames, reader};
 
 /// What the caller's threads ask for.
 pub(crate) enum Change {
@@ -41,7 +41,7 @@ pub(crate) struct Says {
     id: u32,
     pub(crate) port: Port<MidiOut>,
     waiting: rtrb::Consumer<u8>,
-    room: [u8; MOST_OUT],
+    room: [u8; MAX_OUT],
     ending: Ending,
 }
 
@@ -58,7 +58,7 @@ enum Ending {
 
 impl Says {
     pub(crate) fn new(id: u32, port: Port<MidiOut>, waiting: rtrb::Consumer<u8>) -> Self {
-        Self { id, port, waiting, room: [0; MOST_OUT], ending: Ending::No }
+        Self { id, port, waiting, room: [0; MAX_OUT], ending: Ending::No }
     }
 
     /// Says what waits, as far as this cycle has room for it. Returns whether the port is to be let go of.
@@ -108,7 +108,7 @@ impl Cycle {
         lost: Arc<AtomicU64>,
         cycles: Arc<AtomicU64>,
     ) -> Self {
-        let (inputs, outputs) = (Vec::with_capacity(MOST_PORTS), Vec::with_capacity(MOST_PORTS));
+        let (inputs, outputs) = (Vec::with_capacity(MAX_PORTS), Vec::with_capacity(MAX_PORTS));
         Self { changes, retired, inputs, outputs, heard, reader, lost, cycles }
     }
 
@@ -138,7 +138,7 @@ impl ProcessHandler for Cycle {
         for (id, port) in &self.inputs {
             for midi in port.iter(scope) {
                 some = true;
-                if midi.bytes.len() > reader::MOST_IN || !frames::put(&mut self.heard, *id, midi.bytes) {
+                if midi.bytes.len() > reader::MAX_IN || !frames::put(&mut self.heard, *id, midi.bytes) {
                     self.lost.fetch_add(1, Ordering::Relaxed);
                 }
             }

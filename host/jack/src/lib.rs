@@ -6,7 +6,7 @@
 //! come and go as they like.
 //!
 //! Three threads meet here. JACK's own (`cycle`) moves bytes between JACK's buffers and rings, and never waits. The
-//! `reader` hands what came in to whoever listens, who may take their time. The caller's opens and closes ports.
+//! `reader` hands what came in to listeners, which may take their time. The caller's opens and closes ports.
 //!
 //! Nothing here knows of Conductor: the host and the tests' instruments both use it.
 
@@ -30,23 +30,23 @@ use self::pluggings::Pluggings;
 use self::reader::{Listeners, Reader};
 
 /// Ports that one client may have.
-pub const MOST_PORTS: usize = 128;
+pub const MAX_PORTS: usize = 128;
 
 /// The longest message that goes out, in bytes: a quarter of what waits for the next cycle at most.
-pub const MOST_OUT: usize = 1 << 14;
+pub const MAX_OUT: usize = 1 << 14;
 
 /// Bytes of messages to one output that may wait for the next cycle.
-const WAITING_OUT: usize = 4 * MOST_OUT;
+const WAITING_OUT: usize = 4 * MAX_OUT;
 
 /// Bytes of messages of all inputs that may wait for their listeners.
 const WAITING_IN: usize = 1 << 18;
 
 /// How long is waited for JACK's thread: until it has let go of a port, or has begun cycles that know of a connection.
 /// A cycle takes some milliseconds.
-const PATIENCE: Duration = Duration::from_millis(500);
+const CYCLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether a cycle has passed.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// JACK's word for MIDI, as a pattern.
 const MIDI: &str = "^8 bit raw midi$";
@@ -68,11 +68,11 @@ pub enum Error {
         /// Its reason.
         why: String,
     },
-    /// [`MOST_PORTS`] are open.
-    #[error("more than {MOST_PORTS} JACK ports are open")]
+    /// [`MAX_PORTS`] are open.
+    #[error("more than {MAX_PORTS} JACK ports are open")]
     TooMany,
-    /// More than [`MOST_OUT`] bytes.
-    #[error("a message of {0} bytes is longer than JACK takes ({MOST_OUT})")]
+    /// More than [`MAX_OUT`] bytes.
+    #[error("a message of {0} bytes is longer than JACK takes ({MAX_OUT})")]
     TooLong(usize),
     /// Messages come faster than JACK's cycles take them.
     #[error("messages come faster than JACK takes them")]
@@ -159,8 +159,8 @@ impl Client {
         let reader =
             Reader::start(to_read, Arc::clone(&listeners)).map_err(|error| Error::NoServer(error.to_string()))?;
         // As many as there can be ports: neither end ever finds its channel full.
-        let (changes, changed) = crossbeam_channel::bounded(2 * MOST_PORTS);
-        let (retire, retired) = crossbeam_channel::bounded(2 * MOST_PORTS);
+        let (changes, changed) = crossbeam_channel::bounded(2 * MAX_PORTS);
+        let (retire, retired) = crossbeam_channel::bounded(2 * MAX_PORTS);
         let cycle = Cycle::new(changed, retire, heard, reader.thread(), Arc::clone(&lost), Arc::clone(&cycles));
         let jack = client
             .activate_async(Watch { gone: Arc::clone(&gone), pluggings: Arc::clone(&pluggings) }, cycle)
@@ -241,9 +241,9 @@ impl Client {
         connected.map_err(|error| refused(&format!("to connect {output} to {input}"), &error))?;
         // One cycle may have begun before; the next one begins with the connection.
         let known = self.shared.cycles.load(Ordering::Acquire) + 2;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CYCLE_TIMEOUT;
         while self.shared.cycles.load(Ordering::Acquire) < known && Instant::now() < deadline {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         self.there()
     }
@@ -260,11 +260,11 @@ impl Client {
     ) -> Result<Port, Error> {
         self.there()?;
         let mut control = self.shared.control();
-        // What was let go of too late for whoever closed it still has its name.
+        // A port that was released too late for its closer still has its name.
         while let Ok(retired) = control.retired.try_recv() {
             self.shared.unregister(&mut control, retired);
         }
-        if control.open == MOST_PORTS {
+        if control.open == MAX_PORTS {
             return Err(Error::TooMany);
         }
         let registered = self.shared.jack.as_client().register_port(name, spec);
@@ -296,7 +296,7 @@ impl Shared {
         if self.gone.load(Ordering::Acquire) || control.changes.try_send(Change::Retire(id)).is_err() {
             return;
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CYCLE_TIMEOUT;
         while let Ok(retired) = control.retired.recv_deadline(deadline) {
             let is_it = retired.id() == id;
             self.unregister(&mut control, retired);
@@ -358,7 +358,7 @@ impl Output {
     /// [`Error::Gone`], [`Error::TooLong`], [`Error::Full`]; nothing of it is sent then.
     pub fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         self.port.client.there()?;
-        if message.len() > MOST_OUT {
+        if message.len() > MAX_OUT {
             return Err(Error::TooLong(message.len()));
         }
         frames::put(&mut self.ring, self.port.id, message).then_some(()).ok_or(Error::Full)

@@ -1,4 +1,4 @@
-//! The thread that hands messages to whoever listens, who may take their time: JACK's own must not.
+//! The thread that calls listeners, which may take their time: JACK's own must not.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle, Thread};
 use crate::frames;
 
 /// The longest message that comes in, in bytes. JACK's own buffers hold half of it.
-pub(crate) const MOST_IN: usize = 1 << 16;
+pub(crate) const MAX_IN: usize = 1 << 16;
 
 /// Who listens on a port.
 type Listener = Box<dyn FnMut(&[u8]) + Send>;
@@ -44,7 +44,7 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn start(mut heard: rtrb::Consumer<u8>, listeners: Arc<Listeners>) -> std::io::Result<Self> {
         let thread = thread::Builder::new().name("jack reader".into()).spawn(move || {
-            let mut room = vec![0; MOST_IN];
+            let mut room = vec![0; MAX_IN];
             loop {
                 // Looked at first: what was put in before the end is still handed out.
                 let ended = heard.is_abandoned();

@@ -1,6 +1,6 @@
 //! Which addresses a name may lead to.
 //!
-//! A name is granted as a word, and whoever runs its zone decides where it leads: to this machine, to
+//! A name is granted as a word, and the owner of its DNS zone decides where it leads: to this machine, to
 //! the desk's network, to a cloud's metadata service. So a name reaches public addresses only.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,8 +1,8 @@
-//! The history: the last observations by number, so that whoever comes back gets what they missed, or is told how
+//! The history: the last observations by number, so that a reader that comes back gets what it missed, or learns how
 //! much that was.
 //!
 //! Everybody reads the same ring at their own pace and nobody has a queue of their own: who is slow falls out of
-//! it, finds a gap in the numbers, and has held up no one. An observation is put into words when the first of them
+//! it, finds a gap in the numbers, and has held up no one. An observation is serialized when the first of them
 //! asks for it, and once.
 
 use std::collections::VecDeque;
@@ -14,16 +14,16 @@ use tokio::sync::watch;
 use super::Observation;
 
 /// Observations that are kept.
-pub const KEPT: usize = 4096;
-/// Bytes that they may take up, in words (8 MiB).
+pub const HISTORY_CAPACITY: usize = 4096;
+/// Bytes that they may take up, serialized (8 MiB).
 pub const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
-/// What an observation takes up in words, beside its own text.
+/// What an observation takes up serialized, beside its own text.
 const WORDS: usize = 256;
 
 /// An observation with its number.
 #[derive(Debug)]
-pub struct Moment {
+pub struct HistoryEntry {
     /// From 1, one more than the one before; those between two that are kept were lost.
     pub number: u64,
     /// What happened.
@@ -31,8 +31,8 @@ pub struct Moment {
     line: OnceLock<Arc<str>>,
 }
 
-impl Moment {
-    /// It in words, by whoever asks first.
+impl HistoryEntry {
+    /// Its text, made by the first reader.
     pub fn line(&self, words: impl FnOnce() -> String) -> Arc<str> {
         Arc::clone(self.line.get_or_init(|| words().into()))
     }
@@ -54,7 +54,7 @@ struct Inner {
 /// The ring, while somebody puts something in.
 #[derive(Debug, Default)]
 pub struct Ring {
-    moments: VecDeque<Arc<Moment>>,
+    moments: VecDeque<Arc<HistoryEntry>>,
     bytes: usize,
     last: u64,
 }
@@ -81,7 +81,7 @@ impl History {
     }
 
     /// The kept observations after this number, oldest first, at most `most`.
-    pub fn after(&self, number: u64, most: usize) -> Vec<Arc<Moment>> {
+    pub fn after(&self, number: u64, most: usize) -> Vec<Arc<HistoryEntry>> {
         let ring = self.ring();
         let from = ring.moments.partition_point(|moment| moment.number <= number);
         ring.moments.iter().skip(from).take(most).map(Arc::clone).collect()
@@ -114,15 +114,15 @@ impl Ring {
     pub(super) fn keep(&mut self, observation: Observation) {
         self.last += 1;
         self.bytes += weight(&observation);
-        self.moments.push_back(Arc::new(Moment { number: self.last, observation, line: OnceLock::new() }));
-        while self.moments.len() > KEPT || self.bytes > KEPT_BYTES {
+        self.moments.push_back(Arc::new(HistoryEntry { number: self.last, observation, line: OnceLock::new() }));
+        while self.moments.len() > HISTORY_CAPACITY || self.bytes > KEPT_BYTES {
             let Some(oldest) = self.moments.pop_front() else { return };
             self.bytes -= weight(&oldest.observation);
         }
     }
 }
 
-/// How many bytes an observation takes up at most, in words and as it is: a byte of SysEx is three characters, and
+/// How many bytes an observation takes up at most, serialized and as it is: a byte of SysEx is three characters, and
 /// a character of text may have to be escaped.
 fn weight(observation: &Observation) -> usize {
     let own = match observation {
@@ -145,7 +145,7 @@ fn weight(observation: &Observation) -> usize {
         | Observation::Reload(text)
         | Observation::Refused(text) => text.len(),
     };
-    WORDS + size_of::<Moment>() + own * 6
+    WORDS + size_of::<HistoryEntry>() + own * 6
 }
 
 /// More than a compiled OSC address pattern takes, divided by what bytes are counted with.
@@ -169,7 +169,7 @@ mod tests {
         Observation::Port(text.into())
     }
 
-    fn numbers(moments: &[Arc<Moment>]) -> Vec<u64> {
+    fn numbers(moments: &[Arc<HistoryEntry>]) -> Vec<u64> {
         moments.iter().map(|moment| moment.number).collect()
     }
 
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn the_ring_is_bounded_in_number_and_in_bytes() {
         let history = History::default();
-        history.put(|ring| (0..KEPT + 10).for_each(|_| ring.keep(note("x"))));
-        assert_eq!(history.after(0, usize::MAX).len(), KEPT);
+        history.put(|ring| (0..HISTORY_CAPACITY + 10).for_each(|_| ring.keep(note("x"))));
+        assert_eq!(history.after(0, usize::MAX).len(), HISTORY_CAPACITY);
         assert_eq!(history.start(), 10);
         let big = "x".repeat(KEPT_BYTES / 64);
         history.put(|ring| (0..100).for_each(|_| ring.keep(note(&big))));

@@ -47,9 +47,9 @@ pub enum Observation {
     Failure(Failure),
     /// Another mode is active.
     Mode(Arc<str>),
-    /// A port was opened or closed; in words.
+    /// A port was opened or closed, as text.
     Port(String),
-    /// A port or a backend can't be had; in words.
+    /// A port or a backend can't be had, as text.
     PortTrouble(String),
     /// A feature says something.
     Sink(SinkMessage),
@@ -57,9 +57,9 @@ pub enum Observation {
     Plan(PlanNews),
     /// The show was locked or unlocked.
     Lock(LockNews),
-    /// A new rule set is in use; in words.
+    /// A new rule set is in use, as text.
     Reload(String),
-    /// A new configuration was refused, or an upgrade taken back; in words.
+    /// A new configuration was refused, or an upgrade taken back, as text.
     Refused(String),
 }
 
@@ -77,7 +77,7 @@ pub struct LockNews {
 pub struct PlanNews {
     /// What.
     pub step: PlanStep,
-    /// The plan; none where a revision was undone or redone.
+    /// The plan; `None` if a revision was undone or redone.
     pub plan: Option<String>,
     /// Who proposed it, or who decided.
     pub who: String,
@@ -124,7 +124,7 @@ impl Observer {
     }
 }
 
-/// What the observer has gathered; for whoever asks.
+/// What the observer has gathered.
 #[derive(Debug, Clone)]
 pub struct Observed {
     inner: Arc<Mutex<Inner>>,

@@ -238,7 +238,7 @@ impl Capability {
     /// The same, limited to one thing that lies within its scope.
     ///
     /// # Errors
-    /// What it asks for instead, in words.
+    /// What it asks for instead, as text.
     pub fn narrowed(&self, word: &str) -> Result<Self, String> {
         if self.covers(word) {
             return Ok(self.with_scope(&[word.to_owned()]));
@@ -256,7 +256,7 @@ impl Capability {
         })
     }
 
-    /// The part of it that `granted` allows; none where that is nothing.
+    /// The part of it that `granted` allows; `None` if that is nothing.
     pub fn within(&self, granted: &[&Self]) -> Option<Self> {
         let alike: Vec<&&Self> = granted.iter().filter(|grant| grant.is_like(self)).collect();
         let first = alike.first()?;
@@ -299,7 +299,7 @@ impl Capability {
         (!words.is_empty()).then(|| self.with_scope(&words))
     }
 
-    /// The part of it that `granted` does not allow; none where it allows everything.
+    /// The part of it that `granted` does not allow; `None` if it allows everything.
     pub fn beyond(&self, granted: &[&Self]) -> Option<Self> {
         let alike: Vec<&&Self> = granted.iter().filter(|grant| grant.is_like(self)).collect();
         let Some(first) = alike.first() else { return Some(self.clone()) };
@@ -383,17 +383,17 @@ impl CapabilityRequest {
     /// The same request, limited to one thing that lies within its scope.
     ///
     /// # Errors
-    /// What it asks for instead, in words.
+    /// What it asks for instead, as text.
     pub fn narrowed(&self, word: &str) -> Result<Self, String> {
         self.capability.narrowed(word).map(|capability| self.with(capability))
     }
 
-    /// The part of it that `granted` allows; none where that is nothing.
+    /// The part of it that `granted` allows; `None` if that is nothing.
     pub fn within(&self, granted: &[Self]) -> Option<Self> {
         self.capability.within(&capabilities(granted)).map(|capability| self.with(capability))
     }
 
-    /// The part of it that `granted` does not allow; none where it allows everything.
+    /// The part of it that `granted` does not allow; `None` if it allows everything.
     pub fn beyond(&self, granted: &[Self]) -> Option<Self> {
         self.capability.beyond(&capabilities(granted)).map(|capability| self.with(capability))
     }
@@ -411,7 +411,7 @@ impl CapabilityRequest {
         }
     }
 
-    /// This grant without one thing of its scope; none where nothing is left.
+    /// This grant without one thing of its scope; `None` if nothing is left.
     pub fn without(&self, word: &str) -> Option<Self> {
         let words: Vec<String> = self.capability.scope().into_iter().filter(|held| held != word).collect();
         (!words.is_empty()).then(|| self.with(self.capability.with_scope(&words)))

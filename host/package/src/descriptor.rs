@@ -119,7 +119,7 @@ pub struct ToolDeclaration {
     pub needs: Vec<String>,
 }
 
-/// A point at which the feature is told, or asked.
+/// A hook point of the feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookPoint {

@@ -12,7 +12,7 @@ use super::{BindingSpec, Connection, EventSink, MidiOut, PortBackend, PortError,
 
 /// Universes that are followed at one endpoint. Frames of further ones count as malformed, so that nobody
 /// can fill the memory with them.
-const MOST_UNIVERSES: usize = 1024;
+const MAX_UNIVERSES: usize = 1024;
 
 /// The backend. Its ports exist because they are configured.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ impl Universes {
     /// [`Malformed`]; then nothing has changed.
     pub fn take(&mut self, packet: &[u8], mut changed: impl FnMut(ArtNetChange) -> bool) -> Result<(), Malformed> {
         let Some(Frame { universe, channels }) = frame(packet)? else { return Ok(()) };
-        if self.0.len() >= MOST_UNIVERSES && !self.0.contains_key(&universe) {
+        if self.0.len() >= MAX_UNIVERSES && !self.0.contains_key(&universe) {
             return Err(Malformed);
         }
         let known = self.0.entry(universe).or_insert_with(|| Box::new([0; 512]));
@@ -182,7 +182,7 @@ mod tests {
     fn universes_are_bounded() {
         let mut universes = Universes::default();
         let taken = (0..2000).filter(|universe| universes.take(&packet(*universe, &[1, 1]), |_| true).is_ok());
-        assert_eq!(taken.count(), MOST_UNIVERSES);
+        assert_eq!(taken.count(), MAX_UNIVERSES);
         assert_eq!(changes(&mut universes, &packet(5, &[2, 1])), [(5, 1, 2, 1)], "known ones go on");
     }
 

@@ -11,7 +11,7 @@ use super::{PortBackend, PortError};
 
 /// How long an answer is waited for. Together with the time between two looks it is less than the two seconds
 /// within which the ports of the others have to be open.
-const PATIENCE: Duration = Duration::from_secs(1);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 type Call = Box<dyn FnOnce(&mut dyn PortBackend) + Send>;
 
@@ -45,7 +45,8 @@ impl BackendThread {
         let thread = std::thread::Builder::new().name(format!("ports {name}"));
         thread.spawn(move || {
             calls.iter().for_each(|call| call(backend.as_mut()));
-            // Before the end is told: a server whose client is cut off while it says goodbye stands still for seconds.
+            // Before the end is reported: a server whose client is cut off while it says goodbye stands still for
+            // seconds.
             drop(backend);
             drop::<Sender<()>>(end);
         })?;
@@ -77,7 +78,7 @@ impl BackendThread {
             unanswered.store(false, Ordering::Release);
             let _ = answer.send(result);
         });
-        match answered.recv_timeout(PATIENCE) {
+        match answered.recv_timeout(REPLY_TIMEOUT) {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(_)) => Err(NoAnswer::Failed(PortError(format!("{} failed inside (a panic)", self.name)))),
             Err(RecvTimeoutError::Timeout) => Err(NoAnswer::Hangs),
@@ -108,7 +109,7 @@ impl Drop for BackendThread {
     /// Lets the thread finish, but leaves one that hangs behind.
     fn drop(&mut self) {
         self.calls = None;
-        let _ = self.ended.recv_timeout(PATIENCE);
+        let _ = self.ended.recv_timeout(REPLY_TIMEOUT);
     }
 }
 

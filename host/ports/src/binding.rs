@@ -14,9 +14,9 @@ pub struct BindingSpec {
     pub alias: String,
     /// What its ports speak.
     pub protocol: Protocol,
-    /// Any of these tells its input; none where it has no input.
+    /// Any of these tells its input; `None` if it has no input.
     pub input: Vec<Matcher>,
-    /// Any of these tells its output; none where it has no output.
+    /// Any of these tells its output; `None` if it has no output.
     pub output: Vec<Matcher>,
     /// The directions that it asks for by themselves; without any, one of the two is enough.
     pub needs: Vec<Direction>,
@@ -54,7 +54,7 @@ impl BindingSpec {
         }
     }
 
-    /// How well the port fits; none if it does not.
+    /// How well the port fits; `None` if it does not.
     pub fn fits(&self, port: &PortInfo) -> Option<Specificity> {
         let matching = self.matchers(port.direction).iter().filter(|matcher| matcher.matches(port));
         matching.map(Matcher::specificity).max().filter(|_| self.protocol == port.protocol)

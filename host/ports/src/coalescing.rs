@@ -12,7 +12,7 @@ use conductor_engine::{Event, MidiMessage};
 use crossbeam_channel::Sender;
 
 /// How often what waits is looked at.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 const CONTROLS: usize = 16 * 128;
 const SLOTS: usize = 2 * CONTROLS + 2 * 16;
@@ -173,7 +173,7 @@ impl Pacer {
                     waiting |= held.any();
                     true
                 });
-                if waiting { std::thread::park_timeout(LOOK) } else { std::thread::park() }
+                if waiting { std::thread::park_timeout(POLL_INTERVAL) } else { std::thread::park() }
             }
         })?;
         Ok(Self { ports: Some(sender), thread })

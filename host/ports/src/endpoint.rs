@@ -14,13 +14,13 @@ use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, 
 use conductor_net::senders::Senders;
 
 /// How long a receiver may take to notice that its port was closed.
-const CLOSE_WITHIN: Duration = Duration::from_millis(100);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long it waits for more while values of it wait for their turn.
-const SETTLE: Duration = Duration::from_millis(2);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(2);
 /// After so many datagrams in a row it is looked whether the system has dropped any.
-const DROPS_EVERY: u32 = 1024;
+const DROPS_CHECK_INTERVAL: u32 = 1024;
 /// Streams open at once at one endpoint. What comes beyond is closed at once.
-const MOST_STREAMS: usize = 16;
+const MAX_STREAMS: usize = 16;
 
 /// The endpoints of one protocol that bindings ask for.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ pub fn datagrams(
     let receiver = addresses(&listen.at).and_then(|addresses| {
         let socket = UdpSocket::bind(addresses.as_slice())?;
         receive_buffer::enlarge(&socket);
-        socket.set_read_timeout(Some(CLOSE_WITHIN))?;
+        socket.set_read_timeout(Some(CLOSE_TIMEOUT))?;
         Receiver::start(thread, move |stop| {
             // The largest UDP payload, so that nothing is cut off.
             let mut buffer = vec![0_u8; 65_536];
@@ -123,7 +123,7 @@ pub fn datagrams(
                         } else {
                             sink.unheard();
                         }
-                        (in_a_row + 1) % DROPS_EVERY
+                        (in_a_row + 1) % DROPS_CHECK_INTERVAL
                     }
                     Err(_) => 0,
                 };
@@ -132,7 +132,7 @@ pub fn datagrams(
                 }
                 if sink.settle() != settled {
                     settled = !settled;
-                    let _ = socket.set_read_timeout(Some(if settled { CLOSE_WITHIN } else { SETTLE }));
+                    let _ = socket.set_read_timeout(Some(if settled { CLOSE_TIMEOUT } else { SETTLE_INTERVAL }));
                 }
             }
         })
@@ -160,7 +160,7 @@ pub fn streams<T: Take + Clone>(
                 match listener.accept() {
                     Ok((stream, sender)) => {
                         open.retain(|receiver| receiver.thread.as_ref().is_some_and(|thread| !thread.is_finished()));
-                        if open.len() < MOST_STREAMS && is_allowed(&allow, sender) {
+                        if open.len() < MAX_STREAMS && is_allowed(&allow, sender) {
                             let (sink, take) = (sink.another(), take.clone());
                             let read = Receiver::start(thread, move |stop| read_stream(stream, sink, take, stop));
                             open.extend(read);
@@ -168,7 +168,7 @@ pub fn streams<T: Take + Clone>(
                             sink.unheard();
                         }
                     }
-                    Err(_) => std::thread::sleep(CLOSE_WITHIN / 4),
+                    Err(_) => std::thread::sleep(CLOSE_TIMEOUT / 4),
                 }
             }
         })
@@ -183,7 +183,7 @@ fn read_stream(mut stream: TcpStream, mut sink: EventSink, mut take: impl Take, 
         return;
     }
     while !stop.load(Ordering::Relaxed) {
-        let patience = if sink.settle() { CLOSE_WITHIN } else { SETTLE };
+        let patience = if sink.settle() { CLOSE_TIMEOUT } else { SETTLE_INTERVAL };
         let _ = stream.set_read_timeout(Some(patience));
         match stream.read(&mut buffer) {
             Ok(0) => break,
@@ -201,7 +201,7 @@ fn read_stream(mut stream: TcpStream, mut sink: EventSink, mut take: impl Take, 
     }
     // What came last before the sender hung up counts as well.
     while !sink.settle() && !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(SETTLE);
+        std::thread::sleep(SETTLE_INTERVAL);
     }
 }
 

@@ -18,9 +18,9 @@ use super::{
 
 const BACKEND: &str = "gamepad";
 /// How long the thread may take to notice that a pad is to be opened or closed.
-const WAIT: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long it waits for more while values wait for their turn.
-const SETTLE: Duration = Duration::from_millis(2);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The backend. Its thread starts when it is first asked for pads.
 #[derive(Debug, Default)]
@@ -129,7 +129,7 @@ fn work(mut gilrs: Gilrs, jobs: &Receiver<Job>, found: &Mutex<Vec<PortInfo>>) {
             }
         }
         let settled = open.values_mut().all(|pad| pad.sink.settle());
-        let event = gilrs.next_event_blocking(Some(if settled { WAIT } else { SETTLE }));
+        let event = gilrs.next_event_blocking(Some(if settled { POLL_INTERVAL } else { SETTLE_INTERVAL }));
         let Some(Event { id, event, .. }) = event.filter_ev(&axis_dpad_to_button, &mut gilrs).inspect(|event| {
             gilrs.update(event);
         }) else {

@@ -1,7 +1,7 @@
 //! The rate limit of a device: how many events it may put into the engine in a second.
 //!
-//! Only values that a later one makes worthless ever wait for it (see [`coalescing`](super::coalescing)); discrete events
-//! use the allowance up and pass.
+//! Only values that a later one makes worthless ever wait for it (see [`coalescing`](super::coalescing)); discrete
+//! events use the allowance up and pass.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use conductor_engine::Nanos;
 /// How far ahead of its pace a device may be, so that a burst passes at once.
 const AHEAD: Nanos = 100_000_000;
 /// How long a flood of discrete events may keep continuous ones waiting.
-const MOST_AHEAD: Nanos = 2 * AHEAD;
+const MAX_AHEAD: Nanos = 2 * AHEAD;
 
 /// The allowance: the time at which the device would be back at its pace (the "generic cell rate algorithm").
 /// Asked on the port's thread and on the one that delivers what was held back, without a lock.
@@ -35,7 +35,7 @@ impl Limit {
 
     /// Counts an event that passes in any case.
     pub fn count(&self, now: Nanos) {
-        let next = |back_at: Nanos| Some((back_at.max(now) + self.pace).min(now.saturating_add(MOST_AHEAD)));
+        let next = |back_at: Nanos| Some((back_at.max(now) + self.pace).min(now.saturating_add(MAX_AHEAD)));
         let _ = self.back_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 }

@@ -100,7 +100,7 @@ impl Matcher {
         }
     }
 
-    /// The strongest matcher that fits this port and none of the others; none where nothing that lasts
+    /// The strongest matcher that fits this port and none of the others; `None` if nothing that lasts
     /// tells them apart.
     ///
     /// Neither a bus address nor a gamepad's key is taken: both follow the order of plugging.

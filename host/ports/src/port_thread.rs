@@ -13,7 +13,7 @@ use super::binding::Channels;
 use super::coalescing::Pacer;
 use super::resolve::{Labels, PortKey, Resolution, Resolved, key, resolve};
 use super::sink::{HeardDevice, Hearing, PortCounters};
-use super::supervisor::{GRACE, POLL, PortEvents, PortPlan, lock};
+use super::supervisor::{POLL, PortEvents, PortPlan, RECONNECT_GRACE, lock};
 use super::{
     Connection, Direction, EventSink, PortBackend, PortError, PortInfo, Protocol, SysExIdentity, UsbDevice,
     status::{DiscoveredPort, PortState, PortsStatus},
@@ -26,7 +26,7 @@ use conductor_stdx::doorbell;
 /// How long a port that could not be opened is left alone.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
-/// What the thread is told, and where it says that it is done.
+/// Commands to the thread, and where it reports that they are done.
 pub(super) enum Command {
     Apply(PortPlan, Sender<()>),
     CloseInputs(Sender<()>),
@@ -115,7 +115,7 @@ impl PortThread {
                 Ok(Command::Apply(plan, done)) => {
                     for backend in &self.backends {
                         let bindings = plan.bindings.clone();
-                        // One that hangs is told when it is back: its ports are then listed as of before.
+                        // One that hangs is reported when it is back: its ports are then listed as before.
                         let _ = backend.ask(move |backend| backend.configure(&bindings));
                     }
                     self.plan = plan;
@@ -204,7 +204,7 @@ impl PortThread {
         }
     }
 
-    /// What of an input is heard; none if it is not to be opened. An ambiguous port is opened and not heard,
+    /// What of an input is heard; `None` if it is not to be opened. An ambiguous port is opened and not heard,
     /// so that it can be seen which of the twins is touched.
     fn hearing(&self, resolved: &Resolved) -> Option<Hearing> {
         let spec = |binding: usize| &self.plan.bindings[binding];
@@ -350,7 +350,7 @@ impl PortThread {
         for heard in hearing.devices {
             self.events.changed(format!("closed {}", heard.device));
             if vanished {
-                self.away.push(Away { device: heard.device, until: Instant::now() + GRACE });
+                self.away.push(Away { device: heard.device, until: Instant::now() + RECONNECT_GRACE });
             } else {
                 self.events.gone(&heard.device);
             }
@@ -476,7 +476,7 @@ fn is_called(resolved: &Resolved, target: &str) -> bool {
     resolved.ambiguous.is_empty() && resolved.label.as_str() == target
 }
 
-/// The devices on a port, in words.
+/// The devices on a port, as text.
 fn names(hearing: &Hearing, resolved: &Resolved) -> String {
     let names: Vec<&str> = hearing.devices.iter().map(|heard| heard.device.as_str()).collect();
     if names.is_empty() { format!("{}, without hearing it,", resolved.label) } else { names.join(" and ") }

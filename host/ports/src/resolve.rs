@@ -120,7 +120,7 @@ pub enum BindingState {
 pub struct Resolution {
     /// Every port, in the order of the listing.
     pub ports: Vec<Resolved>,
-    /// What became of the input of each binding; none where it has none.
+    /// What became of the input of each binding; `None` if it has none.
     pub inputs: Vec<Option<BindingState>>,
     /// The same for the outputs.
     pub outputs: Vec<Option<BindingState>>,
@@ -348,7 +348,7 @@ mod tests {
         let ports = [port("Pad", "a"), port("Pad", "b"), port("Pad #2", "c")];
         assert_eq!(devices(&ports, &[]), ["Pad", "Pad #2", "Pad #2 #2"]);
         assert_eq!(devices(&ports, &[binding("Pad #2", contains("keys"))]), ["Pad", "Pad #3", "Pad #2 #2"]);
-        // Whoever was there first keeps its name.
+        // The first one keeps its name.
         let first = resolved(&ports[2..], &[]);
         let all = resolve(&ports, &[], &first.labels);
         let labels: Vec<_> = all.ports.iter().map(|port| port.label.as_str()).collect();

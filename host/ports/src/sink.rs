@@ -20,7 +20,7 @@ use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use conductor_stdx::doorbell;
 
 /// Continuous values of one port that may wait, where MIDI's own slots do not serve.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// What a port has delivered so far, and whether it is heard.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ struct Lane {
 
 /// The part that the pacer's thread shares.
 #[derive(Debug)]
-struct Way {
+struct Shared {
     lanes: Vec<Lane>,
     /// The lane of each slot of [`Channels`].
     slots: [Option<usize>; Channels::SLOTS],
@@ -95,7 +95,7 @@ enum Offered {
     Later,
 }
 
-impl Way {
+impl Shared {
     /// The lane that hears events of this slot; counts those that nobody is to hear.
     fn lane(&self, slot: usize) -> Option<&Lane> {
         let muted = self.counters.muted.load(Ordering::Relaxed) >> slot & 1 == 1;
@@ -151,7 +151,7 @@ impl Way {
 /// Where one input port puts what it receives.
 #[derive(Debug)]
 pub struct EventSink {
-    way: Arc<Way>,
+    way: Arc<Shared>,
     parser: MidiParser,
     /// MIDI values that wait.
     held: Arc<Held>,
@@ -176,13 +176,13 @@ impl EventSink {
         let lane =
             |heard: &HeardDevice| Lane { device: heard.device.clone(), limit: Limit::new(heard.max_events_per_sec) };
         let lanes = hearing.devices.iter().map(lane).collect();
-        let way = Arc::new(Way { lanes, slots, queue, clock, counters });
+        let way = Arc::new(Shared { lanes, slots, queue, clock, counters });
         let (passing, counting) = (Arc::clone(&way), Arc::clone(&way));
         let held = pacer.hold(
             Box::new(move |message| !matches!(passing.offer(&Event::Midi(message)), Offered::Later)),
             Box::new(move |values| counting.gave_way(values)),
         );
-        let waiting = Vec::with_capacity(MOST_WAITING);
+        let waiting = Vec::with_capacity(MAX_WAITING);
         Self { way, parser: MidiParser::new(), held, waiting, dead_zone: hearing.dead_zone }
     }
 
@@ -192,7 +192,7 @@ impl EventSink {
             way: Arc::clone(&self.way),
             parser: MidiParser::new(),
             held: Arc::clone(&self.held),
-            waiting: Vec::with_capacity(MOST_WAITING),
+            waiting: Vec::with_capacity(MAX_WAITING),
             dead_zone: self.dead_zone,
         }
     }
@@ -264,7 +264,7 @@ impl EventSink {
         if let Some(older) = self.waiting.iter_mut().find(|older| are_of_one_control(older, &event)) {
             *older = since(older, event);
             self.way.gave_way(1);
-        } else if self.waiting.len() < MOST_WAITING {
+        } else if self.waiting.len() < MAX_WAITING {
             self.waiting.push(event);
         } else {
             self.way.gave_way(1);

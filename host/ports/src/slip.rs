@@ -6,7 +6,7 @@ const ESC_END: u8 = 0xDC;
 const ESC_ESC: u8 = 0xDD;
 
 /// The longest packet that is taken, as of a datagram.
-pub const MOST: usize = 65_536;
+pub const MAX_PACKET: usize = 65_536;
 
 /// Takes a stream apart, whatever the portions that it comes in.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl SlipReader {
                         (true, _) => None,
                     };
                     match plain {
-                        Some(plain) if self.packet.len() < MOST => self.packet.push(plain),
+                        Some(plain) if self.packet.len() < MAX_PACKET => self.packet.push(plain),
                         _ => self.spoilt = true,
                     }
                 }
@@ -79,9 +79,9 @@ mod tests {
         let mut reader = SlipReader::default();
         let stream = [&[1, ESC, 2, 3][..], &framed(&[4]), &[5, ESC, END], &framed(&[6])].concat();
         assert_eq!(read(&mut reader, &stream), [None, Some(vec![4]), None, Some(vec![6])]);
-        let long = vec![7; MOST + 1];
+        let long = vec![7; MAX_PACKET + 1];
         assert_eq!(read(&mut reader, &[framed(&long), framed(&long[1..])].concat()), [None, Some(long[1..].to_vec())]);
-        assert!(reader.packet.capacity() <= 2 * MOST);
+        assert!(reader.packet.capacity() <= 2 * MAX_PACKET);
     }
 
     proptest! {

@@ -44,7 +44,7 @@ pub struct DiscoveredPort {
     pub binding: Option<String>,
     /// All of them.
     pub bindings: Vec<String>,
-    /// The strongest matcher that fits this port and no other, as a configuration has it; none where nothing
+    /// The strongest matcher that fits this port and no other, as a configuration has it; none if nothing
     /// that lasts tells it from its twin.
     pub told_apart_by: Option<Value>,
     /// Whether it is open.
@@ -89,13 +89,13 @@ pub struct BindingStatus {
     pub protocol: Protocol,
     /// How much of it is there.
     pub health: Health,
-    /// What became of its input; none where it has none.
+    /// What became of its input; none if it has none.
     pub input: Option<SideStatus>,
-    /// What became of its output; none where it has none.
+    /// What became of its output; none if it has none.
     pub output: Option<SideStatus>,
     /// Whether it is muted for now.
     pub muted: bool,
-    /// What is wrong and what to do; none where nothing is.
+    /// What is wrong and what to do; none if nothing is.
     pub help: Option<String>,
 }
 

@@ -25,7 +25,7 @@ pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsS
 pub const POLL: Duration = Duration::from_millis(500);
 
 /// How long a device may be away without what it has begun being given up.
-pub const GRACE: Duration = Duration::from_secs(5);
+pub const RECONNECT_GRACE: Duration = Duration::from_secs(5);
 
 /// Which ports are opened.
 #[derive(Debug, Clone, Default)]
@@ -66,11 +66,11 @@ impl PortsReader {
     }
 }
 
-/// What the supervisor reports to whoever started it.
+/// What the supervisor reports to its owner.
 pub trait PortEvents: Send {
-    /// A port was opened or closed; in words.
+    /// A port was opened or closed, as text.
     fn changed(&mut self, text: String);
-    /// A port or a backend can't be had; in words.
+    /// A port or a backend can't be had, as text.
     fn trouble(&mut self, text: String);
     /// Nothing more is to be expected of what the device has begun: it is gone, muted, or not listened to
     /// any more.
@@ -182,7 +182,7 @@ impl Supervisor {
         self.mutes().mute(device, muted)
     }
 
-    /// A way to mute devices for whoever must not own the supervisor.
+    /// Mutes devices, for code that must not own the supervisor.
     pub fn mutes(&self) -> Mutes {
         Mutes { commands: self.commands.clone(), status: Arc::clone(&self.status) }
     }
@@ -196,7 +196,7 @@ impl Supervisor {
         lock(&self.status).clone()
     }
 
-    /// A way to the same for whoever must not own the supervisor.
+    /// The same, for code that must not own the supervisor.
     pub fn reader(&self) -> PortsReader {
         PortsReader(Arc::clone(&self.status))
     }

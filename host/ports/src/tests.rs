@@ -10,7 +10,7 @@ use crossbeam_channel::Receiver;
 
 use super::binding::{Listen, Made, Place, Transport};
 use super::simulated::SimulatedPorts;
-use super::supervisor::{DiscoveredPort, GRACE, Health, PortEvents, PortPlan, PortState, Supervisor};
+use super::supervisor::{DiscoveredPort, Health, PortEvents, PortPlan, PortState, RECONNECT_GRACE, Supervisor};
 use super::*;
 use crate::engine_input::Input;
 use conductor_stdx::clock::Clock;
@@ -18,7 +18,7 @@ use conductor_stdx::doorbell::{self, Doorbell};
 
 /// Within this a port that is plugged has to be open.
 const HOT_PLUG: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What the supervisor said, in order.
 #[derive(Clone, Default)]
@@ -93,13 +93,13 @@ impl Stage {
     fn when(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) -> Duration {
         let since = Instant::now();
         while !is_so(self) {
-            assert!(since.elapsed() < PATIENCE, "{what}: {:#?}", self.supervisor.status());
+            assert!(since.elapsed() < TEST_TIMEOUT, "{what}: {:#?}", self.supervisor.status());
             std::thread::yield_now();
         }
         since.elapsed()
     }
 
-    /// Plays a note and says as whose it came; none if the port is not heard.
+    /// Plays a note and says as whose it came; `None` if the port is not heard.
     fn played(&self, key: &str) -> Option<String> {
         assert!(self.ports.play(key, &[0x90, 60, 1]), "{key} is not open");
         match self.events.try_recv() {
@@ -202,7 +202,7 @@ fn a_device_is_given_up_when_it_stays_away() {
     stage.ports.plug("Pad", Direction::Input);
     stage.when("open", |stage| stage.ports.is_open("Pad"));
     let back = Instant::now();
-    stage.when("the grace is over", |_| back.elapsed() > GRACE + 2 * supervisor::POLL);
+    stage.when("the grace is over", |_| back.elapsed() > RECONNECT_GRACE + 2 * supervisor::POLL);
     assert!(!stage.said.heard("gone pads"));
     stage.ports.unplug("Pad", Direction::Input);
     stage.when("given up", |stage| stage.said.heard("gone pads"));
@@ -248,7 +248,7 @@ fn a_device_is_told_by_what_it_answers() {
     stage.apply(bindings.clone());
     assert!(!stage.ports.is_open("UM-ONE"), "off by default");
     stage.apply_plan(PortPlan { bindings, probe_identity: true, ..plan() });
-    let asked = stage.ports.sent("UM-ONE").unwrap().recv_timeout(PATIENCE).unwrap();
+    let asked = stage.ports.sent("UM-ONE").unwrap().recv_timeout(TEST_TIMEOUT).unwrap();
     assert_eq!(asked, SysExIdentity::REQUEST);
     let answer = [0xF0, 0x7E, 0x00, 0x06, 0x02, 0x00, 0x21, 0x09, 0x00, 0x2C, 0x02, 0x00, 1, 0, 0, 0, 0xF7];
     assert!(stage.ports.play("UM-ONE", &answer));
@@ -325,7 +325,7 @@ fn osc_packet(address: &str) -> Vec<u8> {
 }
 
 fn address(events: &Receiver<Input>) -> String {
-    match events.recv_timeout(PATIENCE) {
+    match events.recv_timeout(TEST_TIMEOUT) {
         Ok(Input::Event { event: conductor_engine::DeviceEvent { event: Event::Osc(message), .. }, .. }) => {
             message.address().to_string()
         }

@@ -11,7 +11,7 @@ pub fn card_of_client(client: u32) -> Option<u32> {
     (16..128).contains(&client).then(|| (client - 16) / 4)
 }
 
-/// The USB device that a sound card is of; none where it is something else.
+/// The USB device that a sound card is of; `None` if it is something else.
 pub fn of_card(card: u32) -> Option<UsbDevice> {
     of_sysfs(Path::new(&format!("/sys/class/sound/card{card}/device")))
 }

@@ -15,7 +15,7 @@ use crate::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
 use crate::host_functions::invocation::OnProgress;
 use crate::limits;
 use crate::state::FeatureFacts;
-use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Refusal, Registrations};
+use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Registrations, ServiceError};
 use conductor_audit::caller::Caller;
 use conductor_package::descriptor::Tier;
 
@@ -24,7 +24,7 @@ pub const MAILBOX: usize = 32;
 
 type Reply<T> = oneshot::Sender<Result<T, CallError>>;
 
-enum Order {
+enum Request {
     Call {
         caller: Caller,
         tier: Tier,
@@ -67,7 +67,7 @@ pub struct ActorCounters {
 /// when the feature's grants are taken back.
 #[derive(Debug, Clone)]
 pub struct Actor {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<Request>,
     registered: Arc<Registrations>,
     counters: Arc<ActorCounters>,
 }
@@ -135,7 +135,7 @@ impl Actor {
         progress: OnProgress,
     ) -> Result<Value, CallError> {
         let (name, (reply, answer)) = (name.to_owned(), oneshot::channel());
-        self.order(Order::Call { caller, tier, name, args, cancelled, progress, reply }, answer).await
+        self.order(Request::Call { caller, tier, name, args, cancelled, progress, reply }, answer).await
     }
 
     /// Asks its hook before a tool runs.
@@ -144,7 +144,7 @@ impl Actor {
     /// See [`CallError`].
     pub async fn before(&self, call: Arc<ToolCall>) -> Result<Decision, CallError> {
         let (reply, answer) = oneshot::channel();
-        self.order(Order::Before { call, reply }, answer).await
+        self.order(Request::Before { call, reply }, answer).await
     }
 
     /// Tells its hook after a tool ran.
@@ -153,7 +153,7 @@ impl Actor {
     /// See [`CallError`].
     pub async fn after(&self, call: Arc<ToolCall>, failed: Option<String>) -> Result<Option<String>, CallError> {
         let (reply, answer) = oneshot::channel();
-        self.order(Order::After { call, failed, reply }, answer).await
+        self.order(Request::After { call, failed, reply }, answer).await
     }
 
     /// Asks or tells its hook around what models are asked.
@@ -162,18 +162,18 @@ impl Actor {
     /// See [`CallError`].
     pub async fn chat_hook(&self, hook: ChatHook) -> Result<ChatDecision, CallError> {
         let (reply, answer) = oneshot::channel();
-        self.order(Order::Chat { hook, reply }, answer).await
+        self.order(Request::Chat { hook, reply }, answer).await
     }
 
     /// Tells its hook of a change, without waiting. What finds no room is left out.
     pub fn changed(&self, change: Change) {
-        let _ = self.orders.try_send(Order::Changed(change));
+        let _ = self.orders.try_send(Request::Changed(change));
     }
 
-    async fn order<T>(&self, order: Order, answer: oneshot::Receiver<Result<T, CallError>>) -> Result<T, CallError> {
-        let refused = |error: mpsc::error::TrySendError<Order>| match error {
+    async fn order<T>(&self, order: Request, answer: oneshot::Receiver<Result<T, CallError>>) -> Result<T, CallError> {
+        let refused = |error: mpsc::error::TrySendError<Request>| match error {
             mpsc::error::TrySendError::Full(_) => {
-                CallError::Refused(Refusal::Exhausted(format!("{MAILBOX} calls are waiting already")))
+                CallError::Refused(ServiceError::Exhausted(format!("{MAILBOX} calls are waiting already")))
             }
             mpsc::error::TrySendError::Closed(_) => gone(),
         };
@@ -183,7 +183,7 @@ impl Actor {
 }
 
 fn gone() -> CallError {
-    CallError::Refused(Refusal::Denied("the feature was taken away while it worked".into()))
+    CallError::Refused(ServiceError::Denied("the feature was taken away while it worked".into()))
 }
 
 struct Worker {
@@ -193,39 +193,39 @@ struct Worker {
 }
 
 impl Worker {
-    async fn run(mut self, mut mailbox: mpsc::Receiver<Order>) {
+    async fn run(mut self, mut mailbox: mpsc::Receiver<Request>) {
         while let Some(order) = mailbox.recv().await {
             let began = Instant::now();
             match order {
-                Order::Call { caller, tier, name, args, cancelled, progress, reply } => {
+                Request::Call { caller, tier, name, args, cancelled, progress, reply } => {
                     let result = match self.instance().await {
                         Ok(instance) => instance.call_tool(caller, tier, &name, &args, &cancelled, progress).await,
                         Err(error) => Err(error),
                     };
                     let _ = reply.send(self.account(result));
                 }
-                Order::Before { call, reply } => {
+                Request::Before { call, reply } => {
                     let result = match self.instance().await {
                         Ok(instance) => instance.before_call(&call).await,
                         Err(error) => Err(error),
                     };
                     let _ = reply.send(self.account(result));
                 }
-                Order::After { call, failed, reply } => {
+                Request::After { call, failed, reply } => {
                     let result = match self.instance().await {
                         Ok(instance) => instance.after_call(&call, failed.as_deref()).await,
                         Err(error) => Err(error),
                     };
                     let _ = reply.send(self.account(result));
                 }
-                Order::Chat { hook, reply } => {
+                Request::Chat { hook, reply } => {
                     let result = match self.instance().await {
                         Ok(instance) => instance.chat_hook(&hook).await,
                         Err(error) => Err(error),
                     };
                     let _ = reply.send(self.account(result));
                 }
-                Order::Changed(change) => {
+                Request::Changed(change) => {
                     let result = match self.instance().await {
                         Ok(instance) => instance.changed(&change).await,
                         Err(error) => Err(error),
@@ -244,7 +244,7 @@ impl Worker {
         if self.feature.facts().is_revoked() {
             return Err(gone());
         }
-        may_run(self.feature.facts())?;
+        check_quarantine(self.feature.facts())?;
         let instance = match self.instance.take() {
             Some(instance) => instance,
             None => self.feature.instantiate_control().await?,
@@ -258,7 +258,7 @@ impl Worker {
             Err(error) => {
                 if matches!(error, CallError::Trapped(_)) {
                     self.instance = None;
-                    strike(self.feature.facts());
+                    record_trap(self.feature.facts());
                     self.counters.trapped.fetch_add(1, Ordering::Relaxed);
                 }
                 self.counters.failed.fetch_add(1, Ordering::Relaxed)
@@ -271,11 +271,11 @@ impl Worker {
 /// Refuses while a feature is in quarantine.
 ///
 /// # Errors
-/// [`Refusal::Unavailable`], with how long it will be.
-pub fn may_run(facts: &FeatureFacts) -> Result<(), CallError> {
+/// [`ServiceError::Unavailable`], with how long it will be.
+pub fn check_quarantine(facts: &FeatureFacts) -> Result<(), CallError> {
     match facts.quarantine.left(Instant::now()) {
         None => Ok(()),
-        Some(left) => Err(CallError::Refused(Refusal::Unavailable(format!(
+        Some(left) => Err(CallError::Refused(ServiceError::Unavailable(format!(
             "it kept trapping and is left alone for {} s more",
             left.max(Duration::from_secs(1)).as_secs()
         )))),
@@ -286,15 +286,15 @@ pub fn may_run(facts: &FeatureFacts) -> Result<(), CallError> {
 /// the processor.
 ///
 /// # Errors
-/// Those of [`may_run`], or [`Refusal::Exhausted`].
+/// Those of [`check_quarantine`], or [`ServiceError::Exhausted`].
 pub fn may_run_now(facts: &FeatureFacts) -> Result<(), CallError> {
-    may_run(facts)?;
+    check_quarantine(facts)?;
     if facts.cpu_share.is_spent(Instant::now) {
         if facts.cpu_share.strikes(Instant::now()) {
-            strike(facts);
+            record_trap(facts);
         }
         let text = format!("it used up its {} ms of CPU time a second and is left out", limits::REALTIME_CPU_RATE);
-        return Err(CallError::Refused(Refusal::Exhausted(text)));
+        return Err(CallError::Refused(ServiceError::Exhausted(text)));
     }
     Ok(())
 }
@@ -308,14 +308,14 @@ pub fn may_watch_now(facts: &FeatureFacts) -> Result<(), CallError> {
     may_run_now(facts)?;
     if facts.leaves_out_events(Instant::now()) {
         let text = format!("features used up their {} ms of CPU time a second", limits::LANE_CPU.rate);
-        return Err(CallError::Refused(Refusal::Exhausted(text)));
+        return Err(CallError::Refused(ServiceError::Exhausted(text)));
     }
     Ok(())
 }
 
 /// Counts a trap of a feature.
-pub fn strike(facts: &FeatureFacts) {
-    if facts.quarantine.strike(Instant::now()) {
+pub fn record_trap(facts: &FeatureFacts) {
+    if facts.quarantine.record_trap(Instant::now()) {
         tracing::warn!(feature = %facts.descriptor.id, "keeps trapping; it is left alone for a while");
     }
 }

@@ -25,7 +25,7 @@ use conductor_stdx::plain_file;
 /// Compiled components of one host, in `<home>/cache/code`.
 #[derive(Debug)]
 pub struct CodeCache {
-    store: Option<Store>,
+    store: Option<CodeCacheDir>,
     compiler: Compiler,
     /// Packages that the compiler failed on, by digest: trying each of them again at every reload would cost as much
     /// every time.
@@ -36,7 +36,7 @@ pub struct CodeCache {
 const MAX_FAILED: usize = 64;
 
 #[derive(Debug)]
-struct Store {
+struct CodeCacheDir {
     folder: PathBuf,
     key: HostKey,
 }
@@ -59,9 +59,9 @@ impl Code {
         match self {
             Self::Cached(file) => mapped(engine, file),
             // SAFETY: `deserialize` runs these bytes as machine code, so they must be what `serialize` or
-            // `precompile_component` of a compatible engine returned. They came from the compiler: from an engine in this
-            // process, or through the pipe of a worker that this process started, into which nobody else writes. Whether
-            // the engines are compatible is checked.
+            // `precompile_component` of a compatible engine returned. They came from the compiler: from an engine in
+            // this process, or through the pipe of a worker that this process started, into which nobody else writes.
+            // Whether the engines are compatible is checked.
             Self::Fresh(code) => unsafe { Component::deserialize(engine, code) },
         }
     }
@@ -71,7 +71,7 @@ impl CodeCache {
     /// A cache below `home`. When there is no home, or it can't be written, nothing is cached and
     /// a warning says so.
     pub fn new(home: Option<&Path>, compiler: Compiler) -> Self {
-        let store = home.and_then(|home| match Store::open(home) {
+        let store = home.and_then(|home| match CodeCacheDir::open(home) {
             Ok(store) => Some(store),
             Err(error) => {
                 tracing::warn!("compiled features are not cached: {}: {error}", home.display());
@@ -90,8 +90,8 @@ impl CodeCache {
         files.flatten().any(|file| file.file_name().to_string_lossy().ends_with(&end))
     }
 
-    /// The package's code for `engine`, and all that are configured like it, from the cache or from the compiler. Blocks
-    /// while it is compiled.
+    /// The package's code for `engine`, and all that are configured like it, from the cache or from the compiler.
+    /// Blocks while it is compiled.
     ///
     /// # Errors
     /// The compiler's error. A package that it failed on is not tried again.
@@ -166,7 +166,7 @@ fn compatibility(engine: &Engine) -> u64 {
     std::hash::Hasher::finish(&hasher)
 }
 
-impl Store {
+impl CodeCacheDir {
     fn open(home: &Path) -> std::io::Result<Self> {
         let folder = home.join("cache").join("code");
         private_folder(&folder)?;
@@ -200,7 +200,7 @@ impl Store {
     }
 
     fn save(&self, file: &Path, code: &[u8]) -> std::io::Result<()> {
-        // In this order: without its MAC the code is not taken. Whoever maps the old file keeps the old one.
+        // In this order: without its MAC the code is not taken. A process that maps the old file keeps it.
         let _ = std::fs::remove_file(mac_file(file));
         replace(file, code)?;
         replace(&mac_file(file), &self.mac(file, code).finalize().into_bytes())
@@ -254,7 +254,7 @@ mod tests {
         cache(Some(&home)).code(&engine, &package()).unwrap().load(&engine).unwrap();
         let file = cached(&home);
         let good = std::fs::read(&file).unwrap();
-        let store = Store::open(&home).unwrap();
+        let store = CodeCacheDir::open(&home).unwrap();
         assert!(store.vouches_for(&file));
 
         for position in [0, good.len() / 2, good.len() - 1] {
@@ -281,7 +281,7 @@ mod tests {
         let (home, engine) = (home("foreign"), Engine::default());
         cache(Some(&home)).code(&engine, &package()).unwrap().load(&engine).unwrap();
         std::fs::remove_file(home.join("host.key")).unwrap();
-        assert!(!Store::open(&home).unwrap().vouches_for(&cached(&home)));
+        assert!(!CodeCacheDir::open(&home).unwrap().vouches_for(&cached(&home)));
         std::fs::remove_dir_all(home).unwrap();
     }
 

@@ -5,12 +5,12 @@
 //! worker, hands it the component, and takes code. What goes wrong there costs the installation and nothing else.
 //!
 //! The worker ([`main`]) reads from its standard input the length of the component, eight bytes in little-endian order,
-//! and the component; it writes the code to its standard output, or a sentence to its standard error. The input stays open:
-//! when it ends early, the host is gone, and the worker ends itself.
+//! and the component; it writes the code to its standard output, or a sentence to its standard error. The input stays
+//! open: when it ends early, the host is gone, and the worker ends itself.
 //!
 //! Before it reads anything, the worker limits itself: the memory that it may write to, its CPU time, the size of files
-//! (none), core dumps (none), and its priority. Beside that, the host kills it when the time is up that may pass. Windows
-//! has no such limits, and macOS does not enforce the one on memory: there the time that passes is the limit.
+//! (none), core dumps (none), and its priority. Beside that, the host kills it when the time is up that may pass.
+//! Windows has no such limits, and macOS does not enforce the one on memory: there the time that passes is the limit.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -56,8 +56,8 @@ pub struct CompileLimits {
 }
 
 impl CompileLimits {
-    /// What every compiler has that is not given others: 2 GiB, 300 s of CPU, [`MAX_CODE`], 600 s. A JavaScript engine of 12 MB takes a
-    /// tenth of that.
+    /// What every compiler has that is not given others: 2 GiB, 300 s of CPU, [`MAX_CODE`], 600 s. A JavaScript engine
+    /// of 12 MB takes a tenth of that.
     pub const DEFAULT: Self = Self { memory: 2 << 30, cpu: 300, code: MAX_CODE, timeout: Duration::from_secs(600) };
 }
 
@@ -157,14 +157,14 @@ impl Compiler {
         Self::new(Kind::Program(program.into()))
     }
 
-    /// Compiles in this process, where only the bounds of [`structure`](conductor_package::structure) hold: a package can
-    /// take all memory, or occupy a thread for minutes. For packages whose author is trusted, and for tests.
+    /// Compiles in this process, where only the bounds of [`structure`](conductor_package::structure) hold: a package
+    /// can take all memory, or occupy a thread for minutes. For packages whose author is trusted, and for tests.
     pub fn in_process() -> Self {
         Self::new(Kind::InProcess)
     }
 
-    /// Compiles in workers of the program that [`VARIABLE`] names; else of this program, if it is `conductor`; else of the
-    /// `conductor` beside it (for a program that Cargo has built to test or bench: in the folder above `deps`). If
+    /// Compiles in workers of the program that [`VARIABLE`] names; else of this program, if it is `conductor`; else of
+    /// the `conductor` beside it (for a program that Cargo has built to test or bench: in the folder above `deps`). If
     /// there is none, nothing can be compiled: [`CompileError::NoProgram`].
     pub fn find() -> Self {
         let named = std::env::var_os(VARIABLE).map(PathBuf::from);
@@ -191,7 +191,8 @@ impl Compiler {
         matches!(self.kind, Kind::Program(_))
     }
 
-    /// Compiles a component for engines of [`engine::config`]: code as `Engine::precompile_component` returns it. Blocks.
+    /// Compiles a component for engines of [`engine::config`]: code as `Engine::precompile_component` returns it.
+    /// Blocks.
     ///
     /// # Errors
     /// See [`CompileError`].
@@ -217,7 +218,7 @@ impl Compiler {
         };
         let (done, ended) = crossbeam_channel::bounded(1);
         std::thread::scope(|scope| {
-            // Whoever kills the worker closes the pipes, and so ends the three.
+            // Killing the worker closes the pipes, and so ends the three.
             let feeding = scope.spawn(move || {
                 let length = (component.len() as u64).to_le_bytes();
                 // A worker that ends before it has read everything says why elsewhere.
@@ -347,8 +348,8 @@ const OUT_OF_MEMORY: &str = "memory allocation of";
 /// The exit code of a worker whose component is rejected.
 const REJECTED: i32 = 3;
 
-/// The worker: reads a component from standard input and writes its code to standard output. To be called first thing in
-/// a process of its own, with the arguments after [`WORKER`].
+/// The worker: reads a component from standard input and writes its code to standard output. To be called first thing
+/// in a process of its own, with the arguments after [`WORKER`].
 #[expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "the host that started it reads both")]
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match work(arguments) {

@@ -1,7 +1,7 @@
 //! One running instance in the control lane: tools, hooks, background tasks, skills.
 //!
-//! Calls here may wait. Each has processor time ([`meter`]), and time that may pass whatever it waits for; a call that is given up leaves the instance in the middle of something, so that instance is
-//! done with.
+//! Calls here may wait. Each has processor time ([`meter`]), and time that may pass whatever it waits for; a call that
+//! is given up leaves the instance in the middle of something, so that instance is done with.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::host_functions::runs::Run;
 use crate::host_functions::runtime_controls::Controls;
 use crate::limits;
 use crate::meter::{self, Call, Class, Limits};
-use crate::outcome::{CallError, InstallError, Refusal, explain};
+use crate::outcome::{CallError, InstallError, ServiceError, explain};
 use crate::registrations::Registrations;
 use crate::result_schema::ResultSchema;
 use crate::state::{FeatureFacts, InstanceState};
@@ -61,7 +61,7 @@ impl ChatHook {
     }
 }
 
-/// Something changed, for hooks that are told.
+/// A change, as hooks receive it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Ports came or went.
@@ -73,7 +73,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The point at which features are told.
+    /// The hook point.
     pub const fn point(&self) -> HookPoint {
         match self {
             Self::Ports => HookPoint::PortChange,
@@ -83,10 +83,10 @@ impl Change {
     }
 }
 
-const INSTALL: Limits = of_call(limits::INSTALL_BUDGET, limits::INSTALL_WITHIN);
-const CALL: Limits = of_call(limits::CALL_BUDGET, limits::CALL_WITHIN);
-pub(super) const EXCHANGE: Limits = of_call(limits::CALL_BUDGET, limits::EXCHANGE_CALL_WITHIN);
-const HOOK: Limits = of_call(limits::HOOK_BUDGET, limits::HOOK_WITHIN);
+const INSTALL: Limits = of_call(limits::INSTALL_BUDGET, limits::INSTALL_TIMEOUT);
+const CALL: Limits = of_call(limits::CALL_BUDGET, limits::CALL_TIMEOUT);
+pub(super) const EXCHANGE: Limits = of_call(limits::CALL_BUDGET, limits::EXCHANGE_CALL_TIMEOUT);
+const HOOK: Limits = of_call(limits::HOOK_BUDGET, limits::HOOK_TIMEOUT);
 /// A task goes on for as long as it likes.
 const TASK: Limits = Limits { cpu: limits::CALL_BUDGET, within: Duration::MAX, class: Class::Task };
 
@@ -214,7 +214,7 @@ impl ControlInstance {
         if text.len() > limits::MAX_RESULT {
             let most = limits::MAX_RESULT;
             let text = format!("the result of {name} has {} bytes; at most {most} are taken", text.len());
-            return Err(CallError::Refused(Refusal::Exhausted(text)));
+            return Err(CallError::Refused(ServiceError::Exhausted(text)));
         }
         // The guest is done, but what is left to do is done for it.
         let schema = self.store.data().registered.results.get(name).cloned();
@@ -295,8 +295,8 @@ impl ControlInstance {
         let started = call.metered(tasks.call_start(&mut self.store, name, run));
         let result = tokio::select! {
             result = started => result,
-            () = async { ending.cancelled().await; tokio::time::sleep(limits::CANCEL_WITHIN).await } => {
-                return Err(CallError::Trapped(format!("stopped: it did not end within {} s", limits::CANCEL_WITHIN.as_secs())));
+            () = async { ending.cancelled().await; tokio::time::sleep(limits::CANCEL_TIMEOUT).await } => {
+                return Err(CallError::Trapped(format!("stopped: it did not end within {} s", limits::CANCEL_TIMEOUT.as_secs())));
             }
         };
         self.end::<Run>(rep);
@@ -333,12 +333,12 @@ impl ControlInstance {
 /// A result as JSON.
 ///
 /// # Errors
-/// [`Refusal::Failed`] when it is none, or does not fit its schema.
+/// [`ServiceError::Failed`] when it is none, or does not fit its schema.
 fn checked(text: &str, schema: Option<&ResultSchema>) -> Result<Value, CallError> {
-    let wrong = |what: String| CallError::Refused(Refusal::Failed(excerpt(&what, limits::MAX_TEXT)));
+    let wrong = |what: String| CallError::Refused(ServiceError::Failed(excerpt(&what, limits::MAX_TEXT)));
     let result = serde_json::from_str(text).map_err(|error| wrong(format!("its result is not JSON: {error}")))?;
     if let Some(schema) = schema {
-        // Whoever called was told to rely on it.
+        // The caller relies on it.
         schema.check(&result).map_err(|why| wrong(format!("its result is not what its output schema says: {why}")))?;
     }
     Ok(result)
@@ -348,7 +348,7 @@ fn checked(text: &str, schema: Option<&ResultSchema>) -> Result<Value, CallError
 async fn wanted<T>(call: &Call, work: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, CallError> {
     let given_up = async {
         cancelled.cancelled().await;
-        tokio::time::sleep(limits::CANCEL_WITHIN).await;
+        tokio::time::sleep(limits::CANCEL_TIMEOUT).await;
     };
     tokio::select! {
         result = call.within(work) => result,

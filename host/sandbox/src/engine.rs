@@ -13,7 +13,7 @@ pub(super) fn config() -> Config {
         .concurrency_support(false)
         .epoch_interruption(true)
         .max_wasm_stack(limits::STACK_BYTES)
-        // A guest has no debugger here and its traps are told in words: without the tables for
+        // A guest has no debugger here and its traps are reported as text: without the tables for
         // both, compiled features take half the memory.
         .generate_address_map(false)
         .native_unwind_info(false)

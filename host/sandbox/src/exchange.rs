@@ -1,6 +1,6 @@
 //! One exchange of a provider, from what to send to the last event: an instance of its own.
 //!
-//! The instance has CPU time for the whole exchange, not for each piece of an answer: whoever sends the
+//! The instance has CPU time for the whole exchange, not for each piece of an answer: a server that sends the
 //! answer must not decide how much there is.
 
 use crate::PreparedFeature;
@@ -9,7 +9,7 @@ use crate::bindings::imports::chat::Event;
 use crate::control::{ControlInstance, EXCHANGE, export};
 use crate::limits;
 use crate::meter::Call;
-use crate::outcome::{CallError, Refusal};
+use crate::outcome::{CallError, ServiceError};
 
 pub use crate::bindings::control_exports::providers::{Endpoint, Outgoing, Request, Secret};
 
@@ -77,7 +77,7 @@ fn bounded(events: Vec<Event>) -> Result<Vec<Event>, CallError> {
     let size: usize = events.iter().map(text).sum();
     if events.len() > MAX_EVENTS || size > limits::MAX_RESULT {
         let (count, most) = (events.len(), limits::MAX_RESULT);
-        return Err(CallError::Refused(Refusal::Exhausted(format!(
+        return Err(CallError::Refused(ServiceError::Exhausted(format!(
             "the provider told {count} events with {size} bytes at once; at most {MAX_EVENTS} with {most} are taken"
         ))));
     }

@@ -9,8 +9,8 @@
 //! tables, stack, handles, CPU time and the time that passes are limited per instance; see
 //! [`limits`].
 //!
-//! Packages are compiled in other processes, with limits of their own; see [`compiler`]. Compiled code is cached on disk;
-//! see [`cache`].
+//! Packages are compiled in other processes, with limits of their own; see [`compiler`]. Compiled code is cached on
+//! disk; see [`cache`].
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -47,7 +47,7 @@ pub use bindings::Lane;
 pub use compiler::{CompileError, CompileLimits, Compiler};
 pub use control::ControlInstance;
 pub use instance::ActionInstance;
-pub use outcome::{CallError, InstallError, Refusal};
+pub use outcome::{CallError, InstallError, ServiceError};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
 use self::cache::{Code, CodeCache};
@@ -73,8 +73,8 @@ pub struct Sandbox {
 /// Threads of the control lane.
 const CONTROL_THREADS: usize = 2;
 
-/// Packages that are compiled at once at the most, however many processors there are: each of them is in memory, and its
-/// compiler may take [`CompileLimits::memory`].
+/// Packages that are compiled at once at the most, however many processors there are: each of them is in memory, and
+/// its compiler may take [`CompileLimits::memory`].
 const MAX_PARALLEL_COMPILES: usize = 4;
 
 /// Why a package can't be prepared to run.
@@ -101,13 +101,13 @@ pub enum PrepareError {
     Link(String),
 }
 
-/// Misfits that are told; a component may have a hundred thousand imports.
-const TOLD: usize = 16;
+/// Mismatches that are listed; a component may have a hundred thousand imports.
+const MAX_MISMATCHES: usize = 16;
 
 fn join(errors: &[CheckError]) -> String {
-    let mut told = errors.iter().take(TOLD).map(ToString::to_string).collect::<Vec<_>>();
-    if errors.len() > TOLD {
-        told.push(format!("and {} more", errors.len() - TOLD));
+    let mut told = errors.iter().take(MAX_MISMATCHES).map(ToString::to_string).collect::<Vec<_>>();
+    if errors.len() > MAX_MISMATCHES {
+        told.push(format!("and {} more", errors.len() - MAX_MISMATCHES));
     }
     told.join("; ")
 }

@@ -27,15 +27,15 @@ pub const CALL_BUDGET: Duration = Duration::from_secs(2);
 /// CPU time of one hook in the control lane.
 pub const HOOK_BUDGET: Duration = Duration::from_millis(200);
 /// Time that may pass in one tool call, whatever it waits for.
-pub const CALL_WITHIN: Duration = Duration::from_secs(60);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time that may pass in `install` in the control lane: it may wait for a disk.
-pub const INSTALL_WITHIN: Duration = Duration::from_secs(10);
+pub const INSTALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that may pass in one hook of the control lane.
-pub const HOOK_WITHIN: Duration = Duration::from_secs(2);
+pub const HOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that may pass in one call of a provider's exchange: nothing in it waits.
-pub const EXCHANGE_CALL_WITHIN: Duration = Duration::from_secs(10);
-/// How long a tool call that nobody wants any more may go on, and a task that is told to end.
-pub const CANCEL_WITHIN: Duration = Duration::from_secs(2);
+pub const EXCHANGE_CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a cancelled tool call or task may go on.
+pub const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Linear memory of one instance, all its memories together. An engine of JavaScript begins with 9 MiB and
 /// does not get far within 16.
 pub const MEMORY_BYTES: usize = 64 * 1024 * 1024;
@@ -84,8 +84,9 @@ pub const REALTIME_CPU_RATE: f64 = 500.0;
 pub const REALTIME_CPU_BURST: f64 = 2_000.0;
 /// How often it counts as a strike that calls in the real-time lane are left out for want of CPU time.
 pub const OVERUSE_STRIKE: Duration = Duration::from_secs(10);
-/// What a feature's calls in the control lane (tools, hooks, tasks, exchanges) may take of a processor, all its instances
-/// together: two whole tool calls at once, of which background tasks may use up half. Beyond it they are made to wait.
+/// What a feature's calls in the control lane (tools, hooks, tasks, exchanges) may take of a processor, all its
+/// instances together: two whole tool calls at once, of which background tasks may use up half. Beyond it they are
+/// made to wait.
 pub const CONTROL_CPU: Share = Share { rate: 500.0, burst: 4_000.0 };
 /// The same for all features together, and what their hooks on events take: less than one processor's worth, so that
 /// there is always some left for the host.

@@ -1,4 +1,4 @@
-//! What a call into a guest can come to, in words for people.
+//! Outcomes of a call into a guest, with texts for people.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use wasmtime::component::ResourceTableError;
 
 use crate::bindings::Error;
 use crate::limits;
-pub use conductor_services::refusal::Refusal;
+pub use conductor_services::error::ServiceError;
 use conductor_terminal::{excerpt, excerpt_lines};
 
 /// Why a call into a guest gave no result.
@@ -15,13 +15,13 @@ use conductor_terminal::{excerpt, excerpt_lines};
 pub enum CallError {
     /// The guest, or a service that it called, refused. The instance is fine.
     #[error("{0}")]
-    Refused(#[from] Refusal),
+    Refused(#[from] ServiceError),
     /// The guest trapped, or was stopped. The instance can't be entered again.
     #[error("{0}")]
     Trapped(String),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ServiceError {
     fn from(error: Error) -> Self {
         let text = |text: String| excerpt(&text, limits::MAX_TEXT);
         match error {
@@ -35,14 +35,14 @@ impl From<Error> for Refusal {
     }
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<ServiceError> for Error {
+    fn from(refusal: ServiceError) -> Self {
         match refusal {
-            Refusal::Denied(text) => Self::Denied(text),
-            Refusal::Unavailable(text) => Self::Unavailable(text),
-            Refusal::Invalid(text) => Self::Invalid(text),
-            Refusal::Exhausted(text) => Self::Exhausted(text),
-            Refusal::Failed(text) => Self::Failed(text),
+            ServiceError::Denied(text) => Self::Denied(text),
+            ServiceError::Unavailable(text) => Self::Unavailable(text),
+            ServiceError::Invalid(text) => Self::Invalid(text),
+            ServiceError::Exhausted(text) => Self::Exhausted(text),
+            ServiceError::Failed(text) => Self::Failed(text),
         }
     }
 }
@@ -83,14 +83,14 @@ impl From<InstallError> for CallError {
         match error {
             InstallError::Start(_) | InstallError::Install(Self::Trapped(_)) => Self::Trapped(text),
             InstallError::Install(Self::Refused(_)) | InstallError::NotRegistered(_) => {
-                Self::Refused(Refusal::Failed(text))
+                Self::Refused(ServiceError::Failed(text))
             }
-            InstallError::Instantiate(_) => Self::Refused(Refusal::Unavailable(text)),
+            InstallError::Instantiate(_) => Self::Refused(ServiceError::Unavailable(text)),
         }
     }
 }
 
-/// A trap in words that say what to do about it; `reached` is the memory or table limit that it
+/// A trap as a text that says what to do about it; `reached` is the memory or table limit that it
 /// ran into before, if any.
 pub(super) fn explain(error: &wasmtime::Error, reached: Option<String>, budget: Duration) -> String {
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {

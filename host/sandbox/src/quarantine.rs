@@ -22,11 +22,11 @@ pub const LONG_WINDOW: Duration = Duration::from_secs(30 * 60);
 /// After so long without a trap the next quarantine is a first one again.
 pub const FORGIVEN: Duration = Duration::from_secs(60 * 60);
 /// The first quarantine; each further one is twice as long.
-const FIRST: Duration = Duration::from_secs(10);
+const INITIAL_BACKOFF: Duration = Duration::from_secs(10);
 /// The longest quarantine.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_BACKOFF: Duration = Duration::from_secs(600);
 /// Packages whose traps are remembered though they are not installed.
-const REMEMBERED: usize = 1024;
+const MAX_TRACKED: usize = 1024;
 
 /// The traps of all packages that this host has seen.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Quarantines {
     /// Those of the package with this id and digest.
     pub fn of(&self, id: &FeatureId, digest: &str, now: Instant) -> Arc<Quarantine> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let many = all.len() >= REMEMBERED;
+        let many = all.len() >= MAX_TRACKED;
         all.retain(|_, it| Arc::strong_count(it) > 1 || !(it.is_forgiven(now) || many && it.left(now).is_none()));
         Arc::clone(all.entry((id.clone(), digest.to_owned())).or_default())
     }
@@ -71,7 +71,7 @@ impl Quarantine {
     }
 
     /// Counts a trap at `now`. True when that was one too many and a quarantine begins.
-    pub fn strike(&self, now: Instant) -> bool {
+    pub fn record_trap(&self, now: Instant) -> bool {
         let mut record = self.record();
         if record.strikes.back().is_some_and(|last| now.saturating_duration_since(*last) >= FORGIVEN) {
             *record = Record::default();
@@ -90,7 +90,7 @@ impl Quarantine {
         if !again && record.recent(now) < STRIKES && record.strikes.len() < LONG_STRIKES {
             return false;
         }
-        let pause = record.last.map_or(FIRST, |(_, last)| (last * 2).min(LONGEST));
+        let pause = record.last.map_or(INITIAL_BACKOFF, |(_, last)| (last * 2).min(MAX_BACKOFF));
         record.last = Some((now + pause, pause));
         record.until = Some(now + pause);
         self.closed.store(true, Ordering::Release);
@@ -140,23 +140,23 @@ mod tests {
     fn the_fifth_trap_within_a_minute_begins_a_quarantine_and_each_is_longer() {
         let (quarantine, start) = (Quarantine::default(), Instant::now());
         for strike in 1..STRIKES as u32 {
-            assert!(!quarantine.strike(start + SECOND * strike));
+            assert!(!quarantine.record_trap(start + SECOND * strike));
         }
         let now = start + SECOND * 5;
         assert_eq!((quarantine.left(now), quarantine.recent(now)), (None, STRIKES - 1));
-        assert!(quarantine.strike(now));
-        assert_eq!(quarantine.left(now + SECOND), Some(FIRST - SECOND));
-        let later = now + FIRST;
+        assert!(quarantine.record_trap(now));
+        assert_eq!(quarantine.left(now + SECOND), Some(INITIAL_BACKOFF - SECOND));
+        let later = now + INITIAL_BACKOFF;
         assert_eq!(quarantine.left(later), None, "it gets another chance");
-        assert!(quarantine.strike(later), "and one trap is enough to end it");
-        assert_eq!(quarantine.left(later), Some(FIRST * 2));
+        assert!(quarantine.record_trap(later), "and one trap is enough to end it");
+        assert_eq!(quarantine.left(later), Some(INITIAL_BACKOFF * 2));
     }
 
     #[test]
     fn traps_that_are_far_between_do_not_count() {
         let (quarantine, start) = (Quarantine::default(), Instant::now());
         for strike in 0..100 {
-            assert!(!quarantine.strike(start + SECOND * 120 * strike));
+            assert!(!quarantine.record_trap(start + SECOND * 120 * strike));
         }
     }
 
@@ -167,7 +167,7 @@ mod tests {
         let mut traps = 0;
         for now in (0..3600).step_by(15).map(|second| start + SECOND * second) {
             if quarantine.left(now).is_none() {
-                quarantine.strike(now);
+                quarantine.record_trap(now);
                 traps += 1;
             }
         }
@@ -179,22 +179,22 @@ mod tests {
         let (quarantine, mut now) = (Quarantine::default(), Instant::now());
         let mut pauses = Vec::new();
         for _ in 0..7 {
-            while !quarantine.strike(now) {}
+            while !quarantine.record_trap(now) {}
             pauses.push(quarantine.left(now).unwrap().as_secs());
             now += quarantine.left(now).unwrap() + WINDOW + SECOND;
         }
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 600]);
         now += FORGIVEN;
-        while !quarantine.strike(now) {}
-        assert_eq!(quarantine.left(now), Some(FIRST));
+        while !quarantine.record_trap(now) {}
+        assert_eq!(quarantine.left(now), Some(INITIAL_BACKOFF));
     }
 
     #[test]
     fn what_is_under_way_when_it_begins_makes_it_no_longer() {
         let (quarantine, now) = (Quarantine::default(), Instant::now());
-        while !quarantine.strike(now) {}
-        assert!(!(0..10).any(|_| quarantine.strike(now + SECOND)));
-        assert_eq!(quarantine.left(now), Some(FIRST));
+        while !quarantine.record_trap(now) {}
+        assert!(!(0..10).any(|_| quarantine.record_trap(now + SECOND)));
+        assert_eq!(quarantine.left(now), Some(INITIAL_BACKOFF));
     }
 
     #[test]
@@ -202,14 +202,14 @@ mod tests {
         let (all, now) = (Quarantines::default(), Instant::now());
         let id = FeatureId::try_from("project:x".to_owned()).unwrap();
         let first = all.of(&id, "aa", now);
-        while !first.strike(now) {}
+        while !first.record_trap(now) {}
         drop(first);
         assert!(all.of(&id, "aa", now + SECOND).left(now + SECOND).is_some());
         assert!(all.of(&id, "bb", now).left(now).is_none(), "another package");
-        for other in 0..2 * REMEMBERED {
-            all.of(&id, &other.to_string(), now).strike(now);
+        for other in 0..2 * MAX_TRACKED {
+            all.of(&id, &other.to_string(), now).record_trap(now);
         }
-        assert!(all.0.lock().unwrap().len() <= REMEMBERED + 1);
+        assert!(all.0.lock().unwrap().len() <= MAX_TRACKED + 1);
         assert!(all.of(&id, "aa", now + SECOND).left(now + SECOND).is_some(), "those in quarantine are kept");
         assert_eq!(all.of(&id, "aa", now + FORGIVEN).recent(now + FORGIVEN), 0);
     }
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_person_can_lift_it() {
         let (quarantine, now) = (Quarantine::default(), Instant::now());
-        while !quarantine.strike(now) {}
+        while !quarantine.record_trap(now) {}
         quarantine.lift();
         assert_eq!(quarantine.left(now), None);
-        assert!(!quarantine.strike(now));
+        assert!(!quarantine.record_trap(now));
     }
 }

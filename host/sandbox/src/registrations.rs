@@ -255,7 +255,7 @@ fn parse_schema(name: &str, schema: &str) -> Result<Value, String> {
     }
 }
 
-/// Refuses a schema that would be dear to whoever looks at it: the host, and the clients that it is handed to.
+/// Rejects a schema that is expensive to look at: for the host, and the clients that it is handed to.
 fn bounded(schema: &Value, depth: usize, values: &mut usize) -> Result<(), String> {
     let Some(deeper) = depth.checked_sub(1) else {
         return Err(format!("is nested deeper than {} levels", limits::MAX_SCHEMA_DEPTH));

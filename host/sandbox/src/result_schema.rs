@@ -1,4 +1,4 @@
-//! Whether a tool's result is what its output schema says: agents are told to rely on it.
+//! Validation of a tool's result against its output schema, which agents rely on.
 //!
 //! What is understood is what schemas of results are made of: types, keys, entries, choices, references
 //! within the schema. Whatever else a schema asks is taken to be so.

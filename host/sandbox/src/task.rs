@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::actor::{may_run, strike};
+use crate::actor::{check_quarantine, record_trap};
 use crate::{CallError, PreparedFeature};
 use conductor_package::descriptor::{Restart, TaskDeclaration};
 
@@ -60,7 +60,7 @@ impl Shared {
     }
 }
 
-/// A task in words and numbers.
+/// A task as text and numbers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TaskReport {
     /// Its name.
@@ -111,7 +111,7 @@ async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: 
             Ok(()) => return task.set(TaskState::Done),
             Err(error) => {
                 if matches!(error, CallError::Trapped(_)) {
-                    strike(feature.facts());
+                    record_trap(feature.facts());
                 }
                 error.to_string()
             }
@@ -134,7 +134,7 @@ async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: 
 }
 
 async fn run(feature: &PreparedFeature, name: &str, ending: &CancellationToken) -> Result<(), CallError> {
-    may_run(feature.facts())?;
+    check_quarantine(feature.facts())?;
     let mut instance = feature.instantiate_control().await?;
     tokio::select! {
         result = instance.run_task(name, ending) => result,

@@ -59,15 +59,15 @@ fn empty(facts: &Arc<FeatureFacts>) -> WasiCtx {
         .stdout(Log::new(facts, Severity::Info))
         .stderr(Log::new(facts, Severity::Warning))
         .max_random_size(MAX_RANDOM)
-        .wall_clock(Told(clock))
-        .monotonic_clock(Told(clock))
+        .wall_clock(WasiClock(clock))
+        .monotonic_clock(WasiClock(clock))
         .build()
 }
 
 /// The host's clock.
-struct Told(Clock);
+struct WasiClock(Clock);
 
-impl HostWallClock for Told {
+impl HostWallClock for WasiClock {
     fn resolution(&self) -> Duration {
         Duration::from_millis(1)
     }
@@ -77,7 +77,7 @@ impl HostWallClock for Told {
     }
 }
 
-impl HostMonotonicClock for Told {
+impl HostMonotonicClock for WasiClock {
     fn resolution(&self) -> u64 {
         1
     }
@@ -164,7 +164,7 @@ impl OutputStream for Log {
         Ok(())
     }
 
-    /// A line is told when it ends: programs flush in the middle of one.
+    /// A line is logged when it ends: programs flush in the middle of one.
     fn flush(&mut self) -> Result<(), StreamError> {
         Ok(())
     }

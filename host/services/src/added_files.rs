@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::refusal::{Refusal, shown};
+use crate::error::{ServiceError, shown};
 
 /// Bytes that one feature may add to the folders that it was granted, all together, while it is
 /// installed in a running host (64 MiB). What it removes or makes shorter is given back.
@@ -34,11 +34,11 @@ impl AddedFiles {
 }
 
 impl Sum {
-    /// The sum with a file of `length` bytes in the place of one of `before`, none where there is none.
+    /// The sum with a file of `length` bytes in the place of one of `before`, `None` if there is none.
     ///
     /// # Errors
     /// `Exhausted`, when that is too much.
-    pub(super) fn with(&self, path: &str, before: Option<u64>, length: u64) -> Result<Self, Refusal> {
+    pub(super) fn with(&self, path: &str, before: Option<u64>, length: u64) -> Result<Self, ServiceError> {
         let added = Self {
             bytes: self.bytes.saturating_add(length).saturating_sub(before.unwrap_or(0)),
             files: self.files + u64::from(before.is_none()),
@@ -46,7 +46,7 @@ impl Sum {
         // What takes no more than there was is never refused.
         let more_bytes = length > before.unwrap_or(0);
         if more_bytes && added.bytes > ADDED_BYTES {
-            return Err(Refusal::Exhausted(format!(
+            return Err(ServiceError::Exhausted(format!(
                 "{}: a feature may add {} MiB to its folders, and {} bytes of that are left; remove something first",
                 shown(path),
                 ADDED_BYTES / (1024 * 1024),
@@ -54,7 +54,7 @@ impl Sum {
             )));
         }
         if added.files > ADDED_FILES && before.is_none() {
-            return Err(Refusal::Exhausted(format!(
+            return Err(ServiceError::Exhausted(format!(
                 "{}: a feature may add {ADDED_FILES} files to its folders; remove one first",
                 shown(path)
             )));
@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn what_is_replaced_or_removed_is_given_back() {
         let full = Sum { bytes: ADDED_BYTES, files: ADDED_FILES };
-        assert!(matches!(full.with("a", None, 0), Err(Refusal::Exhausted(text)) if text.contains("1000 files")));
-        assert!(matches!(full.with("a", Some(1), 2), Err(Refusal::Exhausted(text)) if text.contains("64 MiB")));
+        assert!(matches!(full.with("a", None, 0), Err(ServiceError::Exhausted(text)) if text.contains("1000 files")));
+        assert!(matches!(full.with("a", Some(1), 2), Err(ServiceError::Exhausted(text)) if text.contains("64 MiB")));
         let shorter = full.with("a", Some(10), 4).unwrap();
         assert_eq!((shorter.bytes, shorter.files), (ADDED_BYTES - 6, ADDED_FILES));
         let fewer = full.without(100);

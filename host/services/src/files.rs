@@ -14,7 +14,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, OpenOptions};
 
 use crate::added_files::AddedFiles;
-use crate::refusal::{Refusal, shown};
+use crate::error::{ServiceError, shown};
 
 /// The longest file that is read or written, in bytes (4 MiB).
 pub const MAX_FILE: usize = 4 * 1024 * 1024;
@@ -65,10 +65,10 @@ impl GrantedFolder {
     /// # Errors
     /// `Unavailable` when it is not there, is no folder, or may not be opened. The text names the
     /// folder as the grant does.
-    pub fn open(path: &Path, may_write: bool) -> Result<Self, Refusal> {
+    pub fn open(path: &Path, may_write: bool) -> Result<Self, ServiceError> {
         match Dir::open_ambient_dir(path, ambient_authority()) {
             Ok(folder) => Ok(Self { folder, may_write, added: Arc::default() }),
-            Err(error) => Err(Refusal::Unavailable(format!(
+            Err(error) => Err(ServiceError::Unavailable(format!(
                 "{}: the granted folder can't be opened: {error}; make it, or grant another",
                 path.display()
             ))),
@@ -90,7 +90,7 @@ impl GrantedFolder {
     /// - `Unavailable`: it is not there.
     /// - `Exhausted`: it has more than 4 MiB, or grew beyond while it was read.
     /// - `Failed`: the system's own refusal, or the disk failed.
-    pub fn read(&self, path: &str) -> Result<Vec<u8>, Refusal> {
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, ServiceError> {
         check(path)?;
         let refusal = |error| refusal(path, &error);
         // Looked at first, since opening a device can already do something to it; and again once it
@@ -115,11 +115,11 @@ impl GrantedFolder {
     /// - `Unavailable`: the folder that it goes into is not there.
     /// - `Exhausted`: the disk is full, or the feature has added as much as it may.
     /// - `Failed`: the system's own refusal, or the disk failed.
-    pub fn write(&self, path: &str, data: &[u8]) -> Result<(), Refusal> {
+    pub fn write(&self, path: &str, data: &[u8]) -> Result<(), ServiceError> {
         self.check_grant(path)?;
         let (parent, name) = check(path)?;
         if data.len() > MAX_FILE {
-            return Err(Refusal::Invalid(format!(
+            return Err(ServiceError::Invalid(format!(
                 "{}: {} bytes are too many; a file may have at most {MAX_FILE}",
                 shown(path),
                 data.len()
@@ -136,7 +136,7 @@ impl GrantedFolder {
         };
         let (replaced, length) = replaced.unzip();
         let sum = added.with(path, length, data.len() as u64)?;
-        let number = getrandom::u64().map_err(|error| Refusal::Failed(format!("{}: {error}", shown(path))))?;
+        let number = getrandom::u64().map_err(|error| ServiceError::Failed(format!("{}: {error}", shown(path))))?;
         let unfinished = format!("{UNFINISHED}{number:016x}");
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -170,7 +170,7 @@ impl GrantedFolder {
     ///
     /// # Errors
     /// Those of [`write`](Self::write); `Unavailable` when it is not there.
-    pub fn remove(&self, path: &str) -> Result<(), Refusal> {
+    pub fn remove(&self, path: &str) -> Result<(), ServiceError> {
         self.check_grant(path)?;
         let (parent, name) = check(path)?;
         let refusal = |error| refusal(path, &error);
@@ -194,7 +194,7 @@ impl GrantedFolder {
     /// - `Denied`: a symbolic link leads out of the folder.
     /// - `Unavailable`: it is not there.
     /// - `Failed`: the system's own refusal, or the disk failed.
-    pub fn names(&self, path: &str) -> Result<Vec<Entry>, Refusal> {
+    pub fn names(&self, path: &str) -> Result<Vec<Entry>, ServiceError> {
         if path != "." {
             check(path)?;
         }
@@ -226,11 +226,11 @@ impl GrantedFolder {
         Ok(entries)
     }
 
-    fn check_grant(&self, path: &str) -> Result<(), Refusal> {
+    fn check_grant(&self, path: &str) -> Result<(), ServiceError> {
         if self.may_write {
             return Ok(());
         }
-        Err(Refusal::Denied(format!(
+        Err(ServiceError::Denied(format!(
             "{}: the grant for this folder is to read only; this needs a grant to write",
             shown(path)
         )))
@@ -238,9 +238,9 @@ impl GrantedFolder {
 }
 
 /// The folder and the name of a path that may be used, or what is wrong with it.
-pub(super) fn check(path: &str) -> Result<(&str, &str), Refusal> {
+pub(super) fn check(path: &str) -> Result<(&str, &str), ServiceError> {
     let refuse = |what: String| {
-        Err(Refusal::Invalid(format!(
+        Err(ServiceError::Invalid(format!(
             "{}: {what}; a path is relative to the granted folder, with / between names, such as shows/first.toml",
             shown(path)
         )))
@@ -270,11 +270,14 @@ pub(super) fn check(path: &str) -> Result<(&str, &str), Refusal> {
 }
 
 /// Reads to the end, but never more than one byte beyond what is allowed.
-fn read_bounded(path: &str, file: impl Read) -> Result<Vec<u8>, Refusal> {
+fn read_bounded(path: &str, file: impl Read) -> Result<Vec<u8>, ServiceError> {
     let mut data = Vec::new();
     file.take(MAX_FILE as u64 + 1).read_to_end(&mut data).map_err(|error| refusal(path, &error))?;
     if data.len() > MAX_FILE {
-        return Err(Refusal::Exhausted(format!("{}: has more than the {MAX_FILE} bytes that are read", shown(path))));
+        return Err(ServiceError::Exhausted(format!(
+            "{}: has more than the {MAX_FILE} bytes that are read",
+            shown(path)
+        )));
     }
     Ok(data)
 }
@@ -311,24 +314,27 @@ fn kind(file_type: FileType) -> Kind {
     }
 }
 
-fn no_file(path: &str) -> Refusal {
-    Refusal::Invalid(format!("{}: is not a regular file; folders, links, devices and pipes are not used", shown(path)))
+fn no_file(path: &str) -> ServiceError {
+    ServiceError::Invalid(format!(
+        "{}: is not a regular file; folders, links, devices and pipes are not used",
+        shown(path)
+    ))
 }
 
 /// The system's error as the contract has it.
-fn refusal(path: &str, error: &io::Error) -> Refusal {
+fn refusal(path: &str, error: &io::Error) -> ServiceError {
     let path = shown(path);
     match error.kind() {
         // What leads out is found before the system is asked, or by it: only then is there no number.
-        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Refusal::Denied(format!(
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ServiceError::Denied(format!(
             "{path}: a symbolic link leads out of the granted folder; grant the folder it is in"
         )),
-        io::ErrorKind::NotFound => Refusal::Unavailable(format!("{path}: is not there")),
-        io::ErrorKind::NotADirectory => Refusal::Invalid(format!("{path}: what should be a folder is none")),
+        io::ErrorKind::NotFound => ServiceError::Unavailable(format!("{path}: is not there")),
+        io::ErrorKind::NotADirectory => ServiceError::Invalid(format!("{path}: what should be a folder is none")),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Refusal::Exhausted(format!("{path}: the disk is full; nothing changed"))
+            ServiceError::Exhausted(format!("{path}: the disk is full; nothing changed"))
         }
-        _ => Refusal::Failed(format!("{path}: {error}")),
+        _ => ServiceError::Failed(format!("{path}: {error}")),
     }
 }
 
@@ -385,20 +391,20 @@ mod tests {
         }
     }
 
-    fn invalid<T: std::fmt::Debug>(result: Result<T, Refusal>) {
-        assert!(matches!(&result, Err(Refusal::Invalid(_))), "{result:?}");
+    fn invalid<T: std::fmt::Debug>(result: Result<T, ServiceError>) {
+        assert!(matches!(&result, Err(ServiceError::Invalid(_))), "{result:?}");
     }
 
-    fn denied<T: std::fmt::Debug>(result: Result<T, Refusal>) {
-        assert!(matches!(&result, Err(Refusal::Denied(_))), "{result:?}");
+    fn denied<T: std::fmt::Debug>(result: Result<T, ServiceError>) {
+        assert!(matches!(&result, Err(ServiceError::Denied(_))), "{result:?}");
     }
 
-    fn unavailable<T: std::fmt::Debug>(result: Result<T, Refusal>) {
-        assert!(matches!(&result, Err(Refusal::Unavailable(_))), "{result:?}");
+    fn unavailable<T: std::fmt::Debug>(result: Result<T, ServiceError>) {
+        assert!(matches!(&result, Err(ServiceError::Unavailable(_))), "{result:?}");
     }
 
-    fn exhausted<T: std::fmt::Debug>(result: Result<T, Refusal>) {
-        assert!(matches!(&result, Err(Refusal::Exhausted(_))), "{:?}", result.map(|_| "a result"));
+    fn exhausted<T: std::fmt::Debug>(result: Result<T, ServiceError>) {
+        assert!(matches!(&result, Err(ServiceError::Exhausted(_))), "{:?}", result.map(|_| "a result"));
     }
 
     fn entry(name: &str, kind: Kind, size: u64) -> Entry {
@@ -563,7 +569,7 @@ mod tests {
             denied(folder.names(path));
         }
         link("round", "round");
-        assert!(matches!(folder.read("round"), Err(Refusal::Failed(_))));
+        assert!(matches!(folder.read("round"), Err(ServiceError::Failed(_))));
         for entry in folder.names(".").unwrap() {
             let expected = if entry.name == "sub" { Kind::Folder } else { Kind::Other };
             assert_eq!((entry.kind, entry.size), (expected, 0), "{}", entry.name);

@@ -12,8 +12,8 @@ use gix::object::Kind as ObjectKind;
 use gix::objs::tree::EntryKind;
 use gix::{ObjectId, ThreadSafeRepository};
 
+use crate::error::{ServiceError, shown};
 use crate::files::{MAX_FILE, MAX_NAMES, check};
-use crate::refusal::{Refusal, shown};
 use conductor_stdx::plain_file;
 
 /// Bytes of one commit, tag or folder that are read (4 MiB).
@@ -75,8 +75,8 @@ impl Repository {
     ///
     /// # Errors
     /// `Unavailable` when there is none, or when parts of it lie outside of the folder.
-    pub fn open(path: &Path) -> Result<Self, Refusal> {
-        let none = |why: &str| Refusal::Unavailable(format!("{}: {why}", path.display()));
+    pub fn open(path: &Path) -> Result<Self, ServiceError> {
+        let none = |why: &str| ServiceError::Unavailable(format!("{}: {why}", path.display()));
         let outside = || none("parts of this repository lie outside of the granted folder");
         // As the library looks for it: below the folder, or the folder itself. All that leads elsewhere is found before
         // the library follows it.
@@ -106,14 +106,14 @@ impl Repository {
     /// - `Invalid`: not a revision, or not one of a commit.
     /// - `Unavailable`: it is not there.
     /// - `Exhausted`: it is larger than what is read.
-    pub fn at(&self, revision: &str) -> Result<Snapshot, Refusal> {
+    pub fn at(&self, revision: &str) -> Result<Snapshot, ServiceError> {
         let repository = self.opened.to_thread_local();
         // What was there when it was opened may have been replaced.
         plain_files(repository.common_dir())?;
         let mut id = resolve(&repository, revision)?;
         for _ in 0..=MAX_TAGS {
             let object = object(&repository, id, MAX_OBJECT, revision)?;
-            let wrong = |_| Refusal::Failed(format!("{}: can't be read", shown(revision)));
+            let wrong = |_| ServiceError::Failed(format!("{}: can't be read", shown(revision)));
             match object.kind {
                 ObjectKind::Tag => id = object.try_into_tag().map_err(wrong)?.target_id().map_err(wrong)?.detach(),
                 ObjectKind::Commit => {
@@ -121,11 +121,11 @@ impl Repository {
                     return Ok(Snapshot { opened: self.opened.clone(), commit: id, top });
                 }
                 ObjectKind::Tree | ObjectKind::Blob => {
-                    return Err(Refusal::Invalid(format!("{}: is not a commit", shown(revision))));
+                    return Err(ServiceError::Invalid(format!("{}: is not a commit", shown(revision))));
                 }
             }
         }
-        Err(Refusal::Invalid(format!("{}: more than {MAX_TAGS} tags lead to tags", shown(revision))))
+        Err(ServiceError::Invalid(format!("{}: more than {MAX_TAGS} tags lead to tags", shown(revision))))
     }
 }
 
@@ -142,14 +142,14 @@ impl Snapshot {
     /// - `Unavailable`: it is not there.
     /// - `Exhausted`: it has more than 4 MiB.
     /// - `Failed`: the repository is damaged.
-    pub fn read(&self, path: &str) -> Result<Vec<u8>, Refusal> {
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, ServiceError> {
         let repository = self.opened.to_thread_local();
         match self.find(&repository, path)? {
             (Kind::File | Kind::Link, id) => {
                 let file = object(&repository, id, MAX_FILE as u64, path)?;
                 if file.kind == ObjectKind::Blob { Ok(file.detach().data) } else { Err(damaged(path)) }
             }
-            (Kind::Folder | Kind::Module, _) => Err(Refusal::Invalid(format!("{}: is not a file", shown(path)))),
+            (Kind::Folder | Kind::Module, _) => Err(ServiceError::Invalid(format!("{}: is not a file", shown(path)))),
         }
     }
 
@@ -159,13 +159,13 @@ impl Snapshot {
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn names(&self, path: &str) -> Result<Vec<Entry>, Refusal> {
+    pub fn names(&self, path: &str) -> Result<Vec<Entry>, ServiceError> {
         let repository = self.opened.to_thread_local();
         let folder = match path {
             "." => self.top,
             _ => match self.find(&repository, path)? {
                 (Kind::Folder, id) => id,
-                _ => return Err(Refusal::Invalid(format!("{}: is not a folder", shown(path)))),
+                _ => return Err(ServiceError::Invalid(format!("{}: is not a folder", shown(path)))),
             },
         };
         let data = object(&repository, folder, MAX_OBJECT, path)?;
@@ -187,17 +187,17 @@ impl Snapshot {
         Ok(entries)
     }
 
-    fn find(&self, repository: &gix::Repository, path: &str) -> Result<(Kind, ObjectId), Refusal> {
+    fn find(&self, repository: &gix::Repository, path: &str) -> Result<(Kind, ObjectId), ServiceError> {
         check(path)?;
         let mut here = (Kind::Folder, self.top);
         for name in path.split('/') {
             if here.0 != Kind::Folder {
-                return Err(Refusal::Unavailable(format!("{}: is not there in this commit", shown(path))));
+                return Err(ServiceError::Unavailable(format!("{}: is not there in this commit", shown(path))));
             }
             let data = object(repository, here.1, MAX_OBJECT, path)?;
             let found = names_in(&data, path)?.into_iter().find(|entry| entry.0 == name.as_bytes());
-            let (_, kind, id) =
-                found.ok_or_else(|| Refusal::Unavailable(format!("{}: is not there in this commit", shown(path))))?;
+            let (_, kind, id) = found
+                .ok_or_else(|| ServiceError::Unavailable(format!("{}: is not there in this commit", shown(path))))?;
             here = (kind, id);
         }
         Ok(here)
@@ -205,12 +205,15 @@ impl Snapshot {
 }
 
 /// The object that a revision names.
-fn resolve(repository: &gix::Repository, revision: &str) -> Result<ObjectId, Refusal> {
+fn resolve(repository: &gix::Repository, revision: &str) -> Result<ObjectId, ServiceError> {
     let absent = || {
-        Refusal::Unavailable(format!("{}: there is no such branch, tag or commit in the repository", shown(revision)))
+        ServiceError::Unavailable(format!(
+            "{}: there is no such branch, tag or commit in the repository",
+            shown(revision)
+        ))
     };
     if revision.len() > MAX_REVISION || revision.contains(char::is_control) {
-        return Err(Refusal::Invalid(format!(
+        return Err(ServiceError::Invalid(format!(
             "{}: a revision is HEAD, a branch, a tag, or all 40 digits of a commit",
             shown(revision)
         )));
@@ -224,7 +227,7 @@ fn resolve(repository: &gix::Repository, revision: &str) -> Result<ObjectId, Ref
 
 /// Looks at the files that the library reads whole or waits for: opening a pipe would hold its thread for good, and a
 /// device has no end.
-fn plain_files(git: &Path) -> Result<(), Refusal> {
+fn plain_files(git: &Path) -> Result<(), ServiceError> {
     for name in ["HEAD", "config", "config.worktree", "commondir", "gitdir", "shallow"] {
         plain(&git.join(name), MAX_SMALL_FILE)?;
     }
@@ -238,7 +241,7 @@ fn plain_files(git: &Path) -> Result<(), Refusal> {
         for entry in entries.flatten() {
             let Some(fewer) = left.checked_sub(1) else {
                 let why = format!("more than {MAX_FILES} references and packs; `git gc` packs them");
-                return Err(Refusal::Exhausted(format!("{}: {why}", git.display())));
+                return Err(ServiceError::Exhausted(format!("{}: {why}", git.display())));
             };
             left = fewer;
             match entry.file_type() {
@@ -251,26 +254,31 @@ fn plain_files(git: &Path) -> Result<(), Refusal> {
 }
 
 /// Rejects what is there and is no plain file, links followed, or has more than so many bytes.
-fn plain(path: &Path, most: u64) -> Result<(), Refusal> {
+fn plain(path: &Path, most: u64) -> Result<(), ServiceError> {
     let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
-    let wrong = |why: String| Refusal::Unavailable(format!("{}: {why}", path.display()));
+    let wrong = |why: String| ServiceError::Unavailable(format!("{}: {why}", path.display()));
     plain_file::plain(&about).map_err(|error| wrong(error.to_string()))?;
     let size = about.len();
     if size > most { Err(wrong(format!("has {size} bytes; at most {most} are read"))) } else { Ok(()) }
 }
 
 /// An object of at most so many bytes.
-fn object<'r>(repository: &'r gix::Repository, id: ObjectId, most: u64, of: &str) -> Result<gix::Object<'r>, Refusal> {
+fn object<'r>(
+    repository: &'r gix::Repository,
+    id: ObjectId,
+    most: u64,
+    of: &str,
+) -> Result<gix::Object<'r>, ServiceError> {
     let digits = id.to_string();
     let (folder, name) = digits.split_at(2);
     plain(&repository.common_dir().join("objects").join(folder).join(name), u64::MAX).map_err(|_| damaged(of))?;
     let header = repository.try_find_header(id).map_err(|_| damaged(of))?;
     let Some(header) = header else {
-        return Err(Refusal::Unavailable(format!("{}: is not in the repository", shown(of))));
+        return Err(ServiceError::Unavailable(format!("{}: is not in the repository", shown(of))));
     };
     if header.size() > most {
         let size = header.size();
-        return Err(Refusal::Exhausted(format!("{}: has {size} bytes; at most {most} are read", shown(of))));
+        return Err(ServiceError::Exhausted(format!("{}: has {size} bytes; at most {most} are read", shown(of))));
     }
     repository.find_object(id).map_err(|_| damaged(of))
 }
@@ -279,7 +287,7 @@ fn object<'r>(repository: &'r gix::Repository, id: ObjectId, most: u64, of: &str
 type Named<'a> = (&'a [u8], Kind, ObjectId);
 
 /// The entries of a folder.
-fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<Named<'a>>, Refusal> {
+fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<Named<'a>>, ServiceError> {
     if folder.kind != ObjectKind::Tree {
         return Err(damaged(path));
     }
@@ -297,8 +305,8 @@ fn names_in<'a>(folder: &'a gix::Object<'_>, path: &str) -> Result<Vec<Named<'a>
 }
 
 /// What the library says of a damaged repository may quote what is in it, so it is not passed on.
-fn damaged(path: &str) -> Refusal {
-    Refusal::Failed(format!("{}: the repository is damaged there; `git fsck` tells how", shown(path)))
+fn damaged(path: &str) -> ServiceError {
+    ServiceError::Failed(format!("{}: the repository is damaged there; `git fsck` tells how", shown(path)))
 }
 
 /// Whether something lies below a folder, every link on the way followed.

@@ -131,7 +131,7 @@ impl Keychain {
         store.build(SERVICE, id, None)
     }
 
-    /// The error in words. Those that carry bytes of the entry are not shown.
+    /// The error as text. Those that carry bytes of the entry are not shown.
     fn explained(self, error: &Error) -> KeychainError {
         let why = match error {
             Error::NoEntry => return KeychainError::Missing(self),

@@ -5,11 +5,11 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 pub mod added_files;
+pub mod error;
 pub mod files;
 pub mod git;
 pub mod http;
 pub mod keychain;
-pub mod refusal;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod secret_service;
 pub mod secret_store;

@@ -1,7 +1,7 @@
 //! The thread that talks to the desktop's keyring (the Secret Service of GNOME, KDE, KeePassXC).
 //!
 //! A desktop may ask a person to unlock its keyring, and the person may be away. So one thread talks to it, one thing
-//! after the other, and whoever wants something waits for a time and no longer.
+//! after the other, and a caller waits for a limited time.
 
 use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, TrySendError};
 use keyring_core::{Error, Result};
 
 /// How long a person has to unlock the keyring.
-const WITHIN: Duration = Duration::from_secs(60);
+const UNLOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How many may wait; more are refused at once.
 const WAITING: usize = 16;
@@ -26,7 +26,7 @@ pub fn in_turn<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
     let Some(thread) = THREAD.get_or_init(start) else {
         return Err(no_access("no thread could be started for it"));
     };
-    on(thread, WITHIN, work)
+    on(thread, UNLOCK_TIMEOUT, work)
 }
 
 fn start() -> Option<Sender<Job>> {
@@ -49,7 +49,7 @@ fn on<T: Send + 'static>(
     let (done, outcome) = mpsc::sync_channel(1);
     let until = Instant::now() + within;
     let job = Box::new(move || {
-        // Who was told that it failed must not find it done later.
+        // What was reported as failed must not be done later.
         if Instant::now() < until {
             let _ = done.send(work());
         }
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn nobody_waits_longer_than_their_time_for_a_person() {
         let thread = start().unwrap();
-        assert_eq!(on(&thread, WITHIN, || Ok(7)).unwrap(), 7);
-        assert_eq!(why(on::<()>(&thread, WITHIN, || Err(no_access("locked")))), "locked");
+        assert_eq!(on(&thread, UNLOCK_TIMEOUT, || Ok(7)).unwrap(), 7);
+        assert_eq!(why(on::<()>(&thread, UNLOCK_TIMEOUT, || Err(no_access("locked")))), "locked");
 
         let (unlock, locked) = mpsc::channel::<()>();
         let asked = on(&thread, Duration::from_millis(20), move || Ok(locked.recv().is_ok()));
@@ -93,11 +93,11 @@ mod tests {
             let did = did.clone();
             assert_eq!(why(on(&thread, Duration::ZERO, move || Ok(did.send(())))), "nobody unlocked it");
         }
-        assert_eq!(why(on(&thread, WITHIN, || Ok(()))), "too many wait for somebody to unlock it");
+        assert_eq!(why(on(&thread, UNLOCK_TIMEOUT, || Ok(()))), "too many wait for somebody to unlock it");
         drop(did);
         unlock.send(()).unwrap();
         assert!(done.recv().is_err(), "what somebody gave up on was done");
         // All of them are gone, so there is room again.
-        assert_eq!(on(&thread, WITHIN, || Ok(7)).unwrap(), 7);
+        assert_eq!(on(&thread, UNLOCK_TIMEOUT, || Ok(7)).unwrap(), 7);
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
-use crate::refusal::{Refusal, shown};
+use crate::error::{ServiceError, shown};
 
 pub mod files;
 
@@ -46,7 +46,7 @@ const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM
 /// All stores of one home, or of nobody.
 #[derive(Debug)]
 pub struct FeatureStores {
-    /// None where nothing is kept.
+    /// `None` if nothing is kept.
     folder: Option<PathBuf>,
     open: Mutex<HashMap<String, Weak<Shared>>>,
 }
@@ -84,10 +84,10 @@ impl FeatureStores {
     /// # Errors
     /// `Unavailable` when the folder is not there and can't be made. The text names the folder: it is
     /// for the person, not for a feature.
-    pub fn open(home: &Path) -> Result<Self, Refusal> {
+    pub fn open(home: &Path) -> Result<Self, ServiceError> {
         let folder = home.join("store");
         make_folder(home, &folder).map_err(|error| {
-            Refusal::Unavailable(format!(
+            ServiceError::Unavailable(format!(
                 "{}: can't be made: {error}; features' data needs a folder that Conductor may write to",
                 folder.display()
             ))
@@ -110,11 +110,11 @@ impl FeatureStores {
     /// - `Unavailable`: the file can't be opened or written, or another process has it open.
     /// - `Exhausted`: the disk is full.
     /// - `Failed`: the disk failed.
-    pub fn feature(&self, name: &str, quota: u64) -> Result<OpenedStore, Refusal> {
+    pub fn feature(&self, name: &str, quota: u64) -> Result<OpenedStore, ServiceError> {
         // Nothing else ever becomes part of a path.
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
-            return Err(Refusal::Invalid(format!(
+            return Err(ServiceError::Invalid(format!(
                 "{} is no name of a store; names are 1 to {MAX_NAME} of a-z, 0-9, - and _",
                 shown(name)
             )));
@@ -141,7 +141,7 @@ impl FeatureStores {
     }
 
     /// Opens the file, or sets it aside and begins a new one.
-    fn connect(&self, name: &str) -> Result<(Connection, Option<PathBuf>), Refusal> {
+    fn connect(&self, name: &str) -> Result<(Connection, Option<PathBuf>), ServiceError> {
         let Some(folder) = &self.folder else {
             let made = connect(Path::new(IN_MEMORY)).map_err(|error| refusal(name, &error))?;
             return made.map(|made| (made, None)).ok_or_else(|| closed(name));
@@ -161,11 +161,13 @@ impl FeatureStores {
             return Err(refusal(name, &error));
         }
         let aside = set_aside(folder, name).map_err(|error| {
-            Refusal::Unavailable(format!("store of {name}: is damaged and can't be set aside: {error}"))
+            ServiceError::Unavailable(format!("store of {name}: is damaged and can't be set aside: {error}"))
         })?;
         match connect(&path) {
             Ok(Some(connection)) => Ok((connection, Some(aside))),
-            Ok(None) => Err(Refusal::Failed(format!("store of {name}: a new file is damaged at once; check the disk"))),
+            Ok(None) => {
+                Err(ServiceError::Failed(format!("store of {name}: a new file is damaged at once; check the disk")))
+            }
             Err(error) => Err(refusal(name, &error)),
         }
     }
@@ -176,7 +178,7 @@ impl StoreHandle {
     ///
     /// # Errors
     /// `Invalid` for a key that is not 1 to 512 bytes, `Failed` when the disk failed.
-    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Refusal> {
+    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, ServiceError> {
         check_key(key)?;
         self.with(|connection| {
             let mut get = connection.prepare_cached("SELECT value FROM entries WHERE key = ?1")?;
@@ -190,7 +192,7 @@ impl StoreHandle {
     /// - `Invalid`: a key that is not 1 to 512 bytes, or a longer value.
     /// - `Exhausted`: it would take more than the quota, or the disk is full. Nothing changed.
     /// - `Failed`: the disk failed.
-    pub fn set(&self, key: &str, value: &[u8]) -> Result<(), Refusal> {
+    pub fn set(&self, key: &str, value: &[u8]) -> Result<(), ServiceError> {
         self.put(key, value, None).map(|_| ())
     }
 
@@ -199,7 +201,7 @@ impl StoreHandle {
     ///
     /// # Errors
     /// Those of [`set`](Self::set).
-    pub fn swap(&self, key: &str, expected: Option<&[u8]>, value: &[u8]) -> Result<bool, Refusal> {
+    pub fn swap(&self, key: &str, expected: Option<&[u8]>, value: &[u8]) -> Result<bool, ServiceError> {
         self.put(key, value, Some(expected))
     }
 
@@ -208,7 +210,7 @@ impl StoreHandle {
     /// # Errors
     /// `Invalid` for a key that is not 1 to 512 bytes, `Exhausted` when the disk is full, `Failed`
     /// when it failed.
-    pub fn delete(&self, key: &str) -> Result<bool, Refusal> {
+    pub fn delete(&self, key: &str) -> Result<bool, ServiceError> {
         check_key(key)?;
         self.with(|connection| {
             let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -228,7 +230,7 @@ impl StoreHandle {
     ///
     /// # Errors
     /// `Failed` when the disk failed.
-    pub fn keys(&self, prefix: &str, after: Option<&str>) -> Result<Vec<String>, Refusal> {
+    pub fn keys(&self, prefix: &str, after: Option<&str>) -> Result<Vec<String>, ServiceError> {
         // The next text after `after` is `after` with a zero behind it. No UTF-8 holds 255, so
         // a prefix can always be counted up at its last byte.
         let mut first = prefix.as_bytes().to_vec();
@@ -252,16 +254,16 @@ impl StoreHandle {
     ///
     /// # Errors
     /// `Failed` when the disk failed.
-    pub fn used(&self) -> Result<u64, Refusal> {
+    pub fn used(&self) -> Result<u64, ServiceError> {
         self.with(|connection| connection.query_row("SELECT bytes FROM used", [], |row| row.get(0)))
             .map(|bytes: i64| u64::try_from(bytes).unwrap_or(0))
     }
 
     /// Sets the value if the present one is what `expected` says; `None` expects nothing.
-    fn put(&self, key: &str, value: &[u8], expected: Option<Option<&[u8]>>) -> Result<bool, Refusal> {
+    fn put(&self, key: &str, value: &[u8], expected: Option<Option<&[u8]>>) -> Result<bool, ServiceError> {
         check_key(key)?;
         if value.len() > MAX_VALUE {
-            return Err(Refusal::Invalid(format!(
+            return Err(ServiceError::Invalid(format!(
                 "the value of {} has {} bytes; a value may have at most {MAX_VALUE}",
                 shown(key),
                 value.len()
@@ -301,7 +303,7 @@ impl StoreHandle {
         match done {
             Put::Done => Ok(true),
             Put::Differs => Ok(false),
-            Put::Full { before, after } => Err(Refusal::Exhausted(format!(
+            Put::Full { before, after } => Err(ServiceError::Exhausted(format!(
                 "the store holds {before} bytes and would hold {after}, but its quota is {}; delete what is not \
                  needed, or ask for a larger quota",
                 self.quota
@@ -311,7 +313,7 @@ impl StoreHandle {
 
     /// Does something with the connection. When the file turns out to be damaged it is closed, so
     /// that the next opening checks it and begins anew.
-    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, Refusal> {
+    fn with<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, ServiceError> {
         let mut connection = self.shared.lock();
         let Some(open) = connection.as_mut() else {
             return Err(closed(&self.shared.feature));
@@ -339,11 +341,11 @@ enum Put {
     Full { before: i64, after: i64 },
 }
 
-fn check_key(key: &str) -> Result<(), Refusal> {
+fn check_key(key: &str) -> Result<(), ServiceError> {
     if (1..=MAX_KEY).contains(&key.len()) {
         return Ok(());
     }
-    Err(Refusal::Invalid(format!("the key {} has {} bytes; a key has 1 to {MAX_KEY}", shown(key), key.len())))
+    Err(ServiceError::Invalid(format!("the key {} has {} bytes; a key has 1 to {MAX_KEY}", shown(key), key.len())))
 }
 
 /// Opens a file and checks it whole, or makes it. `None` when it is no whole store of this version.
@@ -447,28 +449,28 @@ fn misshapen(error: &rusqlite::Error) -> bool {
     matches!(error, rusqlite::Error::SqlInputError { .. }) || code == Some(rusqlite::ffi::SQLITE_ERROR)
 }
 
-fn closed(feature: &str) -> Refusal {
-    Refusal::Failed(format!(
+fn closed(feature: &str) -> ServiceError {
+    ServiceError::Failed(format!(
         "store of {feature}: its file is damaged; it is set aside, and a new one begins, when the feature starts again"
     ))
 }
 
 /// SQLite's error as the contract has it.
-fn refusal(feature: &str, error: &rusqlite::Error) -> Refusal {
+fn refusal(feature: &str, error: &rusqlite::Error) -> ServiceError {
     use ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, PermissionDenied, ReadOnly};
     if damaged(error) {
         return closed(feature);
     }
     match error.sqlite_error_code() {
-        Some(DiskFull) => Refusal::Exhausted(format!("store of {feature}: the disk is full; nothing changed")),
-        Some(DatabaseBusy | DatabaseLocked) => Refusal::Unavailable(format!(
+        Some(DiskFull) => ServiceError::Exhausted(format!("store of {feature}: the disk is full; nothing changed")),
+        Some(DatabaseBusy | DatabaseLocked) => ServiceError::Unavailable(format!(
             "store of {feature}: another process has it open; stop the other Conductor that uses this home"
         )),
-        Some(CannotOpen | PermissionDenied | ReadOnly) => Refusal::Unavailable(format!(
+        Some(CannotOpen | PermissionDenied | ReadOnly) => ServiceError::Unavailable(format!(
             "store of {feature}: store/{feature}.sqlite in Conductor's home can't be written: {error}; check its owner \
              and permissions"
         )),
-        _ => Refusal::Failed(format!("store of {feature}: {error}")),
+        _ => ServiceError::Failed(format!("store of {feature}: {error}")),
     }
 }
 

@@ -11,12 +11,12 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::refusal::Refused;
+use super::error::ApiError;
 use super::view::ObservationView;
 use crate::control::confirmation::Confirmation;
 
-/// How long a host may take to say how it is: whoever asks may only want to know whether it is there.
-const WITHIN: Duration = Duration::from_secs(10);
+/// How long a host may take to answer a question about its status.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum AskError {
     NoDoor,
     /// It said no.
     #[error("{0}")]
-    Refused(String),
+    ApiError(String),
     /// A person has to agree first.
     #[error("a person has to agree to it: {} {}", .0.tool, .0.effect)]
     Confirm(Box<Confirmation>),
@@ -48,8 +48,8 @@ fn failed(error: impl std::fmt::Display) -> AskError {
 /// See [`AskError`].
 pub fn status(home: &Path) -> Result<Value, AskError> {
     let asked = async { answer(send(home, Request::get("/v1/status"), Full::new(Bytes::new())).await?).await };
-    let late = |_| failed(format!("nothing came within {} s", WITHIN.as_secs()));
-    block_on(async { tokio::time::timeout(WITHIN, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed))) })
+    let late = |_| failed(format!("nothing came within {} s", STATUS_TIMEOUT.as_secs()));
+    block_on(async { tokio::time::timeout(STATUS_TIMEOUT, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed))) })
 }
 
 /// What the host that runs in `home` answers at `path`, as JSON.
@@ -69,16 +69,16 @@ async fn answer(response: Response<Incoming>) -> Result<Value, AskError> {
     if status.is_success() {
         return Ok(answer);
     }
-    if let Ok(Refused { confirmation: Some(asked), .. }) = Refused::deserialize(&answer) {
+    if let Ok(ApiError { confirmation: Some(asked), .. }) = ApiError::deserialize(&answer) {
         return Err(AskError::Confirm(asked));
     }
-    Err(AskError::Refused(answer["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)))
+    Err(AskError::ApiError(answer["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)))
 }
 
 /// Posts JSON to `path` of the host that runs in `home`.
 ///
 /// # Errors
-/// [`AskError::Refused`] with the host's own words, where it says no; else see [`AskError`].
+/// [`AskError::ApiError`] with the host's own words, where it says no; else see [`AskError`].
 pub fn post(home: &Path, path: &str, body: &Value) -> Result<Value, AskError> {
     block_on(async {
         let request = Request::post(path).header("content-type", "application/json");

@@ -24,7 +24,7 @@ use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::door::{Client, Entrance};
-use super::refusal::Refusal;
+use super::error::ErrorResponse;
 use crate::control::trouble::Misconduct;
 
 /// Connections over TCP whose client has not shown a token.
@@ -98,7 +98,7 @@ impl Connection {
     ///
     /// # Errors
     /// 503 if all are taken; then the connection keeps the place that it has.
-    pub(super) fn identify(&self, client: &Client) -> Result<(), Refusal> {
+    pub(super) fn identify(&self, client: &Client) -> Result<(), ErrorResponse> {
         let mut place = self.place();
         match &*place {
             Place::Known { client: known, .. } if known.holder == client.holder => {}

@@ -19,8 +19,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::MAX_BODY;
 use super::door::{self, Client};
+use super::error::{Code, ErrorResponse};
 use super::quota::FREE_BYTES;
-use super::refusal::{Code, Refusal};
 use crate::control::trouble::Misconduct;
 
 /// How long the body of a request may take to come.
@@ -58,7 +58,7 @@ pub(super) async fn metered(client: Client, request: Request, next: Next) -> Res
     let (parts, body) = response.into_parts();
     match body.collect().await {
         Ok(body) => Response::from_parts(parts, Body::new(Unread { bytes: body.to_bytes(), _permit: permit })),
-        Err(error) => Refusal::internal(error).into_response(),
+        Err(error) => ErrorResponse::internal(error).into_response(),
     }
 }
 
@@ -72,13 +72,13 @@ pub(super) fn closed(mut response: Response) -> Response {
 async fn whole(
     client: &Client,
     request: Request,
-) -> Result<(Request, Vec<OwnedSemaphorePermit>), (Refusal, Misconduct)> {
+) -> Result<(Request, Vec<OwnedSemaphorePermit>), (ErrorResponse, Misconduct)> {
     if request.body().is_end_stream() {
         return Ok((request, Vec::new()));
     }
     let too_long = || {
         let error = format!("the request is too long; at most {MAX_BODY} bytes are taken");
-        (Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Code::TooLong, error), Misconduct::LongRequest)
+        (ErrorResponse::new(StatusCode::PAYLOAD_TOO_LARGE, Code::TooLong, error), Misconduct::LongRequest)
     };
     if request.body().size_hint().lower() > MAX_BODY as u64 {
         return Err(too_long());
@@ -87,7 +87,7 @@ async fn whole(
     let (mut bytes, mut permits) = (Vec::new(), Vec::new());
     let read = async {
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| (Refusal::bad_request(error), Misconduct::SlowRequest))?;
+            let frame = frame.map_err(|error| (ErrorResponse::bad_request(error), Misconduct::SlowRequest))?;
             let Ok(data) = frame.into_data() else { continue };
             if bytes.len() + data.len() > MAX_BODY {
                 return Err(too_long());
@@ -105,7 +105,7 @@ async fn whole(
         Ok(read) => read?,
         Err(_) => {
             let error = format!("the request did not come whole within {} s", BODY_TIMEOUT.as_secs());
-            let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, Code::Timeout, error);
+            let refusal = ErrorResponse::new(StatusCode::REQUEST_TIMEOUT, Code::Timeout, error);
             return Err((refusal, Misconduct::SlowRequest));
         }
     }

@@ -1,10 +1,10 @@
 //! The API: what other processes of the same user may ask a running host.
 //!
 //! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP. Where a
-//! person wants it, both over TCP too, on this computer only, for whoever has a token (see `tcp`).
+//! person wants it, both over TCP too, on this computer only, for clients with a token (see `tcp`).
 //!
 //! Every route is in `routes`, described beside what it does; the description is at `GET /v1/openapi.json`. What a
-//! route does not do it says in one shape, [`Refused`]. Who may ask for what is a `Scope`.
+//! route does not do it says in one shape, [`ApiError`]. Who may ask for what is a `Scope`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ pub mod client;
 #[cfg(unix)]
 mod connection;
 mod door;
+mod error;
 #[cfg(unix)]
 mod exchange;
 mod holder;
@@ -21,7 +22,6 @@ pub mod lines;
 pub mod mcp;
 pub mod openapi;
 mod quota;
-mod refusal;
 mod route;
 mod routes;
 mod scope;
@@ -35,8 +35,8 @@ pub mod tcp;
 pub mod token;
 pub mod view;
 
-pub use refusal::{Code, Refused};
-pub use stream::Told;
+pub use error::{ApiError, Code};
+pub use stream::StreamItem;
 
 /// Bytes of a request's body: the most that a tool takes, however much of it JSON has to escape.
 const MAX_BODY: usize = 2 * 1024 * 1024;

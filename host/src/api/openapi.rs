@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::refusal::Refused;
+use super::error::ApiError;
 use super::route::{Answer, Described, Method, SchemaOf};
 use super::routes;
 
@@ -12,7 +12,7 @@ use super::routes;
 const ABOUT: &str = "What a running Conductor can be asked. On the Unix socket `<home>/conductor.sock` no token is \
     asked for; over TCP, where a person has opened that door, a bearer token of the home is. Each operation says in \
     `x-conductor-scope` what the token has to allow: `read` to look, `control` to call tools and to change what \
-    holds until the host stops, `owner` for what a person decides. What is not done is told as `Refused`, by every \
+    holds until the host stops, `owner` for what a person decides. What is not done is answered with `ApiError`, by every \
     operation.";
 
 /// The document (OpenAPI 3.1), as JSON.
@@ -31,7 +31,7 @@ pub fn document() -> Value {
         });
         settings.into_generator()
     };
-    let refused = answers.subschema_for::<Refused>();
+    let refused = answers.subschema_for::<ApiError>();
     let refused = json!({
         "description": "It was not done, and why",
         "content": { "application/json": { "schema": refused } },
@@ -57,7 +57,7 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "responses": { "Refused": refused },
+            "responses": { "ApiError": refused },
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer",
                 "description": "A token of the home; not asked for on the Unix socket." } },
         },
@@ -72,7 +72,7 @@ fn operation(described: &Described, answers: &mut SchemaGenerator, bodies: &impl
         .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 } }))
         .collect();
     parameters.extend(query.iter().flat_map(|query| behind_the_question_mark(*query, bodies)));
-    let refusal = json!({ "$ref": "#/components/responses/Refused" });
+    let refusal = json!({ "$ref": "#/components/responses/ApiError" });
     let (status, told) = match answer {
         Answer::Json(schema) => {
             let schema = schema(answers);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::error::{Code, ErrorResponse};
 use super::holder::Holder;
-use super::refusal::{Code, Refusal};
 use conductor_stdx::rate::Rate;
 
 /// Bytes of requests that are being read, for one kind of client.
@@ -81,7 +81,7 @@ impl Quota {
     ///
     /// # Errors
     /// 503 if all are taken.
-    pub(super) fn connection(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(super) fn connection(&self) -> Result<OwnedSemaphorePermit, ErrorResponse> {
         let many = || format!("{} connections with this token are open already", self.limits.connections);
         Arc::clone(&self.connections).try_acquire_owned().map_err(|_| busy(&many()))
     }
@@ -90,30 +90,30 @@ impl Quota {
     ///
     /// # Errors
     /// 429 if all are taken.
-    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, ErrorResponse> {
         let many = || format!("{} streams are open already; close one first", self.limits.streams);
-        Arc::clone(&self.streams)
-            .try_acquire_owned()
-            .map_err(|_| Refusal::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, many()).retry_after(RETRY_AFTER))
+        Arc::clone(&self.streams).try_acquire_owned().map_err(|_| {
+            ErrorResponse::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, many()).retry_after(RETRY_AFTER)
+        })
     }
 
     /// Takes one request off the rate.
     ///
     /// # Errors
     /// 429 with the time to wait.
-    pub(super) fn request(&self, now: Instant) -> Result<(), Refusal> {
+    pub(super) fn request(&self, now: Instant) -> Result<(), ErrorResponse> {
         let Some(rate) = self.rate.as_ref().filter(|rate| !rate.take(now)) else { return Ok(()) };
         let per_second = self.limits.per_second.unwrap_or_default();
         let error = format!("too many requests: clients with this token may send {per_second} a second");
         let seconds = rate.wait(now).as_secs() + 1;
-        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error).retry_after(seconds))
+        Err(ErrorResponse::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error).retry_after(seconds))
     }
 
     /// Room for this many more bytes of a request.
     ///
     /// # Errors
     /// 503 if requests of this kind of client fill the budget.
-    pub(super) fn request_bytes(&self, count: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(super) fn request_bytes(&self, count: usize) -> Result<OwnedSemaphorePermit, ErrorResponse> {
         bytes(&self.request_bytes, count, MAX_REQUEST_BYTES)
             .ok_or_else(|| busy("too many bytes of other requests with this token are on their way"))
     }
@@ -122,7 +122,7 @@ impl Quota {
     ///
     /// # Errors
     /// 503 if answers that were not read fill the budget.
-    pub(super) fn answer_bytes(&self, count: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(super) fn answer_bytes(&self, count: usize) -> Result<OwnedSemaphorePermit, ErrorResponse> {
         bytes(&self.answer_bytes, count, MAX_ANSWER_BYTES)
             .ok_or_else(|| busy("too many answers to clients with this token wait to be read"))
     }
@@ -140,9 +140,9 @@ fn bytes(budget: &Arc<Semaphore>, count: usize, all: usize) -> Option<OwnedSemap
 }
 
 /// 503: there may be room soon.
-fn busy(why: &str) -> Refusal {
+fn busy(why: &str) -> ErrorResponse {
     let error = format!("{why}; try again later");
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, error).retry_after(RETRY_AFTER)
+    ErrorResponse::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, error).retry_after(RETRY_AFTER)
 }
 
 /// Work that is done on other threads, so that no other client waits for it: so much at once, and for so long.

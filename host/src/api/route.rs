@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::refusal::{Code, Refusal};
+use super::error::{Code, ErrorResponse};
 use super::scope::{Scope, at_least};
 use crate::host::Host;
 
@@ -147,7 +147,7 @@ async fn whole(request: Request, next: Next) -> Response {
         Ok(_) => next.run(Request::from_parts(parts, Body::empty())).await,
         Err(_) => {
             let error = format!("this takes no body; at most {MAX_UNASKED} bytes are read of one");
-            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Code::TooLong, error).into_response()
+            ErrorResponse::new(StatusCode::PAYLOAD_TOO_LARGE, Code::TooLong, error).into_response()
         }
     }
 }
@@ -158,16 +158,18 @@ pub(super) struct Route {
     handler: MethodRouter<Arc<Host>>,
 }
 
-/// The router of these routes. Whoever serves it says by a
+/// The router of these routes. The server says by a
 /// [`Client`](super::door::Client) in the request how much may be done.
 pub(super) fn router(routes: Vec<Route>) -> Router<Arc<Host>> {
     let router = routes
         .into_iter()
         .fold(Router::new(), |router, Route { described, handler }| router.route(described.path, handler));
     router
-        .fallback(async || Refusal::not_found("there is no such path; GET /v1/openapi.json lists those there are"))
+        .fallback(async || {
+            ErrorResponse::not_found("there is no such path; GET /v1/openapi.json lists those there are")
+        })
         .method_not_allowed_fallback(async || {
-            Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "this path does not take this method")
+            ErrorResponse::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "this path does not take this method")
         })
         // Doors read bodies, and say how long they may be.
         .layer(DefaultBodyLimit::disable())

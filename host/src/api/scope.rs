@@ -9,12 +9,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::door::{self, Client};
-use super::refusal::{Code, Refusal};
+use super::error::{Code, ErrorResponse};
 use conductor_audit::caller::Caller;
 pub use conductor_audit::caller::Scope;
 
-fn client(extensions: &Extensions) -> Result<&Client, Refusal> {
-    let nobody = || Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, "nobody let this request in");
+fn client(extensions: &Extensions) -> Result<&Client, ErrorResponse> {
+    let nobody = || ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, "nobody let this request in");
     extensions.get::<Client>().ok_or_else(nobody)
 }
 
@@ -23,9 +23,9 @@ fn client(extensions: &Extensions) -> Result<&Client, Refusal> {
 pub(super) struct By(pub(super) Caller);
 
 impl<S: Send + Sync> FromRequestParts<S> for By {
-    type Rejection = Refusal;
+    type Rejection = ErrorResponse;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ErrorResponse> {
         Ok(Self(client(&parts.extensions)?.caller(door::name(&parts.headers))))
     }
 }
@@ -39,7 +39,7 @@ pub(super) async fn at_least(needed: Scope, request: Request, next: Next) -> Res
                 "this asks for the scope `{needed}`, and the token has `{scope}`; a person does it with `conductor`, \
                  or lends a token that may"
             );
-            Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, error).into_response()
+            ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, error).into_response()
         }
         Err(refusal) => refusal.into_response(),
     }

@@ -51,7 +51,7 @@ pub enum ServeError {
     Running {
         /// The home.
         home: PathBuf,
-        /// Which process, since when, with which configuration; none where it does not say.
+        /// Which process, since when, with which configuration; none if it does not say.
         who: Option<String>,
     },
     /// The socket can't be made.
@@ -77,7 +77,7 @@ pub fn claim(home: &path::Path) -> Result<(), ServeError> {
 
 /// Who runs in this home, as they say themselves.
 fn who(home: &path::Path) -> Option<String> {
-    // On a thread of its own: whoever embeds a host may be in a runtime already.
+    // On a thread of its own: the embedding program may be in a runtime already.
     let status = std::thread::scope(|scope| scope.spawn(|| client::status(home)).join()).ok()?.ok()?;
     let started = DateTime::from_timestamp_millis(status["started"].as_i64()?)?.with_timezone(&Local);
     let (pid, config) = (status["pid"].as_u64()?, status["config"].as_str()?);

@@ -16,7 +16,7 @@ use tokio_stream::StreamExt as _;
 use tokio_websockets::{Limits, Message, ServerBuilder, WebSocketStream};
 
 use super::door::Client;
-use super::refusal::{Code, Query, Refusal};
+use super::error::{Code, ErrorResponse, Query};
 use super::stream::{Reader, Which};
 use crate::host::Host;
 
@@ -33,7 +33,7 @@ pub(super) async fn stream(
     Extension(client): Extension<Client>,
     Query(which): Query<Which>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let accept = accepted(request.headers())?;
     let reader = Reader::new(&host, &client, which)?;
     let upgrade = hyper::upgrade::on(request);
@@ -56,7 +56,7 @@ pub(super) async fn stream(
 }
 
 /// What a handshake is accepted with.
-fn accepted(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
+fn accepted(headers: &HeaderMap) -> Result<HeaderValue, ErrorResponse> {
     let has = |name: HeaderName, wanted: &str| {
         let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(wanted))
@@ -69,13 +69,13 @@ fn accepted(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
         has(header::SEC_WEBSOCKET_VERSION, "13"),
     ) else {
         let error = "this is a WebSocket (version 13): ask with its handshake, or read /v1/events, a line at a time";
-        return Err(Refusal::new(StatusCode::UPGRADE_REQUIRED, Code::BadRequest, error));
+        return Err(ErrorResponse::new(StatusCode::UPGRADE_REQUIRED, Code::BadRequest, error));
     };
     // As the protocol has it; nothing is kept secret by it.
     let mut hash = ring::digest::Context::new(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY);
     hash.update(key.as_bytes());
     hash.update(GUID);
-    HeaderValue::try_from(BASE64_STANDARD.encode(hash.finish())).map_err(Refusal::internal)
+    HeaderValue::try_from(BASE64_STANDARD.encode(hash.finish())).map_err(ErrorResponse::internal)
 }
 
 async fn tell(mut socket: WebSocketStream<TokioIo<Upgraded>>, mut reader: Reader) {

@@ -1,7 +1,7 @@
 //! The event stream: what happens in the host, one JSON object after the other, each with a cursor to come back to.
 //!
 //! Every client reads the [history](conductor_observer::history) at its own pace. One that is slower than the host
-//! finds a gap, which it is told of; nobody waits for it, and nothing is kept for it.
+//! gets the number of lost observations; nothing waits for it, and nothing is kept for it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use super::door::Client;
-use super::refusal::Refusal;
+use super::error::ErrorResponse;
 use super::view::{Kind, ObservationView};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
-use conductor_observer::history::{History, Moment};
+use conductor_observer::history::{History, HistoryEntry};
 use conductor_stdx::digest::hex;
 
 /// What is sent at once, at most.
@@ -41,7 +41,7 @@ pub(super) struct Which {
 
 /// One message of the stream.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Told {
+pub struct StreamItem {
     /// Where in the stream this is: what `after` takes.
     pub cursor: String,
     /// What happened.
@@ -55,11 +55,11 @@ pub(super) struct Reader {
     host: Weak<Host>,
     history: History,
     last: watch::Receiver<u64>,
-    /// The last that was told, or lost.
+    /// The last that was sent, or lost.
     position: u64,
     /// None for all.
     kinds: Option<BTreeSet<Kind>>,
-    /// What is told before all else.
+    /// What is sent first.
     first: Option<Arc<str>>,
     gathered: Instant,
     /// Its place among its client's streams.
@@ -85,7 +85,7 @@ fn cursor(number: u64) -> String {
 
 fn line(number: u64, what: ObservationView) -> String {
     // Of strings and numbers only: nothing in it can't be written.
-    serde_json::to_string(&Told { cursor: cursor(number), what }).unwrap_or_default()
+    serde_json::to_string(&StreamItem { cursor: cursor(number), what }).unwrap_or_default()
 }
 
 impl Reader {
@@ -93,7 +93,7 @@ impl Reader {
     ///
     /// # Errors
     /// 400 for a cursor or a kind that there is not; 429 if the client has too many streams.
-    pub(super) fn new(host: &Arc<Host>, client: &Client, which: Which) -> Result<Self, Refusal> {
+    pub(super) fn new(host: &Arc<Host>, client: &Client, which: Which) -> Result<Self, ErrorResponse> {
         let kinds = which.kinds.as_deref().map(kinds).transpose()?;
         let history = host.observed().history().clone();
         let permit = client.quota.stream().inspect_err(|_| client.note(None, Misconduct::Streams))?;
@@ -139,7 +139,7 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, host: &Host, moment: &Moment, told: &mut Vec<Arc<str>>) {
+    fn take(&mut self, host: &Host, moment: &HistoryEntry, told: &mut Vec<Arc<str>>) {
         let lost = moment.number - self.position - 1;
         self.position = moment.number;
         if lost > 0 {
@@ -151,23 +151,23 @@ impl Reader {
     }
 }
 
-fn kinds(text: &str) -> Result<BTreeSet<Kind>, Refusal> {
+fn kinds(text: &str) -> Result<BTreeSet<Kind>, ErrorResponse> {
     let kind = |word: &str| {
         let found = Kind::ALL.into_iter().find(|(name, _)| *name == word.trim());
         found.map(|(_, kind)| kind).ok_or_else(|| {
             let names = Kind::ALL.map(|(name, _)| name).join(", ");
-            Refusal::bad_request(format!("there are no events of the kind {word:?}; there are {names}"))
+            ErrorResponse::bad_request(format!("there are no events of the kind {word:?}; there are {names}"))
         })
     };
     text.split(',').map(kind).collect()
 }
 
 /// The run and the number of a cursor.
-fn place(text: &str) -> Result<(&str, u64), Refusal> {
+fn place(text: &str) -> Result<(&str, u64), ErrorResponse> {
     let place = text.split_once('.').and_then(|(run, number)| Some((run, number.parse().ok()?)));
     place.ok_or_else(|| {
         let mut shown = String::new();
         let _ = write!(shown, "{text:.40?} is no cursor; write one that the stream has told, or `start`");
-        Refusal::bad_request(shown)
+        ErrorResponse::bad_request(shown)
     })
 }

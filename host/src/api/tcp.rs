@@ -1,4 +1,4 @@
-//! The HTTP door: the API and MCP on a TCP port of this computer's own address, for whoever has a token.
+//! The HTTP door: the API and MCP on a TCP port of this computer's own address, for clients with a token.
 //!
 //! A web page that a browser shows can reach this port, under any name that its author has point here, and so can
 //! any user of the computer. So before anything else of a request is read, its `Host` has to be this door, its
@@ -20,10 +20,10 @@ use tokio::net::TcpListener;
 
 use super::connection::{self, Connection};
 use super::door::{self, Client, Entrance};
+use super::error::{ApiError, Code};
 use super::exchange::{closed, metered};
 use super::mcp;
 use super::quota::Quotas;
-use super::refusal::{Code, Refused};
 use super::token::{Holder, Tokens};
 use crate::control::trouble::Misconduct;
 use crate::host::Host;
@@ -31,7 +31,7 @@ use conductor_audit::caller::Door;
 use conductor_stdx::rate::Rate;
 
 /// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.
-const TOLD: (f64, f64) = (1.0, 10.0);
+const RECORDED_REFUSALS_RATE: (f64, f64) = (1.0, 10.0);
 /// Where MCP is.
 pub(super) const MCP: &str = "/mcp";
 
@@ -66,7 +66,7 @@ impl HttpListener {
         // What a killed host left behind.
         let _ = std::fs::remove_file(&file);
         conductor_stdx::host_key::write_private(home, "api.json", format!("{told}\n").as_bytes())?;
-        tracing::info!("the API is at {url}, for whoever has a token of {}", home.display());
+        tracing::info!("the API is at {url}, for clients with a token of {}", home.display());
         Ok(Self { listener, port, tokens, file })
     }
 
@@ -88,7 +88,7 @@ impl HttpListener {
     }
 }
 
-/// This router behind the guard of a door at this port, with the tokens of this home: for whoever embeds the host
+/// This router behind the guard of a door at this port, with the tokens of this home: for programs that embed the host
 /// and has a listener of their own, which has to be on 127.0.0.1.
 ///
 /// # Errors
@@ -109,11 +109,11 @@ struct Guard {
 }
 
 /// Why a request is not looked at.
-type Refusal = (StatusCode, String);
+type ErrorResponse = (StatusCode, String);
 
 impl Guard {
     fn new(port: u16, tokens: Tokens, host: Weak<Host>) -> Arc<Self> {
-        let (rate, burst) = TOLD;
+        let (rate, burst) = RECORDED_REFUSALS_RATE;
         let (api, mcp) =
             (Entrance::new(Door::Tcp, Weak::clone(&host)), Entrance::new(mcp::http::DOOR, Weak::clone(&host)));
         let refusals = Refusals { host, told: Rate::new(rate, burst), more: 0.into() };
@@ -125,7 +125,7 @@ impl Guard {
         Client::new(holder, self.quotas.of(holder).clone(), Arc::clone(door))
     }
 
-    fn check(&self, request: &Request) -> Result<Holder, Refusal> {
+    fn check(&self, request: &Request) -> Result<Holder, ErrorResponse> {
         let headers = request.headers();
         let port = self.port;
         let here = |authority: &str| {
@@ -155,7 +155,7 @@ impl Guard {
         let Some(holder) = self.tokens.holder(token.as_bytes()) else {
             return Err((StatusCode::UNAUTHORIZED, "this is not a token of this host".into()));
         };
-        // Neither stands for the other: whoever writes settings for an agent can't hand it the owner's by mistake.
+        // Neither stands for the other: settings for an agent can't hold the owner's by mistake.
         match (holder, request.uri().path() == MCP) {
             (Holder::Owner | Holder::Control | Holder::Read, false) | (Holder::Agent, true) => Ok(holder),
             (Holder::Agent, false) => {
@@ -192,7 +192,7 @@ async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: N
             let asked = format!("{} {}", request.method(), request.uri().path());
             guard.refusals.tell(&asked, &why);
             let code = if status == StatusCode::UNAUTHORIZED { Code::Unauthorized } else { Code::Forbidden };
-            let mut response = (status, Json(Refused { error: why, code, confirmation: None })).into_response();
+            let mut response = (status, Json(ApiError { error: why, code, confirmation: None })).into_response();
             if status == StatusCode::UNAUTHORIZED {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
             }

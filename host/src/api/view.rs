@@ -67,7 +67,7 @@ pub enum ObservationView {
     Plan {
         /// What.
         step: PlanStep,
-        /// Its id; none where a revision was undone or redone.
+        /// Its id; none if a revision was undone or redone.
         plan: Option<String>,
         /// Who proposed it, or who decided.
         who: String,
@@ -83,7 +83,7 @@ pub enum ObservationView {
     },
     /// Something is missing here.
     Gap {
-        /// How many observations, of any kind; none where that is not known, because the host has been started anew.
+        /// How many observations, of any kind; none if that is not known, because the host has been started anew.
         lost: Option<u64>,
     },
 }
@@ -179,7 +179,7 @@ impl ObservationView {
 }
 
 impl Host {
-    /// An observation in words.
+    /// An observation as text.
     pub fn view(&self, observation: &Observation) -> ObservationView {
         self.with_rules(|rules, generation| ObservationView::new(observation, rules, generation))
     }

@@ -14,7 +14,7 @@ use super::answer::Gathering;
 use super::{Event, Question};
 use crate::registry::Provider;
 use conductor_sandbox::CallError;
-use conductor_sandbox::actor::{may_run, strike};
+use conductor_sandbox::actor::{check_quarantine, record_trap};
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::exchange::{Endpoint, Exchange, Outgoing, Request};
 use conductor_sandbox::state::FeatureFacts;
@@ -23,13 +23,13 @@ use conductor_services::http::{self, HttpError, HttpScope, Patience, SecretUse, 
 /// Times that a request is sent at most.
 pub const ATTEMPTS: u32 = 4;
 /// How long to wait before the second attempt where the server does not say; it doubles each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 /// The longest that a server may ask to wait: beyond that, its refusal is the answer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// Time for everything, from the question to the last piece of the answer.
-const WITHIN: Duration = Duration::from_secs(600);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(600);
 /// What one request may take. Models that are not streamed think for minutes before they say a word.
-const PATIENCE: Patience = Patience {
+const REQUEST_TIMEOUTS: Patience = Patience {
     head: Duration::from_secs(300),
     pause: Duration::from_secs(120),
     request: 4 * 1024 * 1024,
@@ -37,7 +37,7 @@ const PATIENCE: Patience = Patience {
 };
 /// Bytes of an answer that go into the provider at once.
 const PIECE: usize = 64 * 1024;
-/// Events that wait for whoever asked.
+/// Events that wait for the caller.
 const WAITING: usize = 64;
 
 /// What is asked of which model.
@@ -78,8 +78,8 @@ pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> C
             biased;
             () = cancelled.cancelled() => Err(Error::Failed("it was cancelled".into())),
             () = gone.closed() => return,
-            done = tokio::time::timeout(WITHIN, run(&provider, ask, &events)) => {
-                done.unwrap_or_else(|_| Err(Error::Failed(format!("no whole answer within {} s", WITHIN.as_secs()))))
+            done = tokio::time::timeout(TOTAL_TIMEOUT, run(&provider, ask, &events)) => {
+                done.unwrap_or_else(|_| Err(Error::Failed(format!("no whole answer within {} s", TOTAL_TIMEOUT.as_secs()))))
             }
         };
         if let Err(error) = done {
@@ -94,7 +94,7 @@ fn explained(facts: &FeatureFacts, error: CallError) -> Error {
     match error {
         CallError::Refused(refusal) => refusal.into(),
         CallError::Trapped(reason) => {
-            strike(facts);
+            record_trap(facts);
             Error::Failed(format!("the provider of {}: {reason}", facts.descriptor.id))
         }
     }
@@ -103,7 +103,7 @@ fn explained(facts: &FeatureFacts, error: CallError) -> Error {
 async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Result<(), Error> {
     let facts = provider.feature.facts();
     let failed = |error| explained(facts, error);
-    may_run(facts).map_err(failed)?;
+    check_quarantine(facts).map_err(failed)?;
     let scope = facts.http_scope(&provider.network)?;
     let Ask { provider: name, model, url, secret, question } = ask;
     let endpoint = Endpoint { url, secret };
@@ -141,11 +141,11 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Res
     }
 }
 
-/// Looks at events, and passes them on to whoever asked.
+/// Looks at events, and passes them on to the caller.
 async fn pass(told: Vec<Event>, gathering: &mut Gathering, events: &mpsc::Sender<Event>) -> Result<(), Error> {
     for event in told {
         gathering.take(event.clone())?;
-        // Whoever does not listen any more ends this elsewhere.
+        // A caller that is gone ends this elsewhere.
         let _ = events.send(event).await;
     }
     Ok(())
@@ -156,14 +156,15 @@ async fn sent<'a>(facts: &'a FeatureFacts, scope: &HttpScope, outgoing: Outgoing
     let Outgoing { method, url, headers, body, secret } = outgoing;
     let secret = secret.map(|secret| SecretUse { id: secret.id, header: secret.header, prefix: secret.prefix });
     let request = http::Request { method, url, headers, body, secret };
-    let mut pause = FIRST_PAUSE;
+    let mut pause = INITIAL_BACKOFF;
     let mut attempt = 1;
     loop {
         let client = &facts.services.http;
-        let answer = client.stream(&facts.http_account, scope, request.clone(), PATIENCE, facts.ended()).await?;
+        let answer =
+            client.stream(&facts.http_account, scope, request.clone(), REQUEST_TIMEOUTS, facts.ended()).await?;
         let again = answer.status == 429 || answer.status >= 500;
         let wait = retry_after(&answer.headers, SystemTime::now()).unwrap_or(pause);
-        if !again || attempt == ATTEMPTS || wait > LONGEST_PAUSE {
+        if !again || attempt == ATTEMPTS || wait > MAX_BACKOFF {
             return Ok(answer);
         }
         tracing::info!(feature = %facts.descriptor.id, "status {}; tried again in {wait:?}", answer.status);

@@ -18,12 +18,12 @@ use conductor_package::descriptor::HookPoint;
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
-use conductor_services::refusal::Refusal;
+use conductor_services::error::ServiceError;
 use conductor_stdx::rate::Rate;
 use conductor_terminal::{excerpt, excerpt_lines};
 
 /// Bytes of what is asked or answered that hooks get to see.
-const SHOWN: usize = 16 * 1024;
+const MAX_SHOWN_TO_HOOKS: usize = 16 * 1024;
 
 /// Seconds' worth of requests that may be made at once to one provider.
 const BURST_SECONDS: f64 = 10.0;
@@ -176,7 +176,7 @@ impl Models {
             Ok(answer)
         }
         .await;
-        turn.failed = answer.as_ref().err().map(|error: &Error| Refusal::from(error.clone()).to_string());
+        turn.failed = answer.as_ref().err().map(|error: &Error| ServiceError::from(error.clone()).to_string());
         // It is over, whatever anybody says about it.
         let _ = hooked(&found.registry, ChatHook::Turn(Arc::new(turn))).await;
         answer
@@ -221,7 +221,7 @@ async fn hooked(registry: &Registry, hook: ChatHook) -> Result<(), Error> {
             Ok(ChatDecision::Proceed) => {}
             Ok(ChatDecision::Annotate(remark)) => tracing::info!(feature, "{}: {remark}", point.as_str()),
             Ok(ChatDecision::Deny(reason)) => return Err(Error::Denied(format!("{feature} denied it: {reason}"))),
-            // It is over; the others are told all the same.
+            // It is over; the other hooks are called all the same.
             Err(error) if point == HookPoint::TurnEnd => tracing::warn!(feature, "turn-end: {error}"),
             Err(error) => {
                 return Err(Error::Denied(format!("{feature} denied it: its hook gave no answer: {error}")));
@@ -238,7 +238,7 @@ fn shown_request(asker: &str, model: &str, provider: &Provider, question: &Quest
         model: model.to_owned(),
         provider: provider.feature.facts().descriptor.id.to_string(),
         messages: u32::try_from(question.messages.len()).unwrap_or(u32::MAX),
-        last: excerpt_lines(&last, SHOWN),
+        last: excerpt_lines(&last, MAX_SHOWN_TO_HOOKS),
         tools: question.tools.iter().map(|tool| tool.name.clone()).collect(),
     }
 }
@@ -249,14 +249,14 @@ fn shown_answer(answer: &Answer) -> ShownAnswer {
         _ => None,
     };
     ShownAnswer {
-        text: excerpt_lines(&texts(&answer.parts), SHOWN),
+        text: excerpt_lines(&texts(&answer.parts), MAX_SHOWN_TO_HOOKS),
         calls: answer.parts.iter().filter_map(call).collect(),
         stop: answer.stop.clone(),
         usage: answer.usage,
     }
 }
 
-/// What was said in words.
+/// The text of a message.
 fn texts(parts: &[Part]) -> String {
     let text = |part: &Part| match part {
         Part::Text(text) => Some(text.clone()),
@@ -274,7 +274,7 @@ mod tests {
         let models = Models::default();
         let model = config::Model { provider: "openai-compatible".into(), model: "m".into(), url: None, secret: None };
         models.set(BTreeMap::from([("local".into(), model)]), Registry::default(), 60);
-        let error = |name| Refusal::from(models.find(name).err().unwrap()).to_string();
+        let error = |name| ServiceError::from(models.find(name).err().unwrap()).to_string();
         assert!(error("lokal").contains("did you mean \"local\"?"), "{}", error("lokal"));
         assert!(error("local").contains("no feature has the provider \"openai-compatible\""), "{}", error("local"));
         assert!(models.names().is_empty(), "a model without its provider can't be asked");
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!((admitted("one"), admitted("other")), (10, 10), "ten seconds' worth at once");
         set(60);
         assert_eq!(admitted("one"), 0, "a reload does not give it back");
-        let refused = Refusal::from(models.admit("one").unwrap_err()).to_string();
+        let refused = ServiceError::from(models.admit("one").unwrap_err()).to_string();
         assert!(refused.contains("60 a minute") && refused.contains("model_requests"), "{refused}");
         set(600);
         assert_eq!(admitted("one"), 100);

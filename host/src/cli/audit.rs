@@ -8,16 +8,16 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{Done, Failure, Output, Places};
+use super::{CommandResult, Failure, Output, Paths};
 use conductor_audit::{Chain, Kind, Row};
 use conductor_stdx::clock::unix_millis;
 use conductor_stdx::plural::plural;
 use conductor_terminal::{self as terminal, outln};
 
 /// Rows that are read at once.
-const PAGE: u32 = 1000;
+const PAGE_ROWS: u32 = 1000;
 /// How often a tail looks for more.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
@@ -61,7 +61,7 @@ pub(super) struct Which {
     since: Option<i64>,
 }
 
-pub(super) fn run(places: &Places, command: &AuditCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &AuditCommand) -> CommandResult {
     let chain = Chain::at(&places.home);
     match command {
         AuditCommand::List { which: Which { kind, client, since }, limit, json } => {
@@ -81,7 +81,7 @@ pub(super) fn run(places: &Places, command: &AuditCommand) -> Done {
         AuditCommand::Export => {
             let mut last = 0;
             loop {
-                let rows = chain.after(last, PAGE)?;
+                let rows = chain.after(last, PAGE_ROWS)?;
                 let Some(end) = rows.last() else { return Ok(()) };
                 last = end.number;
                 for row in &rows {
@@ -92,10 +92,10 @@ pub(super) fn run(places: &Places, command: &AuditCommand) -> Done {
     }
 }
 
-fn tail(chain: &Chain, lines: u32, json: bool) -> Done {
+fn tail(chain: &Chain, lines: u32, json: bool) -> CommandResult {
     let mut last = (chain.last()? - i64::from(lines)).max(0);
     loop {
-        let rows = chain.after(last, PAGE)?;
+        let rows = chain.after(last, PAGE_ROWS)?;
         for row in &rows {
             if json {
                 terminal::json_line(&object(row));
@@ -105,12 +105,12 @@ fn tail(chain: &Chain, lines: u32, json: bool) -> Done {
             last = row.number;
         }
         if rows.is_empty() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-fn verify(chain: &Chain, as_json: bool) -> Done {
+fn verify(chain: &Chain, as_json: bool) -> CommandResult {
     // What can't be read may be whole or not.
     let verdict = chain.verify().map_err(|error| Failure::Unknown(error.to_string()))?;
     if as_json {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::{Done, Failure, Places};
+use super::{CommandResult, Failure, Paths};
 use conductor_config as config;
 use conductor_config::edit::edited;
 use conductor_config::pin::pin as pinned;
@@ -13,9 +13,9 @@ use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, errln, outln};
 
 /// How long a touch is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TOUCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often it is looked for.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
 pub(super) struct BindingsArguments {
@@ -47,7 +47,7 @@ enum BindingsCommand {
     },
 }
 
-pub(super) fn run(places: &Places, arguments: &BindingsArguments) -> Done {
+pub(super) fn run(places: &Paths, arguments: &BindingsArguments) -> CommandResult {
     match &arguments.command {
         None => list(places, arguments.json),
         Some(BindingsCommand::Pin { alias, port }) => pin(places, alias, port.as_deref()),
@@ -57,14 +57,14 @@ pub(super) fn run(places: &Places, arguments: &BindingsArguments) -> Done {
 }
 
 /// How things are: in the host that runs in this home, or without one.
-fn status(places: &Places) -> Result<Value, Failure> {
+fn status(places: &Paths) -> Result<Value, Failure> {
     match super::ports::running(places) {
         Some(status) => Ok(status),
         None => Ok(serde_json::to_value(super::ports::look(places))?),
     }
 }
 
-fn list(places: &Places, as_json: bool) -> Done {
+fn list(places: &Paths, as_json: bool) -> CommandResult {
     // A configuration that can't be read has no bindings to show, but mistakes.
     super::load(&places.config)?;
     let status = status(places)?;
@@ -110,7 +110,7 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn pin(places: &Places, alias: &str, port: Option<&str>) -> Done {
+fn pin(places: &Paths, alias: &str, port: Option<&str>) -> CommandResult {
     let loaded = super::load(&places.config)?;
     let status = status(places)?;
     let port = match port {
@@ -130,7 +130,7 @@ fn pin(places: &Places, alias: &str, port: Option<&str>) -> Done {
         return Err(Failure::Wrong(format!("conductor: no binding is called {alias:?} in {}", loaded.source.file())));
     };
     let after = edited(before, &changes)?;
-    // What is written is read again by whoever comes next.
+    // What is written is read again by the next reader.
     config::parse(&after, loaded.source.file()).map_err(super::wrong)?;
     // What a link names is replaced, not the link.
     let file = places.config.canonicalize()?;
@@ -167,7 +167,7 @@ fn named(status: &Value, alias: &str, port: &str) -> Result<Value, Failure> {
 }
 
 /// The port that something comes from, of those that are open without being heard.
-fn touched(places: &Places, status: &Value, alias: &str) -> Result<Value, Failure> {
+fn touched(places: &Paths, status: &Value, alias: &str) -> Result<Value, Failure> {
     let is_twin = |port: &&Value| port["state"]["ambiguous"] == alias && port["direction"] == "input";
     let twins: Vec<Value> = candidates(status, alias)?.into_iter().filter(is_twin).cloned().collect();
     if twins.len() < 2 {
@@ -180,10 +180,10 @@ fn touched(places: &Places, status: &Value, alias: &str) -> Result<Value, Failur
             "conductor: no host is running that could feel a touch; name the port instead".into(),
         ));
     }
-    errln!("touch the device that is to be {alias} ({} seconds) ...", PATIENCE.as_secs());
-    let deadline = Instant::now() + PATIENCE;
+    errln!("touch the device that is to be {alias} ({} seconds) ...", TOUCH_TIMEOUT.as_secs());
+    let deadline = Instant::now() + TOUCH_TIMEOUT;
     while Instant::now() < deadline {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         let Some(now) = super::ports::running(places) else { break };
         let moved = array(&now["ports"]).iter().find(|port| {
             let before = twins.iter().find(|twin| twin["key"] == port["key"] && twin["direction"] == port["direction"]);
@@ -196,7 +196,7 @@ fn touched(places: &Places, status: &Value, alias: &str) -> Result<Value, Failur
     Err(Failure::Failed(anyhow::anyhow!("nothing was touched")))
 }
 
-fn mute(places: &Places, device: &str, muted: bool) -> Done {
+fn mute(places: &Paths, device: &str, muted: bool) -> CommandResult {
     crate::api::client::post(&places.home, "/v1/mute", &serde_json::json!({ "device": device, "muted": muted }))?;
     outln!("{device} is {}", if muted { "muted until the host ends" } else { "heard again" });
     Ok(())

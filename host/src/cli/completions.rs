@@ -3,10 +3,10 @@
 use clap::CommandFactory as _;
 use clap_complete::{Shell, generate};
 
-use super::{Arguments, Done};
+use super::{Arguments, CommandResult};
 use conductor_terminal as terminal;
 
-pub(super) fn run(shell: Shell) -> Done {
+pub(super) fn run(shell: Shell) -> CommandResult {
     // Made first: the generator panics where it can't write, as when nobody reads to the end.
     let mut script = Vec::new();
     generate(shell, &mut Arguments::command(), "conductor", &mut script);

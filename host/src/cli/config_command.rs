@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::plan::Agreed;
-use super::{Done, Failure, Output, Places, load, plan, unreadable, warn};
+use super::{CommandResult, Failure, Output, Paths, load, plan, unreadable, warn};
 use crate::control::plan::diff::unified;
 use crate::host::StartError;
 use crate::rules::Compiled;
@@ -30,7 +30,7 @@ pub(super) enum ConfigCommand {
     Diff(Output),
 }
 
-pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &ConfigCommand) -> CommandResult {
     match command {
         ConfigCommand::Schema => terminal::json(&config::json_schema())?,
         ConfigCommand::Validate(Output { json: true }) => validate(places)?,
@@ -47,14 +47,14 @@ pub(super) fn run(places: &Places, command: &ConfigCommand) -> Done {
     Ok(())
 }
 
-fn migrate(places: &Places, agreed: &Agreed) -> Done {
+fn migrate(places: &Paths, agreed: &Agreed) -> CommandResult {
     let loaded = load(&places.config)?;
     let (before, name) = (loaded.source.text(), loaded.source.file());
     let after = migrated(before, name).map_err(|error| match error {
         MigrateError::Wrong(diagnostics) => super::wrong(*diagnostics),
         other => Failure::Failed(other.into()),
     })?;
-    let told = |text: String, backup: Option<&Path>| -> Done {
+    let told = |text: String, backup: Option<&Path>| -> CommandResult {
         if agreed.json {
             let answer = json!({ "file": name, "changed": backup.is_some(), "backup": backup });
             terminal::json(&answer)?;
@@ -82,7 +82,7 @@ fn migrate(places: &Places, agreed: &Agreed) -> Done {
     told(format!("{name} is in today's form (the file as it was: {})", backup.display()), Some(&backup))
 }
 
-fn differences(places: &Places, as_json: bool) -> Done {
+fn differences(places: &Paths, as_json: bool) -> CommandResult {
     let in_force = crate::api::client::json(&places.home, "/v1/config")?;
     let text = |key: &str| in_force[key].as_str().unwrap_or_default();
     let (file, before) = (text("file"), text("text"));
@@ -113,7 +113,7 @@ fn differences(places: &Places, as_json: bool) -> Done {
 
 /// Checks the file as far as it can be: a mistake in the file's own form keeps none from being found that only
 /// features know of.
-fn checked(places: &Places) -> Result<Result<Compiled, StartError>, Failure> {
+fn checked(places: &Paths) -> Result<Result<Compiled, StartError>, Failure> {
     let text = plain_file::read_text(&places.config, plain_file::MAX_TEXT)
         .map_err(|error| unreadable(&places.config, &error))?;
     let check = |loaded: &Loaded| host::check(loaded, Some(&places.home), places.features.as_deref());
@@ -127,7 +127,7 @@ fn checked(places: &Places) -> Result<Result<Compiled, StartError>, Failure> {
 }
 
 /// The same, for programs: everything is printed, and the exit code says whether the file would be taken.
-fn validate(places: &Places) -> Done {
+fn validate(places: &Paths) -> CommandResult {
     let (found, sizes) = match checked(places)? {
         Ok(compiled) => {
             let sizes = json!({ "rules": compiled.rules.rules().len(), "modes": compiled.rules.modes().len() });

@@ -7,7 +7,7 @@ use conductor_engine::{DeviceEvent, DeviceId, Engine, Timeline};
 use serde_json::json;
 
 use super::simulate::{self, Quiet};
-use super::{Done, Failure, Places, load, warn};
+use super::{CommandResult, Failure, Paths, load, warn};
 use crate::dispatch::describe_rule_id;
 use crate::host;
 use conductor_terminal::{self as terminal, errln, outln};
@@ -29,7 +29,7 @@ pub(super) struct ExplainArguments {
     json: bool,
 }
 
-pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
+pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult {
     let before = arguments.after.as_deref().map(simulate::script).transpose()?.unwrap_or_default();
     let at = before.entries.last().map_or(0, |entry| entry.at);
     let text = arguments.event.join(" ");
@@ -45,7 +45,7 @@ pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
     warn(&compiled.warnings);
 
     let rules = Arc::new(conductor_engine::RuleSetHandle::new(compiled.rules));
-    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(simulate::facts()));
+    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(simulate::environment()));
     for entry in before.entries {
         let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
         engine.event(entry.at, event, &mut Quiet);
@@ -85,7 +85,7 @@ pub(super) fn run(places: &Places, arguments: &ExplainArguments) -> Done {
 }
 
 /// The mode that is active in the host of this home, if one runs.
-fn running_mode(places: &Places) -> Option<String> {
+fn running_mode(places: &Paths) -> Option<String> {
     let status = crate::api::client::status(&places.home).ok()?;
     status["mode"].as_str().map(str::to_owned)
 }

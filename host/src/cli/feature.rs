@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Done, Failure, Places, load, package};
+use super::{CommandResult, Failure, Paths, load, package};
 
 mod top;
 
 use crate::host;
 use conductor_install::signature::{self, Signer, TrustedSigners};
-use conductor_install::store::Store;
+use conductor_install::store::PackageStore;
 use conductor_package::file::PackageInfo;
 use conductor_package::{Package, consent};
 use conductor_terminal::{self as terminal, Lines, outln};
@@ -80,7 +80,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|seconds| range.contains(seconds)).ok_or_else(|| "0.1 to 3600".into())
 }
 
-pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &FeatureCommand) -> CommandResult {
     match command {
         FeatureCommand::List(output) => list(places, output.json),
         FeatureCommand::Top { every, looks, json } => top::run(places, *every, *looks, *json),
@@ -93,7 +93,7 @@ pub(super) fn run(places: &Places, command: &FeatureCommand) -> Done {
     }
 }
 
-fn list(places: &Places, json: bool) -> Done {
+fn list(places: &Paths, json: bool) -> CommandResult {
     let (features, running) = match running(places) {
         Some(features) => (features, true),
         None => {
@@ -163,7 +163,7 @@ fn list(places: &Places, json: bool) -> Done {
             outln!("{:<26} last failure: {failure}", "");
         }
     }
-    for (name, feature) in &Store::at(&places.home).installed()?.features {
+    for (name, feature) in &PackageStore::at(&places.home).installed()?.features {
         if !feature.enabled {
             outln!("{name:<26} DISABLED; `conductor feature enable {name}`");
         } else if package::is_kept_out(places, name, feature) {
@@ -178,10 +178,10 @@ fn list(places: &Places, json: bool) -> Done {
 
 /// The first of what a feature adds; `conductor feature info` has the rest.
 fn few(adds: &[String]) -> String {
-    const SHOWN: usize = 4;
-    match adds.len().checked_sub(SHOWN) {
+    const MAX_LISTED: usize = 4;
+    match adds.len().checked_sub(MAX_LISTED) {
         None | Some(0) => adds.join(", "),
-        Some(more) => format!("{} and {more} more", adds[..SHOWN].join(", ")),
+        Some(more) => format!("{} and {more} more", adds[..MAX_LISTED].join(", ")),
     }
 }
 
@@ -189,11 +189,11 @@ fn sum(feature: &Value, keys: &[&str]) -> String {
     keys.iter().filter_map(|key| feature[*key].as_u64()).sum::<u64>().to_string()
 }
 
-fn running(places: &Places) -> Option<Value> {
+fn running(places: &Paths) -> Option<Value> {
     Some(crate::api::client::status(&places.home).ok()?["features"].take())
 }
 
-fn inspect(places: &Places, file: &Path, json: bool) -> Done {
+fn inspect(places: &Paths, file: &Path, json: bool) -> CommandResult {
     let package = Package::read(file)?;
     let info = &package.info;
     let checked = conductor_package::check::check(info);

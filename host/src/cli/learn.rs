@@ -1,6 +1,6 @@
 //! `conductor learn`: move a control, and see what it is called in a mapping.
 //!
-//! What was moved is told by the tools of the feature that agents use, too; what this adds is to wait until
+//! What was moved is reported by the tools that agents use, too; what this adds is to wait until
 //! something was.
 
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::tool::asked;
-use super::{Done, Failure, Places};
+use super::{CommandResult, Failure, Paths};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 /// How often the ports are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// A control that rests for so long was moved; a double tap has no longer pause.
 const REST: Duration = Duration::from_millis(700);
 /// Some devices never rest, since they send a clock. Then it is looked so often whether there is more than that.
@@ -31,7 +31,7 @@ pub(super) struct LearnArguments {
     json: bool,
 }
 
-pub(super) fn run(places: &Places, arguments: &LearnArguments) -> Done {
+pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
     asked(places, "conductor_start_learn", &device)?;
     errln!("move a control ({} seconds) ...", arguments.seconds);
@@ -59,11 +59,11 @@ fn is_something(learned: &Value) -> bool {
 }
 
 /// Waits until something came in and no more does; false where the time is over before anything did.
-fn await_a_move(places: &Places, deadline: Instant) -> Result<bool, Failure> {
+fn await_a_move(places: &Paths, deadline: Instant) -> Result<bool, Failure> {
     let mut count = events(places)?;
     let mut moved: Option<(Instant, Instant)> = None;
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         let now = Instant::now();
         let before = std::mem::replace(&mut count, events(places)?);
         moved = match moved {
@@ -79,7 +79,7 @@ fn await_a_move(places: &Places, deadline: Instant) -> Result<bool, Failure> {
 }
 
 /// How much has come in so far, heard or not.
-fn events(places: &Places) -> Result<u64, Failure> {
+fn events(places: &Paths) -> Result<u64, Failure> {
     let status =
         super::ports::running(places).ok_or_else(|| Failure::Failed(anyhow::anyhow!("no host is running any more")))?;
     let ports = status["ports"].as_array().into_iter().flatten();
@@ -116,7 +116,7 @@ fn show(learned: &Value) {
     }
 }
 
-/// A matcher as the configuration has it; none where there is none.
+/// A matcher as the configuration has it; `None` if there is none.
 fn toml(matcher: &Value) -> Option<String> {
     let matcher: Value = serde_json::from_str(matcher.as_str()?).ok()?;
     Some(toml::Value::try_from(matcher).ok()?.to_string())

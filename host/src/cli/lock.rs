@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Done, Places};
+use super::{CommandResult, Paths};
 use crate::api::client;
 use conductor_terminal::{self as terminal, outln};
 
@@ -17,7 +17,7 @@ pub(super) struct LockArguments {
     json: bool,
 }
 
-pub(super) fn lock(places: &Places, arguments: &LockArguments) -> Done {
+pub(super) fn lock(places: &Paths, arguments: &LockArguments) -> CommandResult {
     let state = client::post(&places.home, "/v1/lock", &json!({ "locked": true, "persistent": arguments.persist }))?;
     let until =
         if arguments.persist { "until `conductor unlock`" } else { "until `conductor unlock`, or the host stops" };
@@ -29,7 +29,7 @@ pub(super) fn lock(places: &Places, arguments: &LockArguments) -> Done {
     Ok(())
 }
 
-pub(super) fn unlock(places: &Places, as_json: bool) -> Done {
+pub(super) fn unlock(places: &Paths, as_json: bool) -> CommandResult {
     let state = client::post(&places.home, "/v1/lock", &json!({ "locked": false }))?;
     if as_json {
         terminal::json(&state)?;

@@ -1,9 +1,9 @@
 //! `conductor mcp`: an agent's standard input and output, passed on to the running host.
 
-use super::{Done, Places};
+use super::{CommandResult, Paths};
 
 #[cfg(unix)]
-pub(super) fn run(places: &Places) -> Done {
+pub(super) fn run(places: &Paths) -> CommandResult {
     use anyhow::Context as _;
 
     let socket = crate::api::mcp_socket(&places.home);
@@ -33,6 +33,6 @@ pub(super) fn run(places: &Places) -> Done {
 }
 
 #[cfg(not(unix))]
-pub(super) fn run(_: &Places) -> Done {
+pub(super) fn run(_: &Paths) -> CommandResult {
     Err(super::Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
 }

@@ -165,11 +165,11 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-type Done = Result<(), Failure>;
+type CommandResult = Result<(), Failure>;
 
 /// Where things are, as the command line and the environment say.
 #[derive(Debug)]
-struct Places {
+struct Paths {
     config: PathBuf,
     home: PathBuf,
     features: Option<PathBuf>,
@@ -234,12 +234,12 @@ pub fn main() -> ExitCode {
     }))
 }
 
-fn openapi() -> Done {
+fn openapi() -> CommandResult {
     terminal::json(&crate::api::openapi::document())?;
     Ok(())
 }
 
-fn ended(done: Done) -> ExitCode {
+fn ended(done: CommandResult) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => {
@@ -296,7 +296,7 @@ fn misread(error: clap::Error) -> ExitCode {
     code
 }
 
-fn places(arguments: &Arguments) -> Result<Places, Failure> {
+fn places(arguments: &Arguments) -> Result<Paths, Failure> {
     let home = match (&arguments.home, std::env::var_os("CONDUCTOR_HOME")) {
         (Some(home), _) => home.clone(),
         (None, Some(home)) => home.into(),
@@ -305,7 +305,7 @@ fn places(arguments: &Arguments) -> Result<Places, Failure> {
             .join(".conductor"),
     };
     let config = arguments.config.clone().unwrap_or_else(|| home.join("config.toml"));
-    Ok(Places { config, features: features_folder(), home })
+    Ok(Paths { config, features: features_folder(), home })
 }
 
 /// The bundled features lie beside the program, or where the environment says.

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{Done, Output, Places};
+use super::{CommandResult, Output, Paths};
 use crate::api::client;
 use conductor_terminal::{self as terminal, outln};
 
@@ -21,7 +21,7 @@ pub(super) enum ModeCommand {
     },
 }
 
-pub(super) fn run(places: &Places, command: &ModeCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &ModeCommand) -> CommandResult {
     match command {
         ModeCommand::List(output) => {
             let answer = client::json(&places.home, "/v1/modes")?;

@@ -3,7 +3,7 @@
 //! Watches the host that runs in this home. Where none runs, it opens every input itself and shows
 //! what comes; then no rule is there to fire.
 
-use super::{Done, Places, signals};
+use super::{CommandResult, Paths, signals};
 use crate::api::client::{self, AskError};
 use crate::api::view::ObservationView;
 use crate::conductor::system_ports;
@@ -14,7 +14,7 @@ use conductor_terminal::{self as terminal, Lines, errln};
 /// Columns of a line: an OSC packet may hold 64 KB of text.
 const MAX_COLUMNS: usize = 1000;
 
-pub(super) fn run(places: &Places, json: bool) -> Done {
+pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     match client::events(&places.home, |view| print(&view, json)) {
         Err(AskError::NotRunning(_) | AskError::NoDoor) => {}
         other => return Ok(other?),

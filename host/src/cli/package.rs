@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::plan::Agreed;
-use super::{Done, Failure, Places, load, make_home};
+use super::{CommandResult, Failure, Paths, load, make_home};
 use crate::host;
 use crate::registry::FeatureSource;
 use conductor_config as config;
@@ -15,7 +15,7 @@ use conductor_install::installation::{self, Change, ChangeError, GrantWords, Pla
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
 use conductor_install::source::{Origin, Source};
-use conductor_install::store::{InstalledFeature, Store};
+use conductor_install::store::{InstalledFeature, PackageStore};
 use conductor_package::admission::Provenance;
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::{FeatureId, Grants, Package};
@@ -138,7 +138,7 @@ pub(super) struct Options {
     json: bool,
 }
 
-pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &ChangeCommand) -> CommandResult {
     if let ChangeCommand::Info(Named { name, json }) = command {
         return info(places, name, *json);
     }
@@ -146,7 +146,7 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
         return pin::run(places, name, agreed);
     }
     make_home(&places.home);
-    let store = Store::open(&places.home)?;
+    let store = PackageStore::open(&places.home)?;
     host::adopt_data(&places.home, &store);
     let trusted = TrustedSigners::read(&places.home)?;
     let change = |name: &str, change: Change, json: bool| {
@@ -195,7 +195,7 @@ pub(super) fn run(places: &Places, command: &ChangeCommand) -> Done {
 }
 
 /// Has hosts load a feature, and ends the quarantine of one that runs, wherever it came from.
-fn enable(places: &Places, store: &Store, trusted: &TrustedSigners, name: &str, json: bool) -> Done {
+fn enable(places: &Paths, store: &PackageStore, trusted: &TrustedSigners, name: &str, json: bool) -> CommandResult {
     let installed = store.installed()?;
     let feature = match installation::find(&installed, name) {
         Ok(feature) => feature,
@@ -221,9 +221,9 @@ fn enable(places: &Places, store: &Store, trusted: &TrustedSigners, name: &str, 
 /// What is said of a quarantine that a person ended.
 const LIFTED: &str = "it kept trapping and was left alone; from now on it is called again";
 
-/// Ends the quarantine of a feature of the running host: whether it was in one. None where no host runs, or
+/// Ends the quarantine of a feature of the running host: whether it was in one. `None` if no host runs, or
 /// has no such feature.
-fn lift_quarantine(places: &Places, name: &str) -> Option<bool> {
+fn lift_quarantine(places: &Paths, name: &str) -> Option<bool> {
     // Names are words without anything that a path would have to escape; others are nobody's.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.chars().all(plain) {
@@ -232,12 +232,12 @@ fn lift_quarantine(places: &Places, name: &str) -> Option<bool> {
     crate::api::client::post(&places.home, &format!("/v1/features/{name}/lift"), &json!({})).ok()?["lifted"].as_bool()
 }
 
-fn parse(places: &Places, source: &str, options: &Options) -> Result<Source, Failure> {
+fn parse(places: &Paths, source: &str, options: &Options) -> Result<Source, Failure> {
     Source::parse(source, options.digest.as_deref(), places.features.as_deref())
         .map_err(|error| Failure::Wrong(format!("conductor: {error}")))
 }
 
-fn wanted(places: &Places, name: Option<String>, options: &Options, trusted: &TrustedSigners) -> Wanted {
+fn wanted(places: &Paths, name: Option<String>, options: &Options, trusted: &TrustedSigners) -> Wanted {
     Wanted {
         name,
         digest: options.digest.clone(),
@@ -248,7 +248,7 @@ fn wanted(places: &Places, name: Option<String>, options: &Options, trusted: &Tr
 }
 
 /// Says more where a feature is meant that is not in the store, and tells wrong words from failures.
-fn hint(places: &Places, error: ChangeError) -> Failure {
+fn hint(places: &Paths, error: ChangeError) -> Failure {
     match error {
         ChangeError::Words(words) => Failure::Wrong(format!("conductor: {words}")),
         ChangeError::Unknown { ref name, .. } => {
@@ -268,7 +268,14 @@ fn hint(places: &Places, error: ChangeError) -> Failure {
 }
 
 /// Installs or upgrades.
-fn put(places: &Places, store: &Store, source: &Source, wanted: Wanted, options: &Options, upgrade: bool) -> Done {
+fn put(
+    places: &Paths,
+    store: &PackageStore,
+    source: &Source,
+    wanted: Wanted,
+    options: &Options,
+    upgrade: bool,
+) -> CommandResult {
     let mut plan = Plan::new(store, source.fetch()?, wanted, upgrade).map_err(|error| hint(places, error))?;
     plan.notes.extend(remove::data_of_others(places, &plan));
     let given = if options.grant.is_empty() {
@@ -281,7 +288,13 @@ fn put(places: &Places, store: &Store, source: &Source, wanted: Wanted, options:
     commit(places, store, plan, grants, options.json)
 }
 
-fn commit(places: &Places, store: &Store, plan: Plan, grants: Vec<CapabilityRequest>, json: bool) -> Done {
+fn commit(
+    places: &Paths,
+    store: &PackageStore,
+    plan: Plan,
+    grants: Vec<CapabilityRequest>,
+    json: bool,
+) -> CommandResult {
     if plan.enabled() {
         let path = store.stage(&plan.package.bytes)?;
         try_out(
@@ -305,7 +318,7 @@ fn commit(places: &Places, store: &Store, plan: Plan, grants: Vec<CapabilityRequ
 
 /// Has a feature install itself beside all others, as in a host. What hosts would refuse is not
 /// installed.
-fn try_out(places: &Places, candidate: FeatureSource) -> Done {
+fn try_out(places: &Paths, candidate: FeatureSource) -> CommandResult {
     // A configuration that is wrong is another matter: `conductor config validate` tells.
     let loaded = if places.config.exists() { load(&places.config).ok() } else { None };
     let loaded = match loaded {
@@ -328,7 +341,7 @@ fn try_out(places: &Places, candidate: FeatureSource) -> Done {
     Err(Failure::Failed(anyhow::anyhow!("nothing was changed: {}", list.join("\n"))))
 }
 
-fn print(report: &FeatureInstallReport, json: bool) -> Done {
+fn print(report: &FeatureInstallReport, json: bool) -> CommandResult {
     if json {
         terminal::json(report)?;
         return Ok(());
@@ -356,8 +369,8 @@ fn words(list: &[String], none: &str) -> String {
     if list.is_empty() { none.to_owned() } else { list.join("; ") }
 }
 
-fn info(places: &Places, name: &str, json: bool) -> Done {
-    let store = Store::at(&places.home);
+fn info(places: &Paths, name: &str, json: bool) -> CommandResult {
+    let store = PackageStore::at(&places.home);
     let trusted = TrustedSigners::read(&places.home)?;
     let installed = store.installed()?;
     let feature = installation::find(&installed, name).map_err(|error| hint(places, error))?;
@@ -414,7 +427,7 @@ fn info(places: &Places, name: &str, json: bool) -> Done {
 }
 
 /// Whether an installed feature is not loaded because a feature that comes with the host has its name.
-pub(super) fn is_kept_out(places: &Places, name: &str, feature: &InstalledFeature) -> bool {
+pub(super) fn is_kept_out(places: &Paths, name: &str, feature: &InstalledFeature) -> bool {
     let is_bundled = |folder: &PathBuf| folder.join(format!("{name}.wasm")).is_file();
     !feature.id.is_builtin() && !feature.replaces_bundled && places.features.as_ref().is_some_and(is_bundled)
 }
@@ -430,7 +443,7 @@ pub(super) fn kept_out(name: &str, feature: &InstalledFeature) -> String {
 
 /// What the configuration does about an installed package, a line each: what it grants to it besides, or why it
 /// does not.
-fn configured_lines(places: &Places, name: &str, id: &FeatureId, digest: &str) -> Vec<String> {
+fn configured_lines(places: &Paths, name: &str, id: &FeatureId, digest: &str) -> Vec<String> {
     let Ok(loaded) = load(&places.config) else { return Vec::new() };
     let Some(configured) = loaded.config.features.get(name).and_then(|feature| host::configured_grants(name, feature))
     else {
@@ -449,7 +462,7 @@ fn configured_lines(places: &Places, name: &str, id: &FeatureId, digest: &str) -
 }
 
 /// `conductor feature key new`.
-pub(super) fn new_key(file: &Path) -> Done {
+pub(super) fn new_key(file: &Path) -> CommandResult {
     let key = signature::new_key()?;
     signature::write_key(file, &key)?;
     outln!("{}", PublicKey::from(&key));
@@ -457,7 +470,7 @@ pub(super) fn new_key(file: &Path) -> Done {
 }
 
 /// `conductor feature sign`.
-pub(super) fn sign(file: &Path, key: &Path, output: &Path) -> Done {
+pub(super) fn sign(file: &Path, key: &Path, output: &Path) -> CommandResult {
     let package = Package::read(file)?;
     let key = signature::read_key(key)?;
     let signed =
@@ -468,7 +481,7 @@ pub(super) fn sign(file: &Path, key: &Path, output: &Path) -> Done {
 }
 
 /// `conductor feature trust`.
-pub(super) fn trust(places: &Places, name: &str, public_key: &str) -> Done {
+pub(super) fn trust(places: &Paths, name: &str, public_key: &str) -> CommandResult {
     let key: PublicKey = public_key.parse().map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
     make_home(&places.home);
     TrustedSigners::add(&places.home, name, key)?;

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Done, Failure, Output, Places};
+use super::{CommandResult, Failure, Output, Paths};
 use crate::api::client;
 use crate::control::plan::rehearsal::{Difference, Rehearsal};
 use conductor_stdx::plural::plural;
@@ -55,7 +55,7 @@ pub(super) struct Agreed {
     pub(super) json: bool,
 }
 
-pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
     match command {
         PlanCommand::List(output) => list(places, output.json),
         PlanCommand::Show { id, full, json } => {
@@ -97,7 +97,7 @@ pub(super) fn run(places: &Places, command: &PlanCommand) -> Done {
 }
 
 /// `undo` or `redo`.
-pub(super) fn step(places: &Places, what: &str, agreed: &Agreed) -> Done {
+pub(super) fn step(places: &Paths, what: &str, agreed: &Agreed) -> CommandResult {
     if agrees(&format!("{what} the last change of the configuration?"), agreed)? {
         let done = if what == "undo" { "taken back" } else { "applied again" };
         applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?, done, agreed)?;
@@ -105,7 +105,7 @@ pub(super) fn step(places: &Places, what: &str, agreed: &Agreed) -> Done {
     Ok(())
 }
 
-fn list(places: &Places, as_json: bool) -> Done {
+fn list(places: &Paths, as_json: bool) -> CommandResult {
     let plans = client::json(&places.home, "/v1/plans")?;
     if as_json {
         terminal::json(&plans)?;
@@ -125,12 +125,12 @@ fn list(places: &Places, as_json: bool) -> Done {
     Ok(())
 }
 
-fn plan(places: &Places, id: &str) -> Result<Value, Failure> {
+fn plan(places: &Paths, id: &str) -> Result<Value, Failure> {
     Ok(client::json(&places.home, &format!("/v1/plans/{}", whole_id(places, id)?))?)
 }
 
 /// The id that these first digits stand for.
-fn whole_id(places: &Places, first: &str) -> Result<String, Failure> {
+fn whole_id(places: &Paths, first: &str) -> Result<String, Failure> {
     let wrong = |why: String| Failure::Wrong(format!("conductor: {why}"));
     if first.is_empty() || !first.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return Err(wrong(format!("{first:?} is no plan's id; `conductor plan list` shows them")));
@@ -199,7 +199,7 @@ fn alike(differences: &[Difference]) -> Vec<(&Difference, usize)> {
 }
 
 /// Prints what was done with a change: `applied`, `taken back`.
-fn applied(answer: &Value, done: &str, agreed: &Agreed) -> Done {
+fn applied(answer: &Value, done: &str, agreed: &Agreed) -> CommandResult {
     if agreed.json {
         terminal::json(answer)?;
     } else {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Done, Places, load};
+use super::{CommandResult, Paths, load};
 use crate::conductor::system_ports;
 use conductor_ports::supervisor::{self, PortsStatus};
 use conductor_terminal::{self as terminal, outln};
 
-pub(super) fn run(places: &Places, json: bool) -> Done {
+pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     let (value, asked) = match running(places) {
         Some(value) => (value, true),
         None => (serde_json::to_value(look(places))?, false),
@@ -21,14 +21,14 @@ pub(super) fn run(places: &Places, json: bool) -> Done {
 }
 
 /// The ports of the host that runs in this home, with its knowledge of what is open.
-pub(super) fn running(places: &Places) -> Option<Value> {
+pub(super) fn running(places: &Paths) -> Option<Value> {
     let status = crate::api::client::status(&places.home).ok()?;
     let part = |name: &str| (name.to_owned(), status[name].clone());
     Some(["ports", "bindings", "unreachable"].map(part).into_iter().collect())
 }
 
 /// Lists the ports without opening one.
-pub(super) fn look(places: &Places) -> PortsStatus {
+pub(super) fn look(places: &Paths) -> PortsStatus {
     let plan = load(&places.config).map(|loaded| crate::bindings::plan(&loaded.config)).unwrap_or_default();
     supervisor::look(system_ports(), &plan)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{Done, Failure, Output, Places, load, wrong};
+use super::{CommandResult, Failure, Output, Paths, load, wrong};
 use crate::profile::{self, ProfileView};
 use conductor_config::{Diagnostics, Severity, nearest};
 use conductor_terminal::{self as terminal, outln};
@@ -24,7 +24,7 @@ pub(super) enum ProfileCommand {
     },
 }
 
-pub(super) fn run(places: &Places, command: &ProfileCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &ProfileCommand) -> CommandResult {
     let status = match running(places) {
         Some(status) => status,
         None => json!({ "profiles": written(places)?, "running": false }),
@@ -38,7 +38,7 @@ pub(super) fn run(places: &Places, command: &ProfileCommand) -> Done {
 }
 
 /// What the host says that runs in this home.
-fn running(places: &Places) -> Option<Value> {
+fn running(places: &Paths) -> Option<Value> {
     let status = crate::api::client::status(&places.home).ok()?;
     let part = |name: &str| (name.to_owned(), status[name].clone());
     let mut told: Value = ["profiles", "front", "front_unknown", "mode"].map(part).into_iter().collect();
@@ -47,7 +47,7 @@ fn running(places: &Places) -> Option<Value> {
 }
 
 /// What the configuration says.
-fn written(places: &Places) -> Result<Vec<ProfileView>, Failure> {
+fn written(places: &Paths) -> Result<Vec<ProfileView>, Failure> {
     let loaded = load(&places.config)?;
     let mut diagnostics = Diagnostics::new(loaded.source.clone());
     let profiles = profile::compile(&loaded.config, &mut diagnostics);
@@ -88,7 +88,7 @@ fn list(status: &Value) {
     }
 }
 
-fn show(status: &Value, name: &str, as_json: bool) -> Done {
+fn show(status: &Value, name: &str, as_json: bool) -> CommandResult {
     let Some(profile) = profiles(status).iter().find(|profile| profile["name"] == name) else {
         let names = || profiles(status).iter().map(|profile| text(&profile["name"]));
         let mut message = format!("conductor: there is no profile {name:?}");

@@ -3,23 +3,23 @@
 use std::time::Duration;
 
 use super::signals::{self, Signal};
-use super::{Done, Failure, Places, unreadable, warn, wrong};
+use super::{CommandResult, Failure, Paths, unreadable, warn, wrong};
 use crate::conductor::{Conductor, OpenError};
 use crate::control::plan::store::EXPIRES;
 use conductor_ports::supervisor::PortState;
 use conductor_sandbox::Compiler;
 use conductor_stdx::plural::plural;
 
-/// What `conductor run` is told.
+/// The arguments of `conductor run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct RunArguments {
-    /// Serve the API and MCP over HTTP too, on this TCP port of 127.0.0.1, for whoever has a token of the home; 0
+    /// Serve the API and MCP over HTTP too, on this TCP port of 127.0.0.1, for clients with a token of the home; 0
     /// takes one that is free [default: http_port under [api], else not at all]
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
 }
 
-pub(super) fn run(places: &Places, arguments: &RunArguments) -> Done {
+pub(super) fn run(places: &Paths, arguments: &RunArguments) -> CommandResult {
     let compiler = Compiler::find();
     let mut builder = Conductor::builder()
         .host(|host| host.compiler(compiler.clone()))

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 
 use clap::Subcommand;
 
-use super::{Done, Failure, Output, Places, make_home};
+use super::{CommandResult, Failure, Output, Paths, make_home};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Chain, Entry, Kind, Outcome};
 use conductor_services::keychain::Keychain;
@@ -36,7 +36,7 @@ pub(super) enum SecretCommand {
 /// Bytes of a value that are read.
 const MAX_VALUE: u64 = 16 * 1024;
 
-pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &SecretCommand) -> CommandResult {
     let store = SecretStore::at(&places.home);
     match command {
         SecretCommand::Set { id, env: Some(variable), .. } => {
@@ -63,7 +63,7 @@ pub(super) fn run(places: &Places, command: &SecretCommand) -> Done {
 }
 
 /// Does something with a secret: not before it is on record that it is about to be done.
-fn on_record(places: &Places, entry: Entry, work: impl FnOnce() -> Result<(), StoreError>) -> Done {
+fn on_record(places: &Paths, entry: Entry, work: impl FnOnce() -> Result<(), StoreError>) -> CommandResult {
     let chain = Chain::at(&places.home);
     chain.append(&[entry.clone().outcome(Outcome::Begun)])?;
     let result = work();
@@ -87,7 +87,7 @@ fn value(id: &str) -> Result<String, Failure> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn list(store: &SecretStore, as_json: bool) -> Done {
+fn list(store: &SecretStore, as_json: bool) -> CommandResult {
     let list = store.list().map_err(failed)?;
     if as_json {
         terminal::json(&list)?;

@@ -5,10 +5,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_engine::{DeviceEvent, DeviceId, Engine, FactsHandle, Firing, Record, RuleSetHandle, Sink, Timeline};
+use conductor_engine::{
+    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Firing, Record, RuleSetHandle, Sink, Timeline,
+};
 use serde_json::json;
 
-use super::{Done, Failure, Places, load, warn};
+use super::{CommandResult, Failure, Paths, load, warn};
 use crate::dispatch::Action;
 use crate::dispatch::describe_rule_id;
 use crate::host;
@@ -26,14 +28,14 @@ pub(super) struct SimulateArguments {
     json: bool,
 }
 
-pub(super) fn run(places: &Places, arguments: &SimulateArguments) -> Done {
+pub(super) fn run(places: &Paths, arguments: &SimulateArguments) -> CommandResult {
     let timeline = script(&arguments.script)?;
     let loaded = load(&places.config)?;
     let compiled = host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
     warn(&compiled.warnings);
 
     let rules = Arc::new(RuleSetHandle::new(compiled.rules));
-    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(facts()));
+    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(environment()));
     let mut printer = Printer { rules, json: arguments.json, fired: Vec::new() };
     for entry in timeline.entries {
         let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
@@ -70,10 +72,10 @@ pub(super) fn script(path: &Path) -> Result<Timeline, Failure> {
 }
 
 /// What the system says now, for conditions; what a script is about begins now.
-pub(super) fn facts() -> FactsHandle {
-    let facts = FactsHandle::new();
-    facts.set(crate::facts::now(Clock::start()));
-    facts
+pub(super) fn environment() -> EnvironmentHandle {
+    let environment = EnvironmentHandle::new();
+    environment.set(crate::environment::now(Clock::start()));
+    environment
 }
 
 /// Says nothing, and changes modes.

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde_json::Value;
 
-use super::{Done, Failure, Output, Places};
+use super::{CommandResult, Failure, Output, Paths};
 use conductor_terminal::{self as terminal, Lines, outln};
 
 #[derive(Debug, Subcommand)]
@@ -20,7 +20,7 @@ pub(super) enum SkillsCommand {
     },
 }
 
-pub(super) fn run(places: &Places, command: &SkillsCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &SkillsCommand) -> CommandResult {
     let skills = skills(places)?;
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     match command {
@@ -47,6 +47,6 @@ pub(super) fn run(places: &Places, command: &SkillsCommand) -> Done {
     Ok(())
 }
 
-fn skills(places: &Places) -> Result<Value, Failure> {
+fn skills(places: &Paths) -> Result<Value, Failure> {
     Ok(crate::api::client::json(&places.home, "/v1/skills")?)
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Done, Places};
+use super::{CommandResult, Paths};
 use conductor_stdx::plural::plural_u64;
 use conductor_terminal::{self as terminal, Lines};
 
-pub(super) fn run(places: &Places, as_json: bool) -> Done {
+pub(super) fn run(places: &Paths, as_json: bool) -> CommandResult {
     let status = crate::api::client::status(&places.home)?;
     if as_json {
         terminal::json(&status)?;
@@ -19,7 +19,7 @@ pub(super) fn run(places: &Places, as_json: bool) -> Done {
 }
 
 /// At most so many lines about things of one kind.
-const MOST: usize = 5;
+const MAX_LINES: usize = 5;
 
 /// The screen. `plans` is how many wait.
 fn shown(status: &Value, plans: usize) -> Lines {
@@ -78,7 +78,7 @@ fn shown(status: &Value, plans: usize) -> Lines {
             .filter(|binding| matches!(binding["health"].as_str(), Some("amber" | "red")) || binding["muted"] == true)
             .collect();
         let fine = bindings.len() - wrong.len();
-        screen.line("bindings", &format!("{fine} of {} as they should be", bindings.len()));
+        screen.line("bindings", &format!("{fine} of {} healthy", bindings.len()));
         let wrong = wrong.into_iter().map(|binding| {
             let why = if binding["muted"] == true { "muted" } else { text(&binding["help"]) };
             format!("{}: {why}", text(&binding["alias"]))
@@ -153,9 +153,9 @@ impl Screen {
 
     /// The first of them, and how many more there are.
     fn some(&mut self, all: Vec<String>) {
-        all.iter().take(MOST).for_each(|one| self.more(one));
-        if all.len() > MOST {
-            self.more(&format!("and {} more", all.len() - MOST));
+        all.iter().take(MAX_LINES).for_each(|one| self.more(one));
+        if all.len() > MAX_LINES {
+            self.more(&format!("and {} more", all.len() - MAX_LINES));
         }
     }
 }
@@ -219,7 +219,7 @@ ports      0 of 9 open
            p3: busy
            p4: busy
            and 4 more
-bindings   1 of 2 as they should be
+bindings   1 of 2 healthy
            pads: plug it in
 features   1 of 2 at work
            b: no grant

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use conductor_engine::{RuleSetHandle, parse_mapping_tests};
 use serde_json::json;
 
-use super::{Done, Failure, Places, load, simulate, warn};
+use super::{CommandResult, Failure, Paths, load, simulate, warn};
 use crate::dispatch::Action;
 use crate::host;
 use conductor_stdx::plural::plural;
@@ -23,7 +23,7 @@ pub(super) struct TestArguments {
     json: bool,
 }
 
-pub(super) fn run(places: &Places, arguments: &TestArguments) -> Done {
+pub(super) fn run(places: &Paths, arguments: &TestArguments) -> CommandResult {
     let mut files = Vec::new();
     let mut mistakes = Vec::new();
     for path in &arguments.files {

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{Done, Failure, Output, Places};
+use super::{CommandResult, Failure, Output, Paths};
 use crate::api::client::{self, AskError};
 use crate::control::confirmation::Confirmation;
 use conductor_terminal::{self as terminal, Lines, errln, outln};
@@ -25,14 +25,14 @@ pub(super) enum ToolCommand {
     },
 }
 
-pub(super) fn run(places: &Places, command: &ToolCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &ToolCommand) -> CommandResult {
     match command {
         ToolCommand::List(output) => list(places, output.json),
         ToolCommand::Call { name, args, confirm } => call(places, name, args, confirm.as_deref()),
     }
 }
 
-fn list(places: &Places, as_json: bool) -> Done {
+fn list(places: &Paths, as_json: bool) -> CommandResult {
     let tools = client::json(&places.home, "/v1/tools")?;
     if as_json {
         terminal::json(&tools)?;
@@ -47,7 +47,7 @@ fn list(places: &Places, as_json: bool) -> Done {
     Ok(())
 }
 
-fn call(places: &Places, name: &str, args: &str, confirm: Option<&str>) -> Done {
+fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> CommandResult {
     let args: Value = serde_json::from_str(args)
         .map_err(|error| Failure::Wrong(format!("conductor: the arguments are not JSON: {error}")))?;
     if !args.is_object() {
@@ -70,12 +70,13 @@ fn call(places: &Places, name: &str, args: &str, confirm: Option<&str>) -> Done 
     Ok(())
 }
 
-/// What a tool of the running host answers that needs nobody's consent; what features remark about it is printed beside.
-pub(super) fn asked(places: &Places, name: &str, args: &Value) -> Result<Value, Failure> {
+/// What a tool of the running host answers that needs nobody's consent; what features remark about it is printed
+/// beside.
+pub(super) fn asked(places: &Paths, name: &str, args: &Value) -> Result<Value, Failure> {
     Ok(sent(places, name, args, None)?)
 }
 
-fn sent(places: &Places, name: &str, args: &Value, confirmation: Option<&str>) -> Result<Value, AskError> {
+fn sent(places: &Paths, name: &str, args: &Value, confirmation: Option<&str>) -> Result<Value, AskError> {
     let path = format!("/v1/tools/{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
     let mut request = json!({ "args": args });
     if let Some(id) = confirmation {

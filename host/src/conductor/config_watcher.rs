@@ -1,4 +1,5 @@
-//! The config_watcher: one thread that puts in force what changes in the configuration file and among what is installed.
+//! The config_watcher: one thread that puts in force what changes in the configuration file and among what is
+//! installed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,9 +14,9 @@ use crate::host::Host;
 use conductor_stdx::plain_file;
 
 /// How often the host looks whether an upgrade went wrong.
-const TEND: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Editors write a file in several steps; the last one counts.
-const SETTLE: Duration = Duration::from_millis(50);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What wakes the config_watcher.
 enum Wake {
@@ -68,7 +69,7 @@ impl ConfigWatcher {
         on_diagnostics: OnDiagnostics,
     ) -> std::io::Result<Self> {
         let wake = watching.wake.clone();
-        let mut kept = Kept { host, file, text, on_diagnostics };
+        let mut kept = WatchedConfig { host, file, text, on_diagnostics };
         let thread = std::thread::Builder::new().name("config_watcher".into()).spawn(move || {
             kept.serve(&watching.woken);
             drop(watching.watchers);
@@ -88,7 +89,7 @@ impl ConfigWatcher {
     }
 }
 
-struct Kept {
+struct WatchedConfig {
     host: Arc<Host>,
     file: Option<PathBuf>,
     /// What the file said when it was last looked at.
@@ -96,10 +97,10 @@ struct Kept {
     on_diagnostics: OnDiagnostics,
 }
 
-impl Kept {
+impl WatchedConfig {
     fn serve(&mut self, woken: &Receiver<Wake>) {
         loop {
-            let mut changes = match woken.recv_timeout(TEND) {
+            let mut changes = match woken.recv_timeout(CHECK_INTERVAL) {
                 Ok(Wake::Changed(changes)) => changes,
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
@@ -109,7 +110,7 @@ impl Kept {
                 }
             };
             // What else comes while the file settles belongs to the same change.
-            let settled = crossbeam_channel::after(SETTLE);
+            let settled = crossbeam_channel::after(SETTLE_INTERVAL);
             loop {
                 crossbeam_channel::select! {
                     recv(woken) -> wake => match wake {

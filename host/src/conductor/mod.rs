@@ -26,7 +26,7 @@ use self::config_watcher::ConfigWatcher;
 use crate::api::server::{self, ServeError, Server};
 use crate::host::{Host, HostBuilder, StartError};
 use conductor_config::{self as config, Diagnostics};
-use conductor_install::store::Store;
+use conductor_install::store::PackageStore;
 use conductor_ports::PortBackend;
 use conductor_ports::artnet::ArtNetBackend;
 use conductor_ports::gamepad::GamepadBackend;
@@ -34,7 +34,7 @@ use conductor_ports::midi::MidiBackend;
 use conductor_ports::osc::OscBackend;
 use conductor_stdx::plain_file;
 
-/// Who is told what is doubtful or wrong in the configuration, at the start and after each change of it.
+/// Called with warnings and errors of the configuration, at the start and after each change of it.
 pub type OnDiagnostics = Box<dyn Fn(&Diagnostics) + Send + Sync>;
 
 /// A host with what belongs around it. Dropping it stops it, as [`Conductor::stop`] does.
@@ -160,7 +160,7 @@ impl ConductorBuilder {
         self
     }
 
-    /// Serves the API and MCP on this TCP port of 127.0.0.1 too, for whoever has a token of the home; 0 takes one
+    /// Serves the API and MCP on this TCP port of 127.0.0.1 too, for clients with a token of the home; 0 takes one
     /// that is free. Default: `http_port` under `[api]`, else not at all.
     #[must_use]
     pub fn http(mut self, port: Option<u16>) -> Self {
@@ -198,7 +198,7 @@ impl ConductorBuilder {
             if serve {
                 server::claim(home).map_err(OpenError::Taken)?;
                 if server::was_cut_off(home) {
-                    tracing::warn!("the last run did not end by itself; outputs are told to end all notes");
+                    tracing::warn!("the last run did not end by itself; all notes of the outputs are ended");
                     host = host.end_all_notes();
                 }
             }
@@ -213,7 +213,7 @@ impl ConductorBuilder {
         };
         let loaded = config::parse(&text, &name).map_err(OpenError::Config)?;
         let store = home.as_deref().and_then(|home| {
-            Store::open(home).inspect_err(|error| tracing::warn!("features can't be installed: {error}")).ok()
+            PackageStore::open(home).inspect_err(|error| tracing::warn!("features can't be installed: {error}")).ok()
         });
         if let Some(file) = &file {
             host = host.config_file(file);

@@ -1,9 +1,10 @@
 //! The gate: the one way to a tool.
 //!
-//! Every call comes through here, whoever asks: how often they did, whether the tool is allowed and the show is
-//! not locked, the arguments are looked at, the tier decides whether a person has to agree first (see
-//! [`confirmation`](super::confirmation)), hooks may deny, and only then is the feature asked. The host's own refusals come before the hooks of features, so that no feature
-//! sees what was refused, or could approve it. Whatever comes of it is put on record.
+//! Every call comes through here, whoever the caller is: how often it called, whether the tool is allowed and the show
+//! is not locked, the arguments are looked at, the tier decides whether a person has to agree first (see
+//! [`confirmation`](super::confirmation)), hooks may deny, and only then is the feature asked. The host's own refusals
+//! come before the hooks of features, so that no feature sees what was refused, or could approve it. Whatever comes of
+//! it is put on record.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::confirmation::{ConfirmError, Confirmation, Confirmations};
-use super::limit::{Asked, Consent, Policy, Used};
+use super::limit::{Consent, Policy, RateDecision, Used};
 use super::lock::{Locked, ShowLock};
 use crate::registry::{Registry, Tool};
 use conductor_audit::caller::{Caller, Scope};
@@ -23,7 +24,7 @@ use conductor_package::descriptor::{HookPoint, Tier};
 use conductor_sandbox::control::{Decision, ToolCall};
 use conductor_sandbox::host_functions::invocation::OnProgress;
 use conductor_sandbox::limits;
-use conductor_sandbox::{CallError, Refusal, RegisteredTool};
+use conductor_sandbox::{CallError, RegisteredTool, ServiceError};
 use conductor_terminal::excerpt;
 
 /// Bytes of arguments that hooks get to see.
@@ -204,12 +205,12 @@ impl Gate {
         };
         let policy = self.policy();
         match self.used.take(&policy, caller, tier, began) {
-            Asked::Go { refused: 0 } => {}
-            Asked::Go { refused } => {
+            RateDecision::Go { refused: 0 } => {}
+            RateDecision::Go { refused } => {
                 let more = entry().refused("called too often").with("more", refused);
                 self.audit.record(more).await;
             }
-            Asked::Wait { left, first } => {
+            RateDecision::Wait { left, first } => {
                 let error = ToolError::TooOften { tier: tier.as_str(), per_minute: policy.per_minute(tier), left };
                 // Of those that follow in a row only the number goes on record: a flood must not fill the disk.
                 if first {
@@ -270,7 +271,7 @@ impl Gate {
         if let Consent::Denied(key) = consent {
             return Err(ToolError::NotForAgents { tier: tier.as_str(), key });
         }
-        if consent == Consent::Asked && !tool.registered.proposes {
+        if consent == Consent::RateDecision && !tool.registered.proposes {
             self.confirm(caller, tool, &args, confirmation.filter(|_| confirmed))?;
         }
         if tier.is_confirmed() && !tool.registered.proposes {
@@ -333,7 +334,7 @@ impl Gate {
     fn confirm(&self, caller: &Caller, tool: &Tool, args: &Value, agreed: Option<String>) -> Result<(), ToolError> {
         let Tool { registered, feature, .. } = tool;
         let (name, tier) = (registered.name.as_str(), registered.tier);
-        // Not whoever was lent a token, and no agent for itself.
+        // Not the holder of a lent token, and no agent for itself.
         let by_person = caller.is_owner() || caller.is_by_elicitation();
         match agreed {
             Some(id) if by_person => Ok(self.confirmations.take(&id, caller, feature, tier, name, args)?),
@@ -360,12 +361,12 @@ impl Gate {
         let (policy, tier) = (self.policy(), Tier::ReadOnly);
         let entry = || Entry::new(kind, verb, caller, name);
         match self.used.take(&policy, caller, tier, Instant::now()) {
-            Asked::Go { .. } => {
+            RateDecision::Go { .. } => {
                 let filled = fill();
                 self.audit.record(filled.as_ref().err().map_or_else(entry, |error| entry().refused(error))).await;
                 filled
             }
-            Asked::Wait { left, first } => {
+            RateDecision::Wait { left, first } => {
                 let error = ToolError::TooOften { tier: tier.as_str(), per_minute: policy.per_minute(tier), left };
                 if first {
                     self.audit.record(entry().refused(&error)).await;
@@ -378,7 +379,8 @@ impl Gate {
     /// Puts on record that somebody asked for a tool in a way that can't be understood.
     pub async fn refuse(&self, caller: &Caller, name: &str, reason: &str) {
         let policy = self.policy();
-        if let Asked::Wait { first: false, .. } = self.used.take(&policy, caller, Tier::ReadOnly, Instant::now()) {
+        if let RateDecision::Wait { first: false, .. } = self.used.take(&policy, caller, Tier::ReadOnly, Instant::now())
+        {
             return;
         }
         self.audit.record(Entry::new(Kind::Tool, "call", caller, name).refused(reason)).await;
@@ -387,8 +389,8 @@ impl Gate {
 
 /// A hook's answer, or none in time: a hook's own limit does not count what waits before it in its mailbox.
 pub(crate) async fn asked<T>(answer: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
-    let late = |_| Err(CallError::Refused(Refusal::Exhausted("it is busy".into())));
-    tokio::time::timeout(limits::HOOK_WITHIN * 2, answer).await.unwrap_or_else(late)
+    let late = |_| Err(CallError::Refused(ServiceError::Exhausted("it is busy".into())));
+    tokio::time::timeout(limits::HOOK_TIMEOUT * 2, answer).await.unwrap_or_else(late)
 }
 
 async fn answer(
@@ -401,8 +403,8 @@ async fn answer(
 ) -> Result<Value, CallError> {
     let call = tool.actor.call(caller.clone(), tool.registered.tier, name, args, cancelled, progress);
     // The actor's own limits are tighter; this one is for calls that wait in its mailbox.
-    let Ok(answer) = tokio::time::timeout(limits::CALL_WITHIN + Duration::from_secs(5), call).await else {
-        return Err(CallError::Refused(Refusal::Exhausted("the feature is busy".into())));
+    let Ok(answer) = tokio::time::timeout(limits::CALL_TIMEOUT + Duration::from_secs(5), call).await else {
+        return Err(CallError::Refused(ServiceError::Exhausted("the feature is busy".into())));
     };
     answer
 }

@@ -16,7 +16,7 @@ use conductor_stdx::rate::Rate;
 const BURST_SECONDS: f64 = 10.0;
 /// How much more often all callers of one scope behind a door may call than one of them: names are cheap.
 const DOOR: f64 = 4.0;
-/// Callers that are told apart at once.
+/// Callers that are tracked at once.
 const MAX_CALLERS: usize = 1024;
 
 /// Whose consent a call needs.
@@ -25,7 +25,7 @@ pub enum Consent {
     /// Nobody's.
     Free,
     /// A person's, for each call.
-    Asked,
+    RateDecision,
     /// The caller may not make it at all, by this setting under `[tools.agents]`.
     Denied(&'static str),
 }
@@ -34,7 +34,7 @@ pub enum Consent {
 #[derive(Debug, Clone)]
 pub struct Policy {
     tools: config::Tools,
-    /// None where every tool may be called.
+    /// `None` if every tool may be called.
     allowed: Option<Vec<Regex>>,
 }
 
@@ -62,8 +62,8 @@ impl Policy {
         };
         match access {
             Access::Deny if caller.scope() == Some(Scope::Agent) => Consent::Denied(key),
-            Access::Ask if caller.scope() == Some(Scope::Agent) => Consent::Asked,
-            _ if tier.is_confirmed() => Consent::Asked,
+            Access::Ask if caller.scope() == Some(Scope::Agent) => Consent::RateDecision,
+            _ if tier.is_confirmed() => Consent::RateDecision,
             _ => Consent::Free,
         }
     }
@@ -128,7 +128,7 @@ struct Bucket {
 
 /// Whether a call may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum RateDecision {
     /// It may; so many calls of this caller and tier were refused since the last that was not.
     Go {
         /// How many.
@@ -150,7 +150,7 @@ impl Used {
     }
 
     /// A call of this tier by this caller at `now`.
-    pub fn take(&self, policy: &Policy, caller: &Caller, tier: Tier, now: Instant) -> Asked {
+    pub fn take(&self, policy: &Policy, caller: &Caller, tier: Tier, now: Instant) -> RateDecision {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { callers, doors } = &mut *state;
         if callers.len() >= MAX_CALLERS {
@@ -166,10 +166,10 @@ impl Used {
             Some(own.rate.wait(now))
         };
         match left {
-            None => Asked::Go { refused: std::mem::take(&mut own.refused).saturating_sub(1) },
+            None => RateDecision::Go { refused: std::mem::take(&mut own.refused).saturating_sub(1) },
             Some(left) => {
                 own.refused += 1;
-                Asked::Wait { left: left.max(Duration::from_millis(1)), first: own.refused == 1 }
+                RateDecision::Wait { left: left.max(Duration::from_millis(1)), first: own.refused == 1 }
             }
         }
     }
@@ -208,11 +208,17 @@ mod tests {
     fn agents_are_let_do_what_the_configuration_says_and_never_more_than_the_tier() {
         let owner = Caller::client(Door::Socket, Scope::Owner, None);
         let consent = |policy: &Policy, caller: &Caller| Tier::ALL.map(|tier| policy.consent(caller, tier));
-        let usual = [Consent::Free, Consent::Free, Consent::Free, Consent::Asked, Consent::Asked];
+        let usual = [Consent::Free, Consent::Free, Consent::Free, Consent::RateDecision, Consent::RateDecision];
         assert_eq!(consent(&policy(""), &agent("x")), usual);
         let strict = policy("[tools.agents]\nstateful = 'ask'\nconfig_change = 'deny'\nhardware_io = 'deny'");
         let denied = Consent::Denied;
-        let expected = [Consent::Free, Consent::Asked, denied("config_change"), denied("hardware_io"), Consent::Asked];
+        let expected = [
+            Consent::Free,
+            Consent::RateDecision,
+            denied("config_change"),
+            denied("hardware_io"),
+            Consent::RateDecision,
+        ];
         assert_eq!(consent(&strict, &agent("x")), expected);
         assert_eq!(consent(&strict, &agent("x").by_elicitation()), expected);
         assert_eq!(consent(&strict, &owner), usual, "a person is none");
@@ -227,14 +233,14 @@ mod tests {
         let (used, now) = (Used::default(), Instant::now());
         let (one, other) = (agent("one"), agent("other"));
         let take = |caller: &Caller, tier, now| used.take(&policy, caller, tier, now);
-        assert_eq!(take(&one, Tier::ReadOnly, now), Asked::Go { refused: 0 });
-        let Asked::Wait { left, first: true } = take(&one, Tier::ReadOnly, now) else { panic!() };
+        assert_eq!(take(&one, Tier::ReadOnly, now), RateDecision::Go { refused: 0 });
+        let RateDecision::Wait { left, first: true } = take(&one, Tier::ReadOnly, now) else { panic!() };
         assert!(left > Duration::from_secs(9) && left <= Duration::from_secs(10), "{left:?}");
-        assert!(matches!(take(&one, Tier::ReadOnly, now), Asked::Wait { first: false, .. }));
-        assert_eq!(take(&one, Tier::Stateful, now), Asked::Go { refused: 0 }, "another tier");
-        assert_eq!(take(&other, Tier::ReadOnly, now), Asked::Go { refused: 0 }, "another caller");
+        assert!(matches!(take(&one, Tier::ReadOnly, now), RateDecision::Wait { first: false, .. }));
+        assert_eq!(take(&one, Tier::Stateful, now), RateDecision::Go { refused: 0 }, "another tier");
+        assert_eq!(take(&other, Tier::ReadOnly, now), RateDecision::Go { refused: 0 }, "another caller");
         let later = now + Duration::from_secs(11);
-        assert_eq!(take(&one, Tier::ReadOnly, later), Asked::Go { refused: 1 }, "one was not told of");
+        assert_eq!(take(&one, Tier::ReadOnly, later), RateDecision::Go { refused: 1 }, "one was not told of");
     }
 
     #[test]
@@ -243,7 +249,7 @@ mod tests {
         let (used, now) = (Used::default(), Instant::now());
         let call = |number: usize| {
             let caller = agent(&format!("agent {number}"));
-            matches!(used.take(&policy, &caller, Tier::HardwareIo, now), Asked::Go { .. })
+            matches!(used.take(&policy, &caller, Tier::HardwareIo, now), RateDecision::Go { .. })
         };
         assert_eq!((0..3000).filter(|number| call(*number)).count(), 40, "four times one caller's burst");
     }

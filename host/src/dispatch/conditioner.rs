@@ -20,9 +20,9 @@ pub struct Forwarding {
 }
 
 /// Sources and targets that are remembered; beyond that all are forgotten, and begin anew.
-const MOST: usize = 4096;
+const MAX_TRACKED: usize = 4096;
 /// How near is near enough to pick up, in the way's parts: one and a half steps of 7 bits.
-const WITHIN: f32 = 1.5 / 127.0;
+const PICKUP_TOLERANCE: f32 = 1.5 / 127.0;
 
 /// What a continuous message moves: its status with the channel, and which controller or note.
 type Parameter = (u8, u8);
@@ -53,7 +53,7 @@ pub struct Conditioner {
 }
 
 impl Conditioner {
-    /// The message that is to be sent for an event; none where it is held back.
+    /// The message that is to be sent for an event; `None` if it is held back.
     pub fn forward(
         &mut self,
         envelope: &Envelope,
@@ -70,7 +70,7 @@ impl Conditioner {
             generation: envelope.generation,
             parameter,
         };
-        if self.sources.len() >= MOST && !self.sources.contains_key(&key) {
+        if self.sources.len() >= MAX_TRACKED && !self.sources.contains_key(&key) {
             self.sources.clear();
         }
         let source = self.sources.entry(key).or_insert_with(|| Source {
@@ -93,7 +93,7 @@ impl Conditioner {
                 // Somebody else moved it meanwhile. Where this source was last is still worth knowing.
                 source.pickup.dispossess();
             }
-            if !source.pickup.passes(value, stands.map(|(at, _)| *at), WITHIN) {
+            if !source.pickup.passes(value, stands.map(|(at, _)| *at), PICKUP_TOLERANCE) {
                 return None;
             }
             self.stands.insert(target, (value, Some(key)));
@@ -104,7 +104,7 @@ impl Conditioner {
     /// Remembers where a message that something else sent puts what it moves.
     pub fn sent(&mut self, message: &MidiMessage) {
         let Some((target, value)) = continuous(message) else { return };
-        if self.stands.len() >= MOST && !self.stands.contains_key(&target) {
+        if self.stands.len() >= MAX_TRACKED && !self.stands.contains_key(&target) {
             self.stands.clear();
         }
         let stands = self.stands.entry(target).or_insert((value, None));
@@ -127,7 +127,7 @@ impl Conditioner {
     }
 }
 
-/// What a message moves, and how far, from 0 to 1; none if it moves nothing continuous.
+/// What a message moves, and how far, from 0 to 1; `None` if it moves nothing continuous.
 fn continuous(message: &MidiMessage) -> Option<(Parameter, f32)> {
     let seven = |value: u8| f32::from(value) / 127.0;
     Some(match *message {

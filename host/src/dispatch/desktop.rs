@@ -25,7 +25,7 @@ pub trait Desktop: Send {
     /// Moves a key down or up.
     ///
     /// # Errors
-    /// When the desktop refuses it or is gone; in words.
+    /// When the desktop refuses it or is gone, as text.
     fn key(&mut self, key: Key, down: bool) -> Result<(), String>;
 
     /// Types a text.
@@ -152,7 +152,7 @@ impl Worker {
                     self.let_up(up);
                 }
                 Next::ReleaseAll => self.let_everything_up(),
-                Next::Order(()) | Next::Timeout => {}
+                Next::Command(()) | Next::Timeout => {}
                 Next::Stop => break,
             }
         }
@@ -164,7 +164,7 @@ impl Worker {
         self.let_up(up);
     }
 
-    /// Nobody is told if it fails: then there is no desktop any more on which they could be down.
+    /// Failures are ignored: then there is no desktop any more on which keys could be down.
     fn let_up(&mut self, up: Vec<Down>) {
         for down in up.into_iter().rev() {
             let _ = self.shift(down, false);
@@ -245,7 +245,7 @@ impl Worker {
         })
     }
 
-    /// Does something on the desktop, which is looked for first where there is none. One that fails is
+    /// Does something on the desktop, which is looked for first if there is none. One that fails is
     /// given up: its display may be gone.
     fn on_desktop(&mut self, act: impl FnOnce(&mut dyn Desktop) -> Result<(), String>) -> Result<(), Reason> {
         let mut desktop = match self.desktop.take() {

@@ -13,14 +13,14 @@ use crossbeam_channel::RecvTimeoutError;
 
 use conductor_observer::{Observation, Observed};
 use conductor_package::capability;
-use conductor_sandbox::actor::{may_watch_now, strike};
+use conductor_sandbox::actor::{may_watch_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::{ActionInstance, CallError, PreparedFeature};
 
 /// Events in one batch.
 const BATCH: usize = 256;
 /// How often the worker looks whether it should end.
-const LOOK: Duration = Duration::from_millis(100);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A running worker. Dropping it ends it.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ struct Worker {
     /// Batches that it was not shown, because it was left alone or left out.
     refused: u64,
     instance: Option<ActionInstance>,
-    /// Device numbers that were asked for before, by the device's key; none where the grant does
+    /// Device numbers that were asked for before, by the device's key; `None` if the grant does
     /// not cover the device.
     numbers: HashMap<u64, Option<u32>>,
 }
@@ -99,7 +99,7 @@ impl Worker {
     fn run(mut self, observations: &crossbeam_channel::Receiver<Observation>) {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
-            match observations.recv_timeout(LOOK) {
+            match observations.recv_timeout(STOP_CHECK_INTERVAL) {
                 Ok(observation) => self.take(&observation, &mut batch),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -156,7 +156,7 @@ impl Worker {
                 let trapped = matches!(error, CallError::Trapped(_));
                 if trapped {
                     self.instance = None;
-                    strike(self.feature.facts());
+                    record_trap(self.feature.facts());
                 }
                 self.refused += u64::from(!trapped);
                 // The first of those that were not shown, and then every power of two: it can be many a second.

@@ -16,16 +16,16 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvEr
 
 use super::{Envelope, QUEUE, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
-use conductor_sandbox::actor::{may_run, may_run_now, strike};
+use conductor_sandbox::actor::{check_quarantine, may_run_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::host_functions::devices::DeviceTable;
 use conductor_sandbox::state::FeatureFacts;
-use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, Refusal};
+use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, ServiceError};
 use conductor_stdx::doorbell::{self, Doorbell};
 
-/// What the worker is told beside its work, and heeds first: nobody who changes the configuration
+/// Commands to the worker, which go before its jobs: nobody who changes the configuration
 /// or ends the host should wait for all that a slow feature still has to do.
-enum Order {
+enum ControlRequest {
     Prepare {
         name: Arc<str>,
         params: Arc<str>,
@@ -42,7 +42,7 @@ enum Order {
 struct Job(Envelope, u32);
 
 /// How long a feature may take to begin and end with a `prepare`.
-const PREPARED_WITHIN: Duration = Duration::from_secs(5);
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The way to a feature. Clones share it.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub struct FeatureQueue {
     name: Arc<str>,
     jobs: doorbell::Sender<Job>,
     /// Unbounded: only the control side gives orders, and it waits for the answers.
-    orders: doorbell::Sender<Order>,
+    orders: doorbell::Sender<ControlRequest>,
     counters: Arc<WorkerCounters>,
     facts: Arc<FeatureFacts>,
 }
@@ -94,7 +94,7 @@ impl PreparedAction {
 
 impl Drop for PreparedAction {
     fn drop(&mut self) {
-        let _ = self.queue.orders.send(Order::Release(self.slot));
+        let _ = self.queue.orders.send(ControlRequest::Release(self.slot));
     }
 }
 
@@ -167,12 +167,12 @@ impl FeatureQueue {
         let gone = || CallError::Trapped("the feature is shut down".into());
         let (reply, answer) = crossbeam_channel::bounded(1);
         let name: Arc<str> = action.into();
-        let order = Order::Prepare { name: Arc::clone(&name), params: params.into(), reply };
+        let order = ControlRequest::Prepare { name: Arc::clone(&name), params: params.into(), reply };
         self.orders.send(order).map_err(|_| gone())?;
-        let slot = answer.recv_timeout(PREPARED_WITHIN).map_err(|error| match error {
+        let slot = answer.recv_timeout(PREPARE_TIMEOUT).map_err(|error| match error {
             RecvTimeoutError::Disconnected => gone(),
             RecvTimeoutError::Timeout => {
-                CallError::Trapped(format!("the feature did not answer within {} s", PREPARED_WITHIN.as_secs()))
+                CallError::Trapped(format!("the feature did not answer within {} s", PREPARE_TIMEOUT.as_secs()))
             }
         })??;
         Ok(Arc::new(PreparedAction { queue: self.clone(), name, slot }))
@@ -180,7 +180,7 @@ impl FeatureQueue {
 
     /// Why the feature does nothing now, if it is in quarantine.
     pub fn unavailable(&self) -> Option<String> {
-        may_run(&self.facts).err().map(|error| error.to_string())
+        check_quarantine(&self.facts).err().map(|error| error.to_string())
     }
 
     /// Jobs that wait.
@@ -190,12 +190,12 @@ impl FeatureQueue {
 
     /// Ends the worker once it has done what is in its queue.
     pub fn finish(&self) {
-        let _ = self.orders.send(Order::Finish);
+        let _ = self.orders.send(ControlRequest::Finish);
     }
 
     /// Ends the worker after the job that it is at; what is in its queue is left undone.
     pub fn abandon(&self) {
-        let _ = self.orders.send(Order::Abandon);
+        let _ = self.orders.send(ControlRequest::Abandon);
     }
 }
 
@@ -214,7 +214,7 @@ struct Ready {
 }
 
 impl Ready {
-    /// This is what it calls the slot; none where it has not prepared it.
+    /// This is what it calls the slot; `None` if it has not prepared it.
     fn know(&mut self, slot: usize, id: Option<u32>) {
         self.ids.resize(self.ids.len().max(slot + 1), None);
         self.ids[slot] = id;
@@ -242,7 +242,7 @@ struct Worker {
     name: Arc<str>,
     bell: Doorbell,
     work: Receiver<Job>,
-    told: Receiver<Order>,
+    told: Receiver<ControlRequest>,
     finishing: bool,
     feature: PreparedFeature,
     devices: Arc<DeviceTable>,
@@ -294,9 +294,9 @@ impl Worker {
         }
     }
 
-    fn obey(&mut self, order: Order) -> ControlFlow<()> {
+    fn obey(&mut self, order: ControlRequest) -> ControlFlow<()> {
         match order {
-            Order::Prepare { name, params, reply } => {
+            ControlRequest::Prepare { name, params, reply } => {
                 let slot = self.prepare(name, params);
                 // Nobody waits any more: then nobody will give it back either.
                 if let Err(SendError(Ok(slot))) = reply.send(slot) {
@@ -304,12 +304,12 @@ impl Worker {
                 }
             }
             // Nothing new can come for it, but orders overtake jobs: what lies in the queue may need it.
-            Order::Release(slot) => {
+            ControlRequest::Release(slot) => {
                 self.retiring.push_back((self.taken + self.work.len() as u64, slot));
                 self.retire();
             }
-            Order::Finish => self.finishing = true,
-            Order::Abandon => return ControlFlow::Break(()),
+            ControlRequest::Finish => self.finishing = true,
+            ControlRequest::Abandon => return ControlFlow::Break(()),
         }
         ControlFlow::Continue(())
     }
@@ -375,7 +375,7 @@ impl Worker {
         let index = slot as usize;
         let Some((name, params)) = self.slots.get(index).map(|it| (Arc::clone(&it.name), Arc::clone(&it.params)))
         else {
-            return Err(CallError::Refused(Refusal::Failed("the action is not prepared".into())));
+            return Err(CallError::Refused(ServiceError::Failed("the action is not prepared".into())));
         };
         let ready = self.serving()?;
         let id = match ready.ids.get(index).copied().flatten() {
@@ -397,7 +397,7 @@ impl Worker {
     /// One step towards a spare that can take over at once. False when there is nothing to do, or
     /// it can't be done now. A feature that has had nothing to do yet keeps no spare.
     fn ready_the_spare(&mut self) -> bool {
-        if !self.used || may_run(self.feature.facts()).is_err() {
+        if !self.used || check_quarantine(self.feature.facts()).is_err() {
             return false;
         }
         let made = match &mut self.spare {
@@ -416,9 +416,9 @@ impl Worker {
         })
     }
 
-    /// Counts a trap, last of all: whoever sees the count finds what follows from it.
+    /// Counts a trap, last of all: a reader that sees the count finds what follows from it.
     fn trapped(&self) {
-        strike(self.feature.facts());
+        record_trap(self.feature.facts());
         self.counters.trapped.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -429,7 +429,7 @@ impl Worker {
             return Ok(slot);
         }
         // Nobody waits for the end of a quarantine: it is prepared when it is first performed.
-        let id = if may_run(self.feature.facts()).is_err() {
+        let id = if check_quarantine(self.feature.facts()).is_err() {
             None
         } else {
             let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));

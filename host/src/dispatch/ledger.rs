@@ -88,7 +88,7 @@ impl<T: Copy + PartialEq> Held<T> {
         self.entries.len() < before && !self.is_on(thing)
     }
 
-    /// It is off, whoever held it. True when somebody did.
+    /// It is off, whichever rule held it. Returns whether any did.
     pub fn is_off_now(&mut self, thing: T) -> bool {
         let before = self.entries.len();
         self.entries.retain(|(held, _)| *held != thing);

@@ -57,13 +57,13 @@ fn switches_off(message: &MidiMessage) -> bool {
     }
 }
 
-/// What the worker is told about its port.
-pub enum MidiOrder {
+/// Commands to the worker about its port.
+pub enum MidiCommand {
     /// Here it is.
     Attach(Box<dyn MidiOut>),
     /// It is gone.
     Detach,
-    /// Have it end all notes when it is there, whoever began them.
+    /// Have it end all notes when it is there, whichever rule began them.
     EndAllNotes,
     /// Other rules are in use: what lights show while nothing has happened, by mode.
     Lights(Vec<(Option<ModeIx>, MidiMessage)>),
@@ -78,7 +78,7 @@ pub struct Feedback {
     pub idle: Option<MidiTemplate>,
 }
 
-impl std::fmt::Debug for MidiOrder {
+impl std::fmt::Debug for MidiCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Attach(_) => "Attach",
@@ -90,7 +90,7 @@ impl std::fmt::Debug for MidiOrder {
 }
 
 /// The way to a worker; its name is the output's, as configuration has it. Clones share it.
-pub type MidiQueue = Queue<MidiJob, MidiOrder>;
+pub type MidiQueue = Queue<MidiJob, MidiCommand>;
 
 /// Starts the worker for the output that configuration calls `target`.
 ///
@@ -165,7 +165,7 @@ struct Worker {
     cut_off: Vec<On>,
     /// What was to be ended, and the port refused. It is tried again until the port takes it.
     owed: Vec<On>,
-    /// When; none where nothing is owed.
+    /// When; `None` if nothing is owed.
     pay_at: Option<Instant>,
     /// Whether the port is to end all notes when it comes.
     ends_all_notes: bool,
@@ -175,14 +175,14 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(mut self, mut inbox: Inbox<MidiJob, MidiOrder>) {
+    fn run(mut self, mut inbox: Inbox<MidiJob, MidiCommand>) {
         loop {
             if self.pay_at.is_some_and(|at| at <= Instant::now()) {
                 self.pay();
             }
             match inbox.next(self.pay_at) {
                 Next::Job(job) => self.perform(job),
-                Next::Order(MidiOrder::Attach(port)) => {
+                Next::Command(MidiCommand::Attach(port)) => {
                     self.port = Some(port);
                     if std::mem::take(&mut self.ends_all_notes) {
                         self.end((0..16).map(|channel| On::Channel { channel }));
@@ -193,7 +193,7 @@ impl Worker {
                     let all = self.lights.all();
                     self.show(&all);
                 }
-                Next::Order(MidiOrder::Detach) => {
+                Next::Command(MidiCommand::Detach) => {
                     let on = self.everything_on();
                     self.end(on.iter().copied());
                     self.owed.retain(|owed| !on.contains(owed));
@@ -202,8 +202,8 @@ impl Worker {
                     self.pay_at = None;
                     self.port = None;
                 }
-                Next::Order(MidiOrder::EndAllNotes) => self.ends_all_notes = true,
-                Next::Order(MidiOrder::Lights(idle)) => {
+                Next::Command(MidiCommand::EndAllNotes) => self.ends_all_notes = true,
+                Next::Command(MidiCommand::Lights(idle)) => {
                     let changes = self.lights.replace(&idle, Some(inbox.mode()));
                     self.show(&changes);
                 }
@@ -412,7 +412,7 @@ mod tests {
         let (queue, thread) = start("synth", observer).unwrap();
         let (heard, hears) = crossbeam_channel::unbounded();
         let is_loose = Arc::new(AtomicBool::new(false));
-        queue.order(MidiOrder::Attach(Box::new(LooseCable { is_loose: Arc::clone(&is_loose), heard })));
+        queue.command(MidiCommand::Attach(Box::new(LooseCable { is_loose: Arc::clone(&is_loose), heard })));
         let next = || hears.recv_timeout(Duration::from_secs(20)).unwrap();
         queue.try_put(MidiJob::Message(ON)).unwrap();
         assert_eq!(next(), [0x91, 36, 100]);

@@ -196,7 +196,7 @@ impl Action {
         }
     }
 
-    /// Hands an event to whoever does this, without waiting. A mode is changed by the caller, and
+    /// Hands an event to the worker of this action, without waiting. A mode is changed by the caller, and
     /// `Suppress` is done already.
     ///
     /// # Errors
@@ -337,7 +337,7 @@ impl WorkerCounters {
     pub(crate) fn failure(&self, reason: &Reason) {
         let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Some(reason.to_string());
-        // Before the lock is given back: whoever sees the count finds the text.
+        // Before the lock is given back: a reader that sees the count finds the text.
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 

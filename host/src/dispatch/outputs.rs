@@ -9,7 +9,7 @@ use std::time::Instant;
 use conductor_engine::{MidiMessage, ModeIx};
 
 use super::join_by;
-use super::midi_out::{self, MidiOrder, MidiQueue};
+use super::midi_out::{self, MidiCommand, MidiQueue};
 use super::releases::Releases;
 use conductor_observer::Observer;
 use conductor_ports::MidiOut;
@@ -62,7 +62,7 @@ impl Outputs {
         }
         let (queue, thread) = midi_out::start(target, self.observer.clone())?;
         if self.ends_all_notes.load(Ordering::Relaxed) {
-            queue.order(MidiOrder::EndAllNotes);
+            queue.command(MidiCommand::EndAllNotes);
         }
         self.releases.add(Arc::new(queue.clone()));
         workers.insert(target.to_owned(), (queue.clone(), thread));
@@ -72,21 +72,21 @@ impl Outputs {
     /// Gives the worker its port.
     pub fn attach(&self, target: &str, port: Box<dyn MidiOut>) {
         if let Some((queue, _)) = self.workers().get(target) {
-            queue.order(MidiOrder::Attach(port));
+            queue.command(MidiCommand::Attach(port));
         }
     }
 
     /// Takes the worker's port away.
     pub fn detach(&self, target: &str) {
         if let Some((queue, _)) = self.workers().get(target) {
-            queue.order(MidiOrder::Detach);
+            queue.command(MidiCommand::Detach);
         }
     }
 
     /// Has every output show what is idle in the rules that are in use now, by target.
     pub fn show(&self, lights: &BTreeMap<String, Vec<(Option<ModeIx>, MidiMessage)>>) {
         for (target, (queue, _)) in &*self.workers() {
-            queue.order(MidiOrder::Lights(lights.get(target).cloned().unwrap_or_default()));
+            queue.command(MidiCommand::Lights(lights.get(target).cloned().unwrap_or_default()));
         }
     }
 

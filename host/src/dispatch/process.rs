@@ -32,9 +32,9 @@ pub const MAX_RUNNING: usize = 16;
 pub const MAX_OUTPUT: usize = 64 * 1024;
 /// How long what a command has left in its pipes may take to be read after its end: something that it
 /// started may hold them open for good.
-const LEFT_OVER: Duration = Duration::from_millis(100);
+const OUTPUT_GRACE: Duration = Duration::from_millis(100);
 /// How long the end of all commands may take at shutdown, after they were killed.
-const STOP_WITHIN: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ fn run(
             Next::Job(job) => job,
             Next::Stop => break,
             // A program that was started was started; it holds nothing that could be let go of.
-            Next::Order(()) | Next::Release(_) | Next::ReleaseAll | Next::Timeout => continue,
+            Next::Command(()) | Next::Release(_) | Next::ReleaseAll | Next::Timeout => continue,
         };
         match &*action {
             ProcessAction::Launch(launch) => {
@@ -175,9 +175,9 @@ fn run(
     }
     stopping.cancel();
     running.close();
-    let ended = runtime.block_on(async { tokio::time::timeout(STOP_WITHIN, running.wait()).await });
+    let ended = runtime.block_on(async { tokio::time::timeout(STOP_TIMEOUT, running.wait()).await });
     if ended.is_err() {
-        tracing::warn!("a command did not end within {} s of being killed", STOP_WITHIN.as_secs());
+        tracing::warn!("a command did not end within {} s of being killed", STOP_TIMEOUT.as_secs());
     }
 }
 
@@ -214,7 +214,7 @@ async fn until_its_end(mut child: Child, within: Duration, stopping: &Cancellati
         silent.abort();
     }
     let said = match said {
-        Some(mut said) => match tokio::time::timeout(LEFT_OVER, &mut said).await {
+        Some(mut said) => match tokio::time::timeout(OUTPUT_GRACE, &mut said).await {
             Ok(said) => said.unwrap_or_default(),
             Err(_) => {
                 said.abort();
@@ -237,10 +237,10 @@ async fn first_bytes(mut pipe: impl AsyncRead + Unpin, most: usize) -> Vec<u8> {
 
 /// `it ended with exit status: 3: no such lamp`, with the last line of its complaints.
 fn how_it_ended(status: ExitStatus, said: &[u8]) -> String {
-    const MOST: usize = 200;
+    const MAX_LINE: usize = 200;
     let said = String::from_utf8_lossy(said);
     let line = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let line = excerpt(line.trim(), MOST);
+    let line = excerpt(line.trim(), MAX_LINE);
     if line.is_empty() { format!("it ended with {status}") } else { format!("it ended with {status}: {line}") }
 }
 
@@ -335,7 +335,7 @@ mod tests {
     use conductor_observer::sink_message::SinkQueue;
     use conductor_observer::{self as observer, Observed};
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
     #[test]
     fn a_command_is_described_without_passwords() {
@@ -369,14 +369,14 @@ mod tests {
         }
 
         fn failure(&self) -> Reason {
-            match self.failures.recv_timeout(PATIENCE).unwrap() {
+            match self.failures.recv_timeout(TEST_TIMEOUT).unwrap() {
                 Observation::Failure(failure) => failure.reason,
                 other => panic!("{other:?}"),
             }
         }
 
         fn done(&self, count: u64) {
-            let deadline = std::time::Instant::now() + PATIENCE;
+            let deadline = std::time::Instant::now() + TEST_TIMEOUT;
             while self.processes.queue.counters().done.load(Ordering::Relaxed) < count {
                 assert!(std::time::Instant::now() < deadline, "{:?}", self.processes.queue.counters());
                 std::thread::sleep(Duration::from_millis(1));
@@ -463,7 +463,7 @@ mod tests {
             "command = 'sleep 300 & echo $! > {0}.new; mv {0}.new {0}; wait'\nshell = true\ntimeout_ms = 3000000",
             file.display()
         ));
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TEST_TIMEOUT;
         while !file.exists() {
             assert!(std::time::Instant::now() < deadline);
             std::thread::sleep(Duration::from_millis(1));
@@ -477,7 +477,7 @@ mod tests {
 
     /// Waits until there is no such process, or only what is left of it for its parent to read.
     fn ends(pid: &str) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TEST_TIMEOUT;
         let stat = format!("/proc/{}/stat", pid.trim());
         while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
             assert!(std::time::Instant::now() < deadline, "{pid} still runs");
@@ -498,7 +498,7 @@ mod tests {
             ));
         }
         let running = || std::fs::read_dir(&folder).unwrap().count();
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TEST_TIMEOUT;
         while running() < MAX_RUNNING {
             assert!(std::time::Instant::now() < deadline);
             std::thread::sleep(Duration::from_millis(1));

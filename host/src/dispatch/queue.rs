@@ -1,6 +1,6 @@
 //! The way to a worker, and the worker's end of it.
 //!
-//! Jobs are few and bounded, and whoever hands one over never waits. Orders come from the control
+//! Jobs are few and bounded, and handing one over never waits. Commands come from the control
 //! side, which may not wait for a worker that hangs either: they have a line of their own, and are
 //! obeyed after every job that was handed over before them and before every job that comes later.
 //!
@@ -21,18 +21,18 @@ use super::ledger::Release;
 use super::{QUEUE, Reason, WorkerCounters};
 use conductor_stdx::doorbell::{self, Doorbell, Sender};
 
-/// The way to a worker that does jobs `J` and obeys orders `O`. Clones share it.
+/// The way to a worker that does jobs `J` and obeys commands `O`. Clones share it.
 #[derive(Debug)]
 pub struct Queue<J, O = ()> {
     name: Arc<str>,
     jobs: Sender<Message<J>>,
-    /// How many messages are in the line or have left it. Counted when they are in, so that an order never
+    /// How many messages are in the line or have left it. Counted when they are in, so that a command never
     /// waits for one that found no room.
     put: Arc<AtomicUsize>,
-    orders: Sender<(usize, Order<O>)>,
+    commands: Sender<(usize, Command<O>)>,
     counters: Arc<WorkerCounters>,
     behind: Arc<AtomicBool>,
-    /// The number of the active mode, as it was told last.
+    /// The number of the active mode, as of the last notification.
     mode: Arc<AtomicU16>,
 }
 
@@ -42,7 +42,7 @@ impl<J, O> Clone for Queue<J, O> {
             name: Arc::clone(&self.name),
             jobs: self.jobs.clone(),
             put: Arc::clone(&self.put),
-            orders: self.orders.clone(),
+            commands: self.commands.clone(),
             counters: Arc::clone(&self.counters),
             behind: Arc::clone(&self.behind),
             mode: Arc::clone(&self.mode),
@@ -59,7 +59,7 @@ enum Message<J> {
 }
 
 #[derive(Debug)]
-enum Order<O> {
+enum Command<O> {
     Do(O),
     Stop,
 }
@@ -69,8 +69,8 @@ enum Order<O> {
 pub enum Next<J, O> {
     /// A job.
     Job(J),
-    /// An order.
-    Order(O),
+    /// A command.
+    Command(O),
     /// Switch off what has lost its owner.
     Release(Release),
     /// Switch off everything: a release found no room.
@@ -87,7 +87,7 @@ pub trait Job {
     fn may_switch_off(&self) -> bool;
 }
 
-/// Something that holds, and that can be told to let go without waiting for it.
+/// Something that holds, and that can release without being waited for.
 pub trait LetsGo: Send + Sync {
     /// Has it switch off what has lost its owner, after the jobs that were handed over before.
     fn release(&self, release: &Release);
@@ -118,12 +118,12 @@ impl<J, O> Queue<J, O> {
     fn with_capacity(name: &str, capacity: usize) -> (Self, Inbox<J, O>) {
         let bell = Doorbell::default();
         let (jobs, jobs_in) = doorbell::bounded(capacity, &bell);
-        let (orders, orders_in) = doorbell::unbounded(&bell);
+        let (commands, commands_in) = doorbell::unbounded(&bell);
         let queue = Self {
             name: name.into(),
             jobs,
             put: Arc::default(),
-            orders,
+            commands,
             counters: Arc::default(),
             behind: Arc::default(),
             mode: Arc::default(),
@@ -131,7 +131,7 @@ impl<J, O> Queue<J, O> {
         let inbox = Inbox {
             bell,
             jobs: jobs_in,
-            orders: orders_in,
+            commands: commands_in,
             behind: Arc::clone(&queue.behind),
             mode: Arc::clone(&queue.mode),
             head: None,
@@ -174,15 +174,15 @@ impl<J, O> Queue<J, O> {
         })
     }
 
-    /// Gives an order, to be obeyed after the jobs that were handed over before. For the control side: it
+    /// Gives a command, to be obeyed after the jobs that were handed over before. For the control side: it
     /// allocates.
-    pub fn order(&self, order: O) {
-        self.give(Order::Do(order));
+    pub fn command(&self, command: O) {
+        self.give(Command::Do(command));
     }
 
     /// Has the worker end after the jobs that were handed over before.
     pub fn stop(&self) {
-        self.give(Order::Stop);
+        self.give(Command::Stop);
     }
 
     /// Has the worker release everything when it has done what waits.
@@ -199,8 +199,8 @@ impl<J, O> Queue<J, O> {
         Ok(())
     }
 
-    fn give(&self, order: Order<O>) {
-        let _ = self.orders.send((self.put.load(Ordering::SeqCst), order));
+    fn give(&self, command: Command<O>) {
+        let _ = self.commands.send((self.put.load(Ordering::SeqCst), command));
     }
 }
 
@@ -209,7 +209,7 @@ impl<J, O> Queue<J, O> {
 pub struct Inbox<J, O = ()> {
     bell: Doorbell,
     jobs: Receiver<Message<J>>,
-    orders: Receiver<(usize, Order<O>)>,
+    commands: Receiver<(usize, Command<O>)>,
     behind: Arc<AtomicBool>,
     mode: Arc<AtomicU16>,
     /// What is next in the line of jobs, if it was looked at.
@@ -217,7 +217,7 @@ pub struct Inbox<J, O = ()> {
     /// How many messages were done so far.
     taken: usize,
     /// Orders, with how many messages were put before them.
-    due: VecDeque<(usize, Order<O>)>,
+    due: VecDeque<(usize, Command<O>)>,
 }
 
 impl<J, O> Inbox<J, O> {
@@ -232,11 +232,11 @@ impl<J, O> Inbox<J, O> {
         loop {
             // The job first: whatever was ordered before it was handed over shows after that.
             self.head = self.head.take().or_else(|| self.jobs.try_recv().ok());
-            let is_alone = self.take_orders();
-            if let Some((_, order)) = self.due.pop_front_if(|(before, _)| *before <= self.taken) {
-                return match order {
-                    Order::Do(order) => Next::Order(order),
-                    Order::Stop => Next::Stop,
+            let is_alone = self.take_commands();
+            if let Some((_, command)) = self.due.pop_front_if(|(before, _)| *before <= self.taken) {
+                return match command {
+                    Command::Do(command) => Next::Command(command),
+                    Command::Stop => Next::Stop,
                 };
             }
             if let Some(message) = self.head.take() {
@@ -251,7 +251,7 @@ impl<J, O> Inbox<J, O> {
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Next::Timeout;
             }
-            // The line of jobs ends before that of orders, and then there is nobody whom waiting would serve.
+            // The line of jobs ends before that of commands, and then there is nobody whom waiting would serve.
             if is_alone && self.jobs.is_empty() && self.due.is_empty() {
                 return Next::Stop;
             }
@@ -260,11 +260,11 @@ impl<J, O> Inbox<J, O> {
         }
     }
 
-    /// Takes in the orders that came, and says whether none can come any more.
-    fn take_orders(&mut self) -> bool {
+    /// Takes in the commands that came, and says whether none can come any more.
+    fn take_commands(&mut self) -> bool {
         loop {
-            match self.orders.try_recv() {
-                Ok(order) => self.due.push_back(order),
+            match self.commands.try_recv() {
+                Ok(command) => self.due.push_back(command),
                 Err(error) => return error == TryRecvError::Disconnected,
             }
         }
@@ -300,36 +300,36 @@ mod tests {
     }
 
     #[test]
-    fn an_order_comes_after_the_jobs_before_it_and_before_those_that_come_later() {
+    fn a_command_comes_after_the_jobs_before_it_and_before_those_that_come_later() {
         let (queue, mut inbox) = Queue::new("w");
         queue.try_put(1).unwrap();
-        queue.order('a');
+        queue.command('a');
         queue.try_put(2).unwrap();
         assert_eq!(next(&mut inbox), Next::Job(1));
-        assert_eq!(next(&mut inbox), Next::Order('a'));
+        assert_eq!(next(&mut inbox), Next::Command('a'));
         assert_eq!(next(&mut inbox), Next::Job(2));
         queue.stop();
         queue.try_put(3).unwrap();
         assert_eq!(next(&mut inbox), Next::Stop);
     }
 
-    // What gives an order and then a job, from one thread, finds both done in this order, however the
+    // What gives a command and then a job, from one thread, finds both done in this order, however the
     // worker is woken: a port that was just attached is there for the first message.
     #[test]
-    fn an_order_is_obeyed_before_a_job_that_follows_it() {
+    fn a_command_is_obeyed_before_a_job_that_follows_it() {
         let (queue, mut inbox) = Queue::new("w");
         let worker = std::thread::spawn(move || {
             let mut last = 0;
             loop {
                 match next(&mut inbox) {
-                    Next::Order(number) => last = number,
-                    Next::Job(number) => assert_eq!(number, last, "the order came after its job"),
+                    Next::Command(number) => last = number,
+                    Next::Job(number) => assert_eq!(number, last, "the command came after its job"),
                     _ => return last,
                 }
             }
         });
         for number in 1..=20_000_u32 {
-            queue.order(number);
+            queue.command(number);
             while queue.try_put(number).is_err() {
                 std::thread::yield_now();
             }

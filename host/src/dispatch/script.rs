@@ -75,14 +75,14 @@ pub struct Script {
 impl Script {
     /// What it is and what it does, for people: `Sequence (Keystroke cmd+c, Shell say)`.
     pub fn describe(&self) -> String {
-        const MOST: usize = 4;
+        const MAX_DESCRIBED: usize = 4;
         let actions = self.steps.iter().filter_map(|step| match step {
             Step::Do(action) => Some(action.describe()),
             _ => None,
         });
-        let mut parts: Vec<String> = actions.take(MOST + 1).collect();
-        if parts.len() > MOST {
-            parts[MOST] = "...".to_owned();
+        let mut parts: Vec<String> = actions.take(MAX_DESCRIBED + 1).collect();
+        if parts.len() > MAX_DESCRIBED {
+            parts[MAX_DESCRIBED] = "...".to_owned();
         }
         if parts.is_empty() { self.name.to_string() } else { format!("{} ({})", self.name, parts.join(", ")) }
     }
@@ -187,7 +187,7 @@ impl Runner {
                 Next::Release(release) => self.release(&release),
                 // Which one was missed nobody knows any more: it may have been either.
                 Next::ReleaseAll => self.cancel(|script| script.cancel_on_mode_change || script.cancel_on_reload),
-                Next::Order(()) => {}
+                Next::Command(()) => {}
                 Next::Stop => return,
             }
         }
@@ -302,7 +302,7 @@ mod tests {
     use conductor_observer as observer;
     use conductor_observer::sink_message::SinkQueue;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(20);
     const LONG: Duration = Duration::from_secs(3600);
 
     struct Stage {
@@ -348,7 +348,7 @@ mod tests {
 
         /// Waits until this many things were done, and returns them.
         fn lines(&self, count: usize) -> Vec<String> {
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TEST_TIMEOUT;
             loop {
                 let lines = self.recording.lines();
                 if lines.len() >= count {
@@ -440,7 +440,7 @@ mod tests {
         let mode = |name: &str| Step::Do(Action::ModeChange { mode: name.into() });
         stage.begin(vec![Step::Wait(LONG), mode("never")], false);
         stage.begin(vec![mode("busy"), again(0, 0, u16::MAX)], false);
-        let next = || stage.modes.recv_timeout(PATIENCE).unwrap();
+        let next = || stage.modes.recv_timeout(TEST_TIMEOUT).unwrap();
         assert_eq!(&*next(), "busy");
         stage.begin(vec![mode("other")], false);
         let before = (0..).take_while(|_| &*next() == "busy").count();
@@ -471,7 +471,7 @@ mod tests {
         for _ in 0..=MAX_RUNNING {
             stage.begin(vec![Step::Wait(LONG)], false);
         }
-        match stage.observations.recv_timeout(PATIENCE).unwrap() {
+        match stage.observations.recv_timeout(TEST_TIMEOUT).unwrap() {
             Observation::Failure(failure) => assert_eq!(failure.reason, Reason::TooMany(MAX_RUNNING)),
             other => panic!("{other:?}"),
         }

@@ -19,7 +19,7 @@ pub struct Workers {
     /// Those behind MIDI outputs.
     pub outputs: Outputs,
     observer: Observer,
-    /// Who is told of releases by the engine thread.
+    /// Who the engine thread notifies of releases.
     releases: Releases,
     /// Those of them that hold things for scripts.
     holders: Releases,
@@ -47,7 +47,7 @@ impl Workers {
     pub fn new(observer: Observer, connect: Connect, change_mode: ChangeMode) -> Self {
         let holders = Releases::default();
         let releases = Releases::default();
-        // What holds things is told directly, and again where a script is called off.
+        // What holds things is notified directly, and again when a script is cancelled.
         let outputs = Outputs::new(observer.clone(), holders.clone());
         releases.add(Arc::new(holders.clone()));
         let started = Started {
@@ -73,7 +73,7 @@ impl Workers {
         self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is to be told of releases.
+    /// Who is notified of releases.
     pub fn releases(&self) -> Releases {
         self.releases.clone()
     }

@@ -26,7 +26,7 @@ use conductor_audit::{Entry, Kind, Outcome};
 use conductor_config::edit;
 use conductor_observer::{Observation, PlanNews, PlanStep};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
-use conductor_stdx::news::New;
+use conductor_stdx::changes::HostChange;
 use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;
 
@@ -122,7 +122,7 @@ impl Host {
                 let mut records = self.observed.records();
                 records.retain(|record| record.generation == rules.generation());
                 let after = Arc::new(RuleSetHandle::new(compiled.rules));
-                rehearse(&records, Arc::clone(&self.rules), after, &self.facts, describe_rule)
+                rehearse(&records, Arc::clone(&self.rules), after, &self.environment, describe_rule)
             }
         };
         // Of another configuration the plan is stale, and its diff no longer what it would change.
@@ -172,7 +172,7 @@ impl Host {
         Ok(())
     }
 
-    /// Tells whoever watches what became of a plan.
+    /// Reports what became of a plan to observers.
     fn tell_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
         let (plan, who, description) = (plan.map(str::to_owned), who.to_string(), description.to_owned());
         self.observer.put(Observation::Plan(PlanNews { step, plan, who, description }));
@@ -249,7 +249,7 @@ impl Host {
             let _ = desk.not_done();
             return Err(PlanError::File { file: file.display().to_string(), source });
         }
-        // Before the store forgets the intention: whoever is killed in between has it on record twice, not never.
+        // Before the store forgets the intention: a host that is killed in between has it on record twice, not never.
         let done = entry(step, caller).with("state", hash.as_str());
         if let Err(error) = self.audit.require(done) {
             tracing::error!("the change is made, but not on record: {error}");
@@ -298,7 +298,7 @@ impl Host {
         match self.plans.expired() {
             Ok(plans) if plans.is_empty() => {}
             Ok(plans) => {
-                self.news.tell(New::Plans);
+                self.changes.send(HostChange::Plans);
                 plans.iter().for_each(|(id, proposer)| {
                     self.tell_plan(PlanStep::Expired, Some(id), &Caller::feature(proposer), "");
                     self.audit.note(
@@ -323,7 +323,7 @@ impl Host {
         let result = work();
         let entry = || Entry::new(Kind::Plan, what, caller, subject).took(began.elapsed());
         if result.is_ok() {
-            self.news.tell(New::Plans);
+            self.changes.send(HostChange::Plans);
         }
         match &result {
             Ok(_) if what == "reject" => self.audit.note(entry()),

@@ -15,7 +15,7 @@ use conductor_config::{Diagnostics, Severity};
 use conductor_observer::{LockNews, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
 use conductor_sandbox::host_functions::host_state::HostView as _;
-use conductor_stdx::news::New;
+use conductor_stdx::changes::HostChange;
 
 /// Why the show was not locked or unlocked as asked.
 #[derive(Debug, thiserror::Error)]
@@ -150,7 +150,7 @@ impl Host {
         if !matches!(done, Err(LockError::NotOwner)) {
             let by = caller.to_string();
             self.observer.put(Observation::Lock(LockNews { locked: self.lock.held().is_some(), by }));
-            self.news.tell(New::Lock);
+            self.changes.send(HostChange::Lock);
         }
         done
     }

@@ -13,7 +13,7 @@ use crate::registry::{self, FeatureReport, FeatureSource, Registry};
 use crate::rules::{self, Compiled};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded};
 use conductor_install::source::Origin;
-use conductor_install::store::{Installed, InstalledFeature, Store};
+use conductor_install::store::{Installed, InstalledFeature, PackageStore};
 use conductor_net::http_scope::SecretGrant;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_observer::{self as observer, Observer};
@@ -38,7 +38,7 @@ pub(super) struct Assembler {
     /// The folder of the bundled features.
     pub(super) bundled: Option<PathBuf>,
     /// The features that were installed at run time.
-    pub(super) packages: Option<Store>,
+    pub(super) packages: Option<PackageStore>,
     /// Whether inputs without a binding are opened, whatever the configuration says.
     pub(super) listen_to_all: bool,
 }
@@ -52,7 +52,7 @@ impl Assembler {
         let services = Services::new(sinks, Box::new(SystemDatagrams)).tried_out_in(home);
         let sandbox = Sandbox::new(home, Arc::new(services), Compiler::find()).map_err(StartError::Sandbox)?;
         let workers = Workers::idle(observer.clone());
-        let (bundled, packages) = (features.map(Path::to_owned), home.map(Store::at));
+        let (bundled, packages) = (features.map(Path::to_owned), home.map(PackageStore::at));
         Ok(Self { sandbox, observer, workers, bundled, packages, listen_to_all: false })
     }
 
@@ -89,7 +89,7 @@ impl Assembler {
 
     /// The features that a host with this configuration has.
     pub(super) fn feature_sources(&self, loaded: &Loaded) -> Vec<FeatureSource> {
-        let installed = self.packages.as_ref().map(Store::installed).transpose().unwrap_or_else(|error| {
+        let installed = self.packages.as_ref().map(PackageStore::installed).transpose().unwrap_or_else(|error| {
             tracing::error!("installed features are left out: {error}");
             None
         });
@@ -132,7 +132,7 @@ pub(super) fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut
 pub(super) fn feature_sources(
     loaded: &Loaded,
     bundled: Option<&Path>,
-    installed: Option<(&Store, &Installed)>,
+    installed: Option<(&PackageStore, &Installed)>,
 ) -> Vec<FeatureSource> {
     let configured = &loaded.config.features;
     let given = |name: &str| configured.get(name).and_then(|feature| configured_grants(name, feature));
@@ -191,7 +191,7 @@ pub(super) fn feature_sources(
 }
 
 /// Gives data that older hosts kept by short names to those whose it is, as far as that can be told.
-pub(crate) fn adopt_data(home: &Path, store: &Store) {
+pub(crate) fn adopt_data(home: &Path, store: &PackageStore) {
     let Ok(installed) = store.installed() else { return };
     let known: Vec<(FeatureId, DataKey)> =
         installed.features.values().map(|feature| (feature.id.clone(), feature.data())).collect();
@@ -215,7 +215,7 @@ fn bundled_source(name: &str, path: PathBuf, configured: Option<ConfiguredGrants
 
 /// A package of the store with these grants, as the registry takes it.
 pub(crate) fn installed_source(
-    store: &Store,
+    store: &PackageStore,
     name: &str,
     feature: &InstalledFeature,
     grants: &[CapabilityRequest],
@@ -283,8 +283,8 @@ pub(crate) fn grants(configured: &config::Grants) -> Grants {
     }
 }
 
-/// Checks a configuration as [`HostBuilder::start`](super::HostBuilder::start) would, without opening a port: features are
-/// installed and every action is prepared.
+/// Checks a configuration as [`HostBuilder::start`](super::HostBuilder::start) would, without opening a port: features
+/// are installed and every action is prepared.
 ///
 /// # Errors
 /// See [`StartError`].
@@ -359,7 +359,7 @@ mod tests {
         let feature = InstalledFeature { id, enabled, current, previous: None, replaces_bundled: false };
         installed.features.insert("lamp".into(), feature);
         let loaded = config::parse(config, "/c/config.toml").unwrap();
-        feature_sources(&loaded, None, Some((&Store::at(Path::new("/home")), &installed)))
+        feature_sources(&loaded, None, Some((&PackageStore::at(Path::new("/home")), &installed)))
     }
 
     #[test]

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use conductor_engine::{DeviceId, FactsHandle, RuleSetHandle};
+use conductor_engine::{DeviceId, EnvironmentHandle, RuleSetHandle};
 use crossbeam_channel::{Sender, TrySendError};
 
 use super::assembler::{Assembler, adopt_data};
 use super::changes;
 use super::generation::{Generation, InForce};
 use super::look::Turns;
-use super::secret_audit::SecretAudit;
+use super::secret_audit::AuditedSecrets;
 use super::view::View;
 use super::{Host, State};
 use crate::chat::Models;
@@ -26,14 +26,14 @@ use crate::dispatch::desktop::{self, Connect};
 use crate::dispatch::outputs::Outputs;
 use crate::dispatch::script::ChangeMode;
 use crate::dispatch::workers::Workers;
+use crate::environment::{self, EnvironmentSources};
 use crate::event_loop;
-use crate::facts::{self, FactsOf};
 use crate::registry::Registry;
+use conductor_active_window::{self as active_window, ActiveWindowWatch};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind};
 use conductor_config::{Diagnostics, Loaded};
-use conductor_front::{self as front, FrontWatch};
-use conductor_install::store::Store;
+use conductor_install::store::PackageStore;
 use conductor_observer::notification_log::NotificationLog;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_observer::{self as observer, Observation, Observer};
@@ -46,9 +46,9 @@ use conductor_sandbox::host_functions::models::ModelView;
 use conductor_sandbox::host_functions::udp::{Datagrams, SystemDatagrams};
 use conductor_sandbox::{Compiler, Sandbox};
 use conductor_services::http::HttpClient;
+use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
-use conductor_stdx::news::{New, News};
 
 /// What a host is made of. See [`Host::builder`].
 pub struct HostBuilder {
@@ -60,7 +60,7 @@ pub struct HostBuilder {
     listen_to_all: bool,
     clock: Option<Clock>,
     desktop: Option<Connect>,
-    front: Option<Box<dyn FrontWatch>>,
+    active_window: Option<Box<dyn ActiveWindowWatch>>,
     end_all_notes: bool,
     subscriber: Option<Sender<Observation>>,
     config_file: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl HostBuilder {
             listen_to_all: false,
             clock: None,
             desktop: None,
-            front: None,
+            active_window: None,
             end_all_notes: false,
             subscriber: None,
             config_file: None,
@@ -148,7 +148,7 @@ impl HostBuilder {
         self
     }
 
-    /// Goes by another clock than the system's: events, and what features are told.
+    /// Goes by another clock than the system's, in events and for features.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
@@ -172,8 +172,8 @@ impl HostBuilder {
 
     /// Knows another way which application is in front than the system's.
     #[must_use]
-    pub fn front(mut self, front: Box<dyn FrontWatch>) -> Self {
-        self.front = Some(front);
+    pub fn active_window(mut self, active_window: Box<dyn ActiveWindowWatch>) -> Self {
+        self.active_window = Some(active_window);
         self
     }
 
@@ -212,19 +212,19 @@ impl HostBuilder {
             observed.subscriber(subscriber);
         }
         if let Some(home) = &self.home {
-            adopt_data(home, &Store::at(home));
+            adopt_data(home, &PackageStore::at(home));
         }
         let mut services = Services::new(sinks, self.datagrams).home(self.home.as_deref());
         services.clock = self.clock.unwrap_or(services.clock);
         let plans = Arc::new(desk(self.home.as_deref(), services.clock, self.plans_expire)?);
-        let (audit, news) = (
+        let (audit, changes) = (
             match &self.home {
                 Some(home) => Audit::start(home, services.clock)?,
                 None => Audit::none(),
             },
-            News::default(),
+            ChangeBroadcast::default(),
         );
-        services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(SecretAudit(audit.clone())));
+        services.http = self.http.unwrap_or(services.http).witnessed(Arc::new(AuditedSecrets(audit.clone())));
         let services = Arc::new(services);
         let lock = ShowLock::of(self.home.as_deref());
         let gate = Gate::new(audit.clone(), lock.clone());
@@ -244,9 +244,9 @@ impl HostBuilder {
 
         // Opening it sweeps it; without one that can be written, what is there is read.
         let packages = self.home.as_deref().map(|home| {
-            let store = Store::open(home).unwrap_or_else(|error| {
+            let store = PackageStore::open(home).unwrap_or_else(|error| {
                 tracing::warn!("the package store can't be tidied: {error}");
-                Store::at(home)
+                PackageStore::at(home)
             });
             store.by(Caller::host())
         });
@@ -264,25 +264,25 @@ impl HostBuilder {
         workers.outputs.show(&compiled.lights);
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         let clock = services.clock;
-        let facts = Arc::new(FactsHandle::new());
+        let environment = Arc::new(EnvironmentHandle::new());
         let engine_thread = event_loop::start(
             Arc::clone(&rules),
-            Arc::clone(&facts),
+            Arc::clone(&environment),
             clock,
             inputs,
             workers.releases(),
             observer.clone(),
         )?;
-        let facts_of = FactsOf {
-            handle: Arc::clone(&facts),
+        let environment_sources = EnvironmentSources {
+            handle: Arc::clone(&environment),
             rules: Arc::clone(&rules),
             clock,
             queue: queue.clone(),
             profiles: compiled.profiles,
         };
-        let watch = facts::start(facts_of, self.front.unwrap_or_else(front::system))?;
+        let watch = environment::start(environment_sources, self.active_window.unwrap_or_else(active_window::system))?;
         let events = PortReports {
-            news: news.clone(),
+            changes: changes.clone(),
             observer: observer.clone(),
             outputs: workers.outputs.clone(),
             queue: queue.clone(),
@@ -302,14 +302,14 @@ impl HostBuilder {
             ports: supervisor.reader(),
             mutes: supervisor.mutes(),
             workers: workers.clone(),
-            facts: Arc::clone(&facts),
+            environment: Arc::clone(&environment),
             clock,
             queue: queue.clone(),
             in_force: in_force.clone(),
             config_file: self.config_file.clone(),
             plans: Arc::clone(&plans),
             audit: audit.clone(),
-            news: news.clone(),
+            changes: changes.clone(),
             turns: Turns::new(),
         });
         let models = Arc::new(Models::new(audit.clone()));
@@ -330,7 +330,7 @@ impl HostBuilder {
             services,
             audit,
             plans,
-            news,
+            changes,
             view,
             models,
             compiler,
@@ -345,7 +345,7 @@ impl HostBuilder {
             clock,
             engine_thread,
             _observer_thread: observer_thread,
-            facts,
+            environment,
             watch,
             stop_asked: crossbeam_channel::bounded(1),
             state: Mutex::new(State::default()),
@@ -360,7 +360,7 @@ impl HostBuilder {
     }
 }
 
-/// The store of a home; where there is none, or it can't be written, one that forgets.
+/// The store of a home; if there is none, or it can't be written, one that forgets.
 fn desk(home: Option<&Path>, clock: Clock, expires: Duration) -> Result<PlanStore, StartError> {
     let kept = home.map(|home| PlanStore::open(home, clock, expires));
     match kept {
@@ -404,7 +404,7 @@ fn change_mode_by(queue: doorbell::Sender<Input>) -> ChangeMode {
 }
 
 struct PortReports {
-    news: News,
+    changes: ChangeBroadcast,
     observer: Observer,
     outputs: Outputs,
     queue: doorbell::Sender<Input>,
@@ -413,7 +413,7 @@ struct PortReports {
 impl PortEvents for PortReports {
     fn changed(&mut self, text: String) {
         self.observer.put(Observation::Port(text));
-        self.news.tell(New::Ports);
+        self.changes.send(HostChange::Ports);
     }
 
     fn trouble(&mut self, text: String) {

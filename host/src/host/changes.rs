@@ -7,7 +7,7 @@ use super::generation::InForce;
 use conductor_observer::{Observation, Observed};
 use conductor_sandbox::control::Change;
 
-/// What is told of this; nothing of most.
+/// What is reported of this; nothing of most.
 fn change(observation: &Observation) -> Option<Change> {
     match observation {
         Observation::Port(_) => Some(Change::Ports),

@@ -31,9 +31,9 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) enum For {
     /// The home's owner.
     Owner,
-    /// Whoever proposes plans: features, for agents mostly, and agents that look at plans.
+    /// Proposers of plans: features, for agents mostly, and agents that look at plans.
     Planner,
-    /// Whoever has a token that is lent.
+    /// Clients with a lent token.
     Lent,
 }
 
@@ -70,7 +70,7 @@ impl Turns {
     }
 }
 
-/// Whoever has it may look.
+/// Its holder may look.
 #[derive(Debug)]
 pub(super) struct Turn<'t>(&'t Sender<()>);
 

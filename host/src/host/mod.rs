@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{FactsHandle, RuleSet, RuleSetHandle};
+use conductor_engine::{EnvironmentHandle, RuleSet, RuleSetHandle};
 use crossbeam_channel::{Receiver, Sender};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ use crate::control::trouble::{Misconduct, TroubleLog};
 use crate::dispatch::Action;
 use crate::dispatch::feature_worker::PreparedAction;
 use crate::dispatch::workers::Workers;
-use crate::facts;
+use crate::environment;
 use crate::registry::{Lookup, Registry, Skill};
 use crate::rules::Compiled;
 use conductor_audit::caller::{Caller, Door};
@@ -57,15 +57,15 @@ use conductor_ports::supervisor::{Supervisor, UnknownDevice};
 use conductor_sandbox::control::Change;
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::invocation::OnProgress;
-use conductor_sandbox::{CallError, Compiler, Refusal};
+use conductor_sandbox::{CallError, Compiler, ServiceError};
+use conductor_stdx::changes::{ChangeBroadcast, ChangeListener, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
-use conductor_stdx::news::{Listener, New, News};
 use conductor_stdx::plural::plural;
 use conductor_terminal::excerpt;
 
 /// How long a stop waits for features to finish what they were asked to do.
-const STOP_WITHIN: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What only those need who put another configuration in force; its lock is what makes them wait for each other.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ struct Made {
 }
 
 impl State {
-    /// Puts on record what the configuration grants otherwise than before: whoever writes it is a person, and
+    /// Puts on record what the configuration grants otherwise than before: only a person writes it, and
     /// has done so already.
     fn tell_grants(&mut self, config: &Config, audit: &Audit) {
         let nothing = serde_json::to_value(config::Grants::default()).unwrap_or_default();
@@ -141,7 +141,7 @@ pub struct Host {
     audit: Audit,
     /// The plans that wait.
     plans: Arc<PlanStore>,
-    news: News,
+    changes: ChangeBroadcast,
     view: Arc<View>,
     models: Arc<Models>,
     compiler: Compiler,
@@ -158,13 +158,13 @@ pub struct Host {
     engine_thread: JoinHandle<()>,
     _observer_thread: JoinHandle<()>,
     /// What the system says, as conditions see it.
-    facts: Arc<FactsHandle>,
+    environment: Arc<EnvironmentHandle>,
     /// Who keeps them fresh, and finds the profile that applies.
-    watch: facts::Watch,
+    watch: environment::EnvironmentMonitor,
     /// Whether somebody asks for a stop.
     stop_asked: (Sender<()>, Receiver<()>),
-    /// What only those who change it look at, one after the other: making a new one may take minutes. Everybody else looks
-    /// at `view`.
+    /// What only those who change it look at, one after the other: making a new one may take minutes. Everybody else
+    /// looks at `view`.
     state: Mutex<State>,
 }
 
@@ -277,7 +277,7 @@ impl Host {
         self.supervisor.apply(plan);
         current.registry.begin(&self.observed);
         current.registry.changed(&Change::Config);
-        self.news.tell(New::Config);
+        self.changes.send(HostChange::Config);
         Reloaded { generation, rules, warnings: compiled.warnings }
     }
 
@@ -327,14 +327,14 @@ impl Host {
         self.gate.call(&current.registry, caller, name, request, cancelled, progress).await
     }
 
-    /// Tells everybody who listens that something is different.
-    pub fn tell(&self, new: New) {
-        self.news.tell(new);
+    /// Sends a change to every listener.
+    pub fn send_change(&self, change: HostChange) {
+        self.changes.send(change);
     }
 
-    /// What is different from now on.
-    pub fn news(&self) -> Listener {
-        self.news.listen()
+    /// Changes from now on.
+    pub fn changes(&self) -> ChangeListener {
+        self.changes.subscribe()
     }
 
     /// What may be agreed to over MCP, as the configuration says.
@@ -391,7 +391,7 @@ impl Host {
         self.troubles.note(self.clock.wall(), who, what);
     }
 
-    /// Ends a feature's quarantine, because a person says so. Whether it was in one; none where no such
+    /// Ends a feature's quarantine, because a person says so. Whether it was in one; `None` if no such
     /// feature runs.
     pub fn lift_quarantine(&self, caller: &Caller, feature: &str) -> Option<bool> {
         let lifted = self.in_force.load().registry.lift_quarantine(feature)?;
@@ -413,7 +413,7 @@ impl Host {
             Lookup::Refused { feature, reason } => format!("{feature} is not installed: {reason}"),
             Lookup::Unknown => format!("no feature has the action {name:?}"),
         };
-        Err(CallError::Refused(Refusal::Invalid(refused)))
+        Err(CallError::Refused(ServiceError::Invalid(refused)))
     }
 
     /// Waits until what features have said so far was passed on, until `deadline` at most. True when it was.
@@ -475,7 +475,7 @@ impl Host {
     }
 
     /// Ends the compilation of packages, so that a reload which is under way ends soon. To be called before
-    /// [`stop`](Self::stop), by whoever has others that hold on to this host.
+    /// [`stop`](Self::stop), if others still hold this host.
     pub fn cancel_compilation(&self) {
         self.compiler.cancel();
     }
@@ -491,15 +491,15 @@ impl Host {
         supervisor.close_inputs();
         let _ = queue.send(Input::Stop);
         let _ = engine_thread.join();
-        if !workers.stop(Instant::now() + STOP_WITHIN) {
-            tracing::warn!("something that does actions did not end within {} s", STOP_WITHIN.as_secs());
+        if !workers.stop(Instant::now() + STOP_TIMEOUT) {
+            tracing::warn!("something that does actions did not end within {} s", STOP_TIMEOUT.as_secs());
         }
         drop(rules);
-        if !last.registry.stop(Instant::now() + STOP_WITHIN) {
-            tracing::warn!("a feature did not finish within {} s", STOP_WITHIN.as_secs());
+        if !last.registry.stop(Instant::now() + STOP_TIMEOUT) {
+            tracing::warn!("a feature did not finish within {} s", STOP_TIMEOUT.as_secs());
         }
         drop(supervisor);
         audit.note(Entry::new(Kind::Host, "stop", &Caller::host(), ""));
-        audit.flush(STOP_WITHIN);
+        audit.flush(STOP_TIMEOUT);
     }
 }

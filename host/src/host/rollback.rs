@@ -14,7 +14,7 @@ const TRAPS: usize = 3;
 
 impl Host {
     /// Takes upgrades of the last minute back whose feature can't be installed, or traps again and
-    /// again. To be called about once a second by whoever runs the host. Returns what was done, in
+    /// again. To be called about once a second by the program that runs the host. Returns what was done, in
     /// sentences; a person should see them.
     ///
     /// A version that was taken back is not gone back to, so two bad ones do not take turns.

@@ -13,8 +13,8 @@ use crate::control::lock::Lock;
 use crate::control::trouble::TroublesomeClient;
 use crate::profile::{Profile, ProfileView};
 use crate::registry::FeatureReport;
+use conductor_active_window::ActiveWindow;
 use conductor_audit::AuditStatus;
-use conductor_front::Front;
 use conductor_ports::supervisor::PortsStatus;
 
 /// Everything there is to know about a running host.
@@ -28,15 +28,15 @@ pub struct Status {
     pub started: u64,
     /// Nanoseconds since it started.
     pub uptime: Nanos,
-    /// What it keeps between starts, and where its sockets are; none where it keeps nothing.
+    /// What it keeps between starts, and where its sockets are; none if it keeps nothing.
     pub home: Option<PathBuf>,
     /// The file of the configuration in force, as messages show it.
     pub config: String,
-    /// The active mode; none where the configuration has no modes.
+    /// The active mode; none if the configuration has no modes.
     pub mode: Option<String>,
     /// The modes there are.
     pub modes: Vec<String>,
-    /// The application in front; none where none is, or where that is not known.
+    /// The application in front; none if there is none or it is not known.
     pub front: Option<String>,
     /// Why it is not known which one is in front.
     pub front_unknown: Option<String>,
@@ -63,7 +63,7 @@ pub struct Status {
     pub dropped_messages: u64,
     /// Whether what happens is put on record.
     pub audit: AuditStatus,
-    /// The lock for the show: who holds it, since when; `None` if it is not locked.
+    /// The lock for the show: who holds it, since when; none if it is not locked.
     pub lock: Option<Lock>,
     /// Clients that were slowed, turned away or cut off, the most recent first; at most 32.
     pub troublesome_clients: Vec<TroublesomeClient>,
@@ -132,10 +132,10 @@ impl Host {
             last_failure: counters.last_failure(),
         });
         let seen = self.watch.seen();
-        let (front, front_unknown) = match seen.front {
-            Front::Application(application) => (Some(application.name().to_owned()), None),
-            Front::Nothing => (None, None),
-            Front::Unknown(reason) => (None, Some(reason)),
+        let (front, front_unknown) = match seen.active_window {
+            ActiveWindow::Application(application) => (Some(application.name().to_owned()), None),
+            ActiveWindow::Nothing => (None, None),
+            ActiveWindow::Unknown(reason) => (None, Some(reason)),
         };
         let applies = |profile: &Arc<Profile>| seen.profile.as_ref() == Some(profile);
         let profiles = seen.profiles.iter().map(|profile| ProfileView::new(profile, applies(profile)));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, Event, FactsHandle, Firing, MidiMessage, MidiParser, Nanos, RuleSetHandle, Sink,
-    Timeline,
+    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, MidiMessage, MidiParser, Nanos, RuleSetHandle,
+    Sink, Timeline,
 };
 use serde_json::{Value, json};
 
@@ -34,16 +34,16 @@ use conductor_sandbox::bindings::Error;
 use conductor_sandbox::bindings::imports::{hardware, host_state, planning};
 use conductor_sandbox::host_functions::host_state::{Captured, HostView, MidiRefusal};
 use conductor_sandbox::host_functions::planning::{ProposedChange, ProposedPlan};
+use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
-use conductor_stdx::news::{New, News};
 use conductor_terminal::{MAX_TEXT, excerpt};
 
-/// Mistakes of a plan that are told one by one.
+/// Mistakes of a plan that are listed.
 const MAX_ERRORS: usize = 20;
 
 /// How long a device has to say who it is.
-const IDENTITY_WITHIN: Duration = Duration::from_secs(1);
+const IDENTITY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Everything that features may see of a running host, and the few ways in that they may be given.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(super) struct View {
     pub(super) ports: PortsReader,
     pub(super) mutes: Mutes,
     pub(super) workers: Workers,
-    pub(super) facts: Arc<FactsHandle>,
+    pub(super) environment: Arc<EnvironmentHandle>,
     pub(super) clock: Clock,
     pub(super) queue: doorbell::Sender<Input>,
     pub(super) in_force: InForce,
@@ -63,7 +63,7 @@ pub(super) struct View {
     /// The plans that wait.
     pub(super) plans: Arc<PlanStore>,
     pub(super) audit: Audit,
-    pub(super) news: News,
+    pub(super) changes: ChangeBroadcast,
     /// Bounds how many other configurations are looked at at once.
     pub(super) turns: Turns,
 }
@@ -124,7 +124,7 @@ impl View {
         let mut risk = risk::assess(before, after)?;
         candidate.compile(&self.observer).map_err(invalid)?;
         candidate.unknown().into_iter().for_each(|note| risk.remark(note));
-        rules::doubles(before, after).into_iter().for_each(|note| risk.remark(note));
+        rules::overlaps(before, after).into_iter().for_each(|note| risk.remark(note));
         Ok(risk)
     }
 
@@ -149,11 +149,11 @@ impl View {
             Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),
             Err(error) => entry("").refused(error),
         });
-        self.news.tell(New::Plans);
+        self.changes.send(HostChange::Plans);
         let plan = made?;
-        let news =
+        let changes =
             PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who: proposer.to_string(), description };
-        self.observer.put(Observation::Plan(news));
+        self.observer.put(Observation::Plan(changes));
         Ok(plan)
     }
 
@@ -259,7 +259,7 @@ impl HostView for View {
         let [asked] = &asked.entries[..] else {
             return Err("say one event, such as `note-on 36 100`".to_owned());
         };
-        let mut engine = Engine::new(Arc::clone(&self.rules), Arc::clone(&self.facts));
+        let mut engine = Engine::new(Arc::clone(&self.rules), Arc::clone(&self.environment));
         let current = self.mode();
         match mode {
             Some(mode) => engine.set_mode(mode, &mut Deaf).map_err(|error| error.to_string())?,
@@ -322,7 +322,7 @@ impl HostView for View {
         // Before the question, so that no answer is missed.
         let heard = self.observed.subscribe();
         self.send_midi(target, &SysExIdentity::REQUEST)?;
-        let deadline = Instant::now() + IDENTITY_WITHIN;
+        let deadline = Instant::now() + IDENTITY_TIMEOUT;
         while let Ok(observation) = heard.recv_deadline(deadline) {
             if let Observation::Event(record) = &observation
                 && record.device.as_str() == target
@@ -341,7 +341,7 @@ impl HostView for View {
         let compiled = rules::compile(&loaded, &self.in_force.load().registry, &self.workers)
             .map_err(|wrong| in_words(wrong.iter()))?;
         let done = compiled.rules.rules().first().map(describe_rule).unwrap_or_default();
-        let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.facts));
+        let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.environment));
         // The mode is for actions that ask for it; where it is gone, the first one is in force.
         let _ = engine.set_mode(&self.mode(), &mut Deaf);
         let mut hands = Hands { queue: &self.queue, failed: Vec::new() };
@@ -412,7 +412,7 @@ fn finding(source: &Source, one: &Diagnostic) -> host_state::Finding {
     }
 }
 
-/// Why a plan is not valid, without lines of the configuration: whoever proposes it may not see all of that.
+/// Why a plan is not valid, without lines of the configuration: its proposer may not see all of that.
 pub(super) fn invalid(wrong: Diagnostics) -> PlanError {
     let errors = wrong.iter().filter(|one| one.severity == Severity::Error);
     let mut lines: Vec<String> = errors

@@ -23,7 +23,7 @@ use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};
 use conductor_package::descriptor::{Descriptor, HookPoint};
 use conductor_package::file::{Package, PackageError, PackageInfo};
 use conductor_package::{FeatureId, Grants};
-use conductor_sandbox::actor::{Actor, strike};
+use conductor_sandbox::actor::{Actor, record_trap};
 use conductor_sandbox::bindings::imports::host_state;
 use conductor_sandbox::control::Change;
 use conductor_sandbox::registrations::{Band, RegisteredSkill};
@@ -78,7 +78,7 @@ impl FeatureSource {
 
 /// Why a feature is not installed. Everything else goes on.
 #[derive(Debug, thiserror::Error)]
-pub enum RefusedFeature {
+pub enum InstallFailure {
     /// Its package was not taken.
     #[error(transparent)]
     Package(#[from] PackageError),
@@ -254,7 +254,7 @@ impl Registry {
             let installed = match found {
                 Found::Same(installed) => next.check_taken(&source, installed.descriptor()).map(|()| installed),
                 Found::New(package) => package
-                    .map_err(RefusedFeature::from)
+                    .map_err(InstallFailure::from)
                     .and_then(|package| next.install(&source, &package, sandbox, observer)),
             };
             let name = source.name.clone();
@@ -324,10 +324,10 @@ impl Registry {
         package: &Package,
         sandbox: &Sandbox,
         observer: &Observer,
-    ) -> Result<Arc<Installed>, RefusedFeature> {
+    ) -> Result<Arc<Installed>, InstallFailure> {
         let named = || source.shown();
         if let Some(wanted) = source.digest.as_ref().filter(|wanted| **wanted != package.info.digest) {
-            return Err(RefusedFeature::Altered {
+            return Err(InstallFailure::Altered {
                 package: named(),
                 wanted: wanted.clone(),
                 found: package.info.digest.clone(),
@@ -335,20 +335,20 @@ impl Registry {
         }
         let descriptor = &package.info.descriptor;
         if descriptor.id.is_builtin() != source.bundled {
-            return Err(RefusedFeature::FalseSource { package: named(), id: descriptor.id.to_string() });
+            return Err(InstallFailure::FalseSource { package: named(), id: descriptor.id.to_string() });
         }
         if descriptor.id.name() != source.name {
-            return Err(RefusedFeature::OtherName { package: named(), id: descriptor.id.name().to_owned() });
+            return Err(InstallFailure::OtherName { package: named(), id: descriptor.id.name().to_owned() });
         }
         self.check_taken(source, descriptor)?;
         let prepared = sandbox
             .prepare(package, source.admission(&package.info))
-            .map_err(|source| RefusedFeature::Prepare { package: named(), source })?;
+            .map_err(|source| InstallFailure::Prepare { package: named(), source })?;
         let failed = |source: InstallError| {
             if source.is_trap() {
-                strike(prepared.facts());
+                record_trap(prepared.facts());
             }
-            RefusedFeature::Install { package: named(), source }
+            InstallFailure::Install { package: named(), source }
         };
         let start = || Actor::start(prepared.clone()).map_err(failed);
         let actor = prepared.has_control().then(start).transpose()?;
@@ -379,12 +379,12 @@ impl Registry {
     }
 
     /// Rejects a feature one of whose contributions another one of this registry has.
-    fn check_taken(&self, source: &FeatureSource, descriptor: &Descriptor) -> Result<(), RefusedFeature> {
+    fn check_taken(&self, source: &FeatureSource, descriptor: &Descriptor) -> Result<(), InstallFailure> {
         for (kind, name) in Installed::contributes(descriptor) {
             let has = |owner: &&Arc<Installed>| Installed::contributes(owner.descriptor()).any(|it| it == (kind, name));
             if let Some(owner) = self.installed().find(has) {
                 let (what, owner) = (format!("{kind} {name}"), owner.descriptor().id.to_string());
-                return Err(RefusedFeature::Taken { package: source.shown(), what, owner });
+                return Err(InstallFailure::Taken { package: source.shown(), what, owner });
             }
         }
         Ok(())
@@ -608,7 +608,7 @@ impl Registry {
         }
     }
 
-    /// Ends a feature's quarantine. Whether it was in one; none where no such feature runs.
+    /// Ends a feature's quarantine. Whether it was in one; `None` if no such feature runs.
     pub fn lift_quarantine(&self, name: &str) -> Option<bool> {
         let installed = self.installed().find(|installed| installed.source.name == name)?;
         let quarantine = &installed.facts.quarantine;

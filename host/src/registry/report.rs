@@ -22,7 +22,7 @@ pub struct FeatureReport {
     pub bundled: bool,
     /// The id of the feature that comes with the host and is not loaded, because this one has its name.
     pub displaces: Option<String>,
-    /// Its source-qualified id, version, digest and size; none where it was refused.
+    /// Its source-qualified id, version, digest and size; none if it was refused.
     pub package: Option<PackageReport>,
     /// Why it is not installed.
     pub refused: Option<String>,

@@ -4,8 +4,8 @@
 //! and has everything prepared that their actions need.
 
 mod condition;
-mod doubles;
 mod edges;
+mod overlaps;
 mod params;
 mod shadowed;
 mod transform;
@@ -19,8 +19,8 @@ use conductor_engine as engine;
 use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
 
 pub(crate) use self::condition::condition;
-pub(crate) use self::doubles::doubles;
 use self::edges::{Releases, hears_releases_of_itself, holds, wants_both};
+pub(crate) use self::overlaps::overlaps;
 pub(crate) use self::shadowed::shadowed;
 use self::transform::forwarding;
 use self::trigger::{trigger, waiting};
@@ -63,7 +63,7 @@ pub(crate) fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigge
     trigger(&mapping.trigger.event, &mapping.action).ok()
 }
 
-/// Compiles a configuration: every action is prepared by whoever will do it.
+/// Compiles a configuration: every action is prepared by the worker that will do it.
 ///
 /// # Errors
 /// Everything that is wrong, with its place in the file.
@@ -240,8 +240,8 @@ impl Compiler<'_> {
             self.error(&[path, &["condition".into()]].concat(), error.to_string());
         }
         let number = self.choices.conditions.len();
-        if number == Choices::MOST {
-            let message = format!("the action asks more than {} conditions in all", Choices::MOST);
+        if number == Choices::MAX_CHOICES {
+            let message = format!("the action asks more than {} conditions in all", Choices::MAX_CHOICES);
             self.error(path, message);
             return None;
         }
@@ -615,10 +615,10 @@ mod tests {
                 "[[global_mappings]]\ntrigger = {{ type = 'MidiAny' }}\naction = {{ type = 'Sequence', actions = [\n{ones}\n] }}\n"
             )
         };
-        assert!(compiled(&action(Choices::MOST)).is_ok());
-        let text = compiled(&action(Choices::MOST + 1)).unwrap_err().render(false);
+        assert!(compiled(&action(Choices::MAX_CHOICES)).is_ok());
+        let text = compiled(&action(Choices::MAX_CHOICES + 1)).unwrap_err().render(false);
         assert!(text.contains("c.toml:36:1: the action asks more than 32 conditions in all"), "{text}");
-        // What is wrong with a condition is told at it.
+        // A mistake in a condition is reported at the condition.
         let deep = (0..20)
             .fold("{ type = 'Always' }".to_owned(), |inner, _| format!("{{ type = 'Not', condition = {inner} }}"));
         let text = format!(

@@ -2,7 +2,7 @@
 
 use conductor_engine as engine;
 use conductor_engine::{
-    DmxRange, Encoding, Nanos, NumberRange, OscArgTest, OscPattern, Push, SysExPattern, ValueRange, Way,
+    DmxRange, Encoding, Nanos, NumberRange, OscArgTest, OscPattern, Push, Rotation, SysExPattern, ValueRange,
 };
 
 use super::edges::edge;
@@ -107,9 +107,9 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
                 config::EncoderMode::Difference => Encoding::Difference,
             },
             way: match direction {
-                config::Turn::Clockwise => Way::Clockwise,
-                config::Turn::CounterClockwise => Way::CounterClockwise,
-                config::Turn::Any => Way::Any,
+                config::Turn::Clockwise => Rotation::Clockwise,
+                config::Turn::CounterClockwise => Rotation::CounterClockwise,
+                config::Turn::Any => Rotation::Any,
             },
             channel: *channel,
         },

@@ -9,7 +9,7 @@ use crate::plain_file;
 /// How often a temporary file is made anew that somebody has tidied away.
 const TRIES: usize = 64;
 
-/// Replaces a file as a whole, so that after a power cut it is the old one or the new one. Whoever might
+/// Replaces a file as a whole, so that after a power cut it is the old one or the new one. A process that might
 /// use the old one may use the new one.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = temporary(path, std::process::id());
@@ -92,7 +92,7 @@ fn locked(path: &Path) -> io::Result<File> {
                     // A file system that knows no locks: nobody tidies up there either.
                     Err(TryLockError::Error(_)) => return Ok(file),
                 }
-                // Whoever tidied up in between has taken away the name.
+                // Another process may have removed the name in between.
                 if path.symlink_metadata().is_ok() {
                     return Ok(file);
                 }

@@ -1,7 +1,7 @@
 //! Queues for a thread that sleeps as soon as there is nothing to do.
 //!
 //! A blocking receive of `crossbeam-channel` spins and yields for some microseconds before it sleeps. A thread that is
-//! woken for every event pays that each time, and holds up whoever needs its core next. Here it looks, and sleeps:
+//! woken for every event pays that each time, and delays the next thread on its core. Here it looks, and sleeps:
 //! [`Sender::send`] rings, and a ring while it is awake makes its next sleep short instead of long. Rings are no count,
 //! so who wakes looks at all its queues.
 
@@ -104,7 +104,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Puts it in and rings; waits for room where there is none.
+    /// Puts it in and rings; waits for room if there is none.
     ///
     /// # Errors
     /// When nobody is there any more.
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Whoever sends wakes it, each time; so does the last one who leaves.
+    /// Each send wakes it; so does the last sender when it is dropped.
     #[test]
     fn nothing_that_was_put_in_is_slept_over() {
         const EACH: u64 = 20_000;

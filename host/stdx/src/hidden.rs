@@ -1,8 +1,8 @@
 //! A configuration as others than its owner see it: without what people keep there that is nobody else's concern.
 //!
 //! In place of the values of `env`, of what stands under or behind a name such as `password` (`--token x`,
-//! `API_KEY=x`, `?access_token=x`), and of the user's part of a URL stands [`HIDDEN`]. The ids of secrets stay: they are no values. Everything else is as it was written, comments and
-//! layout included.
+//! `API_KEY=x`, `?access_token=x`), and of the user's part of a URL stands [`HIDDEN`]. The ids of secrets stay: they
+//! are no values. Everything else is as it was written, comments and layout included.
 
 use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
@@ -23,7 +23,7 @@ pub fn is_secret(name: &str) -> bool {
 /// The names in a configuration that look like it and hold ids of secrets.
 const IDS: [&str; 2] = ["secret", "secrets"];
 
-/// A configuration's text with its private values hidden. A text that is not TOML has none to be told apart, and
+/// A configuration's text with its private values hidden. A text that is not TOML can't be taken apart, and
 /// nothing of it is shown.
 pub fn hide(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return String::new() };
@@ -58,8 +58,8 @@ pub fn hide_json(path: &[String], value: &mut Json) {
     }
 }
 
-/// Hides what is private in the arguments of a call that is about a configuration: parts of it, and changes as `path` and
-/// `value`.
+/// Hides what is private in the arguments of a call that is about a configuration: parts of it, and changes as `path`
+/// and `value`.
 pub fn hide_arguments(value: &mut Json) {
     if let Json::Object(entries) = value
         && let Some(path) = entries.get("path").and_then(Json::as_str)

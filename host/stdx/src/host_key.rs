@@ -39,7 +39,7 @@ impl HostKey {
         }
     }
 
-    /// The key of this home; an error where there is none.
+    /// The key of this home; an error if there is none.
     pub fn read(home: &Path) -> Result<Self> {
         let mut key = [0; 32];
         plain_file::open(&home.join(FILE))?.read_exact(&mut key)?;
@@ -57,8 +57,8 @@ impl HostKey {
 
 const FILE: &str = "host.key";
 
-/// Writes a file that is not there yet, for its owner alone. Written aside and linked into its place: whoever finds
-/// one finds a whole one, and never a second one.
+/// Writes a file that is not there yet, for its owner alone. Written aside and linked into its place: a process that
+/// finds one finds a whole one, and never a second one.
 pub fn write_private(home: &Path, name: &str, content: &[u8]) -> Result<()> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);

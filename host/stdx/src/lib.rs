@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 pub mod atomic_file;
+pub mod changes;
 pub mod clock;
 pub mod device_defaults;
 pub mod digest;
@@ -11,7 +12,6 @@ pub mod doorbell;
 pub mod hidden;
 pub mod host_key;
 pub mod nearest;
-pub mod news;
 pub mod plain_file;
 pub mod plural;
 pub mod rate;

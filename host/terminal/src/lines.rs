@@ -30,7 +30,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// The number that the terminal is told. `None` if it is told nothing.
+    /// The number that is sent to the terminal. `None` if nothing is.
     fn code(self) -> Option<&'static str> {
         Some(match self {
             Self::Plain => return None,

@@ -164,7 +164,7 @@ fn write_out(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Standard error is where failures are told; where it can't be written, there is nobody to tell.
+/// Failures are reported on standard error; if it can't be written, they are lost.
 fn write_err(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// How long an answer may take before a test calls it missing.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An answer: its status, and its body as JSON.
 pub type Answer = (u16, Value);
 
 fn connect(home: &Path) -> UnixStream {
     let stream = UnixStream::connect(home.join("conductor.sock")).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
 }
 

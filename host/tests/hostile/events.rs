@@ -68,7 +68,7 @@ fn a_hook_is_told_how_many_events_it_missed() {
     observer.put(seen(0));
     until("it sees nothing", || hook.counts().0 == 1);
     let quarantine = &feature.facts().quarantine;
-    while !quarantine.strike(std::time::Instant::now()) {}
+    while !quarantine.record_trap(std::time::Instant::now()) {}
     for missed in 1..=3 {
         observer.put(seen(0));
         until("it was not left alone", || hook.counts().1 == missed);

@@ -11,7 +11,7 @@ use conductor_host::install::installation::{self, Change, ChangeError, GrantWord
 use conductor_host::install::receipt::FeatureInstallReport;
 use conductor_host::install::signature::{self, PublicKey, TrustedSigners};
 use conductor_host::install::source::{Fetched, Origin};
-use conductor_host::install::store::Store;
+use conductor_host::install::store::PackageStore;
 use conductor_host::package::admission::{Admission, Provenance};
 use conductor_host::package::capability::CapabilityRequest;
 use conductor_host::package::{Grants, Package, consent};
@@ -86,8 +86,8 @@ impl Home {
         builder.start(&loaded).unwrap()
     }
 
-    fn store(&self) -> Store {
-        Store::open(self.path()).unwrap()
+    fn store(&self) -> PackageStore {
+        PackageStore::open(self.path()).unwrap()
     }
 
     fn wanted(&self) -> Wanted {

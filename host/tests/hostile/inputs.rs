@@ -19,7 +19,7 @@ use conductor_host::ports::sink::{EventSink, Hearing, PortCounters};
 
 /// Events of a flood.
 const MANY: u64 = 10_000;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A port, and what the engine would take from it.
 struct Port {
@@ -49,7 +49,7 @@ impl Port {
 
     /// Everything that came through, once all that waited has.
     fn end(mut self) -> (Vec<Event>, Arc<PortCounters>) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while !self.sink.settle() {
             assert!(Instant::now() < deadline, "{:?}", self.counters);
             thread::yield_now();
@@ -100,7 +100,7 @@ fn a_flood_of_midi_loses_no_note() {
         let value = (n % 128) as u8;
         port.sink.midi(&[0x90, value, 1, 0xB0, 7, value]);
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while count(&port.counters.events) + count(&port.counters.dropped) < 2 * MANY {
         assert!(Instant::now() < deadline, "{:?}", port.counters);
         thread::yield_now();

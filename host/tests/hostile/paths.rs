@@ -12,7 +12,7 @@ use conductor_host::conductor::{Conductor, OpenError};
 use conductor_host::config;
 use conductor_host::host::Host;
 use conductor_host::install::signature::TrustedSigners;
-use conductor_host::install::store::Store;
+use conductor_host::install::store::PackageStore;
 use conductor_host::package::{Package, PackageError};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -162,7 +162,7 @@ fn pipes_in_the_home() {
     pipe(&folder, &format!("features/blobs/{digest}.wasm"));
     let home = folder.path().to_owned();
     let (installed, blob, signers) = in_time(move || {
-        let store = Store::at(&home);
+        let store = PackageStore::at(&home);
         let installed = store.installed().map(drop).unwrap_err().to_string();
         let blob = store.read(&digest).map(drop).unwrap_err().to_string();
         (installed, blob, TrustedSigners::read(&home).map(drop).unwrap_err().to_string())

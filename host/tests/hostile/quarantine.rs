@@ -91,7 +91,7 @@ fn an_action_that_is_new_in_a_quarantine_works_after_it() {
     let feature = lab.prepare("tests/hostile");
     let quarantine = &feature.facts().quarantine;
     let (queue, ..) = FeatureQueue::start(feature.clone(), observer).unwrap();
-    while !quarantine.strike(Instant::now()) {}
+    while !quarantine.record_trap(Instant::now()) {}
     let quiet = queue.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap();
     quiet.try_perform(envelope()).unwrap();
     until("it was not left alone", || queue.counters().failed.load(Ordering::Relaxed) == 1);
@@ -198,6 +198,6 @@ fn of_a_slow_drip() {
     let feature = lab.prepare("tests/hostile");
     let (quarantine, start) = (&feature.facts().quarantine, Instant::now());
     let drip = |strike: usize| start + Duration::from_secs(20) * u32::try_from(strike).unwrap();
-    assert!((1..LONG_STRIKES).all(|strike| !quarantine.strike(drip(strike))));
-    assert!(quarantine.strike(drip(LONG_STRIKES)));
+    assert!((1..LONG_STRIKES).all(|strike| !quarantine.record_trap(drip(strike))));
+    assert!(quarantine.record_trap(drip(LONG_STRIKES)));
 }

@@ -31,7 +31,7 @@ fn that_a_tool_waits_is_limited() {
     let lab = silent();
     let tools = lab.tools();
     let began = Instant::now();
-    stopped(began, tools.how("fetch-forever").unwrap_err(), limits::CALL_WITHIN);
+    stopped(began, tools.how("fetch-forever").unwrap_err(), limits::CALL_TIMEOUT);
     assert!(lab.stage.dialled.lock().unwrap().len() > 1, "it waited for more than one answer");
     tools.goes_on();
 }
@@ -51,7 +51,7 @@ fn that_a_hook_waits_is_limited() {
         let mut hooks = feature.instantiate_control().await.unwrap();
         hooks.before_call(&call).await.unwrap_err()
     });
-    stopped(began, error, limits::HOOK_WITHIN);
+    stopped(began, error, limits::HOOK_TIMEOUT);
     assert!(!lab.stage.dialled.lock().unwrap().is_empty());
 }
 
@@ -61,7 +61,7 @@ fn that_an_install_waits_is_limited() {
     let package = guest_with("tests/hostile-tools", &[("INSTALL:quiet", "INSTALL:wait")]);
     let feature = lab.sandbox.prepare(&package, lab.grants()).unwrap();
     let began = Instant::now();
-    stopped(began, Actor::start(feature).unwrap_err(), limits::INSTALL_WITHIN);
+    stopped(began, Actor::start(feature).unwrap_err(), limits::INSTALL_TIMEOUT);
 }
 
 /// An action that always takes a little less than it may never traps. All calls of a feature together may

@@ -107,6 +107,6 @@ fn that_a_hook_sleeps_is_limited() {
         let mut hooks = feature.instantiate_control().await.unwrap();
         hooks.before_call(&call).await.unwrap_err()
     });
-    let stopped = format!("it took longer than {} s", limits::HOOK_WITHIN.as_secs());
+    let stopped = format!("it took longer than {} s", limits::HOOK_TIMEOUT.as_secs());
     assert!(error.to_string().contains(&stopped), "{error}");
 }

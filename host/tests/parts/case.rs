@@ -85,7 +85,7 @@ impl Section {
         self.config.replace("{out}", out)
     }
 
-    /// A folder with the bundled features whose actions the section uses; none where it uses none. What it
+    /// A folder with the bundled features whose actions the section uses; `None` if it uses none. What it
     /// does not use is not there, since whatever is has to be compiled.
     pub fn features(&self) -> Option<&'static Path> {
         type Folders = [OnceLock<PathBuf>; 4];

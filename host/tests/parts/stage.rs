@@ -35,7 +35,7 @@ use crossbeam_channel::Receiver;
 
 use crate::case::{Plugged, Section, Test};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longer than any gesture, and than any rule waits.
 const AFTERWARDS: Duration = Duration::from_secs(3600);
 /// The instrument that is always there.
@@ -322,7 +322,7 @@ impl Stage {
 
     /// Waits for what should come, ends the host, and says what came otherwise.
     fn end(mut self, expected: &[String]) -> Vec<String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             self.gather();
             if self.effects.len() + self.files().len() >= expected.len() || Instant::now() > deadline {

@@ -10,11 +10,11 @@ use conductor_host::ports::simulated::SimulatedPorts;
 use crate::instruments::{Instruments, OUTPUTS};
 use crate::player::{KNOB, PORTS, Player, port};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until it is so.
 fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !so() {
         assert!(Instant::now() < deadline, "it never was so: {what}");
         std::thread::sleep(Duration::from_millis(5));

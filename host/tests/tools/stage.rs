@@ -65,7 +65,7 @@ sysex = true
 "#;
 
 /// How long something may take to come about.
-const WITHIN: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 struct Home(PathBuf);
 
@@ -182,7 +182,7 @@ impl Stage {
     /// Waits until something holds.
     #[track_caller]
     pub fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while !holds() {
             assert!(Instant::now() < deadline, "it did not come about that {what}");
             std::thread::yield_now();
@@ -276,7 +276,7 @@ impl Stage {
     pub fn answer_identity(&self, reply: &'static [u8]) {
         let (ports, asked) = (self.ports.clone(), self.ports.sent("Synth").unwrap());
         std::thread::spawn(move || {
-            if asked.recv_timeout(WITHIN).is_ok_and(|message| message[..2] == [0xf0, 0x7e]) {
+            if asked.recv_timeout(TEST_TIMEOUT).is_ok_and(|message| message[..2] == [0xf0, 0x7e]) {
                 ports.play("Synth", reply);
             }
         });

@@ -15,7 +15,7 @@ type Action = Option<&'static str>;
 
 /// Longer than any gesture.
 const FOR_EVER: Nanos = 2 * 3_600_000 * MS;
-const MOST_EVENTS: usize = 200;
+const MAX_EVENTS: usize = 200;
 
 #[derive(Default)]
 struct Heard {
@@ -54,7 +54,7 @@ pub fn run(data: &[u8]) {
     }
     let devices = DEVICES.map(DeviceId::new);
     let mut steps = Vec::new();
-    while !bytes.is_empty() && steps.len() < MOST_EVENTS {
+    while !bytes.is_empty() && steps.len() < MAX_EVENTS {
         let pause = bytes.pick(&[0, 0, 1, MS, 3 * MS, 10 * MS, 49 * MS, 50 * MS, 250 * MS, 300 * MS]);
         let what = bytes.byte();
         let device = devices[usize::from(what & 3) % devices.len()].clone();

@@ -2,7 +2,8 @@
 //! would, and the same each time.
 
 use conductor_engine::{
-    Condition, DeviceId, Event, Facts, FactsHandle, Held, ModeIx, Moment, RuleSetHandle, RuleSource, Scope, compile,
+    Condition, DeviceId, Environment, EnvironmentHandle, EvalContext, Event, Held, ModeIx, RuleSetHandle, RuleSource,
+    Scope, compile,
 };
 
 use crate::bytes::Bytes;
@@ -27,9 +28,10 @@ pub fn run(data: &[u8]) {
     };
     assert_eq!(set.rules().len(), source.rules.len());
     assert_eq!(compile(source.clone()).map(|again| again.fingerprint()), Ok(set.fingerprint()));
-    let (facts, mut held) = (Facts::unknown(), Held::new());
+    let (environment, mut held) = (Environment::unknown(), Held::new());
     let handle = std::sync::Arc::new(RuleSetHandle::new(set));
-    let engine = conductor_engine::Engine::new(std::sync::Arc::clone(&handle), std::sync::Arc::new(FactsHandle::new()));
+    let engine =
+        conductor_engine::Engine::new(std::sync::Arc::clone(&handle), std::sync::Arc::new(EnvironmentHandle::new()));
     let set = handle.load();
     for _ in 0..64 {
         if bytes.is_empty() {
@@ -40,11 +42,11 @@ pub fn run(data: &[u8]) {
         let event = event(&mut bytes);
         let _ = held.take(&device, &event);
         let name = MODES.get(usize::from(mode)).copied();
-        let moment = Moment { at: 0, mode: name, facts: &facts, held: &held };
+        let context = EvalContext { at: 0, mode: name, environment: &environment, held: &held };
         let mode = name.map_or(ModeIx::NONE, |_| ModeIx(mode.into()));
         let found: Vec<_> =
-            set.matches_at(mode, &device, &event, &moment).map(|found| (found.rule.place, found.position)).collect();
-        assert_eq!(found, ask_everyone(&source, name, &device, &event, &moment), "{event}");
+            set.matches_at(mode, &device, &event, &context).map(|found| (found.rule.place, found.position)).collect();
+        assert_eq!(found, ask_everyone(&source, name, &device, &event, &context), "{event}");
         let _ = engine.explain(0, &device, &event);
     }
 }
@@ -55,7 +57,7 @@ fn ask_everyone(
     mode: Option<&str>,
     device: &DeviceId,
     event: &Event,
-    moment: &Moment<'_>,
+    context: &EvalContext<'_>,
 ) -> Vec<(conductor_engine::Place, u16)> {
     let mut rules: Vec<_> = source.rules.iter().collect();
     rules.sort_by_key(|rule| (-rule.priority, rule.device.is_none()));
@@ -66,7 +68,7 @@ fn ask_everyone(
             Scope::Mode(name) => mode == Some(name),
         };
         let listens = rule.device.as_deref().is_none_or(|name| name == device.as_str());
-        let holds = |condition: &Condition| condition.holds(moment);
+        let holds = |condition: &Condition| condition.holds(context);
         if let (true, true, Some(position)) = (awake, listens, rule.trigger.matches(event))
             && rule.condition.as_ref().is_none_or(holds)
         {

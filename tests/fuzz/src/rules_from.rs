@@ -2,8 +2,8 @@
 
 use conductor_engine::{
     ArtNetChange, Condition, Day, Days, DeviceId, DmxRange, Edge, Encoding, Event, GamepadEvent, MidiMessage, Nanos,
-    NumberRange, OscArg, OscArgTest, OscMessage, OscPattern, Place, Push, Readings, RuleSource, RuleSpec, Scope,
-    SysExPattern, TimeRange, Trigger, ValueRange, Way,
+    NumberRange, OscArg, OscArgTest, OscMessage, OscPattern, Place, Push, Readings, Rotation, RuleSource, RuleSpec,
+    Scope, SysExPattern, TimeRange, Trigger, ValueRange,
 };
 
 use crate::bytes::Bytes;
@@ -164,7 +164,7 @@ fn trigger(bytes: &mut Bytes<'_>, sense: Sense) -> Trigger {
                 Encoding::IncDec,
                 Encoding::Difference,
             ]),
-            way: bytes.pick(&[Way::Clockwise, Way::CounterClockwise, Way::Any]),
+            way: bytes.pick(&[Rotation::Clockwise, Rotation::CounterClockwise, Rotation::Any]),
             channel: channel(bytes, sense),
         },
         16 => Trigger::FineControl {

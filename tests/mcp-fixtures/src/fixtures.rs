@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use conductor_host::api::mcp::Server;
+use conductor_host::changes::HostChange;
 use conductor_host::host::Host;
-use conductor_host::news::New;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -211,11 +211,11 @@ impl Fixtures {
             }
             "test_trigger_tool_change" => {
                 self.changed.fetch_xor(true, Ordering::Relaxed);
-                self.tell(New::Everything);
+                self.send_change(HostChange::Everything);
                 text("changed")
             }
             "test_trigger_prompt_change" => {
-                self.tell(New::Prompts);
+                self.send_change(HostChange::Prompts);
                 text("changed")
             }
             "json_schema_2020_12_tool" | "test_x_mcp_header" => text("ok"),
@@ -224,9 +224,9 @@ impl Fixtures {
         Ok(Some(result.into()))
     }
 
-    fn tell(&self, new: New) {
+    fn send_change(&self, change: HostChange) {
         if let Some(host) = self.host.upgrade() {
-            host.tell(new);
+            host.send_change(change);
         }
     }
 

@@ -52,7 +52,7 @@ fn says(text: String) -> Result<Option<CallToolResponse>, ErrorData> {
     Ok(Some(CallToolResult::success(vec![ContentBlock::text(text)]).into()))
 }
 
-/// The answer of one of them; none where it is none of them.
+/// The answer of one of them; `None` if it is none of them.
 pub fn answer(
     name: &str,
     request: &CallToolRequestParams,

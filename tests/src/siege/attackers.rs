@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use crate::conductor;
 
 /// How long one of them waits for the host before it goes on.
-const PATIENCE: Duration = Duration::from_millis(500);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a connection is misused before the next one is.
 const ROUND: Duration = Duration::from_secs(3);
 /// How often a client that only waits looks whether it is over.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Connections of one attacker at once.
 const WIDTH: usize = 8;
 
@@ -86,7 +86,7 @@ impl Wire {
                 let mut command = conductor::command(&target.home, &["mcp"]);
                 // A socket and no pipe: what is written to it can time out.
                 let (input, of_program) = UnixStream::pair()?;
-                input.set_write_timeout(Some(PATIENCE))?;
+                input.set_write_timeout(Some(REPLY_TIMEOUT))?;
                 command.stdin(OwnedFd::from(of_program)).stdout(Stdio::piped()).stderr(Stdio::null());
                 let mut child = command.spawn()?;
                 let output = child.stdout.take().unwrap();
@@ -94,14 +94,14 @@ impl Wire {
             }
             Door::McpSocket => {
                 let stream = UnixStream::connect(target.home.join("mcp.sock"))?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+                stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
                 return Ok(Self::Unix(stream));
             }
             Door::McpHttp | Door::Stream | Door::Api => TcpStream::connect(("127.0.0.1", target.port))?,
         };
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
         Ok(Self::Tcp(stream))
     }
 
@@ -260,7 +260,7 @@ pub fn attack(door: Door, manner: Manner, target: &Target, stop: &AtomicBool, co
         match manner {
             Manner::Silent => {
                 while goes_on() {
-                    thread::sleep(LOOK);
+                    thread::sleep(POLL_INTERVAL);
                 }
             }
             Manner::Slow => {
@@ -285,7 +285,7 @@ pub fn attack(door: Door, manner: Manner, target: &Target, stop: &AtomicBool, co
                 }
                 // What they asked for before waits on.
                 while goes_on() {
-                    thread::sleep(LOOK);
+                    thread::sleep(POLL_INTERVAL);
                 }
             }
             Manner::Lying => {
@@ -294,7 +294,7 @@ pub fn attack(door: Door, manner: Manner, target: &Target, stop: &AtomicBool, co
                     let _ = wire.write(&hello(door)).and_then(|()| wire.write(lie));
                     wire.read();
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         }
     }

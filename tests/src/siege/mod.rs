@@ -198,10 +198,10 @@ fn play(tablet: &Tablet, rate: u32, stop: &AtomicBool) -> u32 {
 /// How many of the numbers below `sent` came out: waits as long as they keep coming.
 fn arrived(listener: &Listener, sent: u32) -> u32 {
     let (mut seen, mut count) = (vec![false; sent as usize], 0);
-    let mut deadline = Instant::now() + wait::PATIENCE;
+    let mut deadline = Instant::now() + wait::TEST_TIMEOUT;
     while count < sent && Instant::now() < deadline {
         let Some(message) = listener.try_message() else { continue };
-        deadline = Instant::now() + wait::PATIENCE;
+        deadline = Instant::now() + wait::TEST_TIMEOUT;
         let number = match message.args.as_slice() {
             [OscType::Int(number)] => usize::try_from(*number).ok(),
             _ => None,

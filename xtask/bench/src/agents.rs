@@ -33,7 +33,7 @@ const AGENTS: usize = 8;
 /// For how long they do, in each of so many turns.
 const COUNTED: (Duration, usize) = (Duration::from_secs(1), 5);
 /// How long a server has until it can be reached.
-const REACHED_WITHIN: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The tool, which answers at once.
 const TOOL: &str = "nothing";
 
@@ -119,7 +119,7 @@ struct Agent {
 
 impl Agent {
     fn connect(socket: &Path) -> Result<Self> {
-        let deadline = Instant::now() + REACHED_WITHIN;
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
         let stream = loop {
             match UnixStream::connect(socket) {
                 Ok(stream) => break stream,
@@ -129,7 +129,7 @@ impl Agent {
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        stream.set_read_timeout(Some(REACHED_WITHIN))?;
+        stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
         let mut agent = Self { server: BufReader::new(stream), asked: 0 };
         let client = json!({ "name": "bench", "version": "1" });
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });

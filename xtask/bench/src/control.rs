@@ -33,7 +33,7 @@ const TURNS: usize = 3;
 /// Rows that are written and looked through, and how many are written at a time, as the keeper does under load.
 const ROWS: (usize, usize) = (10_000, 100);
 /// How long an answer may take before it counts as missing.
-const PATIENCE: Duration = Duration::from_secs(20);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Forwards a knob, so that an event's way out can be seen.
 const SHOW: &str = "[[global_mappings]]\ntrigger = { type = \"CC\", cc = 7 }\naction = { type = \"MidiForward\", target = \"synth\" }\n";
@@ -48,7 +48,7 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
     let host = Host::builder().home(home.path()).backend(ports.backend()).listen_to_all().start(&loaded)?;
     let host = Arc::new(host);
     let server = Server::start(home.path(), Arc::clone(&host), None)?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + REPLY_TIMEOUT;
     while !ports.is_open("knobs") {
         ensure!(Instant::now() < deadline, "the port was not opened");
         std::thread::sleep(Duration::from_millis(1));
@@ -81,7 +81,7 @@ fn answers(home: &Path, section: &mut Section<'_>) -> Result<()> {
 
 fn ask(home: &Path, path: &str, head: &str) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(home.join("conductor.sock"))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: bench\r\n{head}\r\n").as_bytes())?;
     Ok(stream)
 }
@@ -133,7 +133,7 @@ fn play(ports: &SimulatedPorts) -> Result<Vec<f64>> {
         due += PACE;
         let played = Instant::now();
         ports.play("knobs", &[0xB0, 7, (times.len() % 128) as u8]);
-        synth.recv_timeout(PATIENCE).map_err(|_| anyhow!("an event was lost"))?;
+        synth.recv_timeout(REPLY_TIMEOUT).map_err(|_| anyhow!("an event was lost"))?;
         times.push(played.elapsed().as_secs_f64() * 1e6);
     }
     Ok(times)

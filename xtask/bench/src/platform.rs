@@ -33,7 +33,7 @@ const RATE: u64 = 100_000;
 /// How long they come.
 const LASTS: Duration = Duration::from_secs(3);
 /// Of so many events one is for an action.
-const EVERY: u64 = 100;
+const EVENTS_PER_ACTION: u64 = 100;
 
 /// Measures the row.
 pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
@@ -182,7 +182,7 @@ fn latencies(arguments: &Arguments, hook: Option<&Path>) -> Result<(Vec<f64>, f6
     while start.elapsed() < LASTS {
         let due = (start.elapsed().as_secs_f64() * RATE as f64) as u64;
         while count < due {
-            if count % EVERY == 0 {
+            if count % EVENTS_PER_ACTION == 0 {
                 sent.push(Instant::now());
                 play(&pad)?;
             } else {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 /// No start takes longer than this.
-const STARTED_WITHIN: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A process that ends with this.
 #[derive(Debug)]
@@ -65,12 +65,12 @@ impl Drop for Process {
 pub fn resident(pid: &str) -> Result<Resident> {
     /// Looks that must agree.
     const ALIKE: usize = 5;
-    const LOOK: Duration = Duration::from_millis(20);
-    const AT_MOST: Duration = Duration::from_secs(3);
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
+    const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
     let start = Instant::now();
     let (mut last, mut alike) = (resident_now(pid)?, 0);
-    while alike < ALIKE && start.elapsed() < AT_MOST {
-        std::thread::sleep(LOOK);
+    while alike < ALIKE && start.elapsed() < SETTLE_TIMEOUT {
+        std::thread::sleep(POLL_INTERVAL);
         let now = resident_now(pid)?;
         alike = if now.total == last.total { alike + 1 } else { 0 };
         last = now;
@@ -103,7 +103,7 @@ pub fn conductor(program: &Path, features: &Path, home: &Path, configuration: &s
     let mut all = String::new();
     // Waiting for its word needs no processor time, which asking again and again would take from it.
     let ready = loop {
-        match said.recv_timeout(STARTED_WITHIN.saturating_sub(start.elapsed())) {
+        match said.recv_timeout(START_TIMEOUT.saturating_sub(start.elapsed())) {
             Ok(line) if line.contains("ready: ") => break line,
             Ok(line) => all = all + &line + "\n",
             Err(RecvTimeoutError::Disconnected) => bail!("conductor ended at its start: {all}"),
@@ -118,8 +118,8 @@ pub fn conductor(program: &Path, features: &Path, home: &Path, configuration: &s
     Ok((process, took))
 }
 
-/// What a process says, line by line, until it ends. Read to the end by a thread, whoever listens: who writes
-/// into a closed pipe fails, and into a full one waits.
+/// What a process says, line by line, until it ends. Read to the end by a thread, with or without a listener: who
+/// writes into a closed pipe fails, and into a full one waits.
 fn lines(said: ChildStderr) -> Receiver<String> {
     let (line, lines) = crossbeam_channel::unbounded();
     std::thread::spawn(move || {

@@ -16,7 +16,7 @@ const RELOADS: usize = 20;
 /// is looked for whenever the machine does something else.
 const PAIRS: usize = 7;
 /// For how long each time.
-const LOOK: Duration = Duration::from_secs(1);
+const RUN_TIME: Duration = Duration::from_secs(1);
 
 /// Measures the row.
 pub fn measure(section: &mut Section<'_>) -> Result<()> {
@@ -91,7 +91,7 @@ fn delays(stage: &Stage, config: Option<&str>) -> Result<Vec<f64>> {
         });
         let (start, mut delays, mut key) = (Instant::now(), Vec::new(), 0);
         let mut lost = false;
-        while start.elapsed() < LOOK && !lost {
+        while start.elapsed() < RUN_TIME && !lost {
             let began = Instant::now();
             stage.ports.play("port 0", &[0xB0, 119, key]);
             lost = synth.recv_timeout(Duration::from_secs(2)).is_err();

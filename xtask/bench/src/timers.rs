@@ -27,7 +27,7 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
     let sent = stage.ports.sent("synth").ok_or_else(|| anyhow::anyhow!("there is no output"))?;
     let clock = stage.host.clock();
     let observations = stage.host.subscribe();
-    // Taken all the time: whoever falls behind misses some.
+    // Taken all the time: a reader that falls behind misses some.
     let found = std::thread::spawn(move || {
         let mut due = Vec::new();
         while let Ok(observation) = observations.recv_timeout(Duration::from_secs(2)) {

@@ -54,7 +54,7 @@ fn interface(out: &mut String, resolve: &Resolve, name: &str, interface: &Interf
     paragraph(out, &interface.docs, "");
     for (name, id) in &interface.types {
         let definition = &resolve.types[*id];
-        // What is used from another interface is told of there.
+        // What is used from another interface is documented there.
         if matches!(definition.kind, TypeDefKind::Type(Type::Id(_))) {
             continue;
         }

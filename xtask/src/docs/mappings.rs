@@ -117,7 +117,7 @@ impl Page {
         let mut out = String::from(
             "# What a mapping is made of\n\n\
              <!-- Written by `cargo xtask docs` from `conductor config schema` and host/tests/parts. -->\n\n\
-             Every part with its parameters; those in **bold** have to be there. How parts go together is told in \
+             Every part with its parameters; those in **bold** have to be there. How parts go together is described in \
              [configuration.md](configuration.md). The last columns count each part's tests: **timelines** say which \
              rules fire at which time, **end to end** what comes out of a whole host for what comes in at its \
              ports. They are in [host/tests/parts](../host/tests/parts), readable as examples.\n",

@@ -39,7 +39,7 @@ impl Unpacked {
             });
             // Left-overs in a cache are a blemish, not a failure.
             let _ = fs::remove_dir_all(&work);
-            // Whoever was faster did the same.
+            // A faster process did the same.
             fetched.or_else(|error| if root.is_dir() { Ok(()) } else { Err(error) })?;
         }
         Ok(Self { root })

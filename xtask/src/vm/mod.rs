@@ -78,7 +78,7 @@ pub fn ensure() -> Result<()> {
     Ok(())
 }
 
-/// What is to run inside, and what it is told.
+/// What is to run inside, and its arguments.
 struct Job {
     command: Vec<OsString>,
     variables: Vec<(String, OsString)>,

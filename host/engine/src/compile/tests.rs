@@ -4,7 +4,7 @@ use super::*;
 use crate::condition::{Days, TimeRange};
 use crate::gesture::Encoding;
 use crate::osc::OscPattern;
-use crate::trigger::{Edge, Push, Readings, SysExPattern, Way};
+use crate::trigger::{Edge, Push, Readings, Rotation, SysExPattern};
 
 fn note(first: u8, last: u8, min: u16, max: u16, channel: Option<u8>) -> Trigger {
     Trigger::Note { notes: NumberRange { first, last }, velocity: ValueRange { min, max }, edge: Edge::Press, channel }
@@ -100,15 +100,15 @@ fn every_trigger_is_checked() {
         press(all, seven, channel, 1),
         press(all, seven, None, 0),
         tap(too_far, 1),
-        tap(all, LONGEST + 1),
+        tap(all, MAX_GESTURE + 1),
         chord(&[1], 1),
         chord(&[1, 1], 1),
         chord(&[2, 1], 1),
         chord(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 1),
         chord(&[100, 130], 1),
         chord(&[1, 2], 0),
-        Trigger::Turn { controllers: too_far, encoding: Encoding::IncDec, way: Way::Any, channel: None },
-        Trigger::Turn { controllers: all, encoding: Encoding::IncDec, way: Way::Any, channel },
+        Trigger::Turn { controllers: too_far, encoding: Encoding::IncDec, way: Rotation::Any, channel: None },
+        Trigger::Turn { controllers: all, encoding: Encoding::IncDec, way: Rotation::Any, channel },
         Trigger::FineControl { controllers: NumberRange::one(32), value: seven, channel: None },
         Trigger::FineControl { controllers: NumberRange::one(31), value: seven, channel },
         Trigger::Parameter { registered: true, parameter: 16_384, value: seven, channel: None },

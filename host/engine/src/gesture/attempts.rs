@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::rule_set::ModeIx;
 
 /// Rule sets that are kept for what is under way in them.
-pub(crate) const KEPT: usize = 4;
+pub(crate) const MAX_RULE_SETS: usize = 4;
 
 /// A key of a device: a note on a channel, or a gamepad's button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(crate) struct Attempt {
 /// The presses that something is made of, by their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Presses {
-    serials: [u32; super::ChordEvent::MOST],
+    serials: [u32; super::ChordEvent::MAX_KEYS],
     count: u8,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct Attempts {
     serials: Vec<u32>,
     waiting: Vec<Waiting>,
     /// How many attempts and waiting rules each rule set has.
-    by_set: [u16; KEPT],
+    by_set: [u16; MAX_RULE_SETS],
     /// Whether something has changed that rules may have waited for.
     is_unsettled: bool,
     /// The number of the last press.
@@ -152,19 +152,19 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     /// Attempts that are under way at once on one device.
-    pub(crate) const MOST: usize = 128;
+    pub(crate) const MAX_ATTEMPTS: usize = 128;
     /// Rules that wait at once on one device.
-    pub(crate) const MOST_WAITING: usize = 64;
+    pub(crate) const MAX_WAITING: usize = 64;
 
     /// Takes all the memory that it will ever need.
     pub(crate) fn new(device: DeviceId) -> Self {
         Self {
             device,
-            attempts: Vec::with_capacity(Self::MOST),
-            serials: Vec::with_capacity(Self::MOST),
-            by_set: [0; KEPT],
+            attempts: Vec::with_capacity(Self::MAX_ATTEMPTS),
+            serials: Vec::with_capacity(Self::MAX_ATTEMPTS),
+            by_set: [0; MAX_RULE_SETS],
             is_unsettled: false,
-            waiting: Vec::with_capacity(Self::MOST_WAITING),
+            waiting: Vec::with_capacity(Self::MAX_WAITING),
             serial: 0,
         }
     }
@@ -179,7 +179,7 @@ impl Attempts {
     }
 
     /// How many attempts and waiting rules each rule set has.
-    pub(crate) fn by_set(&self) -> [u16; KEPT] {
+    pub(crate) fn by_set(&self) -> [u16; MAX_RULE_SETS] {
         self.by_set
     }
 
@@ -188,7 +188,7 @@ impl Attempts {
         self.attempts.clear();
         self.serials.clear();
         self.waiting.clear();
-        self.by_set = [0; KEPT];
+        self.by_set = [0; MAX_RULE_SETS];
     }
 
     /// The number of a press that happens now.
@@ -200,7 +200,7 @@ impl Attempts {
 
     /// Adds an attempt. False if there is no room.
     pub(crate) fn begin(&mut self, attempt: Attempt) -> bool {
-        let room = self.attempts.len() < Self::MOST;
+        let room = self.attempts.len() < Self::MAX_ATTEMPTS;
         if room {
             self.attempts.push(attempt);
             self.serials.push(attempt.serial);
@@ -283,7 +283,7 @@ impl Attempts {
 
     /// Adds a rule that waits. Gives it back if there is no room.
     pub(crate) fn wait(&mut self, waiting: Waiting) -> Result<(), Waiting> {
-        if self.waiting.len() == Self::MOST_WAITING {
+        if self.waiting.len() == Self::MAX_WAITING {
             return Err(waiting);
         }
         self.count(waiting.set, 1);

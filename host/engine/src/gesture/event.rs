@@ -71,7 +71,7 @@ pub struct Press {
 /// Several keys that went down together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChordEvent {
-    presses: [Press; Self::MOST],
+    presses: [Press; Self::MAX_KEYS],
     count: u8,
     /// Milliseconds between the first and the last press.
     pub spread_ms: u32,
@@ -79,11 +79,11 @@ pub struct ChordEvent {
 
 impl ChordEvent {
     /// The most keys in a chord: two hands have no more fingers.
-    pub const MOST: usize = 10;
+    pub const MAX_KEYS: usize = 10;
 
-    /// A chord of these presses, up to [`MOST`](Self::MOST).
+    /// A chord of these presses, up to [`MAX_KEYS`](Self::MAX_KEYS).
     pub fn new(presses: impl IntoIterator<Item = Press>, spread_ms: u32) -> Self {
-        let mut chord = Self { presses: [Press::default(); Self::MOST], count: 0, spread_ms };
+        let mut chord = Self { presses: [Press::default(); Self::MAX_KEYS], count: 0, spread_ms };
         for (slot, press) in chord.presses.iter_mut().zip(presses) {
             *slot = press;
             chord.count += 1;

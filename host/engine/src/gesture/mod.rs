@@ -54,5 +54,5 @@ mod work;
 pub use encoder::Encoding;
 pub use event::{ChordEvent, GestureEvent, Press};
 
-pub(crate) use attempts::{Attempts, Goal, KEPT};
-pub(crate) use work::{Deferred, Here, MOST_DEFERRED, Work};
+pub(crate) use attempts::{Attempts, Goal, MAX_RULE_SETS};
+pub(crate) use work::{Deferred, Here, MAX_DEFERRED, Work};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::attempts::{Attempt, Attempts, Goal, KEPT, Key, Presses, Waiting};
+use super::attempts::{Attempt, Attempts, Goal, Key, MAX_RULE_SETS, Presses, Waiting};
 use super::event::{ChordEvent, GestureEvent};
 use crate::Nanos;
 use crate::choice::Decided;
-use crate::condition::Moment;
+use crate::condition::EvalContext;
 use crate::engine::{Firing, Sink};
 use crate::event::{Event, GamepadEvent};
 use crate::handle::RuleSetGuard;
@@ -18,7 +18,7 @@ use crate::rule_set::{ModeIx, RuleSet};
 use crate::trigger::{Push, Readings, Trigger};
 
 /// Rules that may have to wait for what comes of one press.
-pub(crate) const MOST_DEFERRED: usize = 16;
+pub(crate) const MAX_DEFERRED: usize = 16;
 /// How long the coarse part of a control waits for the fine part. Between them is one message of three
 /// bytes, which takes a millisecond on a MIDI cable.
 const FINE_PART: Nanos = 3_000_000;
@@ -51,7 +51,7 @@ fn change_of_keys(event: &Event) -> KeyChange {
 /// The rules that defer and matched an event, in order.
 #[derive(Default)]
 pub(crate) struct Deferred {
-    pub(crate) rules: [(u32, u16); MOST_DEFERRED],
+    pub(crate) rules: [(u32, u16); MAX_DEFERRED],
     pub(crate) count: usize,
     /// The priority of the rule that consumed the event for gestures, too.
     pub(crate) consumed: Option<i32>,
@@ -71,11 +71,11 @@ pub(crate) struct Here<'a, A> {
 
 /// Work on what is under way on one device.
 pub(crate) struct Work<'a, A, S> {
-    pub(crate) kept: &'a [Option<RuleSetGuard<A>>; KEPT],
+    pub(crate) kept: &'a [Option<RuleSetGuard<A>>; MAX_RULE_SETS],
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) untracked: &'a mut u64,
     /// When it is, and what holds then.
-    pub(crate) moment: Moment<'a>,
+    pub(crate) context: EvalContext<'a>,
     pub(crate) decided: &'a mut Decided,
     pub(crate) sink: &'a mut S,
     pub(crate) next_mode: Option<Arc<str>>,
@@ -125,8 +125,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         let serial = self.attempts.next_serial();
         // Whether a gesture was found in this press already, and whether it was consumed.
         let (mut found_one, mut consumed) = (false, false);
-        let (device, moment) = (self.attempts.device.clone(), self.moment);
-        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
+        let (device, context) = (self.attempts.device.clone(), self.context);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &context).into_iter().flatten() {
             let rule = candidate.rule;
             if here.consumed.is_some_and(|priority| rule.priority <= priority) || consumed || found_one && rule.defer {
                 continue;
@@ -140,8 +140,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 velocity,
                 position: candidate.position,
                 mode: here.mode,
-                began: self.moment.at,
-                deadline: self.moment.at.saturating_add(time),
+                began: self.context.at,
+                deadline: self.context.at.saturating_add(time),
                 defers: rule.defer,
             };
             let found = match &rule.trigger {
@@ -194,7 +194,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         let gesture = GestureEvent::DoubleTap {
             press: first.key.press(velocity),
             first_velocity: first.velocity,
-            interval_ms: millis(self.moment.at - first.began),
+            interval_ms: millis(self.context.at - first.began),
         };
         Found {
             set: first.set,
@@ -210,17 +210,17 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     fn whole_chord(&mut self, here: &Here<'_, A>, rule: RuleId, keys: &[u8]) -> Option<Found> {
         let of_rule =
             |attempt: &Attempt| attempt.set == here.set && attempt.rank == rule.0 && attempt.goal == Goal::Chord;
-        let mut members = [None; ChordEvent::MOST];
+        let mut members = [None; ChordEvent::MAX_KEYS];
         for (member, &number) in members.iter_mut().zip(keys) {
             // The latest, where a note is down on several channels.
             *member = self.attempts.attempts().iter().rfind(|a| of_rule(a) && a.key.number() == number).copied();
             (*member)?;
         }
         let members = || members.iter().flatten();
-        let first = members().map(|member| member.began).min().unwrap_or(self.moment.at);
+        let first = members().map(|member| member.began).min().unwrap_or(self.context.at);
         let presses: Presses = members().map(|member| member.serial).collect();
         self.attempts.end(|attempt| of_rule(attempt) && presses.has(attempt.serial));
-        let took = millis(self.moment.at - first);
+        let took = millis(self.context.at - first);
         let chord = ChordEvent::new(members().map(|member| member.key.press(member.velocity)), took);
         let event = Event::Gesture(GestureEvent::Chord(chord));
         Some(Found { set: here.set, rank: rule.0, position: 0, mode: here.mode, presses, event })
@@ -242,13 +242,13 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         stood: Option<f32>,
     ) -> Option<(u8, u16)> {
         let mut put = None;
-        let (device, moment) = (self.attempts.device.clone(), self.moment);
-        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
+        let (device, context) = (self.attempts.device.clone(), self.context);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &context).into_iter().flatten() {
             let rule = candidate.rule;
             if here.consumed.is_some_and(|priority| rule.priority <= priority) {
                 continue;
             }
-            let held = |number| moment.held.controller(&device, channel, number).unwrap_or(0);
+            let held = |number| context.held.controller(&device, channel, number).unwrap_or(0);
             let gesture = match &rule.trigger {
                 Trigger::Turn { encoding, way, .. } => {
                     let steps = encoding.steps(value, stood.map(|stood| stood as u8));
@@ -260,7 +260,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                     self.part(here, rule, Key::note(channel, coarse), controller >= 32, value, None, candidate.position)
                 }
                 Trigger::Parameter { registered, parameter: wanted, .. } => {
-                    let Some(selected) = moment.held.parameter(&device, channel) else { continue };
+                    let Some(selected) = context.held.parameter(&device, channel) else { continue };
                     if selected != (*registered, *wanted) {
                         continue;
                     }
@@ -319,8 +319,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             velocity: 0,
             position,
             mode: here.mode,
-            began: self.moment.at,
-            deadline: self.moment.at.saturating_add(FINE_PART),
+            began: self.context.at,
+            deadline: self.context.at.saturating_add(FINE_PART),
             defers: false,
         });
         None
@@ -336,8 +336,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 && rule_of(kept, attempt.set, attempt.rank)
                     .is_none_or(|rule| !is_there(&rule.trigger, value, Readings::MARGIN))
         });
-        let (device, moment) = (self.attempts.device.clone(), self.moment);
-        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
+        let (device, context) = (self.attempts.device.clone(), self.context);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &context).into_iter().flatten() {
             let rule = candidate.rule;
             let is_out = self.attempts.find(here.set, rule.id.0, Goal::Return, key).is_some();
             if rule.trigger.reports_rest() || is_out || !is_there(&rule.trigger, value, 0.0) {
@@ -366,8 +366,8 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     fn follow(&mut self, here: &Here<'_, A>, number: u8, value: f32, stood: f32) {
         let key = Key::button(number);
         let mut consumed = here.consumed;
-        let (device, moment) = (self.attempts.device.clone(), self.moment);
-        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &moment).into_iter().flatten() {
+        let (device, context) = (self.attempts.device.clone(), self.context);
+        for candidate in here.rules.gestures_at(here.mode, &device, here.event, &context).into_iter().flatten() {
             let (rule, position) = (candidate.rule, candidate.position);
             if !rule.trigger.reports_rest() {
                 continue;
@@ -430,7 +430,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             velocity: 0,
             position,
             mode: here.mode,
-            began: self.moment.at,
+            began: self.context.at,
             deadline: Nanos::MAX,
             defers: false,
         });
@@ -438,7 +438,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
 
     /// Time is up for some attempts.
     pub(crate) fn expire(&mut self) {
-        while let Some(attempt) = self.attempts.take_due(self.moment.at) {
+        while let Some(attempt) = self.attempts.take_due(self.context.at) {
             let Attempt { set, rank, position, mode, key, .. } = attempt;
             let Some(rule) = rule_of(self.kept, set, rank) else { continue };
             match attempt.goal {
@@ -505,9 +505,9 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     fn fire_found(&mut self, found: &Found) {
         let Some(rules) = self.kept.get(usize::from(found.set)).and_then(Option::as_ref) else { return };
         let Some(rule) = rules.rules().get(found.rank as usize) else { return };
-        let (at, device, generation) = (self.moment.at, &self.attempts.device, rules.generation());
+        let (at, device, generation) = (self.context.at, &self.attempts.device, rules.generation());
         let event = &found.event;
-        let answers = self.decided.of_rule(rule, generation, device, event, &self.moment);
+        let answers = self.decided.of_rule(rule, generation, device, event, &self.context);
         let next = self.sink.fire(Firing { at, device, event, rule, position: found.position, answers, generation });
         self.next_mode = next.or(self.next_mode.take());
         let trigger = &rule.trigger;
@@ -519,7 +519,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     }
 }
 
-fn rule_of<A>(kept: &[Option<RuleSetGuard<A>>; KEPT], set: u8, rank: u32) -> Option<&Rule<A>> {
+fn rule_of<A>(kept: &[Option<RuleSetGuard<A>>; MAX_RULE_SETS], set: u8, rank: u32) -> Option<&Rule<A>> {
     kept.get(usize::from(set))?.as_ref()?.rules().get(rank as usize)
 }
 

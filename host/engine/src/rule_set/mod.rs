@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::condition::{Condition, Moment};
+use crate::condition::{Condition, EvalContext};
 use crate::device::DeviceId;
 use crate::event::Event;
 use crate::gesture::Encoding;
@@ -118,9 +118,9 @@ impl<A> RuleSet<A> {
         mode: ModeIx,
         device: &'a DeviceId,
         event: &'a Event,
-        moment: &'a Moment<'a>,
+        context: &'a EvalContext<'a>,
     ) -> Option<Matches<'a, A>> {
-        self.gestures.as_ref().map(|index| self.search(index, mode, device, event, Some(moment)))
+        self.gestures.as_ref().map(|index| self.search(index, mode, device, event, Some(context)))
     }
 
     /// The rules that `event` from `device` meets in `mode`, in order, up to and including the first that
@@ -140,9 +140,9 @@ impl<A> RuleSet<A> {
         mode: ModeIx,
         device: &'a DeviceId,
         event: &'a Event,
-        moment: &'a Moment<'a>,
+        context: &'a EvalContext<'a>,
     ) -> Matches<'a, A> {
-        self.search(&self.index, mode, device, event, Some(moment))
+        self.search(&self.index, mode, device, event, Some(context))
     }
 
     /// Inlined by force, as what it leads to: it is called for matches and for gestures, and to hand over
@@ -154,13 +154,13 @@ impl<A> RuleSet<A> {
         mode: ModeIx,
         device: &'a DeviceId,
         event: &'a Event,
-        moment: Option<&'a Moment<'a>>,
+        context: Option<&'a EvalContext<'a>>,
     ) -> Matches<'a, A> {
         Matches {
             rules: &self.rules,
             index,
             event,
-            moment,
+            context,
             probe: Probe::new(event),
             mode,
             device,
@@ -254,8 +254,8 @@ pub struct Matches<'a, A> {
     rules: &'a [Rule<A>],
     index: &'a Index,
     event: &'a Event,
-    /// None if conditions are taken to hold.
-    moment: Option<&'a Moment<'a>>,
+    /// `None` if conditions are taken to hold.
+    context: Option<&'a EvalContext<'a>>,
     probe: Probe,
     mode: ModeIx,
     device: &'a DeviceId,
@@ -301,8 +301,8 @@ impl<A> Matches<'_, A> {
     #[inline(never)]
     fn agrees(&self, entry: Entry, rule: &Rule<A>) -> bool {
         (entry.flags & ASK_TRIGGER == 0 || rule.trigger.matches(self.event).is_some())
-            && match (&rule.condition, self.moment) {
-                (Some(condition), Some(moment)) => condition.holds(moment),
+            && match (&rule.condition, self.context) {
+                (Some(condition), Some(context)) => condition.holds(context),
                 _ => true,
             }
     }

@@ -19,7 +19,7 @@ pub struct JackBackend {
     /// The ports that bindings ask to be made.
     made: Vec<PortInfo>,
     unreachable: Unreachable,
-    /// Messages of this client's that were lost, as far as that was told.
+    /// Messages of this client's that were lost, as far as JACK reported them.
     lost: u64,
 }
 
@@ -37,7 +37,8 @@ impl JackBackend {
     }
 
     fn list_now(&mut self) -> Result<Vec<PortInfo>, PortError> {
-        // Said once, even where the next server is there already: what was open of this one is dead and has to be closed.
+        // Said once, even where the next server is there already: what was open of this one is dead and has to be
+        // closed.
         if self.client.take_if(|client| client.is_gone()).is_some() {
             return Err(unreachable(Error::Gone));
         }

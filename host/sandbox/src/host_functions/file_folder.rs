@@ -7,8 +7,8 @@ use crate::bindings::imports::files;
 use crate::bindings::{Error, Lane};
 use crate::state::InstanceState;
 use conductor_package::capability::Capability;
+use conductor_services::error::ServiceError;
 use conductor_services::files::{GrantedFolder, Kind};
-use conductor_services::refusal::Refusal;
 
 /// The guest's handle to a folder.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl InstanceState {
     fn with_folder<T>(
         &self,
         folder: &Resource<Folder>,
-        work: impl FnOnce(&GrantedFolder) -> Result<T, Refusal>,
+        work: impl FnOnce(&GrantedFolder) -> Result<T, ServiceError>,
     ) -> wasmtime::Result<Result<T, Error>> {
         let folder = self.table.get(folder)?;
         if self.facts.is_revoked() {

@@ -115,7 +115,7 @@ impl From<MidiRefusal> for Error {
 const MAX_CHECKED: usize = 1 << 20;
 /// The longest name or event that a guest may ask about, in bytes.
 const MAX_ASKED: usize = 1024;
-/// Events that are told in words at once, at most.
+/// Events that are listed as text at once, at most.
 const MAX_CAPTURED: u32 = 256;
 
 /// The guest's handle to look.

@@ -13,7 +13,7 @@ use crate::bindings::{Error, waiting_models};
 use crate::state::InstanceState;
 use conductor_package::capability::{Capability, names};
 use conductor_package::consent;
-use conductor_services::refusal::shown;
+use conductor_services::error::shown;
 
 /// A whole answer of a model.
 #[derive(Debug, Clone)]

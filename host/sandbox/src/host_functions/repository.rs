@@ -7,8 +7,8 @@ use crate::bindings::imports::git as contract;
 use crate::bindings::{Error, Lane};
 use crate::state::InstanceState;
 use conductor_package::capability::Capability;
+use conductor_services::error::ServiceError;
 use conductor_services::git::{self, Kind};
-use conductor_services::refusal::Refusal;
 
 /// The guest's handle to a repository.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl InstanceState {
     fn with_snapshot<T>(
         &self,
         snapshot: &Resource<Snapshot>,
-        work: impl FnOnce(&git::Snapshot) -> Result<T, Refusal>,
+        work: impl FnOnce(&git::Snapshot) -> Result<T, ServiceError>,
     ) -> wasmtime::Result<Result<T, Error>> {
         let snapshot = self.table.get(snapshot)?;
         if self.facts.is_revoked() {

@@ -31,7 +31,7 @@ impl runtime_controls::HostControls for InstanceState {
         if self.facts.is_revoked() {
             return Ok(Err(super::revoked()));
         }
-        // Whoever keeps the ports answers when it is done.
+        // The port thread answers when it is done.
         Ok(self.view().and_then(|view| super::waiting(|| view.mute(&device, !enabled)).map_err(Error::Invalid)))
     }
 

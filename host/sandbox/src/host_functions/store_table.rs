@@ -9,7 +9,7 @@ use crate::bindings::imports::store;
 use crate::bindings::{Error, Lane};
 use crate::state::InstanceState;
 use conductor_package::capability::Capability;
-use conductor_services::refusal::Refusal;
+use conductor_services::error::ServiceError;
 use conductor_services::store::StoreHandle;
 
 /// The guest's handle to its store.
@@ -45,7 +45,7 @@ impl InstanceState {
     fn with_store<T>(
         &self,
         table: &Resource<Table>,
-        work: impl FnOnce(&StoreHandle) -> Result<T, Refusal>,
+        work: impl FnOnce(&StoreHandle) -> Result<T, ServiceError>,
     ) -> wasmtime::Result<Result<T, Error>> {
         let table = self.table.get(table)?;
         if self.facts.is_revoked() {

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::error::ServiceError;
 use crate::git::{Entry, Kind, Repository};
-use crate::refusal::Refusal;
 
 /// A folder that goes when it is dropped.
 struct Folder(PathBuf);
@@ -101,24 +101,24 @@ fn what_is_not_there_is_said_so() {
     let repository = folder.open();
     let snapshot = repository.at("HEAD").unwrap();
     for path in ["missing", "src/missing", "readme/inner", "src/main.rs/x"] {
-        assert!(matches!(snapshot.read(path), Err(Refusal::Unavailable(_))), "{path}");
+        assert!(matches!(snapshot.read(path), Err(ServiceError::Unavailable(_))), "{path}");
     }
     for path in ["..", "/etc/passwd", "src/../readme", "", "src//main.rs", "a\0b"] {
-        assert!(matches!(snapshot.read(path), Err(Refusal::Invalid(_))), "{path:?}");
-        assert!(matches!(snapshot.names(path), Err(Refusal::Invalid(_))), "{path:?}");
+        assert!(matches!(snapshot.read(path), Err(ServiceError::Invalid(_))), "{path:?}");
+        assert!(matches!(snapshot.names(path), Err(ServiceError::Invalid(_))), "{path:?}");
     }
-    assert!(matches!(snapshot.read("src"), Err(Refusal::Invalid(_))), "a folder");
-    assert!(matches!(snapshot.names("readme"), Err(Refusal::Invalid(_))), "a file");
+    assert!(matches!(snapshot.read("src"), Err(ServiceError::Invalid(_))), "a folder");
+    assert!(matches!(snapshot.names("readme"), Err(ServiceError::Invalid(_))), "a file");
     let blob = git(&folder.0, &["rev-parse", "HEAD:readme"]);
-    assert!(matches!(repository.at(&blob), Err(Refusal::Invalid(_))), "no commit");
+    assert!(matches!(repository.at(&blob), Err(ServiceError::Invalid(_))), "no commit");
     for revision in ["missing", "HEAD~1", "main:readme", "0123456789012345678901234567890123456789", "../HEAD", ""] {
-        assert!(matches!(repository.at(revision), Err(Refusal::Unavailable(_))), "{revision}");
+        assert!(matches!(repository.at(revision), Err(ServiceError::Unavailable(_))), "{revision}");
     }
     for revision in ["a\nb".to_owned(), "x".repeat(300)] {
-        assert!(matches!(repository.at(&revision), Err(Refusal::Invalid(_))), "{revision}");
+        assert!(matches!(repository.at(&revision), Err(ServiceError::Invalid(_))), "{revision}");
     }
     let empty = Folder::new();
-    assert!(matches!(Repository::open(&empty.0), Err(Refusal::Unavailable(_))), "no repository");
+    assert!(matches!(Repository::open(&empty.0), Err(ServiceError::Unavailable(_))), "no repository");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn nothing_outside_of_the_folder_is_read() {
     let elsewhere = Folder::repository();
     let refused = |folder: &Folder, how: &str| {
         let error = Repository::open(&folder.0).map(drop).unwrap_err();
-        assert!(matches!(&error, Refusal::Unavailable(_)), "{how}: {error:?}");
+        assert!(matches!(&error, ServiceError::Unavailable(_)), "{how}: {error:?}");
     };
 
     let file = Folder::new();
@@ -205,7 +205,7 @@ fn a_reference_that_is_another_file_tells_nothing_of_it() {
 #[test]
 fn pipes_and_devices_in_a_repository_are_not_opened() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
-    let in_time = |work: Box<dyn FnOnce() -> Refusal + Send>| {
+    let in_time = |work: Box<dyn FnOnce() -> ServiceError + Send>| {
         let (done, told) = std::sync::mpsc::channel();
         std::thread::spawn(move || done.send(work()));
         told.recv_timeout(std::time::Duration::from_secs(20)).expect("it is not waited for").to_string()
@@ -252,14 +252,14 @@ fn what_is_too_large_is_not_unpacked() {
     folder.write("small", &small);
     folder.commit("large");
     let snapshot = folder.open().at("HEAD").unwrap();
-    assert!(matches!(snapshot.read("large"), Err(Refusal::Exhausted(_))));
+    assert!(matches!(snapshot.read("large"), Err(ServiceError::Exhausted(_))));
     assert_eq!(snapshot.read("small").unwrap().len(), small.len());
     let sizes: Vec<u64> = snapshot.names(".").unwrap().iter().map(|entry| entry.size).collect();
     assert!(sizes.contains(&(large.len() as u64)), "{sizes:?}");
 }
 
 /// What comes of reading a file of 2 MiB that git has packed as a part of one with so many lines of 8 bytes.
-fn read_a_part_of(lines: u32) -> Result<Vec<u8>, Refusal> {
+fn read_a_part_of(lines: u32) -> Result<Vec<u8>, ServiceError> {
     let folder = Folder::repository();
     // Lines that differ, so that the small one is best told as a part of the other.
     let whole: String = (0..lines).map(|n| format!("{n:07}\n")).collect();
@@ -280,7 +280,7 @@ fn read_a_part_of(lines: u32) -> Result<Vec<u8>, Refusal> {
 #[test]
 fn what_leans_on_something_huge_is_not_unpacked_either() {
     assert_eq!(read_a_part_of(1_000_000).map(|data| data.len()), Ok(2 * 1024 * 1024), "8 MB");
-    assert!(matches!(read_a_part_of(4_600_000), Err(Refusal::Failed(_))), "36.8 MB, above 32 MiB");
+    assert!(matches!(read_a_part_of(4_600_000), Err(ServiceError::Failed(_))), "36.8 MB, above 32 MiB");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn damage_is_no_crash() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "no object").unwrap();
     let snapshot = folder.open().at("HEAD").unwrap();
-    assert!(matches!(snapshot.read("readme"), Err(Refusal::Failed(_))));
+    assert!(matches!(snapshot.read("readme"), Err(ServiceError::Failed(_))));
     assert_eq!(snapshot.read("src/main.rs").unwrap(), b"fn main() {}", "the rest is there");
 
     let tags = Folder::repository();
@@ -300,5 +300,5 @@ fn damage_is_no_crash() {
         git(&tags.0, &["tag", "--annotate", "--message=x", &format!("v{n}"), &format!("v{}", n - 1)]);
     }
     assert!(tags.open().at("v8").is_ok());
-    assert!(matches!(tags.open().at("v12"), Err(Refusal::Invalid(_))), "tags of tags of tags");
+    assert!(matches!(tags.open().at("v12"), Err(ServiceError::Invalid(_))), "tags of tags of tags");
 }

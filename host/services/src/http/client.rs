@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::account::HttpAccount;
 use crate::http::network::{Incoming, Network, NetworkError, Outgoing, Pieces};
 use crate::http::request::{self, Checked, CheckedSecret};
-use crate::http::secrets::{Redactor, Secret, SecretWitness, Secrets};
+use crate::http::secrets::{Redactor, Secret, SecretAudit, Secrets};
 use crate::http::{HttpError, Request, Response};
 use conductor_net::address;
 use conductor_net::http_scope::{HttpScope, Site};
@@ -33,7 +33,7 @@ pub const MAX_HEADER_BYTES: usize = 64 * 1024;
 pub struct HttpClient {
     network: Arc<dyn Network>,
     secrets: Arc<dyn Secrets>,
-    witness: Option<Arc<dyn SecretWitness>>,
+    witness: Option<Arc<dyn SecretAudit>>,
     timeout: Duration,
 }
 
@@ -43,9 +43,9 @@ impl HttpClient {
         Self { network, secrets, witness: None, timeout: TIMEOUT }
     }
 
-    /// The same, with somebody who is told of every secret that is sent.
+    /// The same, with an audit of every secret that is sent.
     #[must_use]
-    pub fn witnessed(mut self, witness: Arc<dyn SecretWitness>) -> Self {
+    pub fn witnessed(mut self, witness: Arc<dyn SecretAudit>) -> Self {
         self.witness = Some(witness);
         self
     }

@@ -21,7 +21,7 @@ pub use account::HttpAccount;
 pub use client::{HttpClient, Patience, Streamed};
 pub use conductor_net::http_scope::{HostPattern, HttpScope, SecretGrant};
 pub use network::{Network, SystemNetwork};
-pub use secrets::{EnvironmentSecrets, SecretWitness, Secrets};
+pub use secrets::{EnvironmentSecrets, SecretAudit, Secrets};
 
 /// What a feature asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

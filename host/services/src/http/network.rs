@@ -122,7 +122,7 @@ impl Network for SystemNetwork {
             if !body.is_empty() {
                 request = request.body(body);
             } else if [Method::POST, Method::PUT, Method::PATCH].contains(&sends) {
-                // Servers that expect a body want to be told that it is empty.
+                // Servers that expect a body need an explicit length of 0.
                 request = request.header(CONTENT_LENGTH, 0);
             }
             let response = request.send().await.map_err(explained)?;

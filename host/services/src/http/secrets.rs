@@ -18,8 +18,8 @@ pub trait Secrets: fmt::Debug + Send + Sync {
     fn get(&self, id: &str) -> Result<Secret, SecretError>;
 }
 
-/// Told of every secret that is sent.
-pub trait SecretWitness: fmt::Debug + Send + Sync {
+/// Records every secret that is sent.
+pub trait SecretAudit: fmt::Debug + Send + Sync {
     /// The feature sends the secret `id` to `site`, as `https://host:port`. Must not wait.
     fn sent(&self, feature: &str, id: &str, site: &str, secret: &Secret);
 }
@@ -62,7 +62,7 @@ impl Secret {
         Ok(Self(value))
     }
 
-    /// The value itself, for whoever has to keep it out of something.
+    /// The value itself, for code that has to keep it out of something.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::store::{Refusal, connect, damaged, misshapen, refusal};
+use crate::store::{ServiceError, connect, damaged, misshapen, refusal};
 use conductor_package::FeatureId;
 use conductor_package::id::DataKey;
 
@@ -77,7 +77,7 @@ pub fn list(home: &Path) -> io::Result<Vec<StoreFile>> {
 /// # Errors
 /// `Unavailable`: a host still has it open after five seconds. `Failed`: the system refused. Nothing is deleted
 /// then.
-pub fn remove(home: &Path, key: &str) -> Result<(), Refusal> {
+pub fn remove(home: &Path, key: &str) -> Result<(), ServiceError> {
     let path = home.join("store").join(format!("{key}.sqlite"));
     let deadline = Instant::now() + CLOSE_TIMEOUT;
     loop {
@@ -90,7 +90,7 @@ pub fn remove(home: &Path, key: &str) -> Result<(), Refusal> {
             Ok(_) | Err(_) => break,
         }
     }
-    let failed = |error: io::Error| Refusal::Failed(format!("{}: {error}", path.display()));
+    let failed = |error: io::Error| ServiceError::Failed(format!("{}: {error}", path.display()));
     fs::remove_file(&path).map_err(failed)?;
     for beside in BESIDE {
         match fs::remove_file(with_suffix(&path, beside)) {
@@ -216,7 +216,7 @@ mod tests {
         adopt(&home.0, &[(id("project:lamp"), key.clone())]).unwrap();
         assert_eq!(home.kept("builtin_work-items").as_deref(), Some(&b"builtin-work-items"[..]));
         assert_eq!(home.kept(key.as_str()).as_deref(), Some(&b"project-lamp"[..]));
-        // Whoever is called so from now on finds nothing.
+        // A later feature of this name finds nothing.
         let late = [("project:gone", "b"), ("plugin:x:notes", "c")]
             .map(|(text, owner)| (id(text), DataKey::new(&id(text), Some(&owner.repeat(64)))));
         adopt(&home.0, &late).unwrap();

@@ -42,16 +42,16 @@ fn lamp(stores: &FeatureStores, quota: u64) -> StoreHandle {
     opened.handle
 }
 
-fn invalid<T: std::fmt::Debug>(result: Result<T, Refusal>) -> String {
+fn invalid<T: std::fmt::Debug>(result: Result<T, ServiceError>) -> String {
     match result {
-        Err(Refusal::Invalid(text)) => text,
+        Err(ServiceError::Invalid(text)) => text,
         other => panic!("not invalid: {other:?}"),
     }
 }
 
-fn exhausted<T: std::fmt::Debug>(result: Result<T, Refusal>) -> String {
+fn exhausted<T: std::fmt::Debug>(result: Result<T, ServiceError>) -> String {
     match result {
-        Err(Refusal::Exhausted(text)) => text,
+        Err(ServiceError::Exhausted(text)) => text,
         other => panic!("not exhausted: {other:?}"),
     }
 }
@@ -266,15 +266,15 @@ fn a_home_that_cannot_be_written_is_unavailable() {
     let file = home.0.join("file");
     fs::write(&file, b"").unwrap();
     for home in [file.clone(), home.0.join("missing")] {
-        assert!(matches!(FeatureStores::open(&home), Err(Refusal::Unavailable(_))));
+        assert!(matches!(FeatureStores::open(&home), Err(ServiceError::Unavailable(_))));
     }
     // A file in the folder's place, and a folder in the database's.
     fs::write(home.0.join("store"), b"").unwrap();
-    assert!(matches!(FeatureStores::open(&home.0), Err(Refusal::Unavailable(_))));
+    assert!(matches!(FeatureStores::open(&home.0), Err(ServiceError::Unavailable(_))));
     fs::remove_file(home.0.join("store")).unwrap();
     fs::create_dir_all(home.file()).unwrap();
     let stores = home.stores();
-    assert!(matches!(stores.feature("lamp", MIB), Err(Refusal::Unavailable(_))));
+    assert!(matches!(stores.feature("lamp", MIB), Err(ServiceError::Unavailable(_))));
     // That harms no other feature, and is over when the cause is.
     stores.feature("desk", MIB).unwrap();
     fs::remove_dir(home.file()).unwrap();
@@ -288,7 +288,9 @@ fn a_store_that_another_host_has_open_is_unavailable() {
     let open = lamp(&first, MIB);
     open.set("k", b"v").unwrap();
     let second = home.stores();
-    assert!(matches!(second.feature("lamp", MIB), Err(Refusal::Unavailable(text)) if text.contains("another process")));
+    assert!(
+        matches!(second.feature("lamp", MIB), Err(ServiceError::Unavailable(text)) if text.contains("another process"))
+    );
     // It is closed with the last handle of the feature, not with the host.
     drop(open);
     assert_eq!(lamp(&second, MIB).get("k").unwrap().as_deref(), Some(b"v".as_slice()));
@@ -401,7 +403,7 @@ fn damage_found_while_running_costs_the_store_its_content_and_nothing_else() {
     // What was checked at the opening may still be in memory; drop it.
     store.with(|connection| connection.execute_batch("PRAGMA shrink_memory")).unwrap();
     for _ in 0..2 {
-        assert!(matches!(store.get("key-19"), Err(Refusal::Failed(text)) if text.contains("damaged")));
+        assert!(matches!(store.get("key-19"), Err(ServiceError::Failed(text)) if text.contains("damaged")));
     }
     desk.set("still", b"here").unwrap();
     // Opened again, all handles have the new one.

@@ -1,6 +1,6 @@
 //! Questions to the user of an agent (elicitation): what is asked, and what counts as which answer.
 //!
-//! The host asks, in words of its own, and what it shows is what it would do: the plan as it lies on its desk, the
+//! The host asks, as text of its own, and what it shows is what it would do: the plan as it lies on its desk, the
 //! arguments as the tool would get them. What can't be shown whole is not asked. Whether anything is asked at all is
 //! for the configuration to say, since the program that the agent runs in could answer in its user's place.
 
@@ -21,7 +21,7 @@ const DIGITS: usize = 6;
 
 /// Something to be decided, as one question or two.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Matter {
+pub(super) struct Decision {
     pub(super) about: About,
     questions: Vec<Question>,
 }
@@ -61,8 +61,8 @@ pub(super) enum Answer {
     Open,
 }
 
-impl Matter {
-    /// Whether a plan is applied. None where it is too long to be shown.
+impl Decision {
+    /// Whether a plan is applied. `None` if it is too long to be shown.
     pub(super) fn plan(view: &PlanView, agent: &str) -> Option<Self> {
         let PlanView { plan, rehearsal, .. } = view;
         let notes =
@@ -167,15 +167,15 @@ mod tests {
     use conductor_audit::caller::{Caller, Door, Scope};
     use conductor_package::descriptor::Tier;
 
-    fn call(args: &Value) -> Option<Matter> {
+    fn call(args: &Value) -> Option<Decision> {
         call_of(args, "x")
     }
 
-    fn call_of(args: &Value, agent: &str) -> Option<Matter> {
+    fn call_of(args: &Value, agent: &str) -> Option<Decision> {
         let caller = Caller::client(Door::McpSocket, Scope::Agent, Some(agent));
         let all = Confirmations::default();
         let asked = all.ask(&caller, "builtin:hardware-tools", Tier::HardwareIo, "conductor_send_sysex", args)?;
-        Matter::call(&asked, &caller.claim())
+        Decision::call(&asked, &caller.claim())
     }
 
     fn said(action: ElicitationAction, content: Value) -> ElicitResult {

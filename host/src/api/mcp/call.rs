@@ -19,8 +19,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 
-use super::ask::{About, Answer, Matter};
-use super::questions::{ANSWER_TIMEOUT, Kept};
+use super::ask::{About, Answer, Decision};
+use super::questions::{ANSWER_TIMEOUT, PendingCall};
 use super::{ClientKey, Server};
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::control::plan::risk::Level;
@@ -39,13 +39,13 @@ pub(super) struct Call<'c> {
     tool: String,
     args: Map<String, Value>,
     caller: Caller,
-    /// The agent, as its user is told.
+    /// The agent's name, as its user sees it.
     agent: String,
 }
 
 /// How a client can be asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ElicitationMode {
     /// While its call waits.
     Meanwhile,
     /// By the answer of its call.
@@ -73,7 +73,7 @@ impl<'c> Call<'c> {
         match self.through_the_gate(&self.caller, None).await {
             Ok(answer) => self.proposed(answer).await,
             Err(ref error @ ToolError::NeedsConfirmation { ref confirmation, .. }) => {
-                let matter = confirmation.as_ref().and_then(|asked| Matter::call(asked, &self.agent));
+                let matter = confirmation.as_ref().and_then(|asked| Decision::call(asked, &self.agent));
                 match matter.filter(|_| self.host.elicitation() == Elicitation::All) {
                     Some(matter) => self.ask(matter, None).await,
                     None => Ok(self.unconfirmed(&error.to_string()).into()),
@@ -120,9 +120,9 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The question about a plan, or why its user is not asked. None where it is no plan of this tool's, which a
+    /// The question about a plan, or why its user is not asked. `None` if it is no plan of this tool's, which a
     /// tool may say what it likes about.
-    async fn plan(&self, id: &str) -> Option<Result<Matter, &'static str>> {
+    async fn plan(&self, id: &str) -> Option<Result<Decision, &'static str>> {
         let tool = self.host.tools().into_iter().find(|view| view.tool.name == self.tool)?;
         if matches!(tool.tool.tier, Tier::ReadOnly | Tier::Stateful) {
             return None;
@@ -142,35 +142,35 @@ impl<'c> Call<'c> {
         if view.plan.has_hidden_changes() {
             return Some(Err("It changes values that are not shown to agents. "));
         }
-        Some(Matter::plan(&view, &self.agent).ok_or("It is too long to be shown here. "))
+        Some(Decision::plan(&view, &self.agent).ok_or("It is too long to be shown here. "))
     }
 
-    fn way(&self) -> Option<Way> {
+    fn way(&self) -> Option<ElicitationMode> {
         let form = self.context.client_capabilities()?.elicitation?;
         // Without either, a client of an older revision means forms.
         if form.form.is_none() && form.url.is_some() {
             return None;
         }
         let modern = self.context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        Some(if modern { Way::ByAnswer } else { Way::Meanwhile })
+        Some(if modern { ElicitationMode::ByAnswer } else { ElicitationMode::Meanwhile })
     }
 
     fn note_questions(&self) {
         self.host.note_misconduct(&self.caller, Misconduct::Questions);
     }
 
-    async fn ask(self, matter: Matter, result: Option<CallToolResult>) -> Result<CallToolResponse, ErrorData> {
+    async fn ask(self, matter: Decision, result: Option<CallToolResult>) -> Result<CallToolResponse, ErrorData> {
         match self.way() {
-            Some(Way::Meanwhile) => {
+            Some(ElicitationMode::Meanwhile) => {
                 let answer = self.ask_meanwhile(&matter).await;
                 self.decided(&matter, answer, result).await
             }
-            Some(Way::ByAnswer) => self.ask_by_answer(matter, 0, result).await,
+            Some(ElicitationMode::ByAnswer) => self.ask_by_answer(matter, 0, result).await,
             None => self.decided(&matter, Answer::Open, result).await,
         }
     }
 
-    async fn ask_meanwhile(&self, matter: &Matter) -> Answer {
+    async fn ask_meanwhile(&self, matter: &Decision) -> Answer {
         let Some(place) = self.server.questions.ask(ClientKey::Server(self.server.number)) else {
             self.note_questions();
             return Answer::Open;
@@ -198,7 +198,7 @@ impl<'c> Call<'c> {
 
     async fn ask_by_answer(
         self,
-        matter: Matter,
+        matter: Decision,
         answered: usize,
         result: Option<CallToolResult>,
     ) -> Result<CallToolResponse, ErrorData> {
@@ -208,7 +208,7 @@ impl<'c> Call<'c> {
         let Some(question) = question.params() else {
             return self.decided(&matter, Answer::Open, result).await;
         };
-        let kept = Kept {
+        let kept = PendingCall {
             caller: self.caller.clone(),
             tool: self.tool.clone(),
             args: self.args.clone(),
@@ -233,7 +233,7 @@ impl<'c> Call<'c> {
     ) -> Result<CallToolResponse, ErrorData> {
         let kept = self.server.questions.take(number, &self.caller);
         let own = kept.filter(|kept| kept.tool == self.tool && kept.args == self.args);
-        let Some(Kept { matter, answered, result, .. }) = own else {
+        let Some(PendingCall { matter, answered, result, .. }) = own else {
             let why = "no question waits under this requestState: it was answered, has expired, or is another call's";
             self.host.refuse_call(&self.caller, &self.tool, why).await;
             return Err(ErrorData::invalid_params(why, None));
@@ -255,7 +255,7 @@ impl<'c> Call<'c> {
     /// Does what the user has decided.
     async fn decided(
         self,
-        matter: &Matter,
+        matter: &Decision,
         answer: Answer,
         result: Option<CallToolResult>,
     ) -> Result<CallToolResponse, ErrorData> {

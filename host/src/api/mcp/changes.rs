@@ -1,7 +1,7 @@
 //! Telling agents that tools, resources or prompts are different now.
 //!
-//! Clients before 2026-07-28 are told of lists from when they have said hello, and of resources that they subscribe
-//! to; those since say in one request what they want to be told of.
+//! Clients before 2026-07-28 are notified of lists once they are initialized, and of resources that they subscribe
+//! to; those since then subscribe to all of it in one request.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,7 +16,7 @@ use rmcp::{Peer, RoleServer};
 
 use super::resources;
 use crate::host::Host;
-use conductor_stdx::news::New;
+use conductor_stdx::changes::HostChange;
 
 /// Resources that one client may subscribe to.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
@@ -46,7 +46,7 @@ impl Subscribed {
     }
 }
 
-/// What a client of 2026-07-28 is told of, of what it wants: resources only that exist.
+/// What a client of 2026-07-28 is notified of: of the resources that it asked for those that exist.
 pub(super) fn accepted(wanted: &SubscriptionFilter, exists: impl Fn(&str) -> bool) -> SubscriptionFilter {
     let mut accepted = wanted.clone();
     if let Some(uris) = &mut accepted.resource_subscriptions {
@@ -57,10 +57,10 @@ pub(super) fn accepted(wanted: &SubscriptionFilter, exists: impl Fn(&str) -> boo
     accepted
 }
 
-/// Makes notifications of news.
+/// Makes notifications of changes.
 struct Teller {
     host: Weak<Host>,
-    /// The tools that were told of last.
+    /// The tools of the last notification.
     tools: u64,
 }
 
@@ -80,20 +80,20 @@ impl Teller {
         hasher.finish()
     }
 
-    /// What a client is to be told, which is subscribed to these resources.
-    fn told(&mut self, new: New, subscribed: &[String]) -> Vec<ServerNotification> {
+    /// The notifications for a client that is subscribed to these resources.
+    fn told(&mut self, new: HostChange, subscribed: &[String]) -> Vec<ServerNotification> {
         let mut told = Vec::new();
-        if matches!(new, New::Config | New::Everything) {
+        if matches!(new, HostChange::Config | HostChange::Everything) {
             let tools = self.current_tools();
             if tools != self.tools {
                 self.tools = tools;
                 told.push(ToolListChangedNotification::default().into());
             }
         }
-        if matches!(new, New::Prompts | New::Everything) {
+        if matches!(new, HostChange::Prompts | HostChange::Everything) {
             told.push(PromptListChangedNotification::default().into());
         }
-        if matches!(new, New::Plans | New::Config | New::Everything) {
+        if matches!(new, HostChange::Plans | HostChange::Config | HostChange::Everything) {
             told.push(ResourceListChangedNotification::default().into());
         }
         for uri in subscribed.iter().filter(|uri| resources::is_touched(uri, new)) {
@@ -105,10 +105,10 @@ impl Teller {
 
 /// Tells a client that has said hello, until it is gone or the host stops.
 pub(super) fn keep_telling(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed: Subscribed) {
-    let Some(mut news) = host.upgrade().map(|host| host.news()) else { return };
+    let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
     let mut teller = Teller::new(Weak::clone(host));
     tokio::spawn(async move {
-        while let Some(new) = news.next().await {
+        while let Some(new) = changes.next().await {
             for notification in teller.told(new, &subscribed.all()) {
                 if peer.send_notification(notification).await.is_err() && peer.is_transport_closed() {
                     return;
@@ -118,14 +118,14 @@ pub(super) fn keep_telling(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed
     });
 }
 
-/// Tells a client what it has asked to be told, until it leaves or the host stops.
+/// Sends a client the notifications that it subscribed to, until it leaves or the host stops.
 pub(super) async fn tell(host: &Weak<Host>, subscription: SubscriptionContext) {
-    let Some(mut news) = host.upgrade().map(|host| host.news()) else { return };
+    let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
     let mut teller = Teller::new(Weak::clone(host));
     let uris = subscription.accepted().resource_subscriptions.clone().unwrap_or_default();
     loop {
         let new = tokio::select! {
-            new = news.next() => new,
+            new = changes.next() => new,
             () = subscription.cancelled() => return,
         };
         let Some(new) = new else { return };

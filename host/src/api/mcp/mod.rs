@@ -36,14 +36,14 @@ pub use self::groups::{OPEN_TOOLS, listed};
 use self::call::Call;
 use self::changes::{MAX_SUBSCRIPTIONS, Subscribed};
 use self::groups::Opened;
-use self::questions::Questions;
+use self::questions::PendingElicitations;
 use crate::api::quota::{JobError, Jobs};
 use crate::control::gate::ToolError;
 use crate::host::Host;
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_terminal::excerpt;
 
-/// What an agent is told first.
+/// The instructions for agents.
 const INSTRUCTIONS: &str = "Conductor maps what controllers (MIDI, gamepad, OSC, Art-Net) send to actions. Look before \
     you propose: conductor://status and conductor_list_mappings say what there is, conductor_list_actions and \
     conductor://docs/mappings what can be written. More tools are in groups: conductor_open_tools. Tools that change the \
@@ -64,7 +64,8 @@ const BUSY: ErrorCode = ErrorCode(-32000);
 
 /// Servers for the clients of a host.
 pub fn server(host: Weak<Host>) -> http::Servers<Server> {
-    let (questions, opened, jobs) = (Arc::<Questions>::default(), Arc::<Opened>::default(), Jobs::new(MAX_HTTP_JOBS));
+    let (questions, opened, jobs) =
+        (Arc::<PendingElicitations>::default(), Arc::<Opened>::default(), Jobs::new(MAX_HTTP_JOBS));
     let of_note = Weak::clone(&host);
     let note = move |what| {
         if let Some(host) = of_note.upgrade() {
@@ -94,16 +95,16 @@ pub struct Server {
     number: u64,
     /// The way in.
     door: Door,
-    questions: Arc<Questions>,
+    questions: Arc<PendingElicitations>,
     /// The groups of tools that clients have opened.
     opened: Arc<Opened>,
     /// Where it has long work done.
     jobs: Jobs,
     /// Room for requests that are worked on.
     under_way: Arc<Semaphore>,
-    /// What it wants to be told of.
+    /// What it is subscribed to.
     subscribed: Subscribed,
-    /// Whether it has said hello, and is told of changes without asking.
+    /// Whether it is initialized, and is notified of changes without asking.
     is_session: AtomicBool,
 }
 
@@ -114,7 +115,12 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    fn new(host: Weak<Host>, door: Door, (questions, opened): (Arc<Questions>, Arc<Opened>), jobs: Jobs) -> Self {
+    fn new(
+        host: Weak<Host>,
+        door: Door,
+        (questions, opened): (Arc<PendingElicitations>, Arc<Opened>),
+        jobs: Jobs,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let (number, under_way) = (NEXT.fetch_add(1, Ordering::Relaxed), Arc::new(Semaphore::new(MAX_UNDER_WAY)));
         Self {

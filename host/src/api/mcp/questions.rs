@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::ClientKey;
-use super::ask::Matter;
+use super::ask::Decision;
 use conductor_audit::caller::Caller;
 use conductor_stdx::digest::hex;
 
@@ -26,7 +26,7 @@ const MAX_OWN: usize = 4;
 
 /// The questions of the clients behind one door.
 #[derive(Debug, Default)]
-pub(super) struct Questions(Mutex<HashMap<String, Pending>>);
+pub(super) struct PendingElicitations(Mutex<HashMap<String, Pending>>);
 
 #[derive(Debug)]
 struct Pending {
@@ -40,16 +40,16 @@ enum Waiting {
     /// A call that goes on as soon as it is answered, or this is cancelled.
     Call(CancellationToken),
     /// A call that is sent again with the answer.
-    Kept(Box<Kept>),
+    PendingCall(Box<PendingCall>),
 }
 
 /// A call whose user was asked.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct PendingCall {
     pub(super) caller: Caller,
     pub(super) tool: String,
     pub(super) args: Map<String, Value>,
-    pub(super) matter: Matter,
+    pub(super) matter: Decision,
     /// Questions that were answered with yes.
     pub(super) answered: usize,
     /// The tool's answer; `None` if it has given none.
@@ -58,7 +58,7 @@ pub(super) struct Kept {
 
 /// The place of a call that waits for an answer, given up by being dropped.
 pub(super) struct Place {
-    questions: Arc<Questions>,
+    questions: Arc<PendingElicitations>,
     number: String,
     gave_way: CancellationToken,
 }
@@ -76,7 +76,7 @@ impl Drop for Place {
     }
 }
 
-impl Questions {
+impl PendingElicitations {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Pending>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,20 +89,20 @@ impl Questions {
     }
 
     /// Keeps a call until it is sent again, under a number that nobody can guess; `None` if the client has too many.
-    pub(super) fn keep(&self, asker: ClientKey, kept: Kept) -> Option<String> {
-        self.add(asker, Waiting::Kept(Box::new(kept)))
+    pub(super) fn keep(&self, asker: ClientKey, kept: PendingCall) -> Option<String> {
+        self.add(asker, Waiting::PendingCall(Box::new(kept)))
     }
 
-    /// The call of this number, once, for whoever made it. For others it stays as it is.
-    pub(super) fn take(&self, number: &str, caller: &Caller) -> Option<Kept> {
+    /// The call of this number, once, for the client that made it. For others it stays as it is.
+    pub(super) fn take(&self, number: &str, caller: &Caller) -> Option<PendingCall> {
         let mut all = self.all();
         match &all.get(number)?.what {
-            Waiting::Kept(kept) if kept.caller == *caller => {}
+            Waiting::PendingCall(kept) if kept.caller == *caller => {}
             _ => return None,
         }
         let pending = all.remove(number)?;
         match pending.what {
-            Waiting::Kept(kept) if pending.since.elapsed() < ANSWER_TIMEOUT => Some(*kept),
+            Waiting::PendingCall(kept) if pending.since.elapsed() < ANSWER_TIMEOUT => Some(*kept),
             _ => None,
         }
     }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn one_client_has_a_few_questions_and_the_others_theirs() {
-        let questions = Arc::<Questions>::default();
+        let questions = Arc::<PendingElicitations>::default();
         let _greedy: Vec<_> = std::iter::from_fn(|| questions.ask(ClientKey::Server(1))).collect();
         assert_eq!(questions.all().len(), MAX_OWN);
         let other = questions.ask(ClientKey::Server(2));
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn with_all_places_taken_the_greediest_gives_way() {
-        let questions = Arc::<Questions>::default();
+        let questions = Arc::<PendingElicitations>::default();
         let greedy = [1, 2, 3].map(|_| questions.ask(ClientKey::Server(0)).unwrap());
         let modest: Vec<_> =
             (3..MAX_QUESTIONS as u64).map(|one| questions.ask(ClientKey::Server(one)).unwrap()).collect();
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_stranger_does_not_use_up_a_question() {
-        let questions = Questions::default();
+        let questions = PendingElicitations::default();
         let asked = Confirmation {
             id: String::new(),
             expires_in_ms: 1,
@@ -185,19 +185,19 @@ mod tests {
             shown: String::new(),
             phrase: None,
         };
-        let matter = Matter::call(&asked, "x").unwrap();
+        let matter = Decision::call(&asked, "x").unwrap();
         let (tool, args) = ("send".to_owned(), Map::new());
-        let kept = Kept { caller: agent(1), tool, args, matter, answered: 0, result: None };
+        let kept = PendingCall { caller: agent(1), tool, args, matter, answered: 0, result: None };
         let number = questions.keep(ClientKey::Name(agent(1)), kept).unwrap();
         assert!(questions.take(&number, &agent(2)).is_none());
-        assert!(questions.take(&number, &agent(1)).is_some(), "it still waits for whoever it belongs to");
+        assert!(questions.take(&number, &agent(1)).is_some(), "it still waits for its own client");
         assert!(questions.take(&number, &agent(1)).is_none(), "once");
     }
 
     // Names are free: a client that asks under a new one each time does not shut out the others.
     #[test]
     fn a_flood_of_names_does_not_keep_others_from_asking() {
-        let questions = Arc::<Questions>::default();
+        let questions = Arc::<PendingElicitations>::default();
         let _flood: Vec<_> = (0..1000).map(|name| questions.ask(ClientKey::Name(agent(name))).unwrap()).collect();
         assert_eq!(questions.all().len(), MAX_QUESTIONS);
         assert!(questions.ask(ClientKey::Server(1)).is_some());

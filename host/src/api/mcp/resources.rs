@@ -6,7 +6,7 @@ use super::groups::title;
 use crate::host::Host;
 use conductor_audit::caller::Caller;
 use conductor_sandbox::limits::MAX_RESULT;
-use conductor_stdx::news::New;
+use conductor_stdx::changes::HostChange;
 
 /// The pages of the manual.
 const DOCS: &[(&str, &str)] = &[
@@ -81,7 +81,7 @@ pub(super) fn names(host: &Host, template: &str) -> Vec<String> {
     }
 }
 
-/// What is at an address; none where nothing is.
+/// What is at an address; `None` if nothing is.
 ///
 /// # Errors
 /// Why it can't be read.
@@ -165,13 +165,13 @@ fn below(host: &Host, caller: &Caller, uri: &str) -> Result<Option<(String, &'st
 }
 
 /// Whether what is at this address may be different by this.
-pub(super) fn is_touched(uri: &str, new: New) -> bool {
+pub(super) fn is_touched(uri: &str, new: HostChange) -> bool {
     match new {
-        New::Everything => !uri.starts_with("conductor://docs/"),
-        New::Config => [CONFIG, STATUS, PORTS].contains(&uri) || uri.starts_with("conductor://skills/"),
-        New::Plans => uri.starts_with(PLANS),
-        New::Ports => [PORTS, STATUS].contains(&uri),
-        New::Prompts => false,
-        New::Lock => uri == STATUS,
+        HostChange::Everything => !uri.starts_with("conductor://docs/"),
+        HostChange::Config => [CONFIG, STATUS, PORTS].contains(&uri) || uri.starts_with("conductor://skills/"),
+        HostChange::Plans => uri.starts_with(PLANS),
+        HostChange::Ports => [PORTS, STATUS].contains(&uri),
+        HostChange::Prompts => false,
+        HostChange::Lock => uri == STATUS,
     }
 }

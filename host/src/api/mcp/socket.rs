@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::bounded::{Bounded, Budget};
 use super::groups::Opened;
-use super::questions::Questions;
+use super::questions::PendingElicitations;
 use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server};
 use crate::api::lines::Lines;
 use crate::api::quota::Jobs;
@@ -31,7 +31,7 @@ struct Clients {
     places: Arc<Semaphore>,
     /// How many of them are one process, by its id.
     of_process: Mutex<HashMap<i32, usize>>,
-    questions: Arc<Questions>,
+    questions: Arc<PendingElicitations>,
     opened: Arc<Opened>,
     unread: Budget,
     jobs: Jobs,

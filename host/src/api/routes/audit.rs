@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use super::look;
 use crate::api::door::Client;
-use crate::api::refusal::{Code, Query, Refusal};
+use crate::api::error::{Code, ErrorResponse, Query};
 use crate::api::route::{Route, get};
 use crate::api::scope::Scope;
 use crate::host::Host;
 use conductor_audit::{AuditError, Row};
 
-/// Rows that are told at once, where it is not said how many.
-const LIMIT: u32 = 100;
-/// Rows that are told at once, at most.
-const MOST: u32 = 1000;
+/// Rows that are returned at once by default.
+const DEFAULT_ROWS: u32 = 100;
+/// Rows that are returned at once, at most.
+const MAX_ROWS: u32 = 1000;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -71,7 +71,7 @@ struct AuditRow {
     subject: String,
     /// `begun`, `done`, `refused` or `failed`.
     outcome: String,
-    /// Microseconds; none where nothing was waited for.
+    /// Microseconds; none if nothing was waited for.
     took_us: Option<i64>,
     /// More, by kind.
     detail: Value,
@@ -107,17 +107,17 @@ async fn audit(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
     Query(which): Query<Which>,
-) -> Result<Json<Vec<AuditRow>>, Refusal> {
-    let limit = which.limit.unwrap_or(LIMIT);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Refusal::bad_request(format!("limit is {limit}; 1 to {MOST} rows are told at once")));
+) -> Result<Json<Vec<AuditRow>>, ErrorResponse> {
+    let limit = which.limit.unwrap_or(DEFAULT_ROWS);
+    if !(1..=MAX_ROWS).contains(&limit) {
+        return Err(ErrorResponse::bad_request(format!("limit is {limit}; 1 to {MAX_ROWS} rows are returned at once")));
     }
     let after = which.after.map(|after| i64::try_from(after).unwrap_or(i64::MAX));
     let rows = look(&client, move || host.audit_rows(after, limit)).await?;
     Ok(Json(rows.into_iter().map(AuditRow::from).collect()))
 }
 
-impl From<AuditError> for Refusal {
+impl From<AuditError> for ErrorResponse {
     fn from(error: AuditError) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, error)
     }

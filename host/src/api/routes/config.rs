@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{change, look};
 use crate::api::door::Client;
-use crate::api::refusal::{Body, Code, Refusal};
+use crate::api::error::{Body, Code, ErrorResponse};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
 use crate::control::plan::state_hash;
@@ -85,10 +85,10 @@ async fn validate(
     Extension(client): Extension<Client>,
     By(caller): By,
     Body(candidate): Body<Candidate>,
-) -> Result<Json<Verdict>, Refusal> {
+) -> Result<Json<Verdict>, ErrorResponse> {
     let found = look(&client, move || host.check_config_for(&caller, candidate.text)).await?;
     let (errors, warnings) = (found.count(Severity::Error), found.count(Severity::Warning));
-    let told = serde_json::to_value(&found).map_err(Refusal::internal)?;
+    let told = serde_json::to_value(&found).map_err(ErrorResponse::internal)?;
     Ok(Json(Verdict { valid: errors == 0, errors, warnings, diagnostics: told["diagnostics"].clone() }))
 }
 
@@ -107,13 +107,13 @@ async fn reload(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
     By(caller): By,
-) -> Result<Json<Reloaded>, Refusal> {
+) -> Result<Json<Reloaded>, ErrorResponse> {
     let done = change(&client, move || host.reload_from_file(&caller)).await?;
     let warnings = done.warnings.render(false);
     Ok(Json(Reloaded { generation: done.generation, rules: done.rules, warnings }))
 }
 
-impl From<ReloadError> for Refusal {
+impl From<ReloadError> for ErrorResponse {
     fn from(error: ReloadError) -> Self {
         match &error {
             ReloadError::Locked(locked) => (*locked).into(),

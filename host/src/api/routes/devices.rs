@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change;
 use crate::api::door::Client;
-use crate::api::refusal::{Body, Refusal};
+use crate::api::error::{Body, ErrorResponse};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
 use crate::host::{ChangeError, Host};
@@ -68,12 +68,12 @@ async fn mute(
     Extension(client): Extension<Client>,
     By(caller): By,
     Body(Mute { device, muted }): Body<Mute>,
-) -> Result<Json<Muted>, Refusal> {
+) -> Result<Json<Muted>, ErrorResponse> {
     change(&client, move || host.mute_for(&caller, &device, muted)).await?;
     Ok(Json(Muted { muted }))
 }
 
-impl From<ChangeError> for Refusal {
+impl From<ChangeError> for ErrorResponse {
     fn from(error: ChangeError) -> Self {
         match error {
             ChangeError::Locked(locked) => locked.into(),

@@ -9,20 +9,20 @@ use axum::http::header;
 use axum::response::IntoResponse;
 
 use crate::api::door::Client;
-use crate::api::refusal::{Query, Refusal};
+use crate::api::error::{ErrorResponse, Query};
 use crate::api::route::{Route, get};
 use crate::api::socket;
-use crate::api::stream::{Reader, Told, Which};
+use crate::api::stream::{Reader, StreamItem, Which};
 use crate::host::Host;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        get::<Told>("/v1/events", "readEvents", "What happens, one JSON object a line, until the client leaves")
+        get::<StreamItem>("/v1/events", "readEvents", "What happens, one JSON object a line, until the client leaves")
             .query::<Which>()
             .refuses(&[400, 429])
             .lines()
             .by(events),
-        get::<Told>("/v1/stream", "streamEvents", "What happens, as a WebSocket: one JSON object a message")
+        get::<StreamItem>("/v1/stream", "streamEvents", "What happens, as a WebSocket: one JSON object a message")
             .query::<Which>()
             .refuses(&[400, 426, 429])
             .socket()
@@ -34,7 +34,7 @@ async fn events(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
     Query(which): Query<Which>,
-) -> Result<impl IntoResponse, Refusal> {
+) -> Result<impl IntoResponse, ErrorResponse> {
     let reader = Reader::new(&host, &client, which)?;
     let lines = futures_util::stream::unfold(reader, async |mut reader| {
         let lines = reader.next().await?;

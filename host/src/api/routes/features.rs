@@ -7,7 +7,7 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::api::refusal::{Named, Refusal};
+use crate::api::error::{ErrorResponse, Named};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::{By, Scope};
 use crate::host::Host;
@@ -40,10 +40,14 @@ struct Lifted {
     lifted: bool,
 }
 
-async fn lift(State(host): State<Arc<Host>>, By(caller): By, Named(name): Named) -> Result<Json<Lifted>, Refusal> {
+async fn lift(
+    State(host): State<Arc<Host>>,
+    By(caller): By,
+    Named(name): Named,
+) -> Result<Json<Lifted>, ErrorResponse> {
     match host.lift_quarantine(&caller, &name) {
         Some(lifted) => Ok(Json(Lifted { lifted })),
-        None => Err(Refusal::not_found(format!("no feature {name:?} runs"))),
+        None => Err(ErrorResponse::not_found(format!("no feature {name:?} runs"))),
     }
 }
 

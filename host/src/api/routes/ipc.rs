@@ -16,7 +16,7 @@ use super::config::Candidate;
 use super::tools::called;
 use super::{change, look};
 use crate::api::door::Client;
-use crate::api::refusal::{Body, Code, Refusal, from_object};
+use crate::api::error::{Body, Code, ErrorResponse, from_object};
 use crate::api::route::{Route, post};
 use crate::api::scope::{By, Scope};
 use crate::control::gate::ToolRequest;
@@ -110,7 +110,7 @@ enum Command {
     },
 }
 
-/// Whoever takes nothing, or takes null, needs no `args`.
+/// A command without arguments, or with null, needs no `args`.
 fn may_be_left_out(schema: &mut Schema) {
     for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
         let takes = variant["properties"].get("args").cloned().unwrap_or(Value::Null);
@@ -161,7 +161,7 @@ struct DeviceEntry {
 }
 
 impl Command {
-    /// What whoever gives it has to be allowed.
+    /// The scope that the command needs.
     fn needs(&self) -> Scope {
         match self {
             Self::Ping
@@ -190,11 +190,11 @@ async fn ipc(
     Extension(client): Extension<Client>,
     By(caller): By,
     Body(mut body): Body<Map<String, Value>>,
-) -> Result<Json<Answer>, Refusal> {
+) -> Result<Json<Answer>, ErrorResponse> {
     // Named, not by their places.
     if body.get("args").is_some_and(|args| !args.is_object() && !args.is_null()) {
         let error = "the request is not understood: `args` is a JSON object";
-        return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest, error));
+        return Err(ErrorResponse::new(StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest, error));
     }
     // Those that take nothing may be given nothing.
     if body.get("args").and_then(Value::as_object).is_some_and(Map::is_empty) {
@@ -206,7 +206,7 @@ async fn ipc(
     if scope.is_none() {
         let has = caller.scope().map_or("none", Scope::as_str);
         let error = format!("this command asks for the scope `{needed}`, and the token has `{has}`");
-        return Err(Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, error));
+        return Err(ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, error));
     }
     let warning = command.deprecated();
     if let Some(warning) = warning {
@@ -216,7 +216,7 @@ async fn ipc(
     Ok(Json(Answer { data, warning: warning.map(str::to_owned) }))
 }
 
-async fn done(host: Arc<Host>, client: &Client, caller: Caller, command: Command) -> Result<Value, Refusal> {
+async fn done(host: Arc<Host>, client: &Client, caller: Caller, command: Command) -> Result<Value, ErrorResponse> {
     let tool = async |name: &str, args| {
         let request = ToolRequest { args, confirmed: false, confirmation: None };
         Ok(called(&host, &caller, name, request).await?.result)
@@ -229,7 +229,7 @@ async fn done(host: Arc<Host>, client: &Client, caller: Caller, command: Command
             let request = ToolRequest { args, confirmed, confirmation };
             return Ok(called(&host, &caller, &name, request).await?.result);
         }
-        // Here and not elsewhere: this thread is told that the host stops when it has sent its answer.
+        // Here and not elsewhere: this thread learns that the host stops once it has sent its answer.
         Command::Stop => {
             host.ask_to_stop(&caller);
             return Ok(json!({ "stopping": true }));
@@ -243,8 +243,8 @@ async fn done(host: Arc<Host>, client: &Client, caller: Caller, command: Command
 }
 
 /// Does what asks no feature.
-fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Refusal> {
-    let written = |value: serde_json::Result<Value>| value.map_err(Refusal::internal);
+fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, ErrorResponse> {
+    let written = |value: serde_json::Result<Value>| value.map_err(ErrorResponse::internal);
     Ok(match command {
         Command::Ping => json!({ "pong": true, "version": env!("CARGO_PKG_VERSION") }),
         Command::Status => written(serde_json::to_value(host.status()))?,
@@ -268,7 +268,7 @@ fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Refu
         Command::SetDevice { port } => {
             let devices = devices(host);
             let Some(wanted) = devices.get(port) else {
-                return Err(Refusal::not_found(format!("there is no input {port}; there are {}", devices.len())));
+                return Err(ErrorResponse::not_found(format!("there is no input {port}; there are {}", devices.len())));
             };
             for other in devices.iter().filter(|other| other.device_id != wanted.device_id) {
                 host.mute_for(caller, &other.device_id, true)?;
@@ -293,7 +293,7 @@ fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Refu
     })
 }
 
-fn enable(host: &Host, caller: &Caller, device: &str, enabled: bool) -> Result<Value, Refusal> {
+fn enable(host: &Host, caller: &Caller, device: &str, enabled: bool) -> Result<Value, ErrorResponse> {
     host.mute_for(caller, device, !enabled)?;
     Ok(json!({ "device_id": device, "enabled": enabled }))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change;
 use crate::api::door::Client;
-use crate::api::refusal::{Body, Code, Refusal};
+use crate::api::error::{Body, Code, ErrorResponse};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::{By, Scope};
 use crate::control::lock::Lock;
@@ -32,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
 struct LockState {
     /// Whether it is.
     locked: bool,
-    /// Who locked it, and since when; `None` if it is not locked.
+    /// Who locked it, and since when; none if it is not locked.
     lock: Option<Lock>,
 }
 
@@ -62,12 +62,12 @@ async fn set(
     Extension(client): Extension<Client>,
     By(caller): By,
     Body(SetLock { locked, persistent }): Body<SetLock>,
-) -> Result<Json<LockState>, Refusal> {
+) -> Result<Json<LockState>, ErrorResponse> {
     let lock = change(&client, move || host.set_lock(&caller, locked, persistent)).await?;
     Ok(Json(lock.into()))
 }
 
-impl From<LockError> for Refusal {
+impl From<LockError> for ErrorResponse {
     fn from(error: LockError) -> Self {
         match error {
             LockError::NotOwner => Self::new(StatusCode::FORBIDDEN, Code::Forbidden, error),

@@ -13,7 +13,7 @@ pub(super) mod status;
 pub(super) mod tools;
 
 use super::door::Client;
-use super::refusal::Refusal;
+use super::error::ErrorResponse;
 use super::route::Route;
 
 /// Every route of the API, in the order of the document.
@@ -38,21 +38,21 @@ pub(super) fn all() -> Vec<Route> {
 
 /// Returns what `work` returns, which compiles rules, looks at ports or waits for the disk: on a thread of its own, of
 /// which the client has so many, and in time.
-async fn look<T, E>(client: &Client, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Refusal>
+async fn look<T, E>(client: &Client, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ErrorResponse>
 where
     T: Send + 'static,
     E: Send + 'static,
-    Refusal: From<E>,
+    ErrorResponse: From<E>,
 {
     Ok(client.quota.jobs().read(work).await??)
 }
 
 /// The same for work that changes something, whose result is waited for however long it takes.
-async fn change<T, E>(client: &Client, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Refusal>
+async fn change<T, E>(client: &Client, work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ErrorResponse>
 where
     T: Send + 'static,
     E: Send + 'static,
-    Refusal: From<E>,
+    ErrorResponse: From<E>,
 {
     Ok(client.quota.jobs().write(work).await??)
 }

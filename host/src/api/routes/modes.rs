@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change;
 use crate::api::door::Client;
-use crate::api::refusal::{Body, Refusal};
+use crate::api::error::{Body, ErrorResponse};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
 use crate::host::Host;
@@ -18,8 +18,8 @@ use crate::profile::ProfileView;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get::<Modes>("/v1/modes", "listModes", "The modes there are, and the active one").by(modes),
-        post::<Asked>("/v1/mode", "switchMode", "Make another mode active; the event stream says when it is")
-            .body::<Asked>()
+        post::<ModeBody>("/v1/mode", "switchMode", "Make another mode active; the event stream says when it is")
+            .body::<ModeBody>()
             .refuses(&[404, 423])
             .by(switch),
         get::<Profiles>(
@@ -34,7 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// The modes of the configuration.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Modes {
-    /// The active one; none where there are no modes.
+    /// The active one; none if there are no modes.
     mode: Option<String>,
     /// All of them, in the configuration's order.
     modes: Vec<String>,
@@ -48,7 +48,7 @@ async fn modes(State(host): State<Arc<Host>>) -> Json<Modes> {
 /// The mode that is meant.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct ModeBody {
     /// Its name.
     mode: String,
 }
@@ -57,8 +57,8 @@ async fn switch(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
     By(caller): By,
-    Body(asked): Body<Asked>,
-) -> Result<Json<Asked>, Refusal> {
+    Body(asked): Body<ModeBody>,
+) -> Result<Json<ModeBody>, ErrorResponse> {
     let mode = asked.mode.clone();
     change(&client, move || host.switch_mode(&caller, &mode)).await?;
     Ok(Json(asked))
@@ -69,7 +69,7 @@ async fn switch(
 struct Profiles {
     /// In the configuration's order.
     profiles: Vec<ProfileView>,
-    /// The application in front; none where none is, or where that is not known.
+    /// The application in front; none if there is none or it is not known.
     front: Option<String>,
     /// Why it is not known which one is in front.
     front_unknown: Option<String>,

@@ -7,7 +7,7 @@ use axum::extract::{Extension, State};
 
 use super::{change, look};
 use crate::api::door::Client;
-use crate::api::refusal::{Named, Refusal};
+use crate::api::error::{ErrorResponse, Named};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::{By, Scope};
 use crate::control::plan::PlanSummary;
@@ -46,7 +46,7 @@ pub(super) fn routes() -> Vec<Route> {
 async fn plans(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-) -> Result<Json<Vec<PlanSummary>>, Refusal> {
+) -> Result<Json<Vec<PlanSummary>>, ErrorResponse> {
     Ok(Json(look(&client, move || host.plan_summaries()).await?))
 }
 
@@ -55,7 +55,7 @@ async fn plan(
     Extension(client): Extension<Client>,
     By(caller): By,
     Named(id): Named,
-) -> Result<Json<PlanView>, Refusal> {
+) -> Result<Json<PlanView>, ErrorResponse> {
     Ok(Json(look(&client, move || host.plan_for(&caller, &id)).await?))
 }
 
@@ -64,7 +64,7 @@ async fn apply(
     Extension(client): Extension<Client>,
     By(caller): By,
     Named(id): Named,
-) -> Result<Json<Applied>, Refusal> {
+) -> Result<Json<Applied>, ErrorResponse> {
     Ok(Json(change(&client, move || host.apply_plan(&caller, &id)).await?))
 }
 
@@ -73,7 +73,7 @@ async fn reject(
     Extension(client): Extension<Client>,
     By(caller): By,
     Named(id): Named,
-) -> Result<Json<()>, Refusal> {
+) -> Result<Json<()>, ErrorResponse> {
     Ok(Json(change(&client, move || host.reject_plan(&caller, &id)).await?))
 }
 
@@ -81,7 +81,7 @@ async fn undo(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
     By(caller): By,
-) -> Result<Json<Applied>, Refusal> {
+) -> Result<Json<Applied>, ErrorResponse> {
     Ok(Json(change(&client, move || host.undo(&caller)).await?))
 }
 
@@ -89,6 +89,6 @@ async fn redo(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
     By(caller): By,
-) -> Result<Json<Applied>, Refusal> {
+) -> Result<Json<Applied>, ErrorResponse> {
     Ok(Json(change(&client, move || host.redo(&caller)).await?))
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::refusal::{Body, Code, Named, Refusal};
+use crate::api::error::{Body, Code, ErrorResponse, Named};
 use crate::api::route::{Route, get, post};
 use crate::api::scope::By;
 use crate::control::gate::{ToolRequest, ToolResult, ToolView};
@@ -32,8 +32,8 @@ async fn call(
     State(host): State<Arc<Host>>,
     By(caller): By,
     Named(name): Named,
-    request: Result<Body<ToolRequest>, Refusal>,
-) -> Result<Json<ToolResult>, Refusal> {
+    request: Result<Body<ToolRequest>, ErrorResponse>,
+) -> Result<Json<ToolResult>, ErrorResponse> {
     match request {
         Ok(Body(request)) => Ok(Json(called(&host, &caller, &name, request).await?)),
         Err(refusal) => {
@@ -49,12 +49,12 @@ pub(in crate::api) async fn called(
     caller: &Caller,
     name: &str,
     request: ToolRequest,
-) -> Result<ToolResult, Refusal> {
-    // Whoever says that a person agreed has to be one.
+) -> Result<ToolResult, ErrorResponse> {
+    // Only the owner may say that a person agreed.
     if request.confirmed && !caller.is_owner() {
         let error = "only a person confirms, with `conductor tool call`; this token may not";
         host.refuse_call(caller, name, error).await;
-        return Err(Refusal::new(StatusCode::FORBIDDEN, Code::Forbidden, error));
+        return Err(ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, error));
     }
     let cancelled = CancellationToken::new();
     let _leaving = cancelled.clone().drop_guard();

@@ -15,7 +15,7 @@ use conductor_engine::{Record, Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
 
 use self::stage::Stage;
-use super::{Done, Failure, Places, make_home, signals};
+use super::{CommandResult, Failure, Paths, make_home, signals};
 use crate::dispatch::Action;
 use crate::host::Host;
 use conductor_config as config;
@@ -38,15 +38,15 @@ const SHOW: &str = include_str!("show.toml");
 const PERFORMANCE: &str = include_str!("show.timeline");
 const TABLET: &str = include_str!("tablet.timeline");
 /// How long an effect may take before the demo calls it missing.
-const PATIENCE: Duration = Duration::from_secs(2);
+const EFFECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is played on, and what plays along, by the names in the show.
 const INSTRUMENTS: [&str; 3] = ["pads", "faders", "synth"];
 /// How long those may take to open: a system's MIDI can be busy.
-const OPEN_WITHIN: Duration = Duration::from_secs(30);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long is waited for news of ports before they are looked at again.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-pub(super) fn run(places: &Places, arguments: &DemoArguments) -> Done {
+pub(super) fn run(places: &Paths, arguments: &DemoArguments) -> CommandResult {
     let features = places.features.as_ref().ok_or_else(|| {
         Failure::Wrong("conductor: the bundled features are not there; build them with `cargo xtask features`, or name their folder in CONDUCTOR_FEATURES".into())
     })?;
@@ -127,8 +127,8 @@ struct Show {
 
 impl Show {
     /// Waits until the instruments are open: what is played before is heard by nobody.
-    fn open(&self) -> Done {
-        let deadline = Instant::now() + OPEN_WITHIN;
+    fn open(&self) -> CommandResult {
+        let deadline = Instant::now() + OPEN_TIMEOUT;
         loop {
             let PortsStatus { ports, unreachable, .. } = self.host.ports();
             let is_open = |alias: &&str| {
@@ -141,14 +141,14 @@ impl Show {
             }
             if Instant::now() >= deadline {
                 let why: String = unreachable.iter().map(|(_, why)| format!("; {why}")).collect();
-                let (closed, time) = (closed.join(", "), OPEN_WITHIN.as_secs());
+                let (closed, time) = (closed.join(", "), OPEN_TIMEOUT.as_secs());
                 return Err(Failure::Failed(anyhow::anyhow!("not open after {time} s: {closed}{why}")));
             }
-            let _ = self.observations.recv_timeout(LOOK);
+            let _ = self.observations.recv_timeout(POLL_INTERVAL);
         }
     }
 
-    fn perform(&mut self, script: &str, play: &mut dyn FnMut(&TimelineEntry) -> anyhow::Result<()>) -> Done {
+    fn perform(&mut self, script: &str, play: &mut dyn FnMut(&TimelineEntry) -> anyhow::Result<()>) -> CommandResult {
         let timeline = Timeline::parse(script).map_err(|errors| anyhow::anyhow!("the demo's script: {}", errors[0]))?;
         let start = Instant::now();
         for entry in &timeline.entries {
@@ -173,7 +173,7 @@ impl Show {
 
     /// The record of the event that was just played.
     fn observed(&self) -> Option<Record> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EFFECT_TIMEOUT;
         loop {
             match self.observations.recv_deadline(deadline).ok()? {
                 Observation::Event(record) => return Some(record),
@@ -203,7 +203,7 @@ impl Show {
         for (name, action) in fired {
             line.rule = name;
             line.effect = match action {
-                Action::Feature(_) => match self.packets.recv_timeout(PATIENCE) {
+                Action::Feature(_) => match self.packets.recv_timeout(EFFECT_TIMEOUT) {
                     Ok((at, message)) => {
                         self.tally.packets += 1;
                         let event = now.0 - Duration::from_nanos(now.1.saturating_sub(record.at));
@@ -213,7 +213,7 @@ impl Show {
                     }
                     Err(_) => self.lost("an OSC packet"),
                 },
-                Action::SendMidi { .. } | Action::MidiForward { .. } => match self.synth.recv_timeout(PATIENCE) {
+                Action::SendMidi { .. } | Action::MidiForward { .. } => match self.synth.recv_timeout(EFFECT_TIMEOUT) {
                     Ok(bytes) => {
                         self.tally.midi += 1;
                         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
@@ -236,7 +236,7 @@ impl Show {
         format!("MISSING: {what} that did not come")
     }
 
-    fn end(self) -> Done {
+    fn end(self) -> CommandResult {
         let Self { host, screen, mut tally, .. } = self;
         let status = host.status();
         host.stop();

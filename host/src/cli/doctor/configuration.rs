@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::super::{Failure, Places, package};
+use super::super::{Failure, Paths, package};
 use super::finding::{Finding, Level};
 use crate::host;
 use conductor_config::{self as config, Loaded};
-use conductor_install::store::Store;
+use conductor_install::store::PackageStore;
 use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;
 
@@ -51,7 +51,7 @@ enum Outcome {
 }
 
 impl Facts {
-    pub(super) fn gather(places: &Places, running: Option<&Value>) -> Self {
+    pub(super) fn gather(places: &Paths, running: Option<&Value>) -> Self {
         // Without a home nothing is cached; looking must not make one.
         let home = places.home.is_dir().then_some(places.home.as_path());
         let features_folder = places.features.as_deref();
@@ -93,7 +93,7 @@ impl Facts {
                 )
             }
         };
-        let installed = Store::at(&places.home).installed();
+        let installed = PackageStore::at(&places.home).installed();
         let features = features.and_then(|features| match &installed {
             Ok(_) => Ok(features),
             Err(error) => Err(error.to_string()),
@@ -223,7 +223,7 @@ fn bindings(bindings: &[Value]) -> Vec<Finding> {
         }
     }
     if fine > 0 {
-        findings.push(Finding::ok(ABOUT, format!("{fine} of {} are as they should be", bindings.len())));
+        findings.push(Finding::ok(ABOUT, format!("{fine} of {} are healthy", bindings.len())));
     }
     findings
 }
@@ -283,7 +283,7 @@ mod tests {
                 "keys has no port",
                 "twin is ambiguous: nothing of it is heard",
                 "knobs is muted until the host ends",
-                "1 of 4 are as they should be"
+                "1 of 4 are healthy"
             ]
         );
         assert_eq!(said[0].mend.as_deref(), Some("plug it in"));

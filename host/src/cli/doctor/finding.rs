@@ -25,7 +25,7 @@ pub(super) struct Finding {
     pub(super) level: Level,
     /// What there is.
     pub(super) what: String,
-    /// What to do about it, command lines and text of files included; none where nothing is to do.
+    /// What to do about it, command lines and text of files included; `None` if nothing is to do.
     pub(super) mend: Option<String>,
 }
 

@@ -19,7 +19,7 @@ const PRIVATE: [&str; 5] = ["host.key", "audit.sqlite", "audit.head", "api.token
 pub(super) struct Facts {
     pub(super) path: PathBuf,
     pub(super) folder: Folder,
-    /// Bytes that are free there, for this user; none where that can't be told.
+    /// Bytes that are free there, for this user; `None` if that can't be told.
     pub(super) free: Option<u64>,
     /// Folders in it in which files are made, with the reason where none can be.
     pub(super) inside: Vec<(PathBuf, io::Result<()>)>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Done, Failure, Places};
+use super::{CommandResult, Failure, Paths};
 use crate::api::client::{self, AskError};
 use conductor_terminal as terminal;
 
@@ -25,9 +25,9 @@ pub(super) use sockets::duration;
 use finding::{Finding, Level};
 
 /// How long a host may take to say how it is before it counts as one that doesn't answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) fn run(places: &Places, as_json: bool) -> Done {
+pub(super) fn run(places: &Paths, as_json: bool) -> CommandResult {
     let findings = look(places);
     let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
     let (warnings, troubles) = (count(Level::Warning), count(Level::Trouble));
@@ -47,7 +47,7 @@ pub(super) fn run(places: &Places, as_json: bool) -> Done {
 }
 
 /// Everything that there is to say.
-fn look(places: &Places) -> Vec<Finding> {
+fn look(places: &Paths) -> Vec<Finding> {
     let status = asked(places);
     let sockets = sockets::Facts::gather(&places.home, &status);
     let running = status.ok();
@@ -64,14 +64,14 @@ fn look(places: &Places) -> Vec<Finding> {
 }
 
 /// What the host of this home says of itself.
-fn asked(places: &Places) -> Result<Value, sockets::Silence> {
+fn asked(places: &Paths) -> Result<Value, sockets::Silence> {
     let (sender, answer) = crossbeam_channel::bounded(1);
     let home = places.home.clone();
     std::thread::spawn(move || sender.send(client::status(&home)));
-    match answer.recv_timeout(PATIENCE) {
+    match answer.recv_timeout(STATUS_TIMEOUT) {
         Ok(Ok(status)) => Ok(status),
         Ok(Err(AskError::NotRunning(_) | AskError::NoDoor)) => Err(sockets::Silence::NotRunning),
         Ok(Err(error)) => Err(sockets::Silence::Failed(error.to_string())),
-        Err(_) => Err(sockets::Silence::Failed(format!("it did not answer within {PATIENCE:?}"))),
+        Err(_) => Err(sockets::Silence::Failed(format!("it did not answer within {STATUS_TIMEOUT:?}"))),
     }
 }

@@ -14,7 +14,7 @@ use conductor_services::keychain::{Keychain, KeychainError};
 use conductor_services::secret_store::{Place, SecretStore};
 use conductor_stdx::plural::plural_u64;
 
-/// From this size on a person is told that the audit can be put away, in bytes.
+/// From this size on doctor says that the audit can be put away, in bytes.
 const LARGE: u64 = 1 << 30;
 
 /// How the audit and the keychain are.
@@ -29,12 +29,12 @@ pub(super) struct Facts {
     /// The keychain of this system, and why it can't be used.
     keychain: (Keychain, Result<(), String>),
     /// Secrets whose values are in a keychain.
-    secrets: Result<Vec<Kept>, String>,
+    secrets: Result<Vec<StoredSecret>, String>,
 }
 
 /// A secret that is kept in a keychain.
 #[derive(Debug)]
-struct Kept {
+struct StoredSecret {
     id: String,
     /// Why it is not there any more.
     lost: Option<KeychainError>,
@@ -46,7 +46,7 @@ impl Facts {
         let keychain = Keychain::of_this_system();
         let answers = keychain.answers().map_err(|error| error.to_string());
         let kept = |(id, place): (String, Place)| match place {
-            Place::Keychain { r#in } => Some(Kept { lost: r#in.get(&id).err(), id }),
+            Place::Keychain { r#in } => Some(StoredSecret { lost: r#in.get(&id).err(), id }),
             // A host has its own environment.
             Place::Environment { .. } => None,
         };
@@ -232,7 +232,7 @@ mod tests {
         let keychain = (a_keychain(), Err("locked".to_owned()));
         assert_eq!(levels(&Facts { keychain: keychain.clone(), ..facts() })[1], Level::Warning);
         let lost = || Some(KeychainError::Missing(a_keychain()));
-        let gone = || Ok(vec![Kept { id: "key".into(), lost: lost() }]);
+        let gone = || Ok(vec![StoredSecret { id: "key".into(), lost: lost() }]);
         assert_eq!(levels(&Facts { keychain, secrets: gone(), ..facts() })[1..], [Level::Trouble, Level::Trouble]);
         assert_eq!(levels(&Facts { secrets: gone(), ..facts() })[1..], [Level::Ok, Level::Trouble]);
     }

@@ -8,7 +8,7 @@ use super::finding::Finding;
 
 const ABOUT: &str = "host";
 /// Bytes that the path of a Unix socket may have.
-const LONGEST: usize = 107;
+const MAX_SOCKET_PATH: usize = 107;
 
 /// Why a host said nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,10 +71,13 @@ impl Facts {
     pub(super) fn judge(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let length = self.longest.as_os_str().len();
-        if cfg!(unix) && length > LONGEST {
+        if cfg!(unix) && length > MAX_SOCKET_PATH {
             findings.push(Finding::trouble(
                 ABOUT,
-                format!("the path {} has {length} bytes; a socket's may have {LONGEST}", self.longest.display()),
+                format!(
+                    "the path {} has {length} bytes; a socket's may have {MAX_SOCKET_PATH}",
+                    self.longest.display()
+                ),
                 "name a home with a shorter path, with --home or CONDUCTOR_HOME",
             ));
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::{Done, Failure};
+use super::super::{CommandResult, Failure};
 use super::{build, check, harness, new};
 
 /// An author's commands.
@@ -61,7 +61,7 @@ pub(in super::super) enum AuthorCommand {
     },
 }
 
-pub(in super::super) fn run(command: &AuthorCommand) -> Done {
+pub(in super::super) fn run(command: &AuthorCommand) -> CommandResult {
     match command {
         AuthorCommand::New { name, kind, sdk } => new::run(name, *kind, sdk.as_deref()),
         AuthorCommand::Build { folder, sdk } => build::run(folder, sdk.as_deref()).map(drop),

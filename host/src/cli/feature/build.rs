@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, anyhow, bail};
 use conductor_feature_build::{GuestRust, cargo, component, guest_rust, process};
 
-use super::super::{Done, Failure};
+use super::super::{CommandResult, Failure};
 use super::{author, inspected};
 use conductor_package::descriptor::MAX_DESCRIPTOR;
 use conductor_package::file::PackageError;
@@ -16,8 +16,8 @@ use conductor_stdx::plain_file;
 use conductor_stdx::template;
 use conductor_terminal::{self as terminal, errln, outln};
 
-/// The largest module or component that a build may have made, in bytes (256 MiB): what is packed may be larger than the
-/// package.
+/// The largest module or component that a build may have made, in bytes (256 MiB): what is packed may be larger than
+/// the package.
 const MAX_MADE: u64 = 256 * 1024 * 1024;
 
 /// Where the package of the feature in `folder` goes.
@@ -73,7 +73,7 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
 }
 
 /// Builds, and runs `cargo test` with the package.
-pub(super) fn test(folder: &Path, rest: &[String]) -> Done {
+pub(super) fn test(folder: &Path, rest: &[String]) -> CommandResult {
     if !folder.join("Cargo.toml").is_file() {
         return Err(Failure::Wrong(format!(
             "conductor: {} has no Cargo.toml, so there is nothing for `cargo test`; `conductor feature build` builds the \
@@ -91,7 +91,7 @@ pub(super) fn test(folder: &Path, rest: &[String]) -> Done {
 }
 
 /// Puts a descriptor into a component.
-pub(super) fn embed(made: &Path, descriptor: &Path, output: &Path) -> Done {
+pub(super) fn embed(made: &Path, descriptor: &Path, output: &Path) -> CommandResult {
     let bytes = plain_file::read(made, MAX_MADE).with_context(|| made.display().to_string())?;
     let bytes = component::without_initialiser(bytes);
     let text = plain_file::read(descriptor, MAX_DESCRIPTOR as u64).with_context(|| descriptor.display().to_string())?;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::super::{Done, Failure};
+use super::super::{CommandResult, Failure};
 use super::build;
 use super::world::{Setup, World};
 use conductor_package::Package;
 use conductor_package::check;
 use conductor_terminal::outln;
 
-pub(super) fn run(path: &Path) -> Done {
+pub(super) fn run(path: &Path) -> CommandResult {
     let file = if path.is_dir() { build::package_path(path)? } else { path.to_owned() };
     if path.is_dir() && !file.is_file() {
         return Err(Failure::Wrong(format!(

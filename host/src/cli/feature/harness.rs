@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::Done;
+use super::super::CommandResult;
 use super::world::{Setup, World};
 use conductor_package::Package;
 use conductor_terminal as terminal;
@@ -53,7 +53,7 @@ struct ToolRequestFields {
     confirmed: bool,
 }
 
-pub(super) fn run(package: &Path) -> Done {
+pub(super) fn run(package: &Path) -> CommandResult {
     let package = Package::read(package)?;
     let mut world = None;
     for line in std::io::stdin().lock().lines() {

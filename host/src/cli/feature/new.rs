@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::{Done, Failure};
+use super::super::{CommandResult, Failure};
 use super::author;
 use conductor_stdx::template;
 use conductor_terminal::outln;
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-pub(super) fn run(path: &str, kind: Kind, sdk: Option<&Path>) -> Done {
+pub(super) fn run(path: &str, kind: Kind, sdk: Option<&Path>) -> CommandResult {
     let sdk = author::sdk(sdk)?;
     let folder = Path::new(path);
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) fn run(path: &str, kind: Kind, sdk: Option<&Path>) -> Done {
     Ok(())
 }
 
-fn write(folder: &Path, file: &str, text: &str) -> Done {
+fn write(folder: &Path, file: &str, text: &str) -> CommandResult {
     let path = folder.join(file);
     let parent = path.parent().unwrap_or(folder);
     fs::create_dir_all(parent)

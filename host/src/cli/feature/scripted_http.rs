@@ -28,18 +28,18 @@ pub(super) struct ScriptedAnswer {
 
 /// A request that was not sent.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Asked {
+pub(super) struct RecordedRequest {
     method: String,
     url: String,
     headers: Vec<(String, String)>,
     body: String,
 }
 
-/// Answers as it was told, and remembers what was asked.
+/// Answers as configured, and records the requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScriptedHttp {
     answers: Arc<Vec<ScriptedAnswer>>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl ScriptedHttp {
@@ -48,11 +48,11 @@ impl ScriptedHttp {
     }
 
     /// Everything that was asked, secrets included: they are made up.
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(super) fn asked(&self) -> Vec<RecordedRequest> {
         self.lock().clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Asked>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<RecordedRequest>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,7 +66,7 @@ impl Network for ScriptedHttp {
 
     fn exchange(&self, request: Outgoing) -> Answer<'_, Result<Incoming, NetworkError>> {
         let text = |value: &reqwest::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        self.lock().push(Asked {
+        self.lock().push(RecordedRequest {
             method: request.method.to_string(),
             url: request.url.to_string(),
             headers: request.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::{Done, Failure, Places};
+use super::super::{CommandResult, Failure, Paths};
 use conductor_terminal::{self as terminal, outln};
 
 /// What of a feature is shown as a rate.
@@ -19,7 +19,7 @@ struct Counts {
     throttled_ms: u64,
 }
 
-pub(super) fn run(places: &Places, every: f64, looks: Option<u32>, as_json: bool) -> Done {
+pub(super) fn run(places: &Paths, every: f64, looks: Option<u32>, as_json: bool) -> CommandResult {
     let mut before: HashMap<String, Counts> = HashMap::new();
     let mut last = Instant::now();
     let mut look = 0;

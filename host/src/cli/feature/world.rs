@@ -35,12 +35,12 @@ use conductor_ports::simulated::SimulatedPorts;
 use conductor_sandbox::host_functions::invocation::OnProgress;
 use conductor_sandbox::host_functions::models::ModelView as _;
 use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use conductor_services::error::ServiceError;
 use conductor_services::http::HttpClient;
-use conductor_services::refusal::Refusal;
 use conductor_stdx::clock::{Clock, ManualClock};
 
 /// How long a world waits for a feature to do what it was given to do.
-const WITHIN: Duration = Duration::from_secs(10);
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a world is like at its beginning.
 #[derive(Debug, Default, Deserialize)]
@@ -283,7 +283,7 @@ impl World {
         let messages = vec![Message { speaker: Speaker::User, parts: vec![Part::Text(text)] }];
         let question = Question { instructions: String::new(), messages, tools: vec![], choice: ToolChoice::Auto, how };
         let asked = self.host()?.models().ask("host", model, question);
-        let answer = self.runtime.block_on(asked).map_err(|error| Refusal::from(error).to_string())?;
+        let answer = self.runtime.block_on(asked).map_err(|error| ServiceError::from(error).to_string())?;
         let (mut text, mut calls) = (String::new(), Vec::new());
         for part in answer.parts {
             match part {
@@ -405,7 +405,7 @@ impl World {
 
     /// Everything that came of it so far.
     pub(super) fn seen(&mut self) -> Result<Value, String> {
-        if !self.host()?.flush(Instant::now() + WITHIN) {
+        if !self.host()?.flush(Instant::now() + CALL_TIMEOUT) {
             return Err("what the feature said is still on its way".into());
         }
         self.take_observations();
@@ -461,11 +461,11 @@ impl World {
     }
 
     fn wait(&self, until: impl Fn() -> bool) -> Result<(), String> {
-        let deadline = Instant::now() + WITHIN;
+        let deadline = Instant::now() + CALL_TIMEOUT;
         while !until() {
             if Instant::now() >= deadline {
                 let report = self.report();
-                return Err(format!("the feature was not done within {} s: {report}", WITHIN.as_secs()));
+                return Err(format!("the feature was not done within {} s: {report}", CALL_TIMEOUT.as_secs()));
             }
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -3,18 +3,18 @@
 use serde_json::json;
 
 use super::super::plan::{self, Agreed};
-use super::super::{Done, Failure, Places, load, wrong};
+use super::super::{CommandResult, Failure, Paths, load, wrong};
 use super::prompt;
 use crate::{config, host};
 use conductor_config::edit::{Change, edited};
 use conductor_install::installation;
 use conductor_install::signature::{self, TrustedSigners};
-use conductor_install::store::Store;
+use conductor_install::store::PackageStore;
 use conductor_package::{Package, consent};
 use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, Lines, outln};
 
-pub(super) fn run(places: &Places, name: &str, agreed: &Agreed) -> Done {
+pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult {
     let loaded = load(&places.config)?;
     let Some(feature) = loaded.config.features.get(name) else {
         return Err(Failure::Wrong(format!(
@@ -51,7 +51,7 @@ pub(super) fn run(places: &Places, name: &str, agreed: &Agreed) -> Done {
     };
     let before = loaded.source.text();
     let after = edited(before, &[set("id", id.as_str()), set("digest", &digest)])?;
-    // What is written is read again by whoever comes next.
+    // What is written is read again by the next reader.
     config::parse(&after, loaded.source.file()).map_err(wrong)?;
     // What a link names is replaced, not the link.
     let file = places.config.canonicalize()?;
@@ -64,12 +64,12 @@ pub(super) fn run(places: &Places, name: &str, agreed: &Agreed) -> Done {
 }
 
 /// The package that the configuration means under this name.
-fn package(places: &Places, name: &str, feature: &config::Feature) -> Result<Package, Failure> {
+fn package(places: &Paths, name: &str, feature: &config::Feature) -> Result<Package, Failure> {
     if let Some(path) = &feature.path {
         let folder = places.config.parent().unwrap_or(std::path::Path::new("."));
         return Ok(Package::read(&folder.join(path))?);
     }
-    let store = Store::at(&places.home);
+    let store = PackageStore::at(&places.home);
     let installed = store.installed()?;
     match installed.features.get(name) {
         Some(feature) => Ok(installation::describe(&store, feature)?),
@@ -86,7 +86,7 @@ fn package(places: &Places, name: &str, feature: &config::Feature) -> Result<Pac
 }
 
 /// What a person reads before they decide: which package it is, and what the file gives to it.
-fn shown(places: &Places, name: &str, feature: &config::Feature, package: &Package) -> Result<Lines, Failure> {
+fn shown(places: &Paths, name: &str, feature: &config::Feature, package: &Package) -> Result<Lines, Failure> {
     let descriptor = &package.info.descriptor;
     let mut out = Lines::new();
     out.push(format_args!("{} {} ({})", descriptor.name, descriptor.version, descriptor.id));
@@ -126,7 +126,7 @@ fn shown(places: &Places, name: &str, feature: &config::Feature, package: &Packa
     Ok(out)
 }
 
-fn told(agreed: &Agreed, name: &str, id: &str, digest: &str, changed: bool, text: String) -> Done {
+fn told(agreed: &Agreed, name: &str, id: &str, digest: &str, changed: bool, text: String) -> CommandResult {
     if agreed.json {
         let answer = json!({ "feature": name, "id": id, "digest": digest, "changed": changed });
         terminal::json(&answer)?;

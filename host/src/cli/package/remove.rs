@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Done, Failure, Places, load};
+use super::super::{CommandResult, Failure, Paths, load};
 use super::{hint, print};
 use conductor_config::Config;
 use conductor_install::installation::{self, Change, ChangeError, Plan};
 use conductor_install::signature::TrustedSigners;
-use conductor_install::store::{InstalledFeature, Store};
+use conductor_install::store::{InstalledFeature, PackageStore};
 use conductor_package::FeatureId;
 use conductor_package::descriptor::Descriptor;
 use conductor_services::store::files::{self, StoreFile};
@@ -15,13 +15,13 @@ use conductor_stdx::plural::{plural, plural_u64};
 use conductor_terminal::{self as terminal, outln};
 
 pub(super) fn run(
-    places: &Places,
-    store: &Store,
+    places: &Paths,
+    store: &PackageStore,
     trusted: &TrustedSigners,
     name: &str,
     data: bool,
     as_json: bool,
-) -> Done {
+) -> CommandResult {
     let installed = store.installed()?;
     let feature = match installation::find(&installed, name) {
         Ok(feature) => feature.clone(),
@@ -56,7 +56,7 @@ pub(super) fn run(
 
 /// What in the configuration and in the host is about a feature that went.
 fn left_in_configuration(
-    places: &Places,
+    places: &Paths,
     name: &str,
     feature: &InstalledFeature,
     descriptor: Option<&Descriptor>,
@@ -109,12 +109,12 @@ fn mappings_with(config: &Config, actions: &[&str]) -> usize {
 
 /// Deletes what features of this name left that are not installed any more.
 fn left_data(
-    places: &Places,
+    places: &Paths,
     installed: &std::collections::BTreeMap<String, InstalledFeature>,
     name: &str,
     as_json: bool,
     error: ChangeError,
-) -> Done {
+) -> CommandResult {
     let in_use: Vec<String> = installed.values().map(|feature| feature.data().as_str().to_owned()).collect();
     let left: Vec<StoreFile> = files::list(&places.home)?
         .into_iter()
@@ -137,7 +137,7 @@ fn left_data(
 }
 
 /// What to say where packages of the same id have left data that this one does not get.
-pub(super) fn data_of_others(places: &Places, plan: &Plan) -> Vec<String> {
+pub(super) fn data_of_others(places: &Paths, plan: &Plan) -> Vec<String> {
     let id: &FeatureId = &plan.package.info.descriptor.id;
     let key = plan.data();
     let Ok(files) = files::list(&places.home) else { return Vec::new() };

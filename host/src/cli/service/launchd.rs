@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::super::{Done, Failure};
+use super::super::{CommandResult, Failure};
 use super::{OURS, Wanted, is_ours, utf8, write};
 use conductor_stdx::plain_file;
 use conductor_terminal::{self as terminal, outln};
@@ -81,7 +81,7 @@ fn domain() -> String {
 }
 
 /// Writes the agent, and starts it. `running` is the process of the host that runs in this home.
-pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
+pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
     let path = path()?;
     let service = format!("{}/{LABEL}", domain());
     let is_loaded = told(&["print", &service]).is_ok();
@@ -108,7 +108,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
     Ok(())
 }
 
-pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
+pub(super) fn status(wanted: &Wanted, as_json: bool) -> CommandResult {
     let path = path()?;
     let there = plain_file::read_text(&path, plain_file::MAX_TEXT).ok();
     let current = there.as_ref().map(|there| text(wanted).is_ok_and(|text| text == *there));
@@ -127,7 +127,7 @@ pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
     Ok(())
 }
 
-pub(super) fn uninstall() -> Done {
+pub(super) fn uninstall() -> CommandResult {
     let path = path()?;
     if !path.exists() {
         outln!("it is not installed");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
-use super::{Done, Failure, Output, Places};
+use super::{CommandResult, Failure, Output, Paths};
 use conductor_stdx::plain_file;
 
 #[cfg(any(target_os = "macos", test))]
@@ -41,7 +41,7 @@ struct Wanted {
 
 impl Wanted {
     /// Absolute paths: the system starts it elsewhere.
-    fn new(places: &Places) -> std::io::Result<Self> {
+    fn new(places: &Paths) -> std::io::Result<Self> {
         let named = std::env::var_os("CONDUCTOR_FEATURES").map(std::path::absolute);
         Ok(Self {
             program: std::env::current_exe()?,
@@ -65,7 +65,7 @@ impl Wanted {
 /// What a file of ours begins with, after what its format has to begin with. Others are never written over.
 const OURS: &str = "Written by `conductor service install`";
 
-pub(super) fn run(places: &Places, command: &ServiceCommand) -> Done {
+pub(super) fn run(places: &Paths, command: &ServiceCommand) -> CommandResult {
     #[cfg(target_os = "macos")]
     use launchd as system;
     #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
-use super::super::{Done, Failure};
+use super::super::{CommandResult, Failure};
 use super::{OURS, Wanted, is_ours, utf8, write};
 use conductor_stdx::plain_file;
 use conductor_terminal::{self as terminal, outln};
@@ -101,7 +101,7 @@ fn told(arguments: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The word that systemd has for something, such as `active`; none where it can't be asked.
+/// The word that systemd has for something, such as `active`; `None` if it can't be asked.
 fn word(question: &str) -> Option<String> {
     let output = ask(&[question, UNIT]).ok()?;
     let word = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -110,7 +110,7 @@ fn word(question: &str) -> Option<String> {
 
 /// Writes the unit, has it start with every login, and starts it. `running` is the process of the host that runs
 /// in this home.
-pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
+pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
     let path = path()?;
     let is_active = word("is-active").as_deref() == Some("active");
     if let (Some(pid), false) = (running, is_active) {
@@ -137,7 +137,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> Done {
     Ok(())
 }
 
-pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
+pub(super) fn status(wanted: &Wanted, as_json: bool) -> CommandResult {
     let path = path()?;
     let there = plain_file::read_text(&path, plain_file::MAX_TEXT).ok();
     let current = there.as_ref().map(|there| text(wanted).is_ok_and(|text| text == *there));
@@ -165,7 +165,7 @@ pub(super) fn status(wanted: &Wanted, as_json: bool) -> Done {
     Ok(())
 }
 
-pub(super) fn uninstall() -> Done {
+pub(super) fn uninstall() -> CommandResult {
     let path = path()?;
     if !path.exists() {
         outln!("it is not installed");

@@ -210,8 +210,8 @@ pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
 
 /// A foreign text in a note: quoted, with escapes for what is not printed as it is, and cut.
 ///
-/// Whoever decides about the note sees what is private in it, since anything may stand where a password would. It is
-/// hidden where others look, so a cut goes before it: half of it would not be known for what it is.
+/// The person who decides about the note sees what is private in it, since anything may stand where a password would.
+/// It is hidden where others look, so a cut goes before it: half of it would not be known for what it is.
 pub(super) fn quoted(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(MAX_QUOTED) else { return format!("{text:?}") };
     let hidden = hide_line(text);

@@ -228,7 +228,7 @@ pub enum PlanError {
     /// Too much waits.
     #[error("{0}")]
     Full(String),
-    /// The show is locked, and whoever decides is not its owner.
+    /// The show is locked, and the caller is not its owner.
     #[error(transparent)]
     Locked(#[from] Locked),
     /// There is nothing to undo, or nothing to redo.

@@ -60,7 +60,7 @@ impl Rule<'_> {
 
 /// A way into a mode.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Way {
+pub(super) struct Transition {
     pub mode: String,
     pub key: String,
     pub text: String,
@@ -77,7 +77,7 @@ pub(super) struct Reach<'c> {
     pub effects: BTreeMap<(Kind, String), (Effect, usize)>,
     /// What sends over the network, by trigger and mode.
     pub sent: BTreeMap<String, Sender<'c>>,
-    pub ways: BTreeSet<Way>,
+    pub ways: BTreeSet<Transition>,
     /// Modes in which programs start, or that conditions of those ask for.
     pub program_modes: BTreeSet<&'c str>,
 }
@@ -343,11 +343,11 @@ fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Mapping) -> Rule<
 }
 
 /// Every way into a mode: the start, profiles, and mappings.
-fn ways(config: &Config) -> BTreeSet<Way> {
+fn ways(config: &Config) -> BTreeSet<Transition> {
     let mut ways = BTreeSet::new();
     if let Some(first) = config.modes.first() {
         let text = "the start of the host".to_owned();
-        ways.insert(Way { mode: first.name.clone(), key: "start".to_owned(), text, from: None });
+        ways.insert(Transition { mode: first.name.clone(), key: "start".to_owned(), text, from: None });
     }
     // Of the profiles that fit, one with a title goes before those without, then the first: so it matters which ones
     // stand before.
@@ -357,14 +357,14 @@ fn ways(config: &Config) -> BTreeSet<Way> {
     for profile in profiles {
         let key = canonical_without(profile, &["name"]);
         let text = format!("the profile {}", quoted(&profile.name));
-        ways.insert(Way { mode: profile.mode.clone(), key: format!("{before} {key}"), text, from: None });
+        ways.insert(Transition { mode: profile.mode.clone(), key: format!("{before} {key}"), text, from: None });
         before = sha256(format!("{before} {key}").as_bytes());
     }
     for rule in rules(config) {
         leaves(&rule.mapping.action, &mut |action| {
             if let Action::ModeChange(change) = action {
                 let (mode, from) = (change.mode.clone(), rule.mode.map(str::to_owned));
-                ways.insert(Way { mode, key: rule.key.clone(), text: rule.occasion(), from });
+                ways.insert(Transition { mode, key: rule.key.clone(), text: rule.occasion(), from });
             }
         });
     }

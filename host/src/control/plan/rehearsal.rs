@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use conductor_engine::{Cause, DeviceEvent, Engine, FactsHandle, Firing, Record, Rule, RuleSetHandle, Sink};
+use conductor_engine::{Cause, DeviceEvent, Engine, EnvironmentHandle, Firing, Record, Rule, RuleSetHandle, Sink};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use conductor_stdx::plural::plural;
 
-/// How many differences are told one by one.
-const SHOWN: usize = 20;
+/// Differences that are listed; the others are counted.
+const MAX_DIFFERENCES: usize = 20;
 
 /// What would have been different.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ impl Rehearsal {
         Self { impossible: Some(reason), ..Self::default() }
     }
 
-    /// What came of it, in words without a full stop.
+    /// What came of it, as text without a full stop.
     pub fn in_words(&self) -> String {
         if let Some(reason) = &self.impossible {
             return format!("not rehearsed: {reason}");
@@ -64,18 +64,18 @@ pub struct Difference {
 /// words that mean the same in both.
 ///
 /// Modes are taken as they were when the events came: that a rule would have switched to another one is not
-/// followed. What the system said then, such as the time of day, is taken to be what `facts` say now. A
+/// followed. What the system said then, such as the time of day, is taken to be what `environment` say now. A
 /// gesture counts for the last event before it is found.
 pub fn rehearse<A>(
     records: &[Record],
     before: Arc<RuleSetHandle<A>>,
     after: Arc<RuleSetHandle<A>>,
-    facts: &Arc<FactsHandle>,
+    environment: &Arc<EnvironmentHandle>,
     name: impl Fn(&Rule<A>) -> String,
 ) -> Rehearsal {
     let modes = before.load().modes().to_vec();
     let records: Vec<_> = records.iter().filter(|record| record.cause == Cause::Input).collect();
-    let played = |rules| play(&records, &modes, Engine::new(rules, Arc::clone(facts)), &name);
+    let played = |rules| play(&records, &modes, Engine::new(rules, Arc::clone(environment)), &name);
     let both = played(before).into_iter().zip(played(after));
     let differences = records.iter().zip(both).filter(|(_, (was, would_be))| was != would_be);
     let mut different: Vec<_> = differences
@@ -90,7 +90,7 @@ pub fn rehearse<A>(
     Rehearsal {
         events: records.len(),
         different: different.len(),
-        shown: different.split_off(different.len().saturating_sub(SHOWN)),
+        shown: different.split_off(different.len().saturating_sub(MAX_DIFFERENCES)),
         impossible: None,
     }
 }
@@ -176,8 +176,8 @@ mod tests {
     }
 
     fn told(records: &[Record], before: Rules, after: Rules) -> (usize, Vec<(u64, String, String)>) {
-        let facts = Arc::new(FactsHandle::new());
-        let told = rehearse(records, before, after, &facts, |rule| rule.action.to_owned());
+        let environment = Arc::new(EnvironmentHandle::new());
+        let told = rehearse(records, before, after, &environment, |rule| rule.action.to_owned());
         assert_eq!(told.different, told.shown.len());
         let shown = told.shown.iter().map(|it| (it.at, it.was.join(","), it.would_be.join(",")));
         (told.events, shown.collect())

@@ -1,6 +1,6 @@
 //! The plan store: plans that wait and revisions that can be undone, kept in `<home>/plans.sqlite`.
 //!
-//! A change of the configuration file happens in three steps, so that whoever is killed between two of
+//! A change of the configuration file happens in three steps, so that a process that is killed between two of
 //! them leaves file and record in agreement: the store writes down what is [intended](PlanStore::intend),
 //! with the hash that the file will have; the host replaces the file as a whole; the store
 //! [writes down](PlanStore::done) that it is done. What it finds intended when it is opened, it decides by
@@ -38,7 +38,7 @@ pub const MAX_REVISIONS: i64 = 100;
 pub const EXPIRES: Duration = Duration::from_secs(300);
 
 /// How long a plan that has expired is known as such, in milliseconds.
-const REMEMBERED: u64 = 3_600_000;
+const EXPIRED_RETENTION: u64 = 3_600_000;
 
 /// How long to wait for another process that has the file open.
 const BUSY: Duration = Duration::from_secs(2);
@@ -78,7 +78,7 @@ const VERSION: i64 = 3;
 
 /// What makes of each layout the next one; the first makes 2 of 1.
 const MIGRATIONS: [&str; 2] = [
-    // Whether it was told that the plan has expired.
+    // Whether it was reported that the plan has expired.
     "ALTER TABLE plans ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
      PRAGMA user_version = 2;",
     // Who had it made, whether that was the owner, and which files it changes.
@@ -181,8 +181,8 @@ impl PlanStore {
         Ok(result)
     }
 
-    /// Puts a proposal into the store, for the configuration `base`. `judge` checks the text that the configuration would
-    /// have, whole, and says how far the plan reaches; it runs without a lock.
+    /// Puts a proposal into the store, for the configuration `base`. `judge` checks the text that the configuration
+    /// would have, whole, and says how far the plan reaches; it runs without a lock.
     ///
     /// # Errors
     /// See [`PlanError`]; then nothing waits.
@@ -315,7 +315,7 @@ impl PlanStore {
         if !expired.is_empty() {
             self.change(|record| {
                 record.execute("UPDATE plans SET told = 1 WHERE expires <= ?1", [ms(now)])?;
-                record.execute("DELETE FROM plans WHERE expires <= ?1", [ms(now.saturating_sub(REMEMBERED))])?;
+                record.execute("DELETE FROM plans WHERE expires <= ?1", [ms(now.saturating_sub(EXPIRED_RETENTION))])?;
                 Ok(())
             })?;
         }

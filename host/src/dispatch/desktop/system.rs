@@ -8,7 +8,7 @@ use conductor_config::{Axis, Key, MouseButton, NamedKey};
 /// Connects to it.
 ///
 /// # Errors
-/// When there is none, or it lets nobody simulate input; in words.
+/// When there is none, or it lets nobody simulate input, as text.
 pub fn connect() -> Result<Box<dyn Desktop>, String> {
     // A host that asks for permissions in a dialogue would do so in the middle of a performance.
     let settings = Settings { open_prompt_to_get_permissions: false, ..Settings::default() };
@@ -69,7 +69,7 @@ fn direction(down: bool) -> Direction {
     if down { Direction::Press } else { Direction::Release }
 }
 
-/// The key as enigo knows it; none where this system has no such key.
+/// The key as enigo knows it; `None` if this system has no such key.
 fn key_of(key: Key) -> Option<enigo::Key> {
     use enigo::Key as Its;
     let named = match key {

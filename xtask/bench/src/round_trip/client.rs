@@ -12,13 +12,13 @@ use super::peers::Peer;
 /// Numbers go round below this, so a `float32` holds each of them, and as a fraction of this, too.
 const NUMBERS: u16 = 1 << 15;
 /// No answer within this is none.
-const PATIENCE: Duration = Duration::from_millis(200);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 /// A rest after each answer: a feature may send 20 000 datagrams a second, and a quick machine asks faster.
 pub const REST: Duration = Duration::from_micros(50);
 
 /// Messages of a burst, and what makes 12 000 a second of them.
 const BURST: u32 = 64;
-const EVERY: Duration = Duration::from_nanos(1_000_000_000 * BURST as u64 / 12_000);
+const BURST_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 * BURST as u64 / 12_000);
 const BURSTS: u32 = 500;
 const _: () = assert!(BURST * BURSTS <= NUMBERS as u32, "each number is sent once");
 
@@ -63,7 +63,7 @@ impl Client {
     /// A socket on a port that is free.
     pub fn new() -> Result<Self> {
         let socket = UdpSocket::bind(("127.0.0.1", 0))?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(REPLY_TIMEOUT))?;
         Ok(Self { socket, next: 0 })
     }
 
@@ -115,7 +115,7 @@ impl Client {
             let taking = scope.spawn(move || taker.take(peer, messages));
             let start = Instant::now();
             for burst in 0..BURSTS {
-                std::thread::sleep((start + EVERY * burst).saturating_duration_since(Instant::now()));
+                std::thread::sleep((start + BURST_INTERVAL * burst).saturating_duration_since(Instant::now()));
                 for _ in 0..BURST {
                     let number = self.number();
                     self.send(peer, number)?;

@@ -23,7 +23,7 @@ use crate::scratch::Folder;
 const PORT: &str = "in";
 const SAMPLES: usize = 10_000;
 const WARM_UP: usize = 500;
-const PATIENCE: Duration = Duration::from_secs(2);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 const CONFIGURATION: &str = r#"
 [advanced_settings]
@@ -70,7 +70,7 @@ fn host(arguments: &Arguments, home: &Folder, ports: &SimulatedPorts, stamp: Sen
     let opened = host.subscribe();
     let start = Instant::now();
     while !ports.is_open(PORT) {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > REPLY_TIMEOUT {
             bail!("the simulated port was not opened");
         }
         // Something happened, or it happened before this began to listen.
@@ -95,7 +95,7 @@ fn samples(stamps: &Receiver<Instant>, mut push: impl FnMut() -> Result<()>) -> 
     for sample in 0..WARM_UP + SAMPLES {
         let start = Instant::now();
         push()?;
-        let sent = stamps.recv_timeout(PATIENCE).context("nothing was sent")?;
+        let sent = stamps.recv_timeout(REPLY_TIMEOUT).context("nothing was sent")?;
         std::thread::sleep(REST);
         if sample >= WARM_UP {
             samples.push(sent.duration_since(start).as_secs_f64() * 1e6);

@@ -23,7 +23,7 @@ struct Builder {
     /// How many OSC names there are, addresses and first parts together.
     names: u32,
     /// Whether the index is for what takes memory: then an entry says which events concern a rule, and the
-    /// rest is found out by whoever remembers.
+    /// rest is found out by triggers with memory.
     with_memory: bool,
 }
 
@@ -220,7 +220,7 @@ impl Builder {
         }
     }
 
-    /// An entry whose trigger has to be asked about each reading; with memory, by whoever remembers.
+    /// An entry whose trigger has to be asked about each reading; with memory, by triggers with memory.
     fn asked(&self, entry: Entry) -> Entry {
         if self.with_memory { entry } else { Entry { flags: entry.flags | ASK_TRIGGER, ..entry } }
     }

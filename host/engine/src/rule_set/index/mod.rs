@@ -15,8 +15,8 @@
 //! The lanes found, at most sixteen and most often one, are then merged by rank. OSC messages find their
 //! lanes by address: one for the exact address, one for patterns that begin with its first part, one
 //! for patterns that begin with a wildcard. A message whose address is a pattern itself has to be compared
-//! with every address of a bucket, for which there is a lane, too. Art-Net's channels, of which there are too many for tables,
-//! find theirs by universe and channel.
+//! with every address of a bucket, for which there is a lane, too. Art-Net's channels, of which there are too many for
+//! tables, find theirs by universe and channel.
 //!
 //! So neither the number of rules nor that of modes and devices matters, only that of rules which share
 //! device, kind, channel and number with the event and differ in the value range alone.
@@ -38,7 +38,7 @@ pub(super) struct Probe {
     kind: Kind,
     /// [`NO_NUMBER`] where the kind has none. What a gamepad has counts from 0 here.
     pub(super) number: u16,
-    /// 16 or more where there is none.
+    /// 16 or more if there is none.
     channel: u8,
     pub(super) value: u16,
 }

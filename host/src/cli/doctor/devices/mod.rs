@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::super::Places;
+use super::super::Paths;
 use super::finding::Finding;
 
 #[cfg(target_os = "linux")]
 mod linux;
 mod realtime;
 
-/// What gamepads are opened by whoever sits at the machine, for udev.
+/// The udev rule that lets the person at the machine open gamepads.
 const PAD_RULE: &str = "SUBSYSTEM==\"input\", ENV{ID_INPUT_JOYSTICK}==\"1\", TAG+=\"uaccess\"";
 /// The same for raw access to USB devices, and for virtual keyboards and gamepads.
 const RAW_RULES: [(&str, &str); 2] = [
@@ -67,7 +67,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn gather(places: &Places, running: Option<&Value>) -> Self {
+    pub(super) fn gather(places: &Paths, running: Option<&Value>) -> Self {
         let looked;
         let ports = match running {
             Some(status) => status,

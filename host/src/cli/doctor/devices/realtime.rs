@@ -12,9 +12,9 @@ pub(super) struct Facts {
     jack: bool,
     /// The highest real-time priority that may be asked for; 0 is none.
     rtprio: u64,
-    /// Bytes that may be locked; none where there is no limit.
+    /// Bytes that may be locked; `None` if there is no limit.
     memlock: Option<u64>,
-    /// Whether rtkit is installed, which lends priority to whoever asks.
+    /// Whether rtkit is installed, which grants real-time priority.
     rtkit: bool,
 }
 

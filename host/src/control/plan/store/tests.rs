@@ -65,7 +65,7 @@ fn a_plan_expires() {
     assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))));
     assert_eq!(desk.waiting().unwrap(), []);
     assert_eq!(desk.expired().unwrap(), [(plan.id.clone(), "project:x".to_owned())]);
-    assert_eq!(desk.expired().unwrap(), [], "it is told once");
+    assert_eq!(desk.expired().unwrap(), [], "it is reported once");
     assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))), "and known for a while");
     hand.advance(Duration::from_secs(7200));
     let other = propose(&desk, "project:x", "b").unwrap();

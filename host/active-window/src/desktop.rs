@@ -15,7 +15,7 @@ use async_io::Async;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::{Front, FrontWatch, Tell, changes, kwin, wayland, x11};
+use super::{ActiveWindow, ActiveWindowWatch, Tell, changes, kwin, wayland, x11};
 
 /// How long it is until a display that is not there is looked for again.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -23,16 +23,16 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// How long a display server may take to hear that nobody wants to know any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What is in front on the desktop that the environment names.
+/// What is in front on the desktop that the facts names.
 #[derive(Debug)]
 pub(super) struct DesktopWatch;
 
-impl FrontWatch for DesktopWatch {
+impl ActiveWindowWatch for DesktopWatch {
     fn start(self: Box<Self>, tell: Tell) -> io::Result<Box<dyn Send>> {
         if !is_x() && !is_wayland() {
             let reason = "there is no desktop (neither DISPLAY nor WAYLAND_DISPLAY is set) that could tell which \
                           application is in front";
-            tell(Front::Unknown(reason.to_owned()));
+            tell(ActiveWindow::Unknown(reason.to_owned()));
             return Ok(Box::new(()));
         }
         let (watching, end) = UnixStream::pair()?;
@@ -62,12 +62,12 @@ impl Drop for Watching {
     }
 }
 
-/// Whether the environment names an X display.
+/// Whether the facts names an X display.
 pub(super) fn is_x() -> bool {
     is_named("DISPLAY")
 }
 
-/// Whether the environment names a Wayland display.
+/// Whether the facts names a Wayland display.
 pub(super) fn is_wayland() -> bool {
     is_named("WAYLAND_DISPLAY")
 }
@@ -121,7 +121,7 @@ fn watch(end: &End, tell: Tell) {
                 }
             }
         }
-        tell(Front::Unknown(reasons.join("; ")));
+        tell(ActiveWindow::Unknown(reasons.join("; ")));
         if end.within(AGAIN) {
             return;
         }
@@ -133,8 +133,8 @@ fn watch(end: &End, tell: Tell) {
 pub(super) enum NotTold {
     /// There is none of its kind.
     NoSuchDisplay,
-    /// It does not tell it; why, in words.
+    /// It does not tell it; why, as text.
     Because(String),
-    /// It did, and does so no longer; why, in words.
+    /// It did, and does so no longer; why, as text.
     Lost(String),
 }

@@ -20,7 +20,7 @@ pub(super) fn application_id(id: &str) -> [String; 2] {
     [name.copied().unwrap_or(id).to_owned(), id.to_owned()]
 }
 
-/// The name of a process's program; none if it is gone or the system does not say.
+/// The name of a process's program; `None` if it is gone or the system does not say.
 pub(super) fn program(pid: u32) -> Option<String> {
     let folder = format!("/proc/{pid}");
     program_name(folder.as_ref())
@@ -33,7 +33,7 @@ pub(super) fn is_here(machine: &[u8]) -> bool {
     machine.is_empty() || machine == here.trim_end().as_bytes()
 }
 
-/// The name of a process's program, by its folder in `/proc`; none if it is gone.
+/// The name of a process's program, by its folder in `/proc`; `None` if it is gone.
 pub fn program_name(process: &Path) -> Option<String> {
     // The kernel cuts names off after 15 bytes; the program's file has the whole one, where we may see it.
     let file = fs::read_link(process.join("exe")).ok();

@@ -2,33 +2,33 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Application, Front, FrontWatch, Tell};
+use super::{ActiveWindow, ActiveWindowWatch, Application, Tell};
 
 /// What is in front, as tests and demos say it. Clones share it.
 #[derive(Clone)]
-pub struct SimulatedFront(Arc<Mutex<Inner>>);
+pub struct SimulatedActiveWindow(Arc<Mutex<Inner>>);
 
 struct Inner {
-    front: Front,
+    front: ActiveWindow,
     tell: Option<Tell>,
 }
 
-impl std::fmt::Debug for SimulatedFront {
+impl std::fmt::Debug for SimulatedActiveWindow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("SimulatedFront").field(&self.inner().front).finish()
+        f.debug_tuple("SimulatedActiveWindow").field(&self.inner().front).finish()
     }
 }
 
-impl Default for SimulatedFront {
+impl Default for SimulatedActiveWindow {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl SimulatedFront {
+impl SimulatedActiveWindow {
     /// A desktop with nothing in front.
     pub fn new() -> Self {
-        Self(Arc::new(Mutex::new(Inner { front: Front::Nothing, tell: None })))
+        Self(Arc::new(Mutex::new(Inner { front: ActiveWindow::Nothing, tell: None })))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -36,12 +36,12 @@ impl SimulatedFront {
     }
 
     /// A way to know it, for one host.
-    pub fn watch(&self) -> Box<dyn FrontWatch> {
+    pub fn watch(&self) -> Box<dyn ActiveWindowWatch> {
         Box::new(self.clone())
     }
 
     /// Something else is in front.
-    pub fn put(&self, front: Front) {
+    pub fn put(&self, front: ActiveWindow) {
         let mut inner = self.inner();
         inner.front = front;
         if let Some(tell) = &inner.tell {
@@ -51,11 +51,11 @@ impl SimulatedFront {
 
     /// An application of this name and title is in front.
     pub fn application(&self, name: &str, title: &str) {
-        self.put(Front::Application(Application { names: vec![name.to_owned()], title: title.to_owned() }));
+        self.put(ActiveWindow::Application(Application { names: vec![name.to_owned()], title: title.to_owned() }));
     }
 }
 
-impl FrontWatch for SimulatedFront {
+impl ActiveWindowWatch for SimulatedActiveWindow {
     fn start(self: Box<Self>, tell: Tell) -> std::io::Result<Box<dyn Send>> {
         let mut inner = self.inner();
         tell(inner.front.clone());
@@ -65,7 +65,7 @@ impl FrontWatch for SimulatedFront {
     }
 }
 
-struct Watching(SimulatedFront);
+struct Watching(SimulatedActiveWindow);
 
 impl Drop for Watching {
     fn drop(&mut self) {

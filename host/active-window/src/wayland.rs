@@ -18,13 +18,13 @@ use wayland_protocols_wlr::foreign_toplevel::v1::client::zwlr_foreign_toplevel_m
 
 use super::desktop::{End, NotTold, is_wayland};
 use super::names::application_id;
-use super::{Application, Front};
+use super::{ActiveWindow, Application};
 
 /// Tells what is in front until it is over.
 ///
 /// # Errors
 /// Why the compositor does not tell it, or does so no longer.
-pub(super) fn follow(end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), NotTold> {
+pub(super) fn follow(end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), NotTold> {
     if !is_wayland() {
         return Err(NotTold::NoSuchDisplay);
     }
@@ -95,7 +95,7 @@ struct About {
 }
 
 impl Windows {
-    fn front(&self) -> Front {
+    fn front(&self) -> ActiveWindow {
         let active = self.windows.iter().rfind(|(_, window)| window.now.is_active);
         let named = |now: &About| Application::named(application_id(&now.application), now.title.clone());
         active.and_then(|(_, window)| named(&window.now)).into()

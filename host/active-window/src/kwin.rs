@@ -23,7 +23,7 @@ use zbus::{Connection, MatchRule, Message, MessageStream, connection};
 
 use super::desktop::{End, NotTold, is_wayland};
 use super::names::{application_id, program};
-use super::{Application, Front};
+use super::{ActiveWindow, Application};
 
 /// KWin's name on the bus, the bus's own, and what the bus says when a name moves.
 const KWIN: &str = "org.kde.KWin";
@@ -31,13 +31,13 @@ const DBUS: &str = "org.freedesktop.DBus";
 const OWNER_CHANGED: &str = "NameOwnerChanged";
 
 /// How long KWin may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Tells what is in front until it is over.
 ///
 /// # Errors
 /// Why KWin does not tell it, or does so no longer; [`NotTold::NoSuchDisplay`] where there is no KWin.
-pub(super) fn follow(end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), NotTold> {
+pub(super) fn follow(end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), NotTold> {
     if !is_wayland() {
         return Err(NotTold::NoSuchDisplay);
     }
@@ -53,7 +53,7 @@ pub(super) fn follow(end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), NotTo
     })
 }
 
-/// What `work` comes to; none if it is over before.
+/// What `work` comes to; `None` if it is over before.
 async fn unless_over<T>(end: &End, work: impl Future<Output = Result<T>>) -> Result<Option<T>> {
     match select(pin!(end.over()), pin!(work)).await {
         Either::Left((over, _)) => Ok(over.map(|()| None)?),
@@ -75,9 +75,9 @@ struct Script {
 }
 
 impl Script {
-    /// Has KWin load the script and run it, and returns what it told first; none where there is no KWin.
-    async fn load() -> Result<Option<(Self, Front)>> {
-        let opened = async { connection::Builder::session()?.method_timeout(PATIENCE).build().await };
+    /// Has KWin load the script and run it, and returns what it told first; `None` if there is no KWin.
+    async fn load() -> Result<Option<(Self, ActiveWindow)>> {
+        let opened = async { connection::Builder::session()?.method_timeout(REPLY_TIMEOUT).build().await };
         let Ok(bus) = opened.await else { return Ok(None) };
         let names = DBusProxy::new(&bus).await?;
         let messages = MessageStream::from(&bus);
@@ -87,13 +87,13 @@ impl Script {
 
         let text = written(bus.unique_name().map_or("", |name| name.as_str()))?;
         let path = text.path().to_str().context("the path of the folder for temporary files is no text")?;
-        let mut script = Self { bus, kwin, name: format!("conductor-front-{}", process::id()), messages };
+        let mut script = Self { bus, kwin, name: format!("conductor-active-window-{}", process::id()), messages };
         // One may be there of a host that was killed and had this number.
         script.unload().await;
         script.call("loadScript", &(path, &script.name)).await?;
         script.call("start", &()).await?;
         // It tells what is in front as soon as it runs; until then its text is read.
-        let front = match select(pin!(script.next()), Timer::after(PATIENCE)).await {
+        let front = match select(pin!(script.next()), Timer::after(REPLY_TIMEOUT)).await {
             Either::Left((front, _)) => front?,
             Either::Right(_) => bail!("it does not run the script that tells it"),
         };
@@ -101,14 +101,14 @@ impl Script {
     }
 
     /// Tells what the script tells, until KWin ends.
-    async fn follow(&mut self, tell: &mut dyn FnMut(Front)) -> Result<Infallible> {
+    async fn follow(&mut self, tell: &mut dyn FnMut(ActiveWindow)) -> Result<Infallible> {
         loop {
             tell(self.next().await?);
         }
     }
 
     /// What the script tells next.
-    async fn next(&mut self) -> Result<Front> {
+    async fn next(&mut self) -> Result<ActiveWindow> {
         loop {
             let message = self.messages.next().await.context("the bus is gone")??;
             let header = message.header();
@@ -146,17 +146,17 @@ impl Script {
     }
 }
 
-/// The script's file, with the address that it calls. Whoever runs the desktop can read it, and nobody else.
+/// The script's file, with the address that it calls. Only the user who runs the desktop can read it.
 fn written(listener: &str) -> std::io::Result<NamedTempFile> {
     let folder = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, Into::into);
-    let mut file = tempfile::Builder::new().prefix("conductor-front-").suffix(".js").tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new().prefix("conductor-active-window-").suffix(".js").tempfile_in(folder)?;
     write!(file, "const listener = \"{listener}\";\n{}", include_str!("kwin.js"))?;
     Ok(file)
 }
 
 /// The window that the script tells of: its desktop file (an application id, under Wayland), class, and instance, its
 /// title, its process. All are empty where none is active.
-fn front((id, class, instance, title, pid): (String, String, String, String, String)) -> Front {
+fn front((id, class, instance, title, pid): (String, String, String, String, String)) -> ActiveWindow {
     let program = pid.parse().ok().and_then(program).unwrap_or_default();
     let names = application_id(&id).into_iter().chain(application_id(&class)).chain([instance, program]);
     Application::named(names, title).into()
@@ -172,15 +172,15 @@ mod tests {
             let [id, class, instance, title, pid] = window.map(str::to_owned);
             front((id, class, instance, title, pid))
         };
-        let Front::Application(paint) = of(["org.kde.paint", "paint", "Easel", "a.png", ""]) else { panic!() };
+        let ActiveWindow::Application(paint) = of(["org.kde.paint", "paint", "Easel", "a.png", ""]) else { panic!() };
         assert_eq!(
             (paint.names, paint.title.as_str()),
             (["paint", "org.kde.paint", "Easel"].map(str::to_owned).to_vec(), "a.png")
         );
         let here = process::id().to_string();
-        let Front::Application(test) = of(["", "", "", "", &here]) else { panic!() };
+        let ActiveWindow::Application(test) = of(["", "", "", "", &here]) else { panic!() };
         assert!(!test.name().is_empty());
-        assert_eq!(of(["", "", "", "", ""]), Front::Nothing);
-        assert_eq!(of(["", "", "", "", "no number"]), Front::Nothing);
+        assert_eq!(of(["", "", "", "", ""]), ActiveWindow::Nothing);
+        assert_eq!(of(["", "", "", "", "no number"]), ActiveWindow::Nothing);
     }
 }

@@ -2,7 +2,7 @@
 
 /// One variant for each of the contract's. The text is for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ServiceError {
     /// No grant covers this.
     #[error("denied: {0}")]
     Denied(String),

@@ -32,7 +32,7 @@ pub enum Code {
     NotFound,
     /// There is no token, or it is not one of this host. 401.
     Unauthorized,
-    /// Whoever asks may not do this. 403.
+    /// The caller may not do this. 403.
     Forbidden,
     /// The configuration, or a feature's hook, does not allow it. 403.
     Denied,
@@ -63,7 +63,7 @@ pub enum Code {
 
 /// Why it was not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Refused {
+pub struct ApiError {
     /// What is wrong, where, and what to do, for people.
     pub error: String,
     /// The same for programs.
@@ -75,16 +75,16 @@ pub struct Refused {
 
 /// A refusal, on its way out.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ErrorResponse {
     status: StatusCode,
-    refused: Refused,
+    refused: ApiError,
     /// Whole seconds.
     retry_after: Option<u64>,
 }
 
-impl Refusal {
+impl ErrorResponse {
     pub(super) fn new(status: StatusCode, code: Code, error: impl ToString) -> Self {
-        let refused = Refused { error: error.to_string(), code, confirmation: None };
+        let refused = ApiError { error: error.to_string(), code, confirmation: None };
         Self { status, refused, retry_after: None }
     }
 
@@ -111,7 +111,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.refused)).into_response();
         if let Some(seconds) = self.retry_after {
@@ -121,7 +121,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl From<PlanError> for Refusal {
+impl From<PlanError> for ErrorResponse {
     fn from(error: PlanError) -> Self {
         let (status, code) = match &error {
             PlanError::NotFound(_) => (StatusCode::NOT_FOUND, Code::NotFound),
@@ -145,13 +145,13 @@ impl From<PlanError> for Refusal {
     }
 }
 
-impl From<Locked> for Refusal {
+impl From<Locked> for ErrorResponse {
     fn from(error: Locked) -> Self {
         Self::new(StatusCode::LOCKED, Code::Locked, error)
     }
 }
 
-impl From<ToolError> for Refusal {
+impl From<ToolError> for ErrorResponse {
     fn from(error: ToolError) -> Self {
         let (status, code) = match &error {
             ToolError::Unknown { .. } => (StatusCode::NOT_FOUND, Code::NotFound),
@@ -178,14 +178,14 @@ impl From<ToolError> for Refusal {
     }
 }
 
-impl From<JsonRejection> for Refusal {
+impl From<JsonRejection> for ErrorResponse {
     fn from(rejection: JsonRejection) -> Self {
         let error = format!("the request is not understood: {}", rejection.body_text());
         Self::new(rejection.status(), Code::BadRequest, error)
     }
 }
 
-impl From<JobError> for Refusal {
+impl From<JobError> for ErrorResponse {
     fn from(error: JobError) -> Self {
         match error {
             JobError::TimedOut => Self::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, error).retry_after(1),
@@ -199,10 +199,10 @@ impl From<JobError> for Refusal {
 pub(super) struct Body<T>(pub(super) T);
 
 /// A `T` from the fields of an object.
-pub(super) fn from_object<T: serde::de::DeserializeOwned>(body: Value) -> Result<T, Refusal> {
+pub(super) fn from_object<T: serde::de::DeserializeOwned>(body: Value) -> Result<T, ErrorResponse> {
     let wrong = |why: &dyn Display| {
         let error = format!("the request is not understood: {why}");
-        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest, error)
+        ErrorResponse::new(StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest, error)
     };
     match body {
         Value::Object(_) => serde_json::from_value(body).map_err(|error| wrong(&error)),
@@ -211,9 +211,9 @@ pub(super) fn from_object<T: serde::de::DeserializeOwned>(body: Value) -> Result
 }
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
-    type Rejection = Refusal;
+    type Rejection = ErrorResponse;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ErrorResponse> {
         let Json(body) = Json::from_request(request, state).await?;
         Ok(Self(from_object(body)?))
     }
@@ -224,12 +224,12 @@ impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> 
 pub(super) struct Query<T>(pub(super) T);
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned + Send> FromRequestParts<S> for Query<T> {
-    type Rejection = Refusal;
+    type Rejection = ErrorResponse;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
         let query = axum::extract::Query::from_request_parts(parts, state).await;
         let axum::extract::Query(query) =
-            query.map_err(|rejection: QueryRejection| Refusal::bad_request(rejection.body_text()))?;
+            query.map_err(|rejection: QueryRejection| ErrorResponse::bad_request(rejection.body_text()))?;
         Ok(Self(query))
     }
 }
@@ -239,12 +239,12 @@ impl<S: Send + Sync, T: serde::de::DeserializeOwned + Send> FromRequestParts<S> 
 pub(super) struct Named(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
-    type Rejection = Refusal;
+    type Rejection = ErrorResponse;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
         let name = axum::extract::Path::from_request_parts(parts, state).await;
         let axum::extract::Path(name) =
-            name.map_err(|rejection: PathRejection| Refusal::bad_request(rejection.body_text()))?;
+            name.map_err(|rejection: PathRejection| ErrorResponse::bad_request(rejection.body_text()))?;
         Ok(Self(name))
     }
 }

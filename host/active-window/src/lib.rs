@@ -1,20 +1,20 @@
 //! The application in front: which one it is, told when it changes.
 //!
-//! A [`FrontWatch`] knows how the desktop says it, and asks again and again only where it must. What it tells goes
-//! into the facts that conditions see, and decides which profile applies. Where the desktop does not say it,
-//! that is known, too, and said.
+//! A [`ActiveWindowWatch`] knows how the desktop says it, and asks again and again only where it must. What it tells
+//! goes into the facts that conditions see, and decides which profile applies. Where the desktop does not say it, that
+//! is known, too, and said.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
-#[cfg(any(target_os = "macos", windows))]
-mod asked;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod desktop;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod kwin;
 #[cfg(all(unix, not(target_os = "macos")))]
 pub mod names;
+#[cfg(any(target_os = "macos", windows))]
+mod polling;
 pub mod simulated;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod wayland;
@@ -34,7 +34,7 @@ pub struct Application {
 
 impl Application {
     /// An application with these names, of which those that are empty or there already, whatever the case, are
-    /// left out; none if it has no name to go by.
+    /// left out; `None` if it has no name to go by.
     pub fn named(names: impl IntoIterator<Item = String>, title: String) -> Option<Self> {
         let mut distinct: Vec<String> = Vec::new();
         for name in names {
@@ -53,44 +53,44 @@ impl Application {
 
 /// What is in front.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Front {
+pub enum ActiveWindow {
     /// This application.
     Application(Application),
     /// None: the bare desktop.
     Nothing,
-    /// It is not known; why, in words.
+    /// It is not known; why, as text.
     Unknown(String),
 }
 
-impl From<Option<Application>> for Front {
+impl From<Option<Application>> for ActiveWindow {
     fn from(application: Option<Application>) -> Self {
         application.map_or(Self::Nothing, Self::Application)
     }
 }
 
-/// Who is told what is in front. It is called by the watch's own thread.
-pub type Tell = Box<dyn Fn(Front) + Send>;
+/// Called with the active window, by the watch's own thread.
+pub type Tell = Box<dyn Fn(ActiveWindow) + Send>;
 
 /// A way to know what is in front.
-pub trait FrontWatch: Send {
+pub trait ActiveWindowWatch: Send {
     /// Tells what is in front, now and whenever it changes, until what is returned is dropped.
     ///
     /// # Errors
-    /// When the system has no thread left. That the desktop does not say it is told: [`Front::Unknown`].
+    /// When the system has no thread left. That the desktop does not say it is told: [`ActiveWindow::Unknown`].
     fn start(self: Box<Self>, tell: Tell) -> std::io::Result<Box<dyn Send>>;
 }
 
 /// The way that the system has.
-pub fn system() -> Box<dyn FrontWatch> {
+pub fn system() -> Box<dyn ActiveWindowWatch> {
     #[cfg(all(unix, not(target_os = "macos")))]
     let watch = desktop::DesktopWatch;
     #[cfg(any(target_os = "macos", windows))]
-    let watch = asked::AskedWatch;
+    let watch = polling::AskedWatch;
     Box::new(watch)
 }
 
-/// Leaves out what was told the time before.
-fn changes(tell: Tell) -> impl FnMut(Front) {
+/// Leaves out repetitions.
+fn changes(tell: Tell) -> impl FnMut(ActiveWindow) {
     let mut told = None;
     move |front| {
         if told.as_ref() != Some(&front) {

@@ -11,8 +11,8 @@ use conductor_config::{Config, Mapping, Mode};
 use conductor_stdx::plural::plural;
 use conductor_terminal::excerpt;
 
-/// How many pairs are told of; the others are counted.
-const MOST: usize = 8;
+/// Pairs that are listed; the others are counted.
+const MAX_LISTED: usize = 8;
 /// Pairs of mappings that are compared at most: a plan of two changes may move every mapping there is.
 const MAX_PAIRS: usize = 4_000_000;
 /// Bytes of a mapping's name that are shown.
@@ -33,7 +33,7 @@ struct Placed<'c> {
 
 /// A sentence for each mapping of `after` that is other than in `before` and shares events with one that stays, and
 /// for each two such that share some. At most nine.
-pub(crate) fn doubles(before: &Config, after: &Config) -> Vec<String> {
+pub(crate) fn overlaps(before: &Config, after: &Config) -> Vec<String> {
     let mut all: Vec<Placed<'_>> = Vec::new();
     let by_name: HashMap<&str, &Mode> = before.modes.iter().rev().map(|mode| (mode.name.as_str(), mode)).collect();
     for (number, mode) in after.modes.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(crate) fn doubles(before: &Config, after: &Config) -> Vec<String> {
     for (at, one) in all.iter().enumerate().filter(|(_, one)| one.fresh) {
         let others = all.iter().enumerate().filter(|(other_at, other)| !other.fresh || *other_at > at);
         for (other_at, other) in others.filter(|(_, other)| one.meets(other)) {
-            if found.len() == MOST {
+            if found.len() == MAX_LISTED {
                 more += 1;
                 continue;
             }
@@ -144,7 +144,7 @@ mod tests {
     const FADER: &str = "trigger = { type = 'CC', cc = 1 }\naction = { type = 'Suppress' }";
 
     fn said(before: &[&str], after: &[&str]) -> Vec<String> {
-        doubles(&config(before), &config(after))
+        overlaps(&config(before), &config(after))
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn of_many_the_first_are_told() {
         let said = said(&[], &[FADER; 6]);
-        assert_eq!(said.len(), MOST + 1);
-        assert_eq!(said[MOST], "and 7 more pairs of mappings that answer to some of the same events");
+        assert_eq!(said.len(), MAX_LISTED + 1);
+        assert_eq!(said[MAX_LISTED], "and 7 more pairs of mappings that answer to some of the same events");
     }
 }

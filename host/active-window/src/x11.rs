@@ -12,16 +12,16 @@ use x11rb::rust_connection::RustConnection;
 
 use super::desktop::{End, NotTold, is_wayland, is_x};
 use super::names::{class, is_here, program};
-use super::{Application, Front};
+use super::{ActiveWindow, Application};
 
 /// The longest property that is read whole, in 4-byte units.
-const LONGEST: u32 = 1024;
+const MAX_PROPERTY_UNITS: u32 = 1024;
 
 /// Tells what is in front until it is over.
 ///
 /// # Errors
 /// Why the X server does not tell it, or does so no longer.
-pub(super) fn follow(end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), NotTold> {
+pub(super) fn follow(end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), NotTold> {
     if !is_x() {
         return Err(NotTold::NoSuchDisplay);
     }
@@ -63,7 +63,7 @@ impl Display {
         Ok(Self { connection, atoms, root, active: None })
     }
 
-    fn follow(&mut self, end: &End, tell: &mut dyn FnMut(Front)) -> Result<(), String> {
+    fn follow(&mut self, end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), String> {
         loop {
             tell(self.front().map_err(|error| error.to_string())?);
             // A window that comes to the front changes several properties at once.
@@ -94,18 +94,20 @@ impl Display {
         }
     }
 
-    fn front(&mut self) -> Result<Front, ConnectionError> {
+    fn front(&mut self) -> Result<ActiveWindow, ConnectionError> {
         let active = self.windows(self.atoms._NET_ACTIVE_WINDOW)?;
         let window = active.unwrap_or_default();
         self.listen_to(Some(window).filter(|&window| window != 0))?;
         if window == 0 {
             let has_manager = active.is_some() || self.windows(self.atoms._NET_SUPPORTING_WM_CHECK)?.is_some();
             return Ok(if is_wayland() {
-                Front::Unknown("under Wayland only applications that use X are known when they are in front".to_owned())
+                ActiveWindow::Unknown(
+                    "under Wayland only applications that use X are known when they are in front".to_owned(),
+                )
             } else if has_manager {
-                Front::Nothing
+                ActiveWindow::Nothing
             } else {
-                Front::Unknown("no window manager tells which window is active".to_owned())
+                ActiveWindow::Unknown("no window manager tells which window is active".to_owned())
             });
         }
         let (instance, class) = class(&self.property(window, AtomEnum::WM_CLASS.into())?);
@@ -139,14 +141,14 @@ impl Display {
         Ok(())
     }
 
-    /// The first window in a property of the root window; none where it has no such property.
+    /// The first window in a property of the root window; `None` if it has no such property.
     fn windows(&self, name: Atom) -> Result<Option<Window>, ConnectionError> {
         Ok(self.property(self.root, name)?.first_chunk().copied().map(u32::from_ne_bytes))
     }
 
     /// The bytes of a property; empty where the window has none, or is gone.
     fn property(&self, window: Window, name: Atom) -> Result<Vec<u8>, ConnectionError> {
-        let asked = self.connection.get_property(false, window, name, AtomEnum::ANY, 0, LONGEST)?;
+        let asked = self.connection.get_property(false, window, name, AtomEnum::ANY, 0, MAX_PROPERTY_UNITS)?;
         match asked.reply() {
             Ok(property) => Ok(property.value),
             Err(ReplyError::X11Error(_)) => Ok(Vec::new()),
