@@ -25,12 +25,17 @@ impl Agent {
         Self::try_start(home).expect("no answer to hello")
     }
 
-    /// `None` if there is no place.
-    fn try_start(home: &Home) -> Option<Self> {
+    /// One that has said nothing yet, as a client of 2026-07-28 begins.
+    fn silent(home: &Home) -> Self {
         let mut command = conductor::command(home.path(), &["mcp"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (ask, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut agent = Self { child, ask, answers, asked: 0 };
+        Self { child, ask, answers, asked: 0 }
+    }
+
+    /// `None` if there is no place.
+    fn try_start(home: &Home) -> Option<Self> {
+        let mut agent = Self::silent(home);
         let client = json!({ "name": "test", "version": "1" });
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         let told = agent.try_ask("initialize", hello)?;
@@ -67,6 +72,24 @@ impl Agent {
         }
     }
 
+    /// As [`Self::ask`], as a client of 2026-07-28.
+    fn modern(&mut self, method: &str, mut params: Value, capabilities: Value) -> Value {
+        params["_meta"] = meta(capabilities);
+        self.ask(method, params)
+    }
+
+    /// The next notification of this method.
+    fn notified(&mut self, method: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.answers.read_line(&mut line).unwrap(), 0, "no {method}");
+            let mut told: Value = serde_json::from_str(&line).unwrap();
+            if told["method"] == method {
+                return told["params"].take();
+            }
+        }
+    }
+
     fn call(&mut self, tool: &str, args: Value) -> Value {
         self.ask("tools/call", json!({ "name": tool, "arguments": args }))["result"].take()
     }
@@ -78,6 +101,15 @@ impl Drop for Agent {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What each request of a client of 2026-07-28 carries.
+fn meta(capabilities: Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+    })
 }
 
 const SHOW: &str = "[[modes]]\nname = \"Play\"\n";
@@ -209,4 +241,80 @@ fn without_a_host_there_is_nobody_to_talk_to() {
     let end = home.conductor(&["mcp"]);
     assert_eq!(end.code, Some(1));
     assert!(end.err.contains("no host is running in"), "{}", end.err);
+}
+
+/// What a client of the tasks extension can do.
+fn tasks() -> Value {
+    json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } })
+}
+
+// MCP-1: a call that takes long becomes a task of the client that made it, if it knows tasks.
+#[test]
+fn a_call_that_takes_long_becomes_a_task_of_its_client() {
+    let (home, guest) = (Home::empty(), conductor::guest("hostile-tools"));
+    let pins = home.pins(&guest);
+    home.configure(&format!("{SHOW}[features.hostile-tools]\npath = '{}'\n{pins}", guest.display()));
+    let _host = home.run();
+    let (mut agent, mut other) = (Agent::silent(&home), Agent::silent(&home));
+    // It works until its budget of processor time is used up.
+    let long = || json!({ "name": "look", "arguments": { "how": "ignore-cancel" } });
+    let without = agent.modern("tools/call", long(), json!({}));
+    assert_eq!(without["result"]["isError"], true, "it is waited for: {without}");
+
+    let state = |agent: &mut Agent, id: &Value| agent.modern("tasks/get", json!({ "taskId": id }), tasks());
+    for cancels in [false, true] {
+        let task = agent.modern("tools/call", long(), tasks());
+        assert_eq!(task["result"]["resultType"], "task", "{task}");
+        let id = &task["result"]["taskId"];
+        for method in ["tasks/get", "tasks/cancel"] {
+            let foreign = other.modern(method, json!({ "taskId": id }), tasks());
+            assert_eq!(foreign["error"]["code"], -32602, "{foreign}");
+        }
+        if cancels {
+            let cancelled = agent.modern("tasks/cancel", json!({ "taskId": id }), tasks());
+            assert!(cancelled["error"].is_null(), "{cancelled}");
+        }
+        let end = if cancels { "cancelled" } else { "completed" };
+        let (ended, _) = wait::until(
+            || Some(state(&mut agent, id)).filter(|task| task["result"]["status"] != "working"),
+            || "the task goes on".to_owned(),
+        );
+        assert_eq!(ended["result"]["status"], end, "{ended}");
+        if !cancels {
+            assert_eq!(ended["result"]["result"]["isError"], true, "its budget was used up: {ended}");
+        }
+    }
+}
+
+// MCP-1: a client of 2026-07-28 that listens is notified of the list that it changes itself.
+#[test]
+fn who_opens_a_group_of_tools_is_notified_of_the_list() {
+    let home = Home::new(SHOW);
+    let _host = home.run();
+    let mut agent = Agent::silent(&home);
+    let listen = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta(json!({})) });
+    agent.say(&json!({ "jsonrpc": "2.0", "id": "listening", "method": "subscriptions/listen", "params": listen }));
+    agent.notified("notifications/subscriptions/acknowledged");
+    let open = json!({ "name": "conductor_open_tools", "arguments": { "group": "builtin:binding-tools" } });
+    agent.say(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": open["name"], "arguments": open["arguments"], "_meta": meta(json!({})),
+    }}));
+    agent.notified("notifications/tools/list_changed");
+}
+
+// MCP-1: log messages are for those who ask for them, from the level on that they ask for.
+#[test]
+fn an_agent_that_asks_gets_log_messages() {
+    let home = Home::new(SHOW);
+    let _host = home.run();
+    let mut agent = Agent::start(&home);
+    let refused = agent.ask("logging/setLevel", json!({ "level": "loud" }));
+    assert!(refused["error"].is_object(), "{refused}");
+    let set = agent.ask("logging/setLevel", json!({ "level": "notice" }));
+    assert!(set["result"].is_object(), "{set}");
+    // A change of mode is below that level.
+    assert_eq!(home.conductor(&["mode", "switch", "Play"]).code, Some(0));
+    assert_eq!(home.conductor(&["lock"]).code, Some(0));
+    let message = agent.notified("notifications/message");
+    assert_eq!((&message["level"], &message["data"]["locked"]), (&json!("notice"), &json!(true)), "{message}");
 }

@@ -27,8 +27,6 @@ enum Reason {
     Prompt,
     /// It reads or watches one of the suite's own resources.
     Resource,
-    /// It asks for notifications of log messages, which the product does not offer: it says no `logging` capability.
-    Logging,
     /// It needs a tool whose arguments go into headers as well; the product has none.
     Header,
 }
@@ -39,18 +37,16 @@ impl Reason {
             Self::Tool => "they call tools of the suite's own",
             Self::Prompt => "they get prompts of the suite's own",
             Self::Resource => "they read resources of the suite's own",
-            Self::Logging => "log messages are not offered",
             Self::Header => "no tool wants arguments in headers",
         }
     }
 }
 
 /// The checks that can't pass, by the suite's ids.
-const NOT_APPLICABLE: [(&str, Reason); 47] = [
+const NOT_APPLICABLE: [(&str, Reason); 46] = [
     ("elicitation-sep1034-general", Reason::Tool),
     ("elicitation-sep1330-general", Reason::Tool),
     ("json-schema-2020-12-tool-found", Reason::Tool),
-    ("logging-set-level", Reason::Logging),
     ("prompts-get-embedded-resource", Reason::Prompt),
     ("prompts-get-simple", Reason::Prompt),
     ("prompts-get-with-args", Reason::Prompt),
@@ -92,7 +88,7 @@ const NOT_APPLICABLE: [(&str, Reason); 47] = [
     ("tools-call-mixed-content", Reason::Tool),
     ("tools-call-sampling", Reason::Tool),
     ("tools-call-simple-text", Reason::Tool),
-    ("tools-call-with-logging", Reason::Logging),
+    ("tools-call-with-logging", Reason::Tool),
     ("tools-call-with-progress", Reason::Tool),
 ];
 

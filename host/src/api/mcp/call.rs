@@ -9,18 +9,20 @@
 //! send the call again with what their user said. What it was about is kept here meanwhile, under a number that
 //! nobody can guess and that serves once: what comes back from a client decides nothing but yes or no.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
-    InputRequests, InputRequiredResult, ProgressNotificationParam, ProtocolVersion,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult, ElicitRequest,
+    ElicitResult, InputRequest, InputRequests, InputRequiredResult, ProgressNotificationParam, ProtocolVersion, Task,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use super::ask::{About, Answer, Decision};
 use super::questions::{ANSWER_TIMEOUT, PendingCall};
+use super::tasks::{PATIENCE, Running};
 use super::{ClientKey, Server};
 use crate::control::gate::{ToolError, ToolRequest, ToolResult};
 use crate::control::plan::risk::Level;
@@ -29,6 +31,7 @@ use crate::host::Host;
 use conductor_audit::caller::Caller;
 use conductor_config::Elicitation;
 use conductor_package::descriptor::Tier;
+use conductor_sandbox::{CallError, ServiceError};
 use conductor_stdx::plural::plural;
 
 /// A call under way.
@@ -70,7 +73,14 @@ impl<'c> Call<'c> {
         if let Some(number) = &request.request_state {
             return self.resume(number, request.input_responses.unwrap_or_default()).await;
         }
-        match self.through_the_gate(&self.caller, None).await {
+        let called = match self.context.client_capabilities() {
+            Some(client) if client.supports_tasks() => match self.patiently().await {
+                Ok(called) => called,
+                Err(task) => return Ok(CallToolResponse::Task(CreateTaskResult::new(task))),
+            },
+            _ => self.through_the_gate(&self.caller, None).await,
+        };
+        match called {
             Ok(answer) => self.proposed(answer).await,
             Err(ref error @ ToolError::NeedsConfirmation { ref confirmation, .. }) => {
                 let matter = confirmation.as_ref().and_then(|asked| Decision::call(asked, &self.agent));
@@ -83,21 +93,65 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// How a call ends that ends soon; of another one the task that it has become.
+    async fn patiently(&self) -> Result<Result<ToolResult, ToolError>, Task> {
+        let (progress, steps) = tokio::sync::mpsc::unbounded_channel();
+        let on_progress = move |done: f32, message: String| {
+            let _ = progress.send((done, message));
+        };
+        let cancel = CancellationToken::new();
+        let (host, caller, tool) = (Arc::clone(self.host), self.caller.clone(), self.tool.clone());
+        let (request, cancelled) =
+            (ToolRequest { args: self.args.clone(), confirmed: false, confirmation: None }, cancel.clone());
+        let work = async move { host.call_tool(&caller, &tool, request, cancelled, Arc::new(on_progress)).await };
+        let mut running = Running { call: tokio::spawn(work), steps, cancel };
+        // A client that is gone takes its call with it.
+        let guard = running.cancel.clone().drop_guard();
+        let patience = tokio::time::sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut is_patient = true;
+        loop {
+            tokio::select! {
+                ended = &mut running.call => {
+                    return Ok(ended.unwrap_or_else(|_| Err(stopping())));
+                }
+                Some(step) = running.steps.recv() => self.report(step).await,
+                () = self.context.ct.cancelled(), if !running.cancel.is_cancelled() => running.cancel.cancel(),
+                () = &mut patience, if is_patient => {
+                    is_patient = false;
+                    let key = self.server.key(&self.caller);
+                    let host = Arc::downgrade(self.host);
+                    match self.server.shared.tasks.adopt(key, running, move |ended| finished(&host, ended)) {
+                        Ok(task) => {
+                            guard.disarm();
+                            return Err(task);
+                        }
+                        Err(kept) => running = kept,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a client that wants to know how far its call is.
+    async fn report(&self, (done, message): (f32, String)) {
+        if let Some(token) = self.context.meta.get_progress_token() {
+            let step = ProgressNotificationParam::new(token, f64::from(done)).with_total(1.0);
+            // A client that is gone takes its call with it.
+            let _ = self.context.peer.notify_progress(step.with_message(message)).await;
+        }
+    }
+
     async fn through_the_gate(&self, caller: &Caller, confirmation: Option<String>) -> Result<ToolResult, ToolError> {
         let asked = ToolRequest { args: self.args.clone(), confirmed: confirmation.is_some(), confirmation };
         let (progress, mut steps) = tokio::sync::mpsc::unbounded_channel();
         let on_progress = move |done: f32, message: String| {
             let _ = progress.send((done, message));
         };
-        let token = self.context.meta.get_progress_token();
         let call = self.host.call_tool(caller, &self.tool, asked, self.context.ct.clone(), Arc::new(on_progress));
         let tell = async {
-            while let Some((done, message)) = steps.recv().await {
-                if let Some(token) = &token {
-                    let step = ProgressNotificationParam::new(token.clone(), f64::from(done)).with_total(1.0);
-                    // A client that is gone takes its call with it.
-                    let _ = self.context.peer.notify_progress(step.with_message(message)).await;
-                }
+            while let Some(step) = steps.recv().await {
+                self.report(step).await;
             }
         };
         // The call owns the sender, so the steps end with it.
@@ -171,7 +225,7 @@ impl<'c> Call<'c> {
     }
 
     async fn ask_meanwhile(&self, matter: &Decision) -> Answer {
-        let Some(place) = self.server.questions.ask(ClientKey::Server(self.server.number)) else {
+        let Some(place) = self.server.shared.questions.ask(ClientKey::Server(self.server.number)) else {
             self.note_questions();
             return Answer::Open;
         };
@@ -216,7 +270,7 @@ impl<'c> Call<'c> {
             answered,
             result: result.clone(),
         };
-        let Some(number) = self.server.questions.keep(self.server.key(&self.caller), kept) else {
+        let Some(number) = self.server.shared.questions.keep(self.server.key(&self.caller), kept) else {
             self.note_questions();
             return self.decided(&matter, Answer::Open, result).await;
         };
@@ -231,7 +285,7 @@ impl<'c> Call<'c> {
         number: &str,
         mut said: std::collections::BTreeMap<String, Value>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let kept = self.server.questions.take(number, &self.caller);
+        let kept = self.server.shared.questions.take(number, &self.caller);
         let own = kept.filter(|kept| kept.tool == self.tool && kept.args == self.args);
         let Some(PendingCall { matter, answered, result, .. }) = own else {
             let why = "no question waits under this requestState: it was answered, has expired, or is another call's";
@@ -313,6 +367,26 @@ fn refused(error: ToolError) -> Result<CallToolResponse, ErrorData> {
         ToolError::Unknown { .. } => Err(ErrorData::invalid_params(error.to_string(), None)),
         _ => Ok(CallToolResult::error(vec![ContentBlock::text(error.to_string())]).into()),
     }
+}
+
+/// The result of a call that became a task. A plan in it waits for a person: of a task nobody is asked.
+fn finished(host: &Weak<Host>, ended: Result<ToolResult, ToolError>) -> CallToolResult {
+    match ended {
+        Ok(answer) => {
+            let plan = answer.result["plan"].as_str().map(str::to_owned);
+            let mut result = said(answer);
+            if let (Some(plan), Some(host)) = (plan, host.upgrade()) {
+                result.content.push(ContentBlock::text(waits(&host, &plan, "")));
+            }
+            result
+        }
+        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+    }
+}
+
+fn stopping() -> ToolError {
+    let error = CallError::Refused(ServiceError::Unavailable("it is stopping".to_owned()));
+    ToolError::Failed { feature: "the host".to_owned(), error }
 }
 
 fn said(answer: ToolResult) -> CallToolResult {

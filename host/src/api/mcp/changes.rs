@@ -14,7 +14,8 @@ use rmcp::model::{
 use rmcp::service::SubscriptionContext;
 use rmcp::{Peer, RoleServer};
 
-use super::resources;
+use super::groups::Opened;
+use super::{ClientKey, resources};
 use crate::host::Host;
 use conductor_stdx::changes::HostChange;
 
@@ -118,14 +119,26 @@ pub(super) fn keep_telling(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed
     });
 }
 
-/// Sends a client the notifications that it subscribed to, until it leaves or the host stops.
-pub(super) async fn tell(host: &Weak<Host>, subscription: SubscriptionContext) {
+/// Sends a client the notifications that it subscribed to, until it leaves or the host stops. Its list of tools changes
+/// with the groups that it opens, too.
+pub(super) async fn tell(host: &Weak<Host>, subscription: SubscriptionContext, client: &ClientKey, opened: &Opened) {
+    let (mut opens, mut groups) = (opened.watch(), opened.of(client));
     let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
     let mut teller = Teller::new(Weak::clone(host));
     let uris = subscription.accepted().resource_subscriptions.clone().unwrap_or_default();
     loop {
         let new = tokio::select! {
             new = changes.next() => new,
+            // The sender is there as long as `opened` is.
+            _ = opens.changed() => {
+                let now = opened.of(client);
+                if now != groups {
+                    groups = now;
+                    // What it did not ask for is left out there.
+                    let _ = subscription.sink().send(ToolListChangedNotification::default().into()).await;
+                }
+                continue;
+            }
             () = subscription.cancelled() => return,
         };
         let Some(new) = new else { return };

@@ -7,12 +7,13 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::{ClientKey, PromptError, Server};
 use crate::control::gate::ToolView;
@@ -38,7 +39,11 @@ const MAX_CLIENTS: usize = 128;
 
 /// The groups that the clients behind one door have opened.
 #[derive(Debug, Default)]
-pub(super) struct Opened(Mutex<Remembered>);
+pub(super) struct Opened {
+    remembered: Mutex<Remembered>,
+    /// Changes after each group that is opened.
+    changed: watch::Sender<()>,
+}
 
 #[derive(Debug, Default)]
 struct Remembered {
@@ -48,15 +53,31 @@ struct Remembered {
 }
 
 impl Opened {
-    /// The groups that a client has opened.
-    pub(super) fn of(&self, client: &ClientKey) -> BTreeSet<String> {
-        let remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.clients.get(client).map(|(_, groups)| groups.clone()).unwrap_or_default()
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it was closed.
+    /// The groups that a client has opened.
+    pub(super) fn of(&self, client: &ClientKey) -> BTreeSet<String> {
+        self.remembered().clients.get(client).map(|(_, groups)| groups.clone()).unwrap_or_default()
+    }
+
+    /// A way to wait for the next group that any client opens.
+    pub(super) fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Opens a group for a client; `true` if it was closed.
     fn open(&self, client: ClientKey, group: &str) -> bool {
-        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = self.remember(client, group);
+        if is_new {
+            self.changed.send_replace(());
+        }
+        is_new
+    }
+
+    fn remember(&self, client: ClientKey, group: &str) -> bool {
+        let mut remembered = self.remembered();
         remembered.count += 1;
         let Remembered { clients, count } = &mut *remembered;
         if !clients.contains_key(&client)
@@ -149,7 +170,7 @@ pub(super) async fn open(
             return Err(wrong(format!("there is no group {:?}{near} There are {}", excerpt(asked, 64), all())));
         };
         let names: Vec<String> = groups[group].iter().map(|&name| name.to_owned()).collect();
-        Ok((server.opened.open(key, group), names))
+        Ok((server.shared.opened.open(key, group), names))
     };
     let (is_new, opened) = host.own_tool(&caller, OPEN_TOOLS, answer).await.map_err(ErrorData::from)?;
     if is_new && server.is_session() {
@@ -257,7 +278,7 @@ mod tests {
         for client in 0..1000 {
             opened.open(ClientKey::Server(client), "g");
         }
-        assert_eq!(opened.0.lock().unwrap().clients.len(), MAX_CLIENTS);
+        assert_eq!(opened.remembered().clients.len(), MAX_CLIENTS);
         assert!(opened.of(&ClientKey::Server(0)).is_empty());
         assert!(opened.of(&ClientKey::Server(999)).contains("g"));
     }

@@ -9,9 +9,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::bounded::{Bounded, Budget};
-use super::groups::Opened;
-use super::questions::PendingElicitations;
-use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server};
+use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server, Shared};
 use crate::api::lines::Lines;
 use crate::api::quota::Jobs;
 use crate::control::trouble::Misconduct;
@@ -31,8 +29,7 @@ struct Clients {
     places: Arc<Semaphore>,
     /// How many of them are one process, by its id.
     of_process: Mutex<HashMap<i32, usize>>,
-    questions: Arc<PendingElicitations>,
-    opened: Arc<Opened>,
+    shared: Arc<Shared>,
     unread: Budget,
     jobs: Jobs,
 }
@@ -92,8 +89,7 @@ pub(in crate::api) async fn serve(listener: UnixListener, host: Weak<Host>) {
         host,
         places: Arc::new(Semaphore::new(MAX_CLIENTS)),
         of_process: Mutex::default(),
-        questions: Arc::default(),
-        opened: Arc::default(),
+        shared: Arc::default(),
         unread: Budget::new(),
         jobs: Jobs::new(MAX_SOCKET_JOBS),
     });
@@ -143,12 +139,8 @@ async fn client(stream: UnixStream, place: Place) {
     };
     let lines = AsyncRwTransport::new_server(Lines::new(said, refused), answers);
     let transport = Bounded::new(lines, clients.unread.clone(), note);
-    let server = Server::new(
-        Weak::clone(&clients.host),
-        DOOR,
-        (Arc::clone(&clients.questions), Arc::clone(&clients.opened)),
-        clients.jobs.part(MAX_JOBS),
-    );
+    let (host, shared) = (Weak::clone(&clients.host), Arc::clone(&clients.shared));
+    let server = Server::new(host, DOOR, shared, clients.jobs.part(MAX_JOBS));
     let served = match server.serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
