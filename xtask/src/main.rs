@@ -15,6 +15,7 @@ mod host;
 mod jack;
 mod layers;
 mod mcp_peers;
+mod mutants;
 mod registry;
 mod repo;
 mod schemathesis;
@@ -75,6 +76,8 @@ enum Chore {
     Soak(soak::Args),
     /// Check who imports whom in the source against the table in docs/architecture.md, and print it with code lines.
     Layers(layers::Args),
+    /// Take defences out one at a time, and see that a test fails without each.
+    Mutants(mutants::Args),
     /// Besiege a host with clients that misbehave, and see that its owner and its show notice nothing.
     Siege(siege::Args),
 }
@@ -107,6 +110,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Schemathesis(args) => schemathesis::run(&repo, args),
         Chore::Soak(args) => soak::run(&repo, args),
         Chore::Layers(args) => layers::run(&repo, args),
+        Chore::Mutants(args) => mutants::run(&repo, args),
         Chore::Siege(args) => siege::run(&repo, args),
     }
 }
