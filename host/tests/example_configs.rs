@@ -6,10 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_engine::{RuleSetHandle, parse_mapping_tests};
+use conductor_engine::RuleSetHandle;
 use conductor_host::config;
 use conductor_host::dispatch::Action;
 use conductor_host::host;
+use conductor_timeline::parse_mapping_tests;
 
 /// The bundled features: where `cargo xtask test` says, else beside the build of this test.
 fn features() -> PathBuf {

@@ -108,7 +108,7 @@ impl<A> Engine<A> {
             } else if let Some(condition) = rule.condition.as_ref().filter(|condition| !condition.holds(&context)) {
                 (Verdict::Condition, condition.to_string())
             } else if let Some(consumer) = consumer_of_it {
-                (Verdict::Consumed(consumer.id), crate::mapping_test::rule_name(consumer))
+                (Verdict::Consumed(consumer.id), crate::rule::rule_name(consumer))
             } else if is_gesture {
                 (Verdict::Begins, String::new())
             } else {

@@ -7,8 +7,7 @@
 //! | Read | for |
 //! |---|---|
 //! | [`device`], [`midi`], [`osc`], [`event`] | what comes in |
-//! | [`midi_parser`], [`timeline`] | where it comes from: a byte stream, or a script |
-//! | [`mapping_test`] | what should come of it: tests that people keep beside their rules |
+//! | [`midi_parser`] | where it comes from: a byte stream |
 //! | [`trigger`], [`condition`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
 //! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
@@ -55,7 +54,6 @@ pub mod gesture;
 pub mod handle;
 mod hash;
 pub mod input_state;
-pub mod mapping_test;
 pub mod midi;
 pub mod midi_parser;
 pub mod mode;
@@ -64,7 +62,6 @@ mod overlap;
 pub mod recorder;
 pub mod rule;
 pub mod rule_set;
-pub mod timeline;
 pub mod transform;
 pub mod trigger;
 
@@ -81,15 +78,13 @@ pub use explain::{Explanation, Verdict};
 pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
 pub use handle::{RuleSetGuard, RuleSetHandle};
 pub use input_state::Held;
-pub use mapping_test::{Difference, MappingTest, parse_mapping_tests, rule_name};
 pub use midi::{MidiBytes, MidiMessage};
 pub use midi_parser::MidiParser;
 pub use mode::{ActiveMode, UnknownMode};
 pub use osc::{OscAddressError, OscArg, OscMessage, OscPattern, OscPatternError, OscPatternErrorKind, check_address};
 pub use recorder::{Cause, Fired, FlightRecorder, Record};
-pub use rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
+pub use rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};
-pub use timeline::{Timeline, TimelineEntry, TimelineError};
 pub use transform::{Curve, MidiTransform, TransformError};
 pub use trigger::{
     DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, SysExPattern, SysExPatternError, Trigger,

@@ -219,7 +219,7 @@ fn long(status: u8, first: u8, second: u8) -> MidiMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::tests::midi_message;
+    use crate::event::tests::midi_messages::midi_message;
     use proptest::prelude::*;
 
     fn parse(parser: &mut MidiParser, bytes: &[u8]) -> Vec<MidiMessage> {

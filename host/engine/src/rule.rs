@@ -150,6 +150,11 @@ impl<A> Rule<A> {
     }
 }
 
+/// What a rule is called in reports and tests: its name, or its number in the order of rules, from 1: `rule 3`.
+pub fn rule_name<A>(rule: &Rule<A>) -> String {
+    rule.name.as_deref().map_or_else(|| format!("rule {}", rule.id.0 + 1), ToOwned::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

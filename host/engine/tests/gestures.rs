@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use conductor_engine::*;
+use conductor_timeline::{MappingTest, Timeline, parse_mapping_tests};
 
 /// What the rules of these tests do: perhaps change the mode.
 type Action = Option<Arc<str>>;

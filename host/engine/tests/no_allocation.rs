@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 
 use conductor_engine::*;
+use conductor_timeline::Timeline;
 
 thread_local! {
     /// How often this thread has asked for memory. Constant and without destructor, so that reading it

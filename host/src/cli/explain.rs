@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conductor_engine::{DeviceEvent, DeviceId, Engine, Timeline};
+use conductor_engine::{DeviceEvent, DeviceId, Engine};
+use conductor_timeline::Timeline;
 use serde_json::json;
 
 use super::simulate::{self, Quiet};

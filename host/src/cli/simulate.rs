@@ -5,9 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Firing, Record, RuleSetHandle, Sink, Timeline,
-};
+use conductor_engine::{DeviceEvent, DeviceId, Engine, EnvironmentHandle, Firing, Record, RuleSetHandle, Sink};
+use conductor_timeline::Timeline;
 use serde_json::json;
 
 use super::{CommandResult, Failure, Paths, load, warn};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conductor_engine::{RuleSetHandle, parse_mapping_tests};
+use conductor_engine::RuleSetHandle;
+use conductor_timeline::parse_mapping_tests;
 use serde_json::json;
 
 use super::{CommandResult, Failure, Paths, load, simulate, warn};

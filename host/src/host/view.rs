@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use conductor_engine::{
     DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, MidiMessage, MidiParser, Nanos, RuleSetHandle,
-    Sink, Timeline,
+    Sink,
 };
+use conductor_timeline::Timeline;
 use serde_json::{Value, json};
 
 use super::generation::InForce;

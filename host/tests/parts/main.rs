@@ -20,10 +20,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_engine::{RuleSetHandle, parse_mapping_tests};
+use conductor_engine::RuleSetHandle;
 use conductor_host::config;
 use conductor_host::dispatch::Action;
 use conductor_host::host;
+use conductor_timeline::parse_mapping_tests;
 
 use case::{Section, Test};
 

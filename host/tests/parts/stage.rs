@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chrono::{Datelike as _, Timelike as _};
-use conductor_engine::{Day, Event, OscArg, OscMessage, Timeline};
+use conductor_engine::{Day, Event, OscArg, OscMessage};
 use conductor_host::clock::{Clock, ManualClock};
 use conductor_host::config;
 use conductor_host::dispatch::desktop::recorded::Recording;
@@ -31,6 +31,7 @@ use conductor_host::ports::engine_input::Input;
 use conductor_host::ports::simulated::SimulatedPorts;
 use conductor_host::ports::{Direction, PortInfo, Protocol};
 use conductor_host::sandbox::host_functions::udp::{DatagramSender, Datagrams};
+use conductor_timeline::Timeline;
 use crossbeam_channel::Receiver;
 
 use crate::case::{Plugged, Section, Test};
@@ -358,7 +359,7 @@ impl Drop for Stage {
 }
 
 /// The events of a test, each with the number of its line.
-fn entries(timeline: &str) -> Vec<(conductor_engine::TimelineEntry, usize)> {
+fn entries(timeline: &str) -> Vec<(conductor_timeline::TimelineEntry, usize)> {
     let is_event = |line: &str| line.starts_with(|c: char| c == '+' || c.is_ascii_digit());
     let lines: Vec<(usize, &str)> = timeline.lines().enumerate().filter(|(_, line)| is_event(line)).collect();
     let script: String = lines.iter().flat_map(|(_, line)| [*line, "\n"]).collect();

@@ -1,6 +1,6 @@
 //! Timelines and mapping tests: they are read or refused; what is read is what is written again.
 
-use conductor_engine::{Timeline, parse_mapping_tests};
+use conductor_timeline::{Timeline, parse_mapping_tests};
 
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -11,7 +11,8 @@ use std::fmt::Display;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use conductor_engine::{Record, Timeline, TimelineEntry};
+use conductor_engine::Record;
+use conductor_timeline::{Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
 
 use self::stage::Stage;

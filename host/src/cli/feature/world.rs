@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use conductor_engine::{Answers, Cause, DeviceEvent, DeviceId, RuleId, Timeline, TimelineEntry};
+use conductor_engine::{Answers, Cause, DeviceEvent, DeviceId, RuleId};
+use conductor_timeline::{Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -37,13 +37,11 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::Nanos;
-use crate::condition::{Day, Environment, EnvironmentHandle, LocalTime};
-use crate::device::{DeviceEvent, DeviceId};
-use crate::engine::{Engine, Firing, Sink};
-use crate::event::Event;
-use crate::handle::RuleSetHandle;
-use crate::rule::Rule;
+use conductor_engine::{
+    Day, DeviceEvent, DeviceId, Engine, Environment, EnvironmentHandle, Event, Firing, LocalTime, Nanos, RuleSetHandle,
+    Sink, rule_name,
+};
+
 use crate::timeline::{Line, Mistake, Parsed, Time, TimelineError, Token, mistake, parse_line, parse_time};
 
 /// One test.
@@ -283,11 +281,6 @@ impl MappingTest {
     }
 }
 
-/// What a rule is called in a test: its name, or its number in the order of rules.
-pub fn rule_name<A>(rule: &Rule<A>) -> String {
-    rule.name.as_deref().map_or_else(|| format!("rule {}", rule.id.0 + 1), ToOwned::to_owned)
-}
-
 impl Fired {
     fn out_of_place(&self) -> String {
         format!("{:?} fired at {}, and should not have", self.rule, Time(self.at))
@@ -388,11 +381,9 @@ fn clock(line: &mut Line<'_>) -> Parsed<Act> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choice::Choices;
-    use crate::compile::compile;
-    use crate::condition::{AppName, Condition};
-    use crate::rule::{RuleSource, RuleSpec, Scope};
-    use crate::trigger::{Edge, NumberRange, Trigger, ValueRange};
+    use conductor_engine::{
+        AppName, Choices, Condition, Edge, NumberRange, RuleSource, RuleSpec, Scope, Trigger, ValueRange, compile,
+    };
 
     fn rules() -> Arc<RuleSetHandle<Option<Arc<str>>>> {
         let note = |note| Trigger::Note {

@@ -1,8 +1,11 @@
 //! Scripts of events, read and refused.
 
+use self::midi_messages::midi_message;
 use super::*;
-use crate::event::tests::midi_message;
 use proptest::prelude::*;
+
+#[path = "../../../engine/src/event/tests/midi_messages.rs"]
+mod midi_messages;
 
 #[test]
 fn a_script_reads_like_what_happens() {
