@@ -32,7 +32,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     process::run(repo.cargo("build").args([
         "--release",
         "--package=conductor-bench",
-        "--package=conductor-host",
+        "--package=conductor",
         "--bin=conductor-bench",
         "--bin=conductor",
     ]))?;

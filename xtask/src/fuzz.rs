@@ -181,10 +181,19 @@ impl Fuzzer<'_> {
 const WRAPPER: &str = "CONDUCTOR_XTASK_IS_RUSTC";
 
 /// What is instrumented: what is ours, and what reads bytes for us.
-const INSTRUMENTED: [&str; 11] = [
+const INSTRUMENTED: [&str; 20] = [
+    "conductor_api",
+    "conductor_config",
     "conductor_engine",
     "conductor_fuzz",
     "conductor_host",
+    "conductor_install",
+    "conductor_net",
+    "conductor_package",
+    "conductor_ports",
+    "conductor_stdx",
+    "conductor_terminal",
+    "conductor_timeline",
     "nom",
     "openai_compatible",
     "rosc",

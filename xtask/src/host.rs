@@ -88,7 +88,7 @@ pub fn build(repo: &Repo, midi: Midi, profile: Profile) -> Result<PathBuf> {
 fn build_command(repo: &Repo, midi: Midi, profile: Profile) -> Command {
     let mut command = repo.cargo("build");
     command
-        .args(["--package", "conductor-host", "--bin", "conductor"])
+        .args(["--package", "conductor", "--bin", "conductor"])
         .args((midi == Midi::Jack).then_some("--features=jack"))
         .args((profile == Profile::Release).then_some("--release"));
     command

@@ -1,9 +1,10 @@
 //! Layers: which crates and rooms of the source import which others, held against one table in
 //! `docs/architecture.md`.
 //!
-//! A room is a folder or a file right in `host/src`. The table lists crates and rooms from the lowest to the highest,
-//! each with what it may import. The check fails on an import that is not allowed, on an allowed one that nobody uses,
-//! and on an allowed one that leads upward; what leads only downward has no circle.
+//! A crate is a folder of `host/`. Some have rooms: a room is a folder or a file right in the crate's `src`, and is called
+//! `crate::room`; the crate's own name then stands for its `lib.rs`. The table lists crates and rooms from the lowest to
+//! the highest, each with what it may import. The check fails on an import that is not allowed, on an allowed one that
+//! nobody uses, and on an allowed one that leads upward; what leads only downward has no circle.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,9 +21,11 @@ use crate::repo::Repo;
 const PAGE: &str = "docs/architecture.md";
 /// The heading above the table.
 const HEADING: &str = "## Layers";
-/// The crate whose folders and files are rooms.
-const HOST: &str = "host/src";
-/// How the crates of the workspace are called in sources.
+/// The folder whose folders are crates.
+const CRATES: &str = "host";
+/// The crates whose folders and files are rooms.
+const WITH_ROOMS: [&str; 2] = ["host", "conductor"];
+/// How the crates of the workspace are called in sources; the program's is called `conductor` alone.
 const PREFIX: &str = "conductor_";
 
 /// Check who imports whom in the source against the table in docs/architecture.md, and print it with code lines.
@@ -48,11 +51,16 @@ pub fn check(root: &Path) -> Result<String> {
     if !wrong.is_empty() {
         bail!("the source and the table of layers in {PAGE} do not agree:\n{}", wrong.join("\n"));
     }
-    let (mut text, mut arrows) = (format!("{:<16} {:>6}  imports\n", "part", "code"), 0);
+    let (mut text, mut arrows) = (format!("{:<24} {:>6}  imports\n", "part", "code"), 0);
     for row in &table {
         let imports: Vec<&str> = row.imports.iter().map(String::as_str).collect();
         arrows += imports.len();
-        text += &format!("{:<16} {:>6}  {}\n", row.name, parts[&row.name].code, imports.join(" "));
+        text += &format!("{:<24} {:>6}  {}\n", row.name, parts[&row.name].code, imports.join(" "));
+    }
+    for krate in WITH_ROOMS {
+        let of_it = |name: &str| name == krate || name.strip_prefix(krate).is_some_and(|room| room.starts_with("::"));
+        let code: usize = parts.iter().filter(|(name, _)| of_it(name)).map(|(_, part)| part.code).sum();
+        text += &format!("{krate:<24} {code:>6}  in all\n");
     }
     let code: usize = parts.values().map(|part| part.code).sum();
     Ok(format!("{text}{} parts, {code} lines of code, {arrows} imports, 0 upward arrows, 0 circles", table.len()))
@@ -89,56 +97,82 @@ struct Part {
 
 /// All crates of the workspace that others of it may import, and all rooms.
 fn parts(root: &Path) -> Result<BTreeMap<String, Part>> {
-    let host = root.join(HOST);
-    let mut places = BTreeMap::new();
-    for entry in fs::read_dir(&host)? {
-        let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if !matches!(name.as_str(), "lib" | "main") {
-            places.entry(name).or_insert_with(Vec::new).push(path);
-        }
-    }
-    for entry in fs::read_dir(root.join("host"))? {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root.join(CRATES))? {
         let folder = entry?.path();
         if folder.join("Cargo.toml").is_file() {
             let name = folder.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
-            places.entry(name).or_insert_with(Vec::new).push(folder.join("src"));
+            sources(&folder.join("src"), &mut |path, inner| files.push(Source::new(&name, path, inner)))?;
         }
     }
-    let names: BTreeSet<String> = places.keys().cloned().collect();
-    let mut parts = BTreeMap::new();
-    for (name, paths) in places {
-        let mut part = Part::default();
-        let in_host = paths.iter().all(|path| path.starts_with(&host));
-        let mut todo = paths;
-        while let Some(path) = todo.pop() {
-            let stem = path.file_stem().unwrap_or_default();
-            if path.is_dir() {
-                todo.extend(
-                    fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?,
-                );
-            } else if path.extension().is_some_and(|end| end == "rs") && !is_test(&path, root) && stem != "tests" {
-                let source = fs::read_to_string(&path)?;
-                part.code += code_lines(&source);
-                let tokens = source.parse().map_err(|error| anyhow!("{}: {error}", path.display()))?;
-                let mut found = BTreeSet::new();
-                imports(tokens, in_host, &mut found);
-                for import in found {
-                    if import != name && names.contains(&import) {
-                        let files = part.imports.entry(import).or_default();
-                        files.insert(path.strip_prefix(root).unwrap_or(&path).to_owned());
-                    }
-                }
-            }
+    let names: BTreeSet<String> = files.iter().map(|file| file.part.clone()).collect();
+    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+    for file in files {
+        let part = parts.entry(file.part.clone()).or_default();
+        let source = fs::read_to_string(&file.path)?;
+        part.code += code_lines(&source);
+        let tokens = source.parse().map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
+        let mut found = BTreeSet::new();
+        imports(tokens, &file, &mut found);
+        for path in found {
+            let Some(import) = meant(&path, &names).filter(|import| *import != file.part) else { continue };
+            let files = part.imports.entry(import).or_default();
+            files.insert(file.path.strip_prefix(root).unwrap_or(&file.path).to_owned());
         }
-        parts.insert(name, part);
     }
     Ok(parts)
 }
 
-/// Whether a file lies in a folder of tests.
-fn is_test(path: &Path, root: &Path) -> bool {
-    path.strip_prefix(root).unwrap_or(path).iter().any(|step| step == "tests")
+/// A source file, and what paths in it begin at.
+struct Source {
+    path: PathBuf,
+    /// The crate that it belongs to.
+    krate: String,
+    /// The crate or the room.
+    part: String,
+    /// How many `super::` lead from it to the top of its crate; `None` if its crate has no rooms.
+    depth: Option<usize>,
+}
+
+impl Source {
+    /// The file at `path` of a crate, which lies at `inner` in the crate's `src`.
+    fn new(krate: &str, path: PathBuf, inner: &Path) -> Self {
+        let mut steps: Vec<_> =
+            inner.with_extension("").iter().map(|step| step.to_string_lossy().into_owned()).collect();
+        steps.pop_if(|last| last == "mod");
+        let krate = krate.to_owned();
+        if !WITH_ROOMS.contains(&krate.as_str()) {
+            return Self { path, part: krate.clone(), krate, depth: None };
+        }
+        let is_top = matches!(steps.as_slice(), [only] if only == "lib" || only == "main");
+        let part = if is_top { krate.clone() } else { format!("{krate}::{}", steps[0]) };
+        Self { path, part, krate, depth: Some(if is_top { 0 } else { steps.len() }) }
+    }
+}
+
+/// Calls `each` with every source file below `folder` that is not a test, and where it lies in there.
+fn sources(folder: &Path, each: &mut impl FnMut(PathBuf, &Path)) -> Result<()> {
+    let mut todo = vec![folder.to_owned()];
+    while let Some(path) = todo.pop() {
+        let inner = path.strip_prefix(folder).unwrap_or(&path).to_owned();
+        if inner.iter().any(|step| Path::new(step).file_stem().is_some_and(|stem| stem == "tests")) {
+            continue;
+        }
+        if path.is_dir() {
+            todo.extend(
+                fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?,
+            );
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            each(path, &inner);
+        }
+    }
+    Ok(())
+}
+
+/// The part that a path of a crate and what comes next leads to: the room if there is one, else the crate.
+fn meant(path: &(String, String), names: &BTreeSet<String>) -> Option<String> {
+    let room = format!("{}::{}", path.0, path.1);
+    [room, path.0.clone()].into_iter().find(|name| names.contains(name))
 }
 
 /// What does not agree, a line each.
@@ -184,9 +218,9 @@ fn code_lines(source: &str) -> usize {
     code.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
-/// The first steps of paths that lead out of a room or a crate: `x` of `crate::x`, of `crate::{x, y}` and of
-/// `conductor_x::`.
-fn imports(tokens: TokenStream, in_host: bool, into: &mut BTreeSet<String>) {
+/// The first two steps of paths that lead out of a room or a crate: (`this`, `x`) of `crate::x`, of `crate::{x, y}` and
+/// of as many `super::x` as lead to the top; (`x`, `y`) of `conductor_x::y`; (`x`, ``) of `conductor_x` alone.
+fn imports(tokens: TokenStream, file: &Source, into: &mut BTreeSet<(String, String)>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut at = 0;
     while at < tokens.len() {
@@ -195,13 +229,24 @@ fn imports(tokens: TokenStream, in_host: bool, into: &mut BTreeSet<String>) {
             continue;
         }
         match &tokens[at] {
-            TokenTree::Group(group) => imports(group.stream(), in_host, into),
-            TokenTree::Ident(word) if leads_on(&tokens[at + 1..]) => {
+            TokenTree::Group(group) => imports(group.stream(), file, into),
+            TokenTree::Ident(word) => {
                 let word = word.to_string();
+                let after = &tokens[at + 1..];
                 if let Some(name) = word.strip_prefix(PREFIX) {
-                    into.insert(name.to_owned());
-                } else if word == "crate" && in_host {
-                    first_steps(tokens.get(at + 3), into);
+                    first_steps(name, after, into);
+                } else if word == "crate" && leads_on(after) && file.depth.is_some() {
+                    first_steps(&file.krate, after, into);
+                } else if word == "super" && leads_on(after) {
+                    let mut ups = 1;
+                    while matches!(tokens.get(at + 3 * ups), Some(TokenTree::Ident(word)) if word == "super") {
+                        ups += 1;
+                    }
+                    if file.depth == Some(ups) {
+                        first_steps(&file.krate, &tokens[at + 3 * ups - 2..], into);
+                    }
+                    at += 3 * ups;
+                    continue;
                 }
             }
             _ => {}
@@ -215,21 +260,22 @@ fn leads_on(tokens: &[TokenTree]) -> bool {
     matches!(tokens, [TokenTree::Punct(one), TokenTree::Punct(other), ..] if one.as_char() == ':' && other.as_char() == ':')
 }
 
-/// The names right after `crate::`.
-fn first_steps(next: Option<&TokenTree>, into: &mut BTreeSet<String>) {
-    match next {
-        Some(TokenTree::Ident(name)) => _ = into.insert(name.to_string()),
-        Some(TokenTree::Group(group)) => {
+/// The crate with each of the names right after its own; with none if it stands alone.
+fn first_steps(krate: &str, after: &[TokenTree], into: &mut BTreeSet<(String, String)>) {
+    let mut add = |name: String| _ = into.insert((krate.to_owned(), name));
+    match after.get(2) {
+        Some(TokenTree::Ident(name)) if leads_on(after) => add(name.to_string()),
+        Some(TokenTree::Group(group)) if leads_on(after) => {
             let mut first = true;
             for token in group.stream() {
                 match &token {
-                    TokenTree::Ident(name) if first => _ = into.insert(name.to_string()),
+                    TokenTree::Ident(name) if first => add(name.to_string()),
                     _ => {}
                 }
                 first = matches!(&token, TokenTree::Punct(comma) if comma.as_char() == ',');
             }
         }
-        _ => {}
+        _ => add(String::new()),
     }
 }
 
@@ -256,10 +302,14 @@ mod tests {
 
     use super::*;
 
-    fn found(source: &str) -> Vec<String> {
+    fn found(source: &str, file: &Source) -> Vec<String> {
         let mut found = BTreeSet::new();
-        imports(source.parse().unwrap(), true, &mut found);
-        found.into_iter().collect()
+        imports(source.parse().unwrap(), file, &mut found);
+        found.into_iter().map(|(krate, next)| format!("{krate} {next}")).collect()
+    }
+
+    fn file(krate: &str, inner: &str) -> Source {
+        Source::new(krate, PathBuf::from(inner), Path::new(inner))
     }
 
     #[test]
@@ -267,8 +317,28 @@ mod tests {
         let source = "//! [`crate::comment`]\nuse crate::one::{self, Inner};\nuse crate::{two, three::Thing};\n\
                       fn f() { let x: conductor_engine::Event = vec![crate::four::make(\"crate::text\")]; }\n\
                       pub(crate) fn g() {}\n#[cfg(test)]\nuse crate::five;\n#[cfg(test)]\nmod tests { use crate::six; }\n\
-                      #[cfg(unix)] use crate::seven;";
-        assert_eq!(found(source), ["engine", "four", "one", "seven", "three", "two"]);
+                      #[cfg(unix)] use crate::seven;\nuse conductor_net as net;\n\
+                      use super::beside;\nuse super::super::eight::{self};\npub(in super::super) fn h() {}";
+        let all =
+            ["engine Event", "host eight", "host four", "host one", "host seven", "host three", "host two", "net "];
+        assert_eq!(found(source, &file("host", "rules/inner.rs")), all);
+        // Two `super`s lead from there to no top, and a crate without rooms has no imports of its own.
+        assert!(!found(source, &file("host", "rules/deep/inner.rs")).contains(&all[1].to_owned()));
+        assert_eq!(found(source, &file("engine", "rules/inner.rs")), [all[0], all[7]]);
+    }
+
+    #[test]
+    fn a_file_belongs_to_a_room_or_to_its_crate() {
+        let part = |krate: &str, inner: &str| file(krate, inner).part;
+        assert_eq!(part("host", "rules/mod.rs"), "host::rules");
+        assert_eq!(part("host", "environment.rs"), "host::environment");
+        assert_eq!(part("host", "lib.rs"), "host");
+        assert_eq!(part("engine", "rules/mod.rs"), "engine");
+        let names = BTreeSet::from(["host".to_owned(), "host::rules".to_owned()]);
+        let meant = |krate: &str, next: &str| meant(&(krate.to_owned(), next.to_owned()), &names).unwrap_or_default();
+        assert_eq!(meant("host", "rules"), "host::rules");
+        assert_eq!(meant("host", "Host"), "host");
+        assert_eq!(meant("anything", "else"), "");
     }
 
     fn part(imports: &[&str]) -> Part {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use conductor_host::ports::artnet::Universes;
+use conductor_ports::artnet::Universes;
 
 use crate::bytes::Bytes;
 

@@ -1,7 +1,7 @@
 //! Configuration text: it is read or refused, and every place in a refusal can be shown; read in pieces it is the same.
 
-use conductor_host::config::reader::Reader;
-use conductor_host::config::{Severity, parse};
+use conductor_config::reader::Reader;
+use conductor_config::{Severity, parse};
 
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -1,6 +1,6 @@
 //! Descriptors: what is taken is what it says, and says the same when it is written again.
 
-use conductor_host::package::Descriptor;
+use conductor_package::Descriptor;
 
 pub fn run(data: &[u8]) {
     let Ok(descriptor) = Descriptor::parse(data) else { return };

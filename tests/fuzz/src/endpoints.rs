@@ -1,8 +1,8 @@
 //! What grants name: network targets and hosts. What is read is written as it would be read again, and a wider
 //! pattern covers whatever a narrower one does.
 
-use conductor_host::net::endpoint::{Endpoint, EndpointPattern};
-use conductor_host::net::http_scope::{HostPattern, Site};
+use conductor_net::endpoint::{Endpoint, EndpointPattern};
+use conductor_net::http_scope::{HostPattern, Site};
 
 pub fn run(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -1,8 +1,8 @@
 //! OSC packets, alone and in a SLIP stream; address patterns on what comes in.
 
 use conductor_engine::{Event, OscArg, OscMessage, OscPattern, check_address};
-use conductor_host::ports::osc_packet;
-use conductor_host::ports::slip::SlipReader;
+use conductor_ports::osc_packet;
+use conductor_ports::slip::SlipReader;
 
 pub fn run(data: &[u8]) {
     let Some((&way, data)) = data.split_first() else { return };

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use conductor_host::package::structure::{self, Bound, StructureError};
-use conductor_host::package::{Package, check};
+use conductor_package::structure::{self, Bound, StructureError};
+use conductor_package::{Package, check};
 
 pub fn run(data: &[u8]) {
     let structure = structure::read(data);

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use conductor_host::config::edit::edited;
-use conductor_host::config::{Config, parse};
+use conductor_config::edit::edited;
+use conductor_config::{Config, parse};
 use conductor_host::control::plan::risk::{Level, PLANNABLE, Risk, assess};
 use serde_json::Value;
 

@@ -1,11 +1,9 @@
 //! Ports and bindings: whatever there is, each part of a port is one binding's, and order decides nothing.
 
-use conductor_host::config;
-use conductor_host::ports::binding::Channels;
-use conductor_host::ports::resolve::{BindingState, Claim, Labels, Resolution, resolve};
-use conductor_host::ports::{
-    BindingSpec, Direction, Matcher, PortInfo, PortMetadata, Protocol, SysExIdentity, UsbDevice,
-};
+use conductor_config as config;
+use conductor_ports::binding::Channels;
+use conductor_ports::resolve::{BindingState, Claim, Labels, Resolution, resolve};
+use conductor_ports::{BindingSpec, Direction, Matcher, PortInfo, PortMetadata, Protocol, SysExIdentity, UsbDevice};
 use regex::Regex;
 
 use crate::bytes::Bytes;

@@ -1,6 +1,6 @@
 //! Signatures: bytes that are not signed are vouched for by nobody.
 
-use conductor_host::install::signature::{self, MAX_SIGNATURES};
+use conductor_install::signature::{self, MAX_SIGNATURES};
 
 pub fn run(data: &[u8]) {
     let Ok(keys) = signature::verify(data) else { return };

@@ -1,6 +1,6 @@
 //! Text on its way to a terminal: nothing hidden passes, nothing is lost, nothing grows beyond its bound.
 
-use conductor_host::terminal::{Lines, Style, escape, excerpt, fit, is_hidden, paragraphs, width};
+use conductor_terminal::{Lines, Style, escape, excerpt, fit, is_hidden, paragraphs, width};
 
 pub fn run(data: &[u8]) {
     let Some((&number, data)) = data.split_first() else { return };

@@ -1,6 +1,6 @@
 //! `WWW-Authenticate` headers: what a registry says of where tokens are to be had.
 
-use conductor_host::install::oci::{Challenge, MAX_CHALLENGE};
+use conductor_install::oci::{Challenge, MAX_CHALLENGE};
 
 pub fn run(data: &[u8]) {
     let Ok(header) = std::str::from_utf8(data) else { return };

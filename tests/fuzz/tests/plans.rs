@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use conductor_config::json_schema;
 use conductor_fuzz::plans::plan;
-use conductor_host::config::json_schema;
 use conductor_host::control::plan::risk::Level;
 use proptest::prelude::*;
 use serde_json::Value;

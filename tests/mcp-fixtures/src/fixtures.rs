@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use conductor_host::api::mcp::Server;
-use conductor_host::changes::HostChange;
+use conductor_api::mcp::Server;
 use conductor_host::host::Host;
+use conductor_stdx::changes::HostChange;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};

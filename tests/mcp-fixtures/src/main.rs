@@ -14,8 +14,8 @@ use anyhow::Context as _;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::middleware;
-use conductor_host::api::{mcp, tcp, token::Holder};
-use conductor_host::config;
+use conductor_api::{mcp, tcp, token::Holder};
+use conductor_config as config;
 use conductor_host::host::Host;
 
 use fixtures::Fixtures;

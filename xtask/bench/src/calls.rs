@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result, anyhow};
-use conductor_host::sandbox::ActionInstance;
-use conductor_host::sandbox::bindings::Event;
-use conductor_host::sandbox::host_functions::udp::Datagrams as _;
+use conductor_sandbox::ActionInstance;
+use conductor_sandbox::bindings::Event;
+use conductor_sandbox::host_functions::udp::Datagrams as _;
 use osc_output::message::Message;
 use osc_output::params::ArgValue;
 use serde_json::json;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use conductor_host::observer::sink_message::SinkQueue;
-use conductor_host::package::{Grants, Package};
-use conductor_host::sandbox::host_functions::Services;
-use conductor_host::sandbox::{Compiler, PreparedFeature, Sandbox};
+use conductor_observer::sink_message::SinkQueue;
+use conductor_package::{Grants, Package};
+use conductor_sandbox::host_functions::Services;
+use conductor_sandbox::{Compiler, PreparedFeature, Sandbox};
 
 use crate::datagrams::Discard;
 

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
-use conductor_host::api::server::Server;
-use conductor_host::audit::caller::{Caller, Door, Scope};
-use conductor_host::audit::{Chain, Entry, Kind};
-use conductor_host::config;
+use conductor_api::server::Server;
+use conductor_audit::caller::{Caller, Door, Scope};
+use conductor_audit::{Chain, Entry, Kind};
+use conductor_config as config;
 use conductor_host::host::Host;
-use conductor_host::ports::Direction;
-use conductor_host::ports::simulated::SimulatedPorts;
+use conductor_ports::Direction;
+use conductor_ports::simulated::SimulatedPorts;
 
 use crate::measure::quantile;
 use crate::report::{Section, Unit};

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use conductor_host::dispatch::feature_worker::FeatureQueue;
-use conductor_host::observer;
-use conductor_host::observer::sink_message::SinkQueue;
+use conductor_observer as observer;
+use conductor_observer::sink_message::SinkQueue;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;

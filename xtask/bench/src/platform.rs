@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use conductor_audit::caller::Caller;
+use conductor_config as config;
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
-use conductor_host::audit::caller::Caller;
-use conductor_host::config;
 use conductor_host::host::Host;
-use conductor_host::install::signature;
-use conductor_host::observer;
-use conductor_host::observer::sink_message::SinkQueue;
-use conductor_host::package::Grants;
-use conductor_host::package::descriptor::Tier;
-use conductor_host::ports::engine_input::Input;
 use conductor_host::registry::{FeatureSource, Registry};
-use conductor_host::sandbox::actor::Actor;
+use conductor_install::signature;
+use conductor_observer as observer;
+use conductor_observer::sink_message::SinkQueue;
+use conductor_package::Grants;
+use conductor_package::descriptor::Tier;
+use conductor_ports::engine_input::Input;
+use conductor_sandbox::actor::Actor;
 use crossbeam_channel::unbounded;
 
 use crate::arguments::Arguments;

@@ -30,7 +30,7 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
     for round in 0..RELOADS {
         let config = changed(&config, round);
         let start = Instant::now();
-        conductor_host::config::parse(&config, "config.toml").map_err(|wrong| anyhow!("{wrong}"))?;
+        conductor_config::parse(&config, "config.toml").map_err(|wrong| anyhow!("{wrong}"))?;
         times.0.push(start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
         stage.host.reload(&config, "config.toml").map_err(|wrong| anyhow!("{wrong}"))?;

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
-use conductor_host::config;
+use conductor_config as config;
 use conductor_host::host::Host;
-use conductor_host::ports::Direction;
-use conductor_host::ports::simulated::SimulatedPorts;
+use conductor_ports::Direction;
+use conductor_ports::simulated::SimulatedPorts;
 
 /// Events in a second.
 pub const RATE: u64 = 10_000;

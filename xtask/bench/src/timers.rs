@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use conductor_engine::Cause;
-use conductor_host::observer::Observation;
+use conductor_observer::Observation;
 
 use crate::measure::{median, quantile};
 use crate::report::{Limit, Section, Unit};

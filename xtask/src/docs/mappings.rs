@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The folder with the parts' tests.
-const TESTS: &str = "host/tests/parts";
+const TESTS: &str = "host/host/tests/parts";
 
 /// What the page says before a table of variants: of which definition, told apart by which key.
 const UNIONS: [Union; 5] = [
@@ -116,11 +116,11 @@ impl Page {
     fn write(&self) -> Result<String> {
         let mut out = String::from(
             "# What a mapping is made of\n\n\
-             <!-- Written by `cargo xtask docs` from `conductor config schema` and host/tests/parts. -->\n\n\
+             <!-- Written by `cargo xtask docs` from `conductor config schema` and host/host/tests/parts. -->\n\n\
              Every part with its parameters; those in **bold** have to be there. How parts go together is described in \
              [configuration.md](configuration.md). The last columns count each part's tests: **timelines** say which \
              rules fire at which time, **end to end** what comes out of a whole host for what comes in at its \
-             ports. They are in [host/tests/parts](../host/tests/parts), readable as examples.\n",
+             ports. They are in [host/host/tests/parts](../host/host/tests/parts), readable as examples.\n",
         );
         let mapping = self.parameters(&self.schema["$defs"]["Mapping"], "").replace("<br>", "\n- ");
         let _ = write!(

@@ -24,7 +24,7 @@ pub struct Args {
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     for (name, source, text) in [
         ("contract.md", "wit/ says", contract::page(repo)?),
-        ("mappings.md", "`conductor config schema` and host/tests/parts say", mappings::page(repo)?),
+        ("mappings.md", "`conductor config schema` and host/host/tests/parts say", mappings::page(repo)?),
         ("openapi.json", "`conductor openapi` prints", mappings::printed(repo, &["openapi"])?),
     ] {
         let path = repo.root().join("docs").join(name);

@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The hostile corpus.
+const HOSTILE: &str = "host/conductor/tests/hostile";
+
 /// The tests of every source file, by its path below the repository.
 struct Tests(BTreeMap<PathBuf, BTreeSet<String>>);
 
@@ -86,7 +89,7 @@ fn wrong(repo: &Path, tests: &Tests, word: &str) -> Option<String> {
     if word.starts_with("cargo ") {
         return None;
     }
-    let places = [repo.to_owned(), repo.join("tests/tests"), repo.join("host/src"), repo.join("host/tests/hostile")];
+    let places = ["", "tests/tests", "host", HOSTILE].map(|place| repo.join(place));
     if word.contains('/') || word.ends_with(".rs") {
         let is_there = places.iter().any(|place| place.join(word).exists());
         return (!is_there).then(|| format!("there is no {word}"));
@@ -136,7 +139,7 @@ fn every_hostile_case_is_listed() {
     let repo = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let list = fs::read_to_string(repo.join("tests/hostile/README.md")).unwrap();
     let tests = Tests::of(repo);
-    let hostile = tests.0.iter().filter(|(path, _)| path.starts_with("host/tests/hostile"));
+    let hostile = tests.0.iter().filter(|(path, _)| path.starts_with(HOSTILE));
     let missing: Vec<&String> = hostile.flat_map(|(_, tests)| tests).filter(|test| !list.contains(*test)).collect();
     assert!(missing.is_empty(), "not in tests/hostile/README.md: {missing:#?}");
 }

@@ -6,11 +6,11 @@
 use std::io::Write as _;
 
 use anyhow::Context as _;
-use conductor_host::conductor::Conductor;
-use conductor_host::config::{Axis, Key, MouseButton};
+use conductor::Conductor;
+use conductor_config::{Axis, Key, MouseButton};
 use conductor_host::dispatch::desktop::Desktop;
-use conductor_host::ports::Direction;
-use conductor_host::ports::simulated::SimulatedPorts;
+use conductor_ports::Direction;
+use conductor_ports::simulated::SimulatedPorts;
 
 const CONTROLLER: &str = "Launchpad";
 /// Plugged in as well, and without a binding.

@@ -7,10 +7,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use conductor_host::config;
+use conductor_config as config;
 use conductor_host::host::Host;
-use conductor_host::ports::Direction;
-use conductor_host::ports::simulated::SimulatedPorts;
+use conductor_ports::Direction;
+use conductor_ports::simulated::SimulatedPorts;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::client::REST;

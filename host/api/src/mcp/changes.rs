@@ -1,0 +1,150 @@
+//! Telling agents that tools, resources or prompts are different now.
+//!
+//! Clients before 2026-07-28 are notified of lists once they are initialized, and of resources that they subscribe
+//! to; those since then subscribe to all of it in one request.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use rmcp::model::{
+    PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter, ToolListChangedNotification,
+};
+use rmcp::service::SubscriptionContext;
+use rmcp::{Peer, RoleServer};
+
+use super::groups::Opened;
+use super::{ClientKey, resources};
+use conductor_host::host::Host;
+use conductor_stdx::changes::HostChange;
+
+/// Resources that one client may subscribe to.
+pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
+/// Bytes of the address of one.
+const MAX_URI: usize = 256;
+
+/// The resources that a client subscribes to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Subscribed(Arc<Mutex<HashSet<String>>>);
+
+impl Subscribed {
+    /// Adds one; false where there are too many.
+    pub(super) fn add(&self, uri: String) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (all.contains(&uri) || all.len() < MAX_SUBSCRIPTIONS) && uri.len() <= MAX_URI && {
+            all.insert(uri);
+            true
+        }
+    }
+
+    pub(super) fn remove(&self, uri: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+/// What a client of 2026-07-28 is notified of: of the resources that it asked for those that exist.
+pub(super) fn accepted(wanted: &SubscriptionFilter, exists: impl Fn(&str) -> bool) -> SubscriptionFilter {
+    let mut accepted = wanted.clone();
+    if let Some(uris) = &mut accepted.resource_subscriptions {
+        uris.retain(|uri| uri.len() <= MAX_URI);
+        uris.truncate(MAX_SUBSCRIPTIONS);
+        uris.retain(|uri| exists(uri));
+    }
+    accepted
+}
+
+/// Makes notifications of changes.
+struct Teller {
+    host: Weak<Host>,
+    /// The tools of the last notification.
+    tools: u64,
+}
+
+impl Teller {
+    fn new(host: Weak<Host>) -> Self {
+        let mut teller = Self { host, tools: 0 };
+        teller.tools = teller.current_tools();
+        teller
+    }
+
+    fn current_tools(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for view in self.host.upgrade().map(|host| host.tools()).unwrap_or_default() {
+            (view.tool.name, view.tool.summary, view.tool.input.to_string()).hash(&mut hasher);
+            view.tool.output.map(|output| output.to_string()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// The notifications for a client that is subscribed to these resources.
+    fn told(&mut self, new: HostChange, subscribed: &[String]) -> Vec<ServerNotification> {
+        let mut told = Vec::new();
+        if matches!(new, HostChange::Config | HostChange::Everything) {
+            let tools = self.current_tools();
+            if tools != self.tools {
+                self.tools = tools;
+                told.push(ToolListChangedNotification::default().into());
+            }
+        }
+        if matches!(new, HostChange::Prompts | HostChange::Everything) {
+            told.push(PromptListChangedNotification::default().into());
+        }
+        if matches!(new, HostChange::Plans | HostChange::Config | HostChange::Everything) {
+            told.push(ResourceListChangedNotification::default().into());
+        }
+        for uri in subscribed.iter().filter(|uri| resources::is_touched(uri, new)) {
+            told.push(ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri)).into());
+        }
+        told
+    }
+}
+
+/// Tells a client that has said hello, until it is gone or the host stops.
+pub(super) fn keep_telling(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed: Subscribed) {
+    let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
+    let mut teller = Teller::new(Weak::clone(host));
+    tokio::spawn(async move {
+        while let Some(new) = changes.next().await {
+            for notification in teller.told(new, &subscribed.all()) {
+                if peer.send_notification(notification).await.is_err() && peer.is_transport_closed() {
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// Sends a client the notifications that it subscribed to, until it leaves or the host stops. Its list of tools changes
+/// with the groups that it opens, too.
+pub(super) async fn tell(host: &Weak<Host>, subscription: SubscriptionContext, client: &ClientKey, opened: &Opened) {
+    let (mut opens, mut groups) = (opened.watch(), opened.of(client));
+    let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
+    let mut teller = Teller::new(Weak::clone(host));
+    let uris = subscription.accepted().resource_subscriptions.clone().unwrap_or_default();
+    loop {
+        let new = tokio::select! {
+            new = changes.next() => new,
+            // The sender is there as long as `opened` is.
+            _ = opens.changed() => {
+                let now = opened.of(client);
+                if now != groups {
+                    groups = now;
+                    // What it did not ask for is left out there.
+                    let _ = subscription.sink().send(ToolListChangedNotification::default().into()).await;
+                }
+                continue;
+            }
+            () = subscription.cancelled() => return,
+        };
+        let Some(new) = new else { return };
+        for notification in teller.told(new, &uris) {
+            // What it did not ask for is left out there.
+            let _ = subscription.sink().send(notification).await;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What can be read without a tool: the configuration, plans, ports, skills, and the manual.
+
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+
+use super::groups::title;
+use conductor_audit::caller::Caller;
+use conductor_host::host::Host;
+use conductor_sandbox::limits::MAX_RESULT;
+use conductor_stdx::changes::HostChange;
+
+/// The pages of the manual.
+const DOCS: &[(&str, &str)] = &[
+    ("mappings", include_str!("../../../../docs/mappings.md")),
+    ("configuration", include_str!("../../../../docs/configuration.md")),
+    ("features", include_str!("../../../../docs/features.md")),
+    ("audit", include_str!("../../../../docs/audit.md")),
+    ("mcp", include_str!("../../../../docs/mcp.md")),
+];
+
+const CONFIG: &str = "conductor://config";
+const STATUS: &str = "conductor://status";
+const PLANS: &str = "conductor://plans";
+const PORTS: &str = "conductor://ports";
+
+/// Name, address, description, type.
+const PAGES: [[&str; 4]; 4] = [
+    ["config", CONFIG, "The configuration in force. `<hidden>` stands for private values.", "application/toml"],
+    ["status", STATUS, "Ports, bindings, features, the mode, and what was dropped.", "application/json"],
+    ["plans", PLANS, "Proposed changes that wait for a person.", "application/json"],
+    ["ports", PORTS, "Every port that is there, and which device it is.", "application/json"],
+];
+
+/// What is addressed by a name, with the names: pattern, description, type.
+const TEMPLATES: [[&str; 4]; 3] = [
+    ["plan", "conductor://plans/{id}", "A plan that waits: its diff, risk and rehearsal.", "application/json"],
+    ["skill", "conductor://skills/{name}", "How to do something well, from a feature.", "text/markdown"],
+    ["manual", "conductor://docs/{page}", "A page of the manual.", "text/markdown"],
+];
+
+/// All that is there.
+pub(super) fn all(host: &Host) -> Vec<Resource> {
+    let mut all: Vec<Resource> = PAGES.iter().map(|[name, uri, what, kind]| resource(uri, name, what, kind)).collect();
+    for plan in host.plan_summaries().unwrap_or_default() {
+        all.push(resource(&format!("{PLANS}/{}", plan.id), "plan", &plan.description, "application/json"));
+    }
+    for skill in host.skills() {
+        all.push(resource(&format!("conductor://skills/{}", skill.name), &skill.name, &skill.summary, "text/markdown"));
+    }
+    for (page, _) in DOCS {
+        let (uri, what) = (format!("conductor://docs/{page}"), format!("The manual: {page}."));
+        all.push(resource(&uri, page, &what, "text/markdown"));
+    }
+    all
+}
+
+fn resource(uri: &str, name: &str, what: &str, kind: &str) -> Resource {
+    Resource::new(uri, name).with_title(title(name)).with_description(what).with_mime_type(kind)
+}
+
+/// How long a resource stays as it is, in milliseconds: the manual as long as the program runs, all else may change at
+/// any time.
+pub(super) fn ttl_ms(uri: &str) -> u64 {
+    const HOUR: u64 = 3_600_000;
+    if uri.starts_with("conductor://docs/") { HOUR } else { 0 }
+}
+
+/// What is addressed by a name.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    let made = TEMPLATES.iter();
+    made.map(|[name, uri, what, kind]| ResourceTemplate::new(*uri, *name).with_description(*what).with_mime_type(*kind))
+        .collect()
+}
+
+/// The names that fit a template's place.
+pub(super) fn names(host: &Host, template: &str) -> Vec<String> {
+    match template {
+        "conductor://plans/{id}" => host.plan_summaries().unwrap_or_default().into_iter().map(|plan| plan.id).collect(),
+        "conductor://skills/{name}" => host.skills().into_iter().map(|skill| skill.name).collect(),
+        "conductor://docs/{page}" => DOCS.iter().map(|(page, _)| (*page).to_owned()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What is at an address; `None` if nothing is.
+///
+/// # Errors
+/// Why it can't be read.
+pub(super) fn read(host: &Host, caller: &Caller, uri: &str) -> Result<Option<ResourceContents>, String> {
+    let json = |value: serde_json::Result<String>| value.map_err(|error| error.to_string());
+    let (text, kind) = match uri {
+        CONFIG => (host.hidden_config(), "application/toml"),
+        STATUS => (json(serde_json::to_string(&host.status()))?, "application/json"),
+        PORTS => (json(serde_json::to_string(&host.status().ports))?, "application/json"),
+        PLANS => {
+            let plans = host.plan_summaries().map_err(|error| error.to_string())?;
+            (json(serde_json::to_string(&plans))?, "application/json")
+        }
+        _ => match below(host, caller, uri)? {
+            Some(found) => found,
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(ResourceContents::text(bounded(text, uri, kind), uri).with_mime_type(kind)))
+}
+
+/// The text, or as much of it as an answer may have, with a note of how to get the rest. Of JSON there is the note
+/// only: a part of it would be none.
+fn bounded(text: String, uri: &str, kind: &str) -> String {
+    if text.len() <= MAX_RESULT {
+        return text;
+    }
+    let rest = match uri {
+        CONFIG => "tools that list mappings, modes and bindings show the rest part by part",
+        STATUS => "tools that get the status of bindings, features and ports show it part by part",
+        PORTS => "tools that list ports show it part by part",
+        _ => "a person sees all of it with `conductor plan show`, or with `conductor` for what else there is",
+    };
+    let note = format!("{} bytes, of which an answer has at most {MAX_RESULT}: {rest}", text.len());
+    if kind == "application/json" {
+        return serde_json::json!({ "truncated": note }).to_string();
+    }
+    let room = MAX_RESULT - note.len() - 8;
+    format!("{}\n# {note}\n", &text[..text.floor_char_boundary(room)])
+}
+
+/// Whether there is something at an address.
+pub(super) fn exists(host: &Host, uri: &str) -> bool {
+    may_exist(host, uri) && uri.strip_prefix("conductor://plans/").is_none_or(|id| host.has_plan(id))
+}
+
+/// The same without looking into the record of plans: whether there may be something at an address.
+pub(super) fn may_exist(host: &Host, uri: &str) -> bool {
+    if let Some(id) = uri.strip_prefix("conductor://plans/") {
+        return !id.is_empty() && id.bytes().all(|digit| digit.is_ascii_hexdigit() || digit == b'-');
+    }
+    if let Some(name) = uri.strip_prefix("conductor://skills/") {
+        return host.skills().iter().any(|skill| skill.name == name);
+    }
+    let page = uri.strip_prefix("conductor://docs/");
+    [CONFIG, STATUS, PLANS, PORTS].contains(&uri) || DOCS.iter().any(|(name, _)| Some(*name) == page)
+}
+
+fn below(host: &Host, caller: &Caller, uri: &str) -> Result<Option<(String, &'static str)>, String> {
+    if let Some(id) = uri.strip_prefix("conductor://plans/") {
+        return match host.plan_for(caller, id) {
+            Ok(view) => {
+                let text = serde_json::to_string(&view).map_err(|error| error.to_string())?;
+                Ok(Some((text, "application/json")))
+            }
+            Err(conductor_host::control::plan::PlanError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    if let Some(name) = uri.strip_prefix("conductor://skills/") {
+        return Ok(host
+            .skills()
+            .into_iter()
+            .find(|skill| skill.name == name)
+            .map(|skill| (skill.text, "text/markdown")));
+    }
+    let page = uri.strip_prefix("conductor://docs/");
+    Ok(page
+        .and_then(|page| DOCS.iter().find(|(name, _)| *name == page))
+        .map(|(_, text)| ((*text).to_owned(), "text/markdown")))
+}
+
+/// Whether what is at this address may be different by this.
+pub(super) fn is_touched(uri: &str, new: HostChange) -> bool {
+    match new {
+        HostChange::Everything => !uri.starts_with("conductor://docs/"),
+        HostChange::Config => [CONFIG, STATUS, PORTS].contains(&uri) || uri.starts_with("conductor://skills/"),
+        HostChange::Plans => uri.starts_with(PLANS),
+        HostChange::Ports => [PORTS, STATUS].contains(&uri),
+        HostChange::Prompts => false,
+        HostChange::Lock => uri == STATUS,
+    }
+}

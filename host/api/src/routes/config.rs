@@ -1,0 +1,128 @@
+//! The configuration: what is in force, what is wrong with another, reading the file anew.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{change, look};
+use crate::door::Client;
+use crate::error::{Body, Code, ErrorResponse};
+use crate::route::{Route, get, post};
+use crate::scope::By;
+use conductor_config::Severity;
+use conductor_host::control::plan::state_hash;
+use conductor_host::host::{Host, ReloadError};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get::<InForce>("/v1/config", "getConfig", "The configuration in force, as its author wrote it").by(config),
+        post::<Verdict>(
+            "/v1/config/validate",
+            "validateConfig",
+            "Say what is wrong with a configuration; nothing changes",
+        )
+        .body::<Candidate>()
+        .scope(crate::scope::Scope::Read)
+        .refuses(&[409])
+        .by(validate),
+        post::<Reloaded>("/v1/reload", "reload", "Read the configuration file, and what is installed, anew")
+            .refuses(&[409, 422, 423])
+            .by(reload),
+    ]
+}
+
+/// The configuration in force.
+#[derive(Debug, Serialize, JsonSchema)]
+struct InForce {
+    /// Its file, as messages show it.
+    file: String,
+    /// Its text, TOML. For tokens other than the owner's `<hidden>` stands in the place of private values: of `env`,
+    /// passwords, the user's part of URLs.
+    text: String,
+    /// SHA-256 of the whole text, lower-case hex: what plans are made for.
+    state: String,
+    /// What was said of the last configuration, where it was refused; the one in force is older then.
+    refused: Option<String>,
+}
+
+async fn config(State(host): State<Arc<Host>>, By(caller): By) -> Json<InForce> {
+    let (file, text, refused) = host.config_in_force();
+    let state = state_hash(&text);
+    let text = if caller.is_owner() { text } else { host.hidden_config() };
+    Json(InForce { file, state, text, refused })
+}
+
+/// A configuration to look at.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Candidate {
+    /// Its text, TOML. Default: what the file says now.
+    #[serde(default)]
+    pub(super) text: Option<String>,
+}
+
+/// What there is to say about a configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Verdict {
+    /// Whether it would be taken.
+    valid: bool,
+    /// How many mistakes it has.
+    errors: usize,
+    /// How much in it is doubtful.
+    warnings: usize,
+    /// Each with `severity`, `message`, `line`, `column`, `end_line`, `end_column`, `place`, `allowed`, `nearest` and
+    /// `help`.
+    diagnostics: Value,
+}
+
+async fn validate(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+    Body(candidate): Body<Candidate>,
+) -> Result<Json<Verdict>, ErrorResponse> {
+    let found = look(&client, move || host.check_config_for(&caller, candidate.text)).await?;
+    let (errors, warnings) = (found.count(Severity::Error), found.count(Severity::Warning));
+    let told = serde_json::to_value(&found).map_err(ErrorResponse::internal)?;
+    Ok(Json(Verdict { valid: errors == 0, errors, warnings, diagnostics: told["diagnostics"].clone() }))
+}
+
+/// What is in force now.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Reloaded {
+    /// How often the rules were replaced.
+    generation: u64,
+    /// Rules in use.
+    rules: usize,
+    /// What is doubtful in the configuration, for people.
+    warnings: String,
+}
+
+async fn reload(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+) -> Result<Json<Reloaded>, ErrorResponse> {
+    let done = change(&client, move || host.reload_from_file(&caller)).await?;
+    let warnings = done.warnings.render(false);
+    Ok(Json(Reloaded { generation: done.generation, rules: done.rules, warnings }))
+}
+
+impl From<ReloadError> for ErrorResponse {
+    fn from(error: ReloadError) -> Self {
+        match &error {
+            ReloadError::Locked(locked) => (*locked).into(),
+            ReloadError::NoFile => Self::new(StatusCode::CONFLICT, Code::Conflict, error),
+            ReloadError::File { .. } => Self::internal(error),
+            ReloadError::Busy => Self::new(StatusCode::TOO_MANY_REQUESTS, Code::TooMany, error),
+            ReloadError::NotText { .. } | ReloadError::Wrong(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error)
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Plans: what waits, and what a person decides about it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Extension, State};
+
+use super::{change, look};
+use crate::door::Client;
+use crate::error::{ErrorResponse, Named};
+use crate::route::{Route, get, post};
+use crate::scope::{By, Scope};
+use conductor_host::control::plan::PlanSummary;
+use conductor_host::host::{Applied, Host, PlanView};
+
+pub(super) fn routes() -> Vec<Route> {
+    const DECIDED: &[u16] = &[404, 409, 410, 422, 423, 503];
+    vec![
+        get::<Vec<PlanSummary>>(
+            "/v1/plans",
+            "listPlans",
+            "The plans that wait for a person, oldest first, without what they change",
+        )
+        .by(plans),
+        get::<PlanView>("/v1/plans/{id}", "getPlan", "A plan, with what would have fired differently")
+            .refuses(&[404, 410, 422])
+            .by(plan),
+        post::<Applied>("/v1/plans/{id}/apply", "applyPlan", "Apply a plan that a person has agreed to")
+            .scope(Scope::Owner)
+            .refuses(DECIDED)
+            .by(apply),
+        post::<()>("/v1/plans/{id}/reject", "rejectPlan", "Take a plan off the list, undone")
+            .refuses(&[404, 423])
+            .by(reject),
+        post::<Applied>("/v1/undo", "undo", "Take the last applied plan back")
+            .scope(Scope::Owner)
+            .refuses(DECIDED)
+            .by(undo),
+        post::<Applied>("/v1/redo", "redo", "Apply again what was undone last")
+            .scope(Scope::Owner)
+            .refuses(DECIDED)
+            .by(redo),
+    ]
+}
+
+async fn plans(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+) -> Result<Json<Vec<PlanSummary>>, ErrorResponse> {
+    Ok(Json(look(&client, move || host.plan_summaries()).await?))
+}
+
+async fn plan(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+    Named(id): Named,
+) -> Result<Json<PlanView>, ErrorResponse> {
+    Ok(Json(look(&client, move || host.plan_for(&caller, &id)).await?))
+}
+
+async fn apply(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+    Named(id): Named,
+) -> Result<Json<Applied>, ErrorResponse> {
+    Ok(Json(change(&client, move || host.apply_plan(&caller, &id)).await?))
+}
+
+async fn reject(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+    Named(id): Named,
+) -> Result<Json<()>, ErrorResponse> {
+    Ok(Json(change(&client, move || host.reject_plan(&caller, &id)).await?))
+}
+
+async fn undo(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+) -> Result<Json<Applied>, ErrorResponse> {
+    Ok(Json(change(&client, move || host.undo(&caller)).await?))
+}
+
+async fn redo(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+) -> Result<Json<Applied>, ErrorResponse> {
+    Ok(Json(change(&client, move || host.redo(&caller)).await?))
+}

@@ -1,0 +1,198 @@
+//! The server: one router, on two threads.
+//!
+//! The owner's socket has a thread of its own, with threads of its own for long jobs: whatever agents and holders of
+//! lent tokens have the other one do, the owner's commands are answered.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{self, PathBuf};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use chrono::{DateTime, Local};
+use tokio::net::UnixListener;
+use tokio_util::sync::CancellationToken;
+
+use super::door::{Client, Entrance};
+use super::holder::Holder;
+use super::quota::{Limits, Quota};
+use super::tcp::HttpListener;
+use super::{client, connection, exchange, mcp, mcp_socket, socket};
+use conductor_audit::caller::Door;
+use conductor_host::host::Host;
+
+/// Threads for long jobs of the owner.
+const MAX_OWNER_JOBS: usize = 16;
+/// Threads for long jobs of everybody else: more than all quotas together, for what else waits for the disk.
+const MAX_JOBS: usize = 24;
+
+/// A running server. Dropping it closes the socket.
+#[derive(Debug)]
+pub struct Server {
+    /// The sockets, and what says where the HTTP door is.
+    files: Vec<PathBuf>,
+    stop: CancellationToken,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another host has this home.
+    #[error(
+        "a host is running in {} already{}; stop it first, or give this one another home (--home)",
+        home.display(),
+        who.as_ref().map(|who| format!(": {who}")).unwrap_or_default()
+    )]
+    Running {
+        /// The home.
+        home: PathBuf,
+        /// Which process, since when, with which configuration; none if it does not say.
+        who: Option<String>,
+    },
+    /// The socket can't be made.
+    #[error("{}: {source}", socket.display())]
+    Socket {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Makes sure that no other host answers in this home.
+///
+/// # Errors
+/// [`ServeError::Running`].
+pub fn claim(home: &path::Path) -> Result<(), ServeError> {
+    match UnixStream::connect(socket(home)) {
+        Ok(_) => Err(ServeError::Running { home: home.to_owned(), who: who(home) }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Who runs in this home, as they say themselves.
+fn who(home: &path::Path) -> Option<String> {
+    // On a thread of its own: the embedding program may be in a runtime already.
+    let status = std::thread::scope(|scope| scope.spawn(|| client::status(home)).join()).ok()?.ok()?;
+    let started = DateTime::from_timestamp_millis(status["started"].as_i64()?)?.with_timezone(&Local);
+    let (pid, config) = (status["pid"].as_u64()?, status["config"].as_str()?);
+    Some(format!("process {pid}, since {}, with {config}", started.format("%Y-%m-%d %H:%M:%S")))
+}
+
+/// Whether the last host in `home` ended without putting its socket away, as one does that is killed. To be
+/// asked after [`claim`] and before [`Server::start`].
+pub fn was_cut_off(home: &path::Path) -> bool {
+    socket(home).exists()
+}
+
+impl Server {
+    /// Serves `host` in `home`, and on the TCP port `http` too, where there is one: 0 takes one that is free.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub fn start(home: &path::Path, host: Arc<Host>, http: Option<u16>) -> Result<Self, ServeError> {
+        claim(home)?;
+        let sockets = [socket(home), mcp_socket(home)];
+        let [path, agents_path] = &sockets;
+        let error = |source| ServeError::Socket { socket: path.clone(), source };
+        let (listener, agents) = (listen(path)?, listen(agents_path)?);
+        // Who asks over the socket can do without it.
+        let unbound = |error: &io::Error| tracing::error!("the API can't be served over HTTP: {error}");
+        let door = http.and_then(|port| HttpListener::bind(home, port).inspect_err(unbound).ok());
+        let address = door.as_ref().map(|door| door.file().to_owned());
+        let stop = CancellationToken::new();
+        let router = super::router().with_state(Arc::clone(&host));
+        let host = Arc::downgrade(&host);
+        let owner = serve_owner(listener, router.clone(), Weak::clone(&host));
+        let others = async move {
+            let agents = match UnixListener::from_std(agents) {
+                Ok(agents) => agents,
+                Err(error) => return tracing::error!("agents can't be listened to: {error}"),
+            };
+            let http = async {
+                match door {
+                    Some(door) => {
+                        let mcp = mcp::http::router(mcp::server(Weak::clone(&host)));
+                        door.serve(router.merge(mcp), Weak::clone(&host)).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::join!(mcp::socket::serve(agents, Weak::clone(&host)), http);
+        };
+        let threads = vec![
+            serve_on("api", MAX_OWNER_JOBS, stop.clone(), owner).map_err(error)?,
+            serve_on("agents", MAX_JOBS, stop.clone(), others).map_err(error)?,
+        ];
+        Ok(Self { threads, files: sockets.into_iter().chain(address).collect(), stop })
+    }
+}
+
+/// Serves the owner, whose socket nobody else can open.
+async fn serve_owner(listener: std::os::unix::net::UnixListener, router: Router, host: Weak<Host>) {
+    let listener = match UnixListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!("the API can't listen: {error}"),
+    };
+    let door = Entrance::new(Door::Socket, host);
+    let client = Client::new(Holder::Owner, Quota::new(Limits::OWNER_SOCKET), Arc::clone(&door));
+    let of_owner = client.clone();
+    let metered = middleware::from_fn(move |mut request: Request, next: Next| {
+        request.extensions_mut().insert(of_owner.clone());
+        exchange::metered(of_owner.clone(), request, next)
+    });
+    let router = router.layer(metered);
+    connection::serve(listener, router, door, Some(client)).await;
+}
+
+/// Runs `work` until it ends or is stopped, on a thread of its own with so many threads beside it for long jobs.
+fn serve_on(
+    name: &str,
+    jobs: usize,
+    stop: CancellationToken,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_io().enable_time().max_blocking_threads(jobs).build()?;
+    std::thread::Builder::new().name(name.into()).spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                () = work => {}
+                () = stop.cancelled() => {}
+            }
+        });
+        // Streams that are still open end with the runtime.
+        runtime.shutdown_background();
+    })
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// A socket that only its owner can open.
+fn listen(path: &path::Path) -> Result<std::os::unix::net::UnixListener, ServeError> {
+    let error = |source| ServeError::Socket { socket: path.to_owned(), source };
+    // Nobody answers there, so it is what a killed host left behind.
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(error(source)),
+        _ => {}
+    }
+    let listener = std::os::unix::net::UnixListener::bind(path).map_err(error)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(error)?;
+    listener.set_nonblocking(true).map_err(error)?;
+    Ok(listener)
+}

@@ -1,0 +1,184 @@
+//! Observations as people and programs see them: words and numbers, no handles.
+
+use conductor_engine::{Nanos, RuleSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use conductor_host::dispatch::{Action, describe_rule_id as rule};
+use conductor_host::host::Host;
+use conductor_observer::sink_message::SinkKind;
+use conductor_observer::{LockNews, Observation, PlanNews, PlanStep};
+
+/// One observation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ObservationView {
+    /// An event, and what came of it.
+    Event {
+        /// Nanoseconds since the host started.
+        at: Nanos,
+        /// Where it came from.
+        device: String,
+        /// What it was, in the words of the timeline language.
+        event: String,
+        /// The rules that fired, in order: name or number, and action.
+        rules: Vec<String>,
+    },
+    /// An action that was not done.
+    Failure {
+        /// When the event came.
+        at: Nanos,
+        /// The rule that asked for it.
+        rule: String,
+        /// Who should have done it.
+        worker: String,
+        /// Why it was not.
+        reason: String,
+    },
+    /// Another mode is active.
+    Mode {
+        /// Its name.
+        mode: String,
+    },
+    /// A feature says something.
+    Message {
+        /// Its id.
+        feature: String,
+        /// `diagnostic`, `alert` or `notification`.
+        sink: String,
+        /// What.
+        text: String,
+    },
+    /// A port was opened or closed, or can't be had.
+    Port {
+        /// What.
+        text: String,
+        /// Whether something is wrong.
+        trouble: bool,
+    },
+    /// Other rules are in use, or were refused.
+    Reload {
+        /// What.
+        text: String,
+        /// Whether something is wrong; the old rules stay then.
+        trouble: bool,
+    },
+    /// Something became of a plan.
+    Plan {
+        /// What.
+        step: PlanStep,
+        /// Its id; none if a revision was undone or redone.
+        plan: Option<String>,
+        /// Who proposed it, or who decided.
+        who: String,
+        /// What it does, in its proposer's words; empty where that is not known any more.
+        description: String,
+    },
+    /// The show was locked or unlocked.
+    Lock {
+        /// Whether it is locked now.
+        locked: bool,
+        /// Who did it, as the audit names callers.
+        by: String,
+    },
+    /// Something is missing here.
+    Gap {
+        /// How many observations, of any kind; none if that is not known, because the host has been started anew.
+        lost: Option<u64>,
+    },
+}
+
+/// What a stream can be asked for. An alert, a diagnostic and a notification are all messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "they are what they are called")]
+pub enum Kind {
+    Event,
+    Failure,
+    Mode,
+    Port,
+    Reload,
+    Plan,
+    Lock,
+    Diagnostic,
+    Alert,
+    Notification,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [(&str, Self); 10] = [
+        ("event", Self::Event),
+        ("failure", Self::Failure),
+        ("mode", Self::Mode),
+        ("port", Self::Port),
+        ("reload", Self::Reload),
+        ("plan", Self::Plan),
+        ("lock", Self::Lock),
+        ("diagnostic", Self::Diagnostic),
+        ("alert", Self::Alert),
+        ("notification", Self::Notification),
+    ];
+
+    /// What an observation is.
+    pub fn of(observation: &Observation) -> Self {
+        match observation {
+            Observation::Event(_) => Self::Event,
+            Observation::Failure(_) => Self::Failure,
+            Observation::Mode(_) => Self::Mode,
+            Observation::Port(_) | Observation::PortTrouble(_) => Self::Port,
+            Observation::Reload(_) | Observation::Refused(_) => Self::Reload,
+            Observation::Plan(_) => Self::Plan,
+            Observation::Lock(_) => Self::Lock,
+            Observation::Sink(message) => match message.kind {
+                SinkKind::Diagnostic(_) => Self::Diagnostic,
+                SinkKind::Alert => Self::Alert,
+                SinkKind::Notification => Self::Notification,
+            },
+        }
+    }
+}
+
+impl ObservationView {
+    /// An observation of this host as text, its rules named where they are in force.
+    pub fn of(host: &Host, observation: &Observation) -> Self {
+        host.with_rules(|rules, generation| Self::new(observation, rules, generation))
+    }
+
+    /// Puts an observation into words. Rules are named only if they are of this set.
+    pub fn new(observation: &Observation, rules: &RuleSet<Action>, generation: u64) -> Self {
+        match observation {
+            Observation::Event(record) => Self::Event {
+                at: record.at,
+                device: record.device.to_string(),
+                event: record.event.to_string(),
+                rules: record.fired.ids().iter().map(|id| rule(*id, rules, generation == record.generation)).collect(),
+            },
+            Observation::Failure(failure) => Self::Failure {
+                at: failure.at,
+                rule: rule(failure.rule, rules, generation == failure.generation),
+                worker: failure.worker.to_string(),
+                reason: failure.reason.to_string(),
+            },
+            Observation::Mode(mode) => Self::Mode { mode: mode.to_string() },
+            Observation::Port(text) => Self::Port { text: text.clone(), trouble: false },
+            Observation::PortTrouble(text) => Self::Port { text: text.clone(), trouble: true },
+            Observation::Reload(text) => Self::Reload { text: text.clone(), trouble: false },
+            Observation::Refused(text) => Self::Reload { text: text.clone(), trouble: true },
+            Observation::Plan(PlanNews { step, plan, who, description }) => {
+                Self::Plan { step: *step, plan: plan.clone(), who: who.clone(), description: description.clone() }
+            }
+            Observation::Lock(LockNews { locked, by }) => Self::Lock { locked: *locked, by: by.clone() },
+            Observation::Sink(message) => Self::Message {
+                feature: message.feature.to_string(),
+                sink: match message.kind {
+                    SinkKind::Diagnostic(_) => "diagnostic",
+                    SinkKind::Alert => "alert",
+                    SinkKind::Notification => "notification",
+                }
+                .to_owned(),
+                text: message.text.clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The API of a whole host on its socket: what every route answers, what it refuses, and the stream of what happens.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+mod client;
+mod ipc;
+mod stream;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use conductor_api::server::Server;
+use conductor_config as config;
+use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
+use conductor_host::host::Host;
+use conductor_ports::Direction;
+use conductor_ports::engine_input::Input;
+use conductor_ports::simulated::SimulatedPorts;
+use serde_json::{Value, json};
+
+use client::{get, post, raw};
+
+const SHOW: &str = "[[modes]]\nname = 'Play'\n\n[[modes]]\nname = 'Mix'\n\n[[bindings]]\nalias = 'pads'\n\
+                    matchers = [{ type = 'exact_name', value = 'Pads' }]\n";
+
+/// A host with its API, in a home of its own.
+struct Stage {
+    home: PathBuf,
+    host: Option<Arc<Host>>,
+    server: Option<Server>,
+}
+
+impl Stage {
+    fn new(config: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let home = std::env::temp_dir().join(format!("conductor-api-{}-{number}", std::process::id()));
+        fs::create_dir_all(&home).unwrap();
+        let file = home.join("config.toml");
+        fs::write(&file, config).unwrap();
+        let loaded = config::parse(config, &file.display().to_string()).unwrap();
+        let ports = SimulatedPorts::new();
+        ports.plug("Pads", Direction::Input);
+        let host = Host::builder().home(&home).config_file(&file).backend(ports.backend());
+        let host = Arc::new(host.start(&loaded).unwrap());
+        let server = Server::start(&home, Arc::clone(&host), None).unwrap();
+        Self { home, host: Some(host), server: Some(server) }
+    }
+
+    fn host(&self) -> &Host {
+        self.host.as_deref().unwrap()
+    }
+
+    fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Has the host see a fader move.
+    fn fader(&self, value: u8) {
+        let event = Event::Midi(MidiMessage::ControlChange { channel: 0, controller: 7, value });
+        let event = DeviceEvent { device: DeviceId::new("pads"), event };
+        self.host().queue().send(Input::Event { at: self.host().clock().now(), event }).unwrap();
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        drop(self.server.take());
+        if let Some(host) = self.host.take().and_then(Arc::into_inner) {
+            host.stop();
+        }
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+fn code(answer: &(u16, Value)) -> (u16, &str) {
+    assert!(answer.1["error"].as_str().is_some_and(|error| !error.is_empty()), "{answer:?}");
+    (answer.0, answer.1["code"].as_str().unwrap())
+}
+
+// API-1: one shape for all that is not done.
+#[test]
+fn what_is_refused_says_why_in_one_shape() {
+    let stage = Stage::new(SHOW);
+    let home = stage.home();
+    let refused = |request: &str, head: &str, body: &[u8]| {
+        let (status, _, body) = raw(home, request, head, body);
+        (status, serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    const JSON: &str = "content-type: application/json\r\n";
+    assert_eq!(code(&get(home, "/v1/nothing")), (404, "not_found"));
+    assert_eq!(code(&get(home, "/")), (404, "not_found"));
+    assert_eq!(code(&refused("DELETE /v1/status", "", b"")), (405, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/plans/0123")), (404, "not_found"));
+    assert_eq!(code(&get(home, "/v1/plans/%ff")), (400, "bad_request"));
+    assert_eq!(code(&post(home, "/v1/undo", &json!({}))), (409, "conflict"));
+    assert_eq!(code(&refused("POST /v1/mode", JSON, b"{")), (400, "bad_request"));
+    assert_eq!(code(&refused("POST /v1/mode", "", b"{}")), (415, "bad_request"));
+    assert_eq!(code(&refused("POST /v1/config/validate", JSON, b"[]")), (422, "bad_request"));
+    assert_eq!(code(&refused("POST /v1/mode", JSON, b"[\"Mix\"]")), (422, "bad_request"));
+    assert_eq!(code(&post(home, "/v1/mode", &json!({ "mode": "Mix", "now": true }))), (422, "bad_request"));
+    assert_eq!(code(&post(home, "/v1/mode", &json!({ "mode": "Mixx" }))), (404, "not_found"));
+    assert_eq!(code(&refused("POST /v1/tools/x", JSON, &vec![b' '; 3 * 1024 * 1024])), (413, "too_long"));
+    assert_eq!(code(&post(home, "/v1/tools/x", &json!({}))), (404, "not_found"));
+    assert_eq!(code(&get(home, "/v1/audit?limit=0")), (400, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/audit?before=1")), (400, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/events?kinds=events")), (400, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/events?after=7")), (400, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/stream")), (426, "bad_request"));
+    let (_, head, _) = raw(home, "DELETE /v1/status", "", b"");
+    assert!(head.to_lowercase().contains("allow: get"), "{head}");
+}
+
+// API-1
+#[test]
+fn what_there_is_can_be_read_part_by_part() {
+    let stage = Stage::new(SHOW);
+    let home = stage.home();
+    let read = |path: &str| {
+        let (status, answer) = get(home, path);
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    };
+    let status = read("/v1/status");
+    assert_eq!(read("/v1/ports")["ports"][0]["name"], "Pads");
+    assert_eq!(read("/v1/ports")["unreachable"], json!([]));
+    assert_eq!(read("/v1/bindings")[0]["alias"], "pads");
+    assert_eq!(read("/v1/modes"), json!({ "mode": "Play", "modes": ["Play", "Mix"] }));
+    assert_eq!(read("/v1/features"), status["features"]);
+    assert_eq!(read("/v1/profiles")["profiles"], json!([]));
+    let config = read("/v1/config");
+    assert_eq!((&config["text"], &config["refused"]), (&json!(SHOW), &Value::Null));
+    assert_eq!(config["state"].as_str().unwrap().len(), 64);
+    for path in ["/v1/plans", "/v1/skills", "/v1/tools"] {
+        assert_eq!(read(path), json!([]));
+    }
+    let document = read("/v1/openapi.json");
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["paths"]["/v1/plans/{id}/apply"]["post"]["x-conductor-scope"] == "owner");
+}
+
+// API-1: commands that hold until the host stops.
+#[test]
+fn modes_are_switched_and_devices_muted_on_record() {
+    let stage = Stage::new(SHOW);
+    let home = stage.home();
+    let mut lines = client::Lines::open(home, "?kinds=mode");
+    assert_eq!(post(home, "/v1/mode", &json!({ "mode": "Mix" })), (200, json!({ "mode": "Mix" })));
+    let told = lines.next();
+    assert_eq!((&told["kind"], &told["mode"]), (&json!("mode"), &json!("Mix")));
+    assert_eq!(get(home, "/v1/modes").1["mode"], "Mix");
+    assert_eq!(post(home, "/v1/mute", &json!({ "device": "pads", "muted": true })), (200, json!({ "muted": true })));
+    assert_eq!(get(home, "/v1/bindings").1[0]["muted"], true);
+    assert_eq!(code(&post(home, "/v1/mute", &json!({ "device": "pods", "muted": true }))), (404, "not_found"));
+
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let rows = loop {
+        let (_, rows) = get(home, "/v1/audit?limit=1000");
+        let is = |what: &str, outcome: &str| {
+            rows.as_array().unwrap().iter().any(|row| row["what"] == what && row["outcome"] == outcome)
+        };
+        if is("mode", "done") && is("mute", "done") && is("mute", "refused") {
+            break rows;
+        }
+        assert!(std::time::Instant::now() < deadline, "{rows:#}");
+    };
+    // A page after another.
+    let all = rows.as_array().unwrap();
+    let (_, later) = get(home, "/v1/audit?after=1&limit=2");
+    assert_eq!(later.as_array().unwrap().as_slice(), &all[1..3]);
+    assert_eq!(get(home, "/v1/audit?limit=1").1[0]["number"], all.len());
+}
+
+// CFG-2, API-1: what is wrong is said with its place, and nothing changes before somebody reloads.
+#[test]
+fn a_configuration_is_looked_at_and_read_anew() {
+    let stage = Stage::new(SHOW);
+    let home = stage.home();
+    let wrong = "[[modes]]\nname = 'Play'\n[[modes.mappings]]\ntrigger = { type = 'Nota', note = 1 }\n\
+                 action = { type = 'ModeChange', mode = 'Play' }\n";
+    let (status, verdict) = post(home, "/v1/config/validate", &json!({ "text": wrong }));
+    assert_eq!((status, &verdict["valid"], &verdict["errors"]), (200, &json!(false), &json!(1)), "{verdict:#}");
+    assert_eq!(verdict["diagnostics"][0]["line"], 4);
+    assert_eq!(verdict["diagnostics"][0]["nearest"], "Note");
+    assert_eq!(post(home, "/v1/config/validate", &json!({})).1["valid"], true);
+
+    let file = home.join("config.toml");
+    fs::write(&file, wrong).unwrap();
+    assert_eq!(post(home, "/v1/config/validate", &json!({})).1["valid"], false);
+    assert_eq!(code(&post(home, "/v1/reload", &json!({}))), (422, "invalid"));
+    let config = get(home, "/v1/config").1;
+    assert!(config["text"] == SHOW && config["refused"].as_str().unwrap().contains("1 mistake)"), "{config:#}");
+
+    let right = wrong.replace("Nota", "Note");
+    fs::write(&file, &right).unwrap();
+    let (status, reloaded) = post(home, "/v1/reload", &json!({}));
+    assert_eq!((status, &reloaded["rules"]), (200, &json!(1)), "{reloaded}");
+    assert_eq!(get(home, "/v1/config").1["text"], right);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(code(&post(home, "/v1/reload", &json!({}))), (500, "internal"));
+    assert_eq!(get(home, "/v1/config").1["text"], right);
+}

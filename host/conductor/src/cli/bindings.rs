@@ -1,0 +1,203 @@
+//! `conductor bindings`: how each binding is, and what to do where it is not as it should be.
+
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::{CommandResult, Failure, Paths};
+use conductor_config as config;
+use conductor_config::edit::edited;
+use conductor_config::pin::pin as pinned;
+use conductor_stdx::atomic_file::{keep_backup, replace};
+use conductor_terminal::{self as terminal, errln, outln};
+
+/// How long a touch is waited for.
+const TOUCH_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often it is looked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Args)]
+pub(super) struct BindingsArguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<BindingsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum BindingsCommand {
+    /// Say which of several ports a binding means, for good: writes what tells it apart into the configuration
+    Pin {
+        /// The binding
+        alias: String,
+        /// The port, by its device, name or key in `conductor ports`; without it, the one that you touch
+        port: Option<String>,
+    },
+    /// Stop hearing a device until the host ends
+    Mute {
+        /// The binding, or the port's own name
+        device: String,
+    },
+    /// Hear it again
+    Unmute {
+        /// The binding, or the port's own name
+        device: String,
+    },
+}
+
+pub(super) fn run(places: &Paths, arguments: &BindingsArguments) -> CommandResult {
+    match &arguments.command {
+        None => list(places, arguments.json),
+        Some(BindingsCommand::Pin { alias, port }) => pin(places, alias, port.as_deref()),
+        Some(BindingsCommand::Mute { device }) => mute(places, device, true),
+        Some(BindingsCommand::Unmute { device }) => mute(places, device, false),
+    }
+}
+
+/// How things are: in the host that runs in this home, or without one.
+fn status(places: &Paths) -> Result<Value, Failure> {
+    match super::ports::running(places) {
+        Some(status) => Ok(status),
+        None => Ok(serde_json::to_value(super::ports::look(places))?),
+    }
+}
+
+fn list(places: &Paths, as_json: bool) -> CommandResult {
+    // A configuration that can't be read has no bindings to show, but mistakes.
+    super::load(&places.config)?;
+    let status = status(places)?;
+    if as_json {
+        terminal::json(&status["bindings"])?;
+        return Ok(());
+    }
+    let bindings = array(&status["bindings"]);
+    if bindings.is_empty() {
+        outln!("no bindings: every port goes by its own name");
+        return Ok(());
+    }
+    outln!("{:<20} {:<8} {:<8} {:<28} {:<28} HELP", "BINDING", "PROTOCOL", "HEALTH", "INPUT", "OUTPUT");
+    for binding in bindings {
+        let health = if binding["muted"] == true { "muted" } else { text(&binding["health"]) };
+        outln!(
+            "{:<20} {:<8} {health:<8} {:<28} {:<28} {}",
+            text(&binding["alias"]),
+            text(&binding["protocol"]),
+            side(&binding["input"]),
+            side(&binding["output"]),
+            binding["help"].as_str().unwrap_or_default(),
+        );
+    }
+    Ok(())
+}
+
+fn side(side: &Value) -> String {
+    let ports: Vec<&str> = array(&side["ports"]).iter().map(text).collect();
+    match side["state"].as_str() {
+        Some("bound") => ports.join(", "),
+        Some(state) if ports.is_empty() => state.to_owned(),
+        Some(state) => format!("{state}: {}", ports.join(", ")),
+        None => "-".to_owned(),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn pin(places: &Paths, alias: &str, port: Option<&str>) -> CommandResult {
+    let loaded = super::load(&places.config)?;
+    let status = status(places)?;
+    let port = match port {
+        Some(port) => named(&status, alias, port)?,
+        None => touched(places, &status, alias)?,
+    };
+    let matcher = &port["told_apart_by"];
+    if matcher.is_null() {
+        return Err(Failure::Wrong(format!(
+            "conductor: nothing that lasts tells {} from its twin: both have the same ids and names; put each into a \
+             USB socket of its own",
+            text(&port["label"])
+        )));
+    }
+    let before = loaded.source.text();
+    let Some(changes) = pinned(before, alias, matcher) else {
+        return Err(Failure::Wrong(format!("conductor: no binding is called {alias:?} in {}", loaded.source.file())));
+    };
+    let after = edited(before, &changes)?;
+    // What is written is read again by the next reader.
+    config::parse(&after, loaded.source.file()).map_err(super::wrong)?;
+    // What a link names is replaced, not the link.
+    let file = places.config.canonicalize()?;
+    let backup = keep_backup(&file)?;
+    replace(&file, after.as_bytes())?;
+    outln!("{alias} is {} from now on: {matcher}", text(&port["label"]));
+    outln!("(the file as it was: {})", backup.display());
+    Ok(())
+}
+
+/// The ports that could be meant by a binding: those that it matches, or any of its protocol.
+fn candidates<'s>(status: &'s Value, alias: &str) -> Result<Vec<&'s Value>, Failure> {
+    let binding = array(&status["bindings"]).iter().find(|binding| binding["alias"] == alias);
+    let Some(binding) = binding else {
+        let known: Vec<&str> = array(&status["bindings"]).iter().map(|binding| text(&binding["alias"])).collect();
+        let known =
+            if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
+        return Err(Failure::Wrong(format!("conductor: no binding is called {alias:?}; {known}")));
+    };
+    let of_protocol = array(&status["ports"]).iter().filter(|port| port["protocol"] == binding["protocol"]);
+    Ok(of_protocol.collect())
+}
+
+fn named(status: &Value, alias: &str, port: &str) -> Result<Value, Failure> {
+    let mut candidates = candidates(status, alias)?;
+    // Inputs first: where both directions are called the same, the input is what is touched.
+    candidates.sort_by_key(|candidate| candidate["direction"] != "input");
+    let is_called = |candidate: &&&Value| ["label", "device", "key"].iter().any(|name| candidate[*name] == port);
+    candidates.iter().find(is_called).map(|found| (**found).clone()).ok_or_else(|| {
+        let known: Vec<String> =
+            candidates.iter().map(|candidate| format!("{:?}", text(&candidate["label"]))).collect();
+        Failure::Wrong(format!("conductor: no port is called {port:?}; there are {}", known.join(", ")))
+    })
+}
+
+/// The port that something comes from, of those that are open without being heard.
+fn touched(places: &Paths, status: &Value, alias: &str) -> Result<Value, Failure> {
+    let is_twin = |port: &&Value| port["state"]["ambiguous"] == alias && port["direction"] == "input";
+    let twins: Vec<Value> = candidates(status, alias)?.into_iter().filter(is_twin).cloned().collect();
+    if twins.len() < 2 {
+        return Err(Failure::Wrong(format!(
+            "conductor: {alias} is not ambiguous; name the port that it is to be: `conductor bindings pin {alias} PORT`"
+        )));
+    }
+    if super::ports::running(places).is_none() {
+        return Err(Failure::Wrong(
+            "conductor: no host is running that could feel a touch; name the port instead".into(),
+        ));
+    }
+    errln!("touch the device that is to be {alias} ({} seconds) ...", TOUCH_TIMEOUT.as_secs());
+    let deadline = Instant::now() + TOUCH_TIMEOUT;
+    while Instant::now() < deadline {
+        std::thread::sleep(POLL_INTERVAL);
+        let Some(now) = super::ports::running(places) else { break };
+        let moved = array(&now["ports"]).iter().find(|port| {
+            let before = twins.iter().find(|twin| twin["key"] == port["key"] && twin["direction"] == port["direction"]);
+            before.is_some_and(|before| port["unheard"].as_u64() > before["unheard"].as_u64())
+        });
+        if let Some(moved) = moved {
+            return Ok(moved.clone());
+        }
+    }
+    Err(Failure::Failed(anyhow::anyhow!("nothing was touched")))
+}
+
+fn mute(places: &Paths, device: &str, muted: bool) -> CommandResult {
+    conductor_api::client::post(&places.home, "/v1/mute", &serde_json::json!({ "device": device, "muted": muted }))?;
+    outln!("{device} is {}", if muted { "muted until the host ends" } else { "heard again" });
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! `conductor doctor`: what is wrong on this machine, and how to mend it.
+//!
+//! Each subject has a file: it collects facts from the system, and judges them apart from that, so that every
+//! judgement can be tried with facts that this machine doesn't have. What is tried (a file is written, an endpoint
+//! bound) is taken back at once; only compiled features are kept in the cache, as by a start.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{CommandResult, Failure, Paths};
+use conductor_api::client::{self, AskError};
+use conductor_terminal as terminal;
+
+mod configuration;
+mod devices;
+mod finding;
+mod home;
+mod network;
+mod record;
+mod sockets;
+
+pub(super) use sockets::duration;
+
+use finding::{Finding, Level};
+
+/// How long a host may take to say how it is before it counts as one that doesn't answer.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) fn run(places: &Paths, as_json: bool) -> CommandResult {
+    let findings = look(places);
+    let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
+    let (warnings, troubles) = (count(Level::Warning), count(Level::Trouble));
+    if as_json {
+        let answer = json!({
+            "ok": count(Level::Ok), "warnings": warnings, "troubles": troubles, "findings": findings,
+        });
+        terminal::json(&answer)?;
+    } else {
+        terminal::print(&finding::shown(&findings));
+    }
+    match troubles {
+        0 => Ok(()),
+        1 => Err(Failure::Failed(anyhow::anyhow!("one thing is in trouble"))),
+        troubles => Err(Failure::Failed(anyhow::anyhow!("{troubles} things are in trouble"))),
+    }
+}
+
+/// Everything that there is to say.
+fn look(places: &Paths) -> Vec<Finding> {
+    let status = asked(places);
+    let sockets = sockets::Facts::gather(&places.home, &status);
+    let running = status.ok();
+    let configuration = configuration::Facts::gather(places, running.as_ref());
+    let devices = devices::Facts::gather(places, running.as_ref());
+    let network = network::Facts::gather(configuration.loaded.as_ref(), running.as_ref());
+    let mut findings = home::Facts::gather(&places.home).judge();
+    findings.extend(sockets.judge());
+    findings.extend(configuration.judge());
+    findings.extend(devices.judge());
+    findings.extend(network.judge());
+    findings.extend(record::Facts::gather(&places.home, running.as_ref()).judge());
+    findings
+}
+
+/// What the host of this home says of itself.
+fn asked(places: &Paths) -> Result<Value, sockets::Silence> {
+    let (sender, answer) = crossbeam_channel::bounded(1);
+    let home = places.home.clone();
+    std::thread::spawn(move || sender.send(client::status(&home)));
+    match answer.recv_timeout(STATUS_TIMEOUT) {
+        Ok(Ok(status)) => Ok(status),
+        Ok(Err(AskError::NotRunning(_) | AskError::NoDoor)) => Err(sockets::Silence::NotRunning),
+        Ok(Err(error)) => Err(sockets::Silence::Failed(error.to_string())),
+        Err(_) => Err(sockets::Silence::Failed(format!("it did not answer within {STATUS_TIMEOUT:?}"))),
+    }
+}

@@ -1,0 +1,290 @@
+//! `conductor feature`: what is installed and how it does, and what is in a package.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{CommandResult, Failure, Paths, load, package};
+
+mod top;
+
+use conductor_host::host;
+use conductor_install::signature::{self, Signer, TrustedSigners};
+use conductor_install::store::PackageStore;
+use conductor_package::file::PackageInfo;
+use conductor_package::{Package, consent};
+use conductor_terminal::{self as terminal, Lines, outln};
+
+pub(super) mod author;
+mod build;
+mod check;
+mod harness;
+mod new;
+mod scripted_http;
+mod world;
+
+/// What to do with features.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum FeatureCommand {
+    /// List the features; with a running host, with what they have done and how often they failed
+    List(super::Output),
+    /// Show what the features of the running host use, again and again
+    Top {
+        /// Seconds between two looks
+        #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+        every: f64,
+        /// How many looks; until Ctrl-C when left out
+        #[arg(long)]
+        looks: Option<u32>,
+        /// Print JSON, one object a line for each feature
+        #[arg(long)]
+        json: bool,
+    },
+    #[command(flatten)]
+    Author(author::AuthorCommand),
+    /// Show what a package says about itself. Nothing in it is run
+    Inspect {
+        /// The `.wasm` file
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    #[command(flatten)]
+    Change(package::ChangeCommand),
+    /// Make keys to sign packages with
+    #[command(subcommand)]
+    Key(package::KeyCommand),
+    /// Sign a package
+    Sign {
+        /// The `.wasm` file
+        file: PathBuf,
+        /// The key file, from `conductor feature key new`
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// Where to write the signed package
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Give a name to a signer that you trust; kept in trusted-signers.toml in the home
+    Trust {
+        /// The name, of a-z, 0-9, - and _
+        name: String,
+        /// The public key: 64 hex digits
+        public_key: String,
+    },
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let range = 0.1..=3600.0;
+    text.parse().ok().filter(|seconds| range.contains(seconds)).ok_or_else(|| "0.1 to 3600".into())
+}
+
+pub(super) fn run(places: &Paths, command: &FeatureCommand) -> CommandResult {
+    match command {
+        FeatureCommand::List(output) => list(places, output.json),
+        FeatureCommand::Top { every, looks, json } => top::run(places, *every, *looks, *json),
+        FeatureCommand::Inspect { file, json } => inspect(places, file, *json),
+        FeatureCommand::Change(command) => package::run(places, command),
+        FeatureCommand::Key(package::KeyCommand::New { file }) => package::new_key(file),
+        FeatureCommand::Sign { file, key, output } => package::sign(file, key, output),
+        FeatureCommand::Trust { name, public_key } => package::trust(places, name, public_key),
+        FeatureCommand::Author(command) => author::run(command),
+    }
+}
+
+fn list(places: &Paths, json: bool) -> CommandResult {
+    let (features, running) = match running(places) {
+        Some(features) => (features, true),
+        None => {
+            let loaded = if places.config.exists() {
+                load(&places.config)?
+            } else {
+                conductor_config::parse("", "nothing").map_err(super::wrong)?
+            };
+            (
+                serde_json::to_value(
+                    host::installed(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?,
+                )?,
+                false,
+            )
+        }
+    };
+    if json {
+        terminal::json(&features)?;
+        return Ok(());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    outln!("{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ADDS", "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED");
+    for feature in features.as_array().into_iter().flatten() {
+        let package = &feature["package"];
+        if package.is_null() || feature["refused"].is_string() {
+            outln!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
+            if let Some(displaced) = feature["displaces"].as_str() {
+                outln!("{:<26} displaces {displaced}, which comes with Conductor and is not loaded", "");
+            }
+            continue;
+        }
+        let adds: Vec<String> = ["actions", "tools", "providers", "skills"]
+            .iter()
+            .flat_map(|kind| package[*kind].as_array().into_iter().flatten().map(text))
+            .collect();
+        outln!(
+            "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",
+            text(&package["id"]),
+            text(&package["version"]),
+            text(&package["digest"]).get(..8).unwrap_or("-"),
+            sum(feature, &["performed", "calls"]),
+            sum(feature, &["failed", "calls_failed"]),
+            feature["trapped"].to_string(),
+            few(&adds),
+        );
+        if let Some(left) = feature["quarantine"].as_u64() {
+            outln!(
+                "{:<26} kept trapping; left alone for {left} s more, or until `conductor feature enable {}`",
+                "",
+                text(&feature["name"])
+            );
+        }
+        if let Some(displaced) = feature["displaces"].as_str() {
+            outln!("{:<26} displaces {displaced}, which comes with Conductor and is not loaded", "");
+        }
+        for denied in feature["denied"].as_array().into_iter().flatten() {
+            outln!("{:<26} not granted: {}", "", text(denied));
+        }
+        for skipped in feature["skipped"].as_array().into_iter().flatten() {
+            outln!("{:<26} left out: {}", "", text(skipped));
+        }
+        for task in feature["tasks"].as_array().into_iter().flatten() {
+            let reason = task["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
+            outln!("{:<26} task {}: {}{reason}", "", text(&task["name"]), text(&task["state"]));
+        }
+        if let Some(failure) = feature["last_failure"].as_str() {
+            outln!("{:<26} last failure: {failure}", "");
+        }
+    }
+    for (name, feature) in &PackageStore::at(&places.home).installed()?.features {
+        if !feature.enabled {
+            outln!("{name:<26} DISABLED; `conductor feature enable {name}`");
+        } else if package::is_kept_out(places, name, feature) {
+            outln!("{name:<26} {}", package::kept_out(name, feature));
+        }
+    }
+    if !running {
+        outln!("(no host is running: nothing was done yet)");
+    }
+    Ok(())
+}
+
+/// The first of what a feature adds; `conductor feature info` has the rest.
+fn few(adds: &[String]) -> String {
+    const MAX_LISTED: usize = 4;
+    match adds.len().checked_sub(MAX_LISTED) {
+        None | Some(0) => adds.join(", "),
+        Some(more) => format!("{} and {more} more", adds[..MAX_LISTED].join(", ")),
+    }
+}
+
+fn sum(feature: &Value, keys: &[&str]) -> String {
+    keys.iter().filter_map(|key| feature[*key].as_u64()).sum::<u64>().to_string()
+}
+
+fn running(places: &Paths) -> Option<Value> {
+    Some(conductor_api::client::status(&places.home).ok()?["features"].take())
+}
+
+fn inspect(places: &Paths, file: &Path, json: bool) -> CommandResult {
+    let package = Package::read(file)?;
+    let info = &package.info;
+    let checked = conductor_package::check::check(info);
+    let trusted = TrustedSigners::read(&places.home)?;
+    let signed = signature::verify(&package.bytes);
+    let signers: Vec<Signer> = signed.iter().flatten().map(|key| trusted.signer(*key)).collect();
+    let misfits = checked.as_ref().err().into_iter().flatten().map(ToString::to_string);
+    let problems: Vec<String> = misfits.chain(signed.as_ref().err().map(ToString::to_string)).collect();
+    if json {
+        let mut value = serde_json::to_value(info)?;
+        value["signers"] = serde_json::to_value(&signers)?;
+        value["problems"] = serde_json::to_value(&problems)?;
+        terminal::json(&value)?;
+    } else {
+        terminal::print(&overview(info, true));
+        outln!("signed by");
+        signers.iter().for_each(|signer| outln!("  {signer}"));
+        if signers.is_empty() {
+            outln!("  nobody");
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> = problems.iter().map(|problem| format!("{}: {problem}", file.display())).collect();
+    Err(Failure::Failed(anyhow::anyhow!("{}", list.join("\n"))))
+}
+
+/// What a package says about itself, without its imports and exports. Nothing in it is run.
+///
+/// # Errors
+/// What is wrong with it.
+fn inspected(file: &Path) -> Result<Lines, Failure> {
+    let info = Package::read(file)?.info;
+    conductor_package::check::check(&info).map_err(|errors| {
+        let list: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
+        Failure::Failed(anyhow::anyhow!("{}", list.join("\n")))
+    })?;
+    Ok(overview(&info, false))
+}
+
+/// What a package says about itself, with or without its imports and exports.
+fn overview(info: &PackageInfo, with_interfaces: bool) -> Lines {
+    let descriptor = &info.descriptor;
+    let mut out = Lines::new();
+    out.push(format_args!("{} {} ({})", descriptor.name, descriptor.version, descriptor.id));
+    out.push(format_args!("  {}", descriptor.summary.as_deref().unwrap_or("no summary")));
+    out.push(format_args!("contract   {}", descriptor.contract));
+    out.push(format_args!("license    {}", descriptor.license.as_deref().unwrap_or("not said")));
+    out.push(format_args!("size       {} bytes", info.size));
+    out.push(format_args!("digest     sha256:{}", info.digest));
+    out.push("asks for");
+    for request in &descriptor.capabilities {
+        let need = if request.required { "required" } else { "optional" };
+        out.push(format_args!("  {} ({need}): {}", request.key(), request.reason));
+        for line in consent::lines(&request.capability) {
+            out.push(format_args!("    {line}"));
+        }
+        if !request.capability.must_be_named()
+            && let Err(why) = consent::whole(&request.capability)
+        {
+            out.push(format_args!("    note: it {why}"));
+        }
+    }
+    if descriptor.capabilities.is_empty() {
+        out.push("  nothing");
+    }
+    out.push("adds");
+    for action in &descriptor.actions {
+        out.push(format_args!("  action {}: {}", action.name, action.summary));
+    }
+    for tool in &descriptor.tools {
+        out.push(format_args!("  tool {} ({}): {}", tool.name, tool.tier.as_str(), tool.summary));
+    }
+    for hook in &descriptor.hooks {
+        out.push(format_args!("  hook {}: {}", hook.point.as_str(), hook.summary));
+    }
+    for task in &descriptor.tasks {
+        out.push(format_args!("  task {}: {}", task.name, task.summary));
+    }
+    for skill in &descriptor.skills {
+        out.push(format_args!("  skill {}: {}", skill.name, skill.summary));
+    }
+    if !with_interfaces {
+        return out;
+    }
+    for (title, names) in [("imports", &info.imports), ("exports", &info.exports)] {
+        out.push(format_args!("{title}"));
+        for name in names {
+            out.push(format_args!("  {name}"));
+        }
+    }
+    out
+}

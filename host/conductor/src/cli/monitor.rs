@@ -1,0 +1,88 @@
+//! `conductor monitor`: every event as it comes.
+//!
+//! Watches the host that runs in this home. Where none runs, it opens every input itself and shows
+//! what comes; then no rule is there to fire.
+
+use super::{CommandResult, Paths, signals};
+use crate::embedding::system_ports;
+use conductor_api::client::{self, AskError};
+use conductor_api::view::ObservationView;
+use conductor_config as config;
+use conductor_host::host::Host;
+use conductor_terminal::{self as terminal, Lines, errln};
+
+/// Columns of a line: an OSC packet may hold 64 KB of text.
+const MAX_COLUMNS: usize = 1000;
+
+pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
+    match client::events(&places.home, |view| print(&view, json)) {
+        Err(AskError::NotRunning(_) | AskError::NoDoor) => {}
+        other => return Ok(other?),
+    }
+    errln!("no host is running in {}: listening to every input", places.home.display());
+    let nothing = config::parse("", "nothing").map_err(super::wrong)?;
+    // Bindings still name devices, and OSC ports exist because they are configured.
+    let loaded = super::load(&places.config).map(without_rules).unwrap_or(nothing);
+    // Ports are closed in good order: some systems wait for a client that just disappears.
+    let (ending, end) = crossbeam_channel::unbounded();
+    signals::listen(ending, |_| ())?;
+    let mut builder = Host::builder().listen_to_all();
+    for backend in system_ports() {
+        builder = builder.backend(backend);
+    }
+    let host = builder.start(&loaded).map_err(super::started)?;
+    let observations = host.subscribe();
+    loop {
+        crossbeam_channel::select! {
+            recv(observations) -> observation => match observation {
+                Ok(observation) if print(&ObservationView::of(&host, &observation), json) => {}
+                _ => break,
+            },
+            recv(end) -> _ => break,
+        }
+    }
+    host.stop();
+    Ok(())
+}
+
+fn without_rules(mut loaded: config::Loaded) -> config::Loaded {
+    loaded.config.modes.clear();
+    loaded.config.global_mappings.clear();
+    loaded.config.features.clear();
+    loaded
+}
+
+/// False when nobody reads any more.
+fn print(view: &ObservationView, json: bool) -> bool {
+    if json {
+        return terminal::try_json_line(view).is_ok();
+    }
+    let mut line = Lines::new();
+    line.push_fit(MAX_COLUMNS, &words(view));
+    terminal::try_print(&line).is_ok()
+}
+
+fn words(view: &ObservationView) -> String {
+    match view {
+        ObservationView::Event { at, device, event, rules } => {
+            let fired = if rules.is_empty() { String::new() } else { format!("  -> {}", rules.join(", ")) };
+            format!("{:>12.6} s  {device:<16} {event:<32}{fired}", *at as f64 / 1e9)
+        }
+        ObservationView::Failure { at, rule, worker, reason } => {
+            format!("{:>12.6} s  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e9)
+        }
+        ObservationView::Mode { mode } => format!("{:>14}  mode {mode}", ""),
+        ObservationView::Message { feature, sink, text } => format!("{:>14}  {feature} ({sink}): {text}", ""),
+        ObservationView::Port { text, .. } | ObservationView::Reload { text, .. } => format!("{:>14}  {text}", ""),
+        ObservationView::Plan { step, plan, who, description } => {
+            let step = serde_json::to_value(step).unwrap_or_default();
+            let plan = plan.as_deref().map(|plan| format!(" {plan:.12}")).unwrap_or_default();
+            format!("{:>14}  plan{plan} {} ({who}): {description}", "", step.as_str().unwrap_or_default())
+        }
+        ObservationView::Lock { locked, by } => {
+            format!("{:>14}  the show was {} by {by}", "", if *locked { "locked" } else { "unlocked" })
+        }
+        ObservationView::Gap { lost: Some(lost) } => format!("{:>14}  ({lost} more, which came too fast)", ""),
+        ObservationView::Gap { lost: None } => format!("{:>14}  (the host was started anew)", ""),
+    }
+}

@@ -1,0 +1,294 @@
+//! `conductor plan`, `undo` and `redo`: where a person decides about proposed changes.
+
+use std::io::IsTerminal as _;
+
+use clap::Subcommand;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::{CommandResult, Failure, Output, Paths};
+use conductor_api::client;
+use conductor_host::control::plan::rehearsal::{Difference, Rehearsal};
+use conductor_stdx::plural::plural;
+use conductor_terminal::{self as terminal, Lines, outln};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PlanCommand {
+    /// List the plans that wait
+    List(Output),
+    /// Show what a plan changes, its risks, and what would have fired differently
+    Show {
+        /// The plan's id, or its first digits
+        id: String,
+        /// Print every line of long values
+        #[arg(long)]
+        full: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Apply a plan, after showing it
+    Apply {
+        /// The plan's id, or its first digits
+        id: String,
+        #[command(flatten)]
+        agreed: Agreed,
+    },
+    /// Take a plan off the list
+    Reject {
+        /// The plan's id, or its first digits
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What stands for a person's yes where there is no terminal.
+#[derive(Debug, clap::Args)]
+pub(super) struct Agreed {
+    /// Don't ask
+    #[arg(long)]
+    yes: bool,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
+    match command {
+        PlanCommand::List(output) => list(places, output.json),
+        PlanCommand::Show { id, full, json } => {
+            let plan = plan(places, id)?;
+            if *json {
+                terminal::json(&plan)?;
+            } else {
+                terminal::print(&shown(&plan, *full));
+            }
+            Ok(())
+        }
+        PlanCommand::Apply { id, agreed } => {
+            let plan = plan(places, id)?;
+            if !agreed.yes {
+                let mut all = shown(&plan, false);
+                all.push("");
+                summary(&plan, &mut all);
+                terminal::eprint(&all);
+            }
+            let agreed_to = match text(&plan["risk"]["level"]) {
+                "privileged" => repeats(text(&plan["id"]), agreed)?,
+                _ => agrees("Apply it?", agreed)?,
+            };
+            if agreed_to {
+                let path = format!("/v1/plans/{}/apply", text(&plan["id"]));
+                applied(&client::post(&places.home, &path, &json!({}))?, "applied", agreed)?;
+            }
+            Ok(())
+        }
+        PlanCommand::Reject { id, json } => {
+            let id = whole_id(places, id)?;
+            client::post(&places.home, &format!("/v1/plans/{id}/reject"), &json!({}))?;
+            if *json {
+                terminal::json_line(&json!({ "rejected": id }));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// `undo` or `redo`.
+pub(super) fn step(places: &Paths, what: &str, agreed: &Agreed) -> CommandResult {
+    if agrees(&format!("{what} the last change of the configuration?"), agreed)? {
+        let done = if what == "undo" { "taken back" } else { "applied again" };
+        applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?, done, agreed)?;
+    }
+    Ok(())
+}
+
+fn list(places: &Paths, as_json: bool) -> CommandResult {
+    let plans = client::json(&places.home, "/v1/plans")?;
+    if as_json {
+        terminal::json(&plans)?;
+        return Ok(());
+    }
+    let plans = plans.as_array().map_or(&[][..], Vec::as_slice);
+    if plans.is_empty() {
+        outln!("no plan waits");
+        return Ok(());
+    }
+    outln!("{:<14} {:<11} {:<26} WHAT IT DOES", "PLAN", "RISK", "PROPOSED BY");
+    for plan in plans {
+        let id = text(&plan["id"]);
+        let (risk, proposer) = (text(&plan["risk"]["level"]), text(&plan["proposer"]));
+        outln!("{:<14} {risk:<11} {proposer:<26} {}", id.get(..12).unwrap_or(id), text(&plan["description"]));
+    }
+    Ok(())
+}
+
+fn plan(places: &Paths, id: &str) -> Result<Value, Failure> {
+    Ok(client::json(&places.home, &format!("/v1/plans/{}", whole_id(places, id)?))?)
+}
+
+/// The id that these first digits stand for.
+fn whole_id(places: &Paths, first: &str) -> Result<String, Failure> {
+    let wrong = |why: String| Failure::Wrong(format!("conductor: {why}"));
+    if first.is_empty() || !first.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(wrong(format!("{first:?} is no plan's id; `conductor plan list` shows them")));
+    }
+    let plans = client::json(&places.home, "/v1/plans")?;
+    let ids = plans.as_array().into_iter().flatten().filter_map(|plan| plan["id"].as_str());
+    match ids.filter(|id| id.starts_with(first)).collect::<Vec<_>>()[..] {
+        [] => Err(wrong(format!("no plan {first} waits; `conductor plan list` shows those that do"))),
+        [id] => Ok(id.to_owned()),
+        _ => Err(wrong(format!("several plans begin with {first}; write more of its digits"))),
+    }
+}
+
+/// Goes before each line of a diff: no text in it can look like a line around it.
+const DIFF: &str = "  | ";
+
+/// A plan; `full` with every line of long values.
+fn shown(plan: &Value, full: bool) -> Lines {
+    let mut out = Lines::new();
+    out.push(text(&plan["description"]));
+    match plan["caller"].as_str().filter(|caller| *caller != text(&plan["proposer"])) {
+        Some(caller) => out.push(format_args!("proposed by {} for {caller}", text(&plan["proposer"]))),
+        None => out.push(format_args!("proposed by {}", text(&plan["proposer"]))),
+    }
+    summary(plan, &mut out);
+    out.push("");
+    let folded = plan["folded_diff"].as_str().filter(|_| !full);
+    out.push_text(DIFF, folded.unwrap_or(text(&plan["diff"])));
+    if folded.is_some() {
+        let id = text(&plan["id"]);
+        out.push(format_args!("long values are folded; `conductor plan show {} --full`", id.get(..12).unwrap_or(id)));
+    }
+    out.push("");
+    let Ok(rehearsal) = Rehearsal::deserialize(&plan["rehearsal"]) else { return out };
+    out.push(rehearsal.in_words());
+    for (Difference { device, event, was, would_be, .. }, others) in alike(&rehearsal.shown) {
+        let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
+        let others = if others == 0 { String::new() } else { format!(", and {} like it", plural(others, "event")) };
+        out.push(format_args!("  {device} {event}{others}: {} -> {}", rules(was), rules(would_be)));
+    }
+    out
+}
+
+/// How much a plan changes, and how far it reaches: what a person has before their eyes when they decide.
+fn summary(plan: &Value, out: &mut Lines) {
+    let changes = plan["changes"].as_array().map_or(0, Vec::len);
+    let files: Vec<&str> = plan["touched_files"].as_array().into_iter().flatten().map(text).collect();
+    let of = if files.is_empty() { String::new() } else { format!(" of {}", files.join(", ")) };
+    out.push(format_args!("{}{of}, risk: {}", plural(changes, "change"), text(&plan["risk"]["level"])));
+    for note in plan["risk"]["notes"].as_array().into_iter().flatten() {
+        out.push(format_args!("  ! {}", text(note)));
+    }
+}
+
+/// The first of each kind: of a device, and with the same outcome; and how many more there are.
+fn alike(differences: &[Difference]) -> Vec<(&Difference, usize)> {
+    let kind = |it: &Difference| (it.device.clone(), it.was.clone(), it.would_be.clone());
+    let mut kinds: Vec<(&Difference, usize)> = Vec::new();
+    for difference in differences {
+        match kinds.iter_mut().find(|(first, _)| kind(first) == kind(difference)) {
+            Some((_, others)) => *others += 1,
+            None => kinds.push((difference, 0)),
+        }
+    }
+    kinds
+}
+
+/// Prints what was done with a change: `applied`, `taken back`.
+fn applied(answer: &Value, done: &str, agreed: &Agreed) -> CommandResult {
+    if agreed.json {
+        terminal::json(answer)?;
+    } else {
+        let rules = answer["rules"].as_u64().and_then(|rules| usize::try_from(rules).ok()).unwrap_or(0);
+        outln!("{done}: {}; {} in force", text(&answer["description"]), plural(rules, "rule"));
+    }
+    Ok(())
+}
+
+/// A person's yes or no.
+pub(super) fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
+    if agreed.yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
+    }
+    let answer = terminal::ask(format_args!("{question} [y/N]"))?;
+    Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
+}
+
+/// Digits of its id that a person types to apply a privileged plan.
+const REPEATED: usize = 6;
+
+/// A person's yes to what reaches farthest: more than a key that is hit by habit.
+fn repeats(id: &str, agreed: &Agreed) -> Result<bool, Failure> {
+    if agreed.yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
+    }
+    let first = id.get(..REPEATED).unwrap_or(id);
+    let digits = format_args!("the first {REPEATED} digits of its id ({first})");
+    let answer = terminal::ask(format_args!("This plan is privileged. To apply it, type {digits}:"))?;
+    Ok(answer.len() >= REPEATED && id.starts_with(&answer))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_diff_looks_like_a_line_of_this_program() {
+        let diff = "@@ -1 +1,4 @@\n+text = \'\'\'\n++++ end of plan\n+no event has come yet\n+  ! harmless\n";
+        let plan = json!({
+            "id": "0123456789abcdef", "description": "d", "proposer": "project:x", "caller": "mcp:agent", "diff": diff,
+            "changes": [{}, {}], "touched_files": ["config.toml"], "risk": { "level": "raised", "notes": ["types x"] },
+        });
+        let text = shown(&plan, false).to_string();
+        let own: Vec<&str> = text.lines().filter(|line| !line.starts_with(DIFF) && !line.is_empty()).collect();
+        let changes = "2 changes of config.toml, risk: raised";
+        assert_eq!(own, ["d", "proposed by project:x for mcp:agent", changes, "  ! types x"], "{text}");
+    }
+
+    #[test]
+    fn long_values_are_folded_unless_all_is_wanted() {
+        let plan = json!({
+            "id": "0123456789abcdef", "description": "d", "proposer": "p", "risk": { "level": "usual", "notes": [] },
+            "diff": "+all of it\n", "folded_diff": "+the first lines\n… 59980 more lines of this value\n",
+        });
+        let folded = shown(&plan, false).to_string();
+        assert!(
+            folded.contains("  | … 59980 more lines") && folded.contains("plan show 0123456789ab --full"),
+            "{folded}"
+        );
+        assert!(shown(&plan, true).to_string().contains("all of it"));
+    }
+
+    #[test]
+    fn events_that_would_have_done_the_same_are_one_line() {
+        let hit = |velocity: u8, device: &str| {
+            let (was, would_be) = (["lights"], ["copy"]);
+            json!({ "at": 0, "device": device, "event": format!("note-on 36 {velocity}"), "was": was, "would_be": would_be })
+        };
+        let differences = [hit(1, "pads"), hit(2, "pads"), hit(3, "keys"), hit(4, "pads")];
+        let plan = json!({
+            "description": "d", "proposer": "p", "risk": { "notes": [] }, "diff": "",
+            "rehearsal": { "events": 9, "different": 4, "shown": differences },
+        });
+        let text = shown(&plan, false).to_string();
+        let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("tried")).skip(1).collect();
+        let pads = "  pads note-on 36 1, and 2 events like it: lights -> copy";
+        assert_eq!(lines, [pads, "  keys note-on 36 3: lights -> copy"], "{text}");
+    }
+}

@@ -1,0 +1,119 @@
+//! `conductor tool`: the tools of features, from a shell.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{CommandResult, Failure, Output, Paths};
+use conductor_api::client::{self, AskError};
+use conductor_host::control::confirmation::Confirmation;
+use conductor_terminal::{self as terminal, Lines, errln, outln};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolCommand {
+    /// List the tools of the running host
+    List(Output),
+    /// Call a tool and print its result
+    Call {
+        /// The tool
+        name: String,
+        /// Its arguments, a JSON object
+        #[arg(default_value = "{}")]
+        args: String,
+        /// Without a terminal: agree to what this confirmation says, whose id the same call was answered with before
+        #[arg(long, value_name = "ID")]
+        confirm: Option<String>,
+    },
+}
+
+pub(super) fn run(places: &Paths, command: &ToolCommand) -> CommandResult {
+    match command {
+        ToolCommand::List(output) => list(places, output.json),
+        ToolCommand::Call { name, args, confirm } => call(places, name, args, confirm.as_deref()),
+    }
+}
+
+fn list(places: &Paths, as_json: bool) -> CommandResult {
+    let tools = client::json(&places.home, "/v1/tools")?;
+    if as_json {
+        terminal::json(&tools)?;
+        return Ok(());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    outln!("{:<28} {:<14} {:<28} WHAT IT DOES", "TOOL", "TIER", "FEATURE");
+    for tool in tools.as_array().into_iter().flatten() {
+        let (name, tier) = (text(&tool["name"]), text(&tool["tier"]));
+        outln!("{name:<28} {tier:<14} {:<28} {}", text(&tool["feature"]), text(&tool["summary"]));
+    }
+    Ok(())
+}
+
+fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> CommandResult {
+    let args: Value = serde_json::from_str(args)
+        .map_err(|error| Failure::Wrong(format!("conductor: the arguments are not JSON: {error}")))?;
+    if !args.is_object() {
+        return Err(Failure::Wrong("conductor: the arguments are a JSON object, such as {\"limit\": 5}".into()));
+    }
+    let result = match sent(places, name, &args, confirm) {
+        Err(AskError::Confirm(asked)) if confirm.is_none() => {
+            if !terminal::is_interactive() {
+                terminal::eprint(&described(&asked));
+                return Err(Failure::Wrong(by_hand(name, &asked)));
+            }
+            if !agreed(&asked)? {
+                return Err(Failure::Failed(anyhow::anyhow!("not called: nobody agreed to it")));
+            }
+            sent(places, name, &args, Some(&asked.id))?
+        }
+        answered => answered?,
+    };
+    terminal::json(&result)?;
+    Ok(())
+}
+
+/// What a tool of the running host answers that needs nobody's consent; what features remark about it is printed
+/// beside.
+pub(super) fn asked(places: &Paths, name: &str, args: &Value) -> Result<Value, Failure> {
+    Ok(sent(places, name, args, None)?)
+}
+
+fn sent(places: &Paths, name: &str, args: &Value, confirmation: Option<&str>) -> Result<Value, AskError> {
+    let path = format!("/v1/tools/{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
+    let mut request = json!({ "args": args });
+    if let Some(id) = confirmation {
+        (request["confirmed"], request["confirmation"]) = (true.into(), id.into());
+    }
+    let mut answer = client::post(&places.home, &path, &request)?;
+    for remark in answer["remarks"].as_array().into_iter().flatten() {
+        errln!("{}", remark.as_str().unwrap_or_default());
+    }
+    Ok(answer["result"].take())
+}
+
+/// What the call does, as the host reads it.
+fn described(asked: &Confirmation) -> Lines {
+    let mut lines = Lines::new();
+    lines.push(format_args!("{} {}:", asked.tool, asked.effect));
+    lines.push_text("  | ", &asked.shown);
+    lines
+}
+
+/// A person's yes, and, where it reaches devices or as far, a second one that is not given by habit.
+fn agreed(asked: &Confirmation) -> Result<bool, Failure> {
+    terminal::eprint(&described(asked));
+    let answer = terminal::ask(format_args!("It can't be taken back. Call it? [y/N]"))?;
+    if !matches!(answer.as_str(), "y" | "Y" | "yes") {
+        return Ok(false);
+    }
+    let Some(phrase) = &asked.phrase else { return Ok(true) };
+    let typed = terminal::ask(format_args!("To agree, type {phrase:?} (without the quotation marks):"))?;
+    Ok(typed == phrase.trim())
+}
+
+/// What a program reads that calls for a person elsewhere: two commands, and the second names what the first has shown.
+fn by_hand(name: &str, asked: &Confirmation) -> String {
+    let (id, seconds) = (&asked.id, asked.expires_in_ms / 1000);
+    format!(
+        "conductor: a person has to agree to each call of {name}: run it in a terminal; or, having seen what it does, run \
+         it again within {seconds} s with --confirm {id}"
+    )
+}

@@ -1,0 +1,298 @@
+//! From the bindings of a configuration to what the ports side needs of them.
+
+use std::collections::BTreeMap;
+
+use regex::{Regex, RegexBuilder};
+
+use conductor_config::{
+    self as config, Config, Connection, Diagnostic, Diagnostics, ListenMode, Loaded, OscTransport, PathStep,
+    VirtualPort,
+};
+use conductor_ports::binding::{Channels, Listen, Made, Place, Transport};
+use conductor_ports::midi::virtual_key;
+use conductor_ports::supervisor::PortPlan;
+use conductor_ports::{BindingSpec, Direction, Matcher, Protocol, SysExIdentity};
+
+/// Bytes that one compiled pattern for port names may have, and the cache that it matches with (256 KiB).
+const MAX_REGEX_BYTES: usize = 256 * 1024;
+/// How deep groups of a pattern may be nested.
+const MAX_REGEX_DEPTH: u32 = 16;
+/// Patterns for port names in one configuration.
+const MAX_REGEXES: usize = 64;
+
+/// Which ports a configuration has opened; the outputs that its rules send to are not known here.
+pub fn plan(config: &Config) -> PortPlan {
+    let settings = &config.advanced_settings;
+    let (on, off): (Vec<_>, Vec<_>) = config.bindings.iter().partition(|binding| binding.enabled);
+    PortPlan {
+        // Those with a mistake are left out.
+        bindings: on.into_iter().filter_map(|binding| spec(binding).ok()).collect(),
+        disabled: off.iter().map(|binding| (binding.alias.clone(), protocol(&binding.connection))).collect(),
+        // Without any binding, listening only to bindings would be silence.
+        open_unbound: config.bindings.is_empty() || settings.listen_mode == ListenMode::All,
+        hear_ambiguous: false,
+        max_midi_ports: usize::from(settings.max_midi_ports),
+        ignore: settings.ignore_ports.iter().filter_map(|glob| ignored(glob)).collect(),
+        probe_identity: settings.probe_identity,
+        targets: Vec::new(),
+    }
+}
+
+/// Where the endpoints are that bindings name as outputs, by alias.
+pub(crate) fn places(config: &Config) -> BTreeMap<String, String> {
+    let enabled = config.bindings.iter().filter(|binding| binding.enabled);
+    let places = enabled.filter_map(|binding| match &spec(binding).ok()?.made {
+        Made::Endpoints { send: Some(place), .. } => Some((binding.alias.clone(), place.to_string())),
+        _ => None,
+    });
+    places.collect()
+}
+
+/// Finds what the schema can't say: regular expressions that are none, and endpoints without an end.
+///
+/// # Errors
+/// Every mistake, with its place.
+pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostics> {
+    let mut diagnostics = Diagnostics::new(loaded.source.clone());
+    let mut patterns = 0;
+    for (index, binding) in loaded.config.bindings.iter().enumerate() {
+        patterns += regexes(binding);
+        if patterns > MAX_REGEXES {
+            let place = loaded.source.place(&["bindings".into(), index.into()]);
+            let message = format!("all bindings together have more than {MAX_REGEXES} matchers of type name_regex");
+            let help = "name_contains and exact_name can be used any number of times".to_owned();
+            diagnostics.push(Diagnostic::error(place, message).with_help(help));
+            break;
+        }
+        if let Err(Mistake { path, message }) = spec(binding) {
+            let path = [&["bindings".into(), index.into()], path.as_slice()].concat();
+            diagnostics.push(Diagnostic::error(loaded.source.place(&path), message));
+        }
+    }
+    diagnostics.into_result().map(drop)
+}
+
+/// The expression that a name has to match for its port to be left alone. None for a text that is too long,
+/// which the schema refuses.
+fn ignored(glob: &str) -> Option<Regex> {
+    let pattern = regex::escape(glob).replace(r"\*", ".*").replace(r"\?", ".");
+    RegexBuilder::new(&format!("^(?:{pattern})$")).case_insensitive(true).dot_matches_new_line(true).build().ok()
+}
+
+/// What is wrong with a binding, and where in it.
+pub(super) struct Mistake {
+    path: Vec<PathStep<'static>>,
+    message: String,
+}
+
+fn protocol(connection: &Connection) -> Protocol {
+    match connection {
+        Connection::Midi { .. } => Protocol::Midi,
+        Connection::Hid { .. } => Protocol::Hid,
+        Connection::Osc { .. } => Protocol::Osc,
+        Connection::ArtNet { .. } => Protocol::ArtNet,
+    }
+}
+
+/// What the ports side needs of a binding.
+///
+/// # Errors
+/// What the schema can't say.
+pub(super) fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
+    let mut spec = BindingSpec::new(&binding.alias, protocol(&binding.connection));
+    spec.max_events_per_sec = binding.max_events_per_sec;
+    match &binding.connection {
+        Connection::Midi { matchers: both, input, output, channels, virtual_port, .. } => {
+            spec.input = side(both, input.as_ref(), "input")?;
+            spec.output = side(both, output.as_ref(), "output")?;
+            if let Some(channels) = channels {
+                spec.channels = Channels::only(channels.iter().copied());
+            }
+            let made = |direction| Matcher::Made(virtual_key(direction, &binding.alias));
+            if let Some(VirtualPort::Input | VirtualPort::Both) = virtual_port {
+                spec.input.push(made(Direction::Input));
+            }
+            if let Some(VirtualPort::Output | VirtualPort::Both) = virtual_port {
+                spec.output.push(made(Direction::Output));
+            }
+            if virtual_port.is_some() {
+                spec.made = Made::Virtual;
+            }
+            let asked = |direction, own: &Option<config::Side>, also| {
+                (own.is_some() || *virtual_port == Some(VirtualPort::Both) || *virtual_port == Some(also))
+                    .then_some(direction)
+            };
+            spec.needs = asked(Direction::Input, input, VirtualPort::Input)
+                .into_iter()
+                .chain(asked(Direction::Output, output, VirtualPort::Output))
+                .collect();
+        }
+        Connection::Hid { matchers: both, input, dead_zone, .. } => {
+            spec.input = side(both, input.as_ref(), "input")?;
+            spec.dead_zone = *dead_zone;
+        }
+        Connection::Osc { input, output } => {
+            let listen = input.as_ref().map(|input| Listen {
+                at: Place { host: input.host.clone(), port: input.port },
+                transport: match input.transport {
+                    OscTransport::Udp => Transport::Udp,
+                    OscTransport::Tcp => Transport::Tcp,
+                },
+                allow: input.allow.iter().map(config::IpNetwork::senders).collect(),
+            });
+            endpoints(&mut spec, listen, output.as_ref())?;
+        }
+        Connection::ArtNet { input, output } => {
+            let listen = input.as_ref().map(|input| Listen {
+                at: Place { host: input.host.clone(), port: input.port },
+                transport: Transport::Udp,
+                allow: input.allow.iter().map(config::IpNetwork::senders).collect(),
+            });
+            endpoints(&mut spec, listen, output.as_ref())?;
+        }
+    }
+    Ok(spec)
+}
+
+fn endpoints(
+    spec: &mut BindingSpec,
+    listen: Option<Listen>,
+    output: Option<&config::Destination>,
+) -> Result<(), Mistake> {
+    let send = output.map(|output| Place { host: output.host.clone(), port: output.port });
+    if listen.is_none() && send.is_none() {
+        let message = format!("the {} binding {:?} has neither `input` nor `output`", spec.protocol, spec.alias);
+        return Err(Mistake { path: Vec::new(), message });
+    }
+    spec.input = listen.iter().map(|listen| Matcher::Made(listen.name())).collect();
+    spec.output = send.iter().map(|send| Matcher::Made(send.to_string())).collect();
+    spec.needs = listen.iter().map(|_| Direction::Input).chain(send.iter().map(|_| Direction::Output)).collect();
+    spec.made = Made::Endpoints { listen, send };
+    Ok(())
+}
+
+/// The matchers for one direction: those for both, and its own.
+fn side(both: &[config::Matcher], own: Option<&config::Side>, name: &'static str) -> Result<Vec<Matcher>, Mistake> {
+    let own_matchers = own.map(|side| side.matchers.as_slice()).unwrap_or_default();
+    let placed = |path: Vec<PathStep<'static>>, matchers: &[config::Matcher]| -> Result<Vec<Matcher>, Mistake> {
+        let matchers = matchers.iter().enumerate().map(|(index, configured)| {
+            matcher(configured).map_err(|message| {
+                let path = [path.as_slice(), &["matchers".into(), index.into(), "value".into()]].concat();
+                Mistake { path, message }
+            })
+        });
+        matchers.collect()
+    };
+    let mut matchers = placed(Vec::new(), both)?;
+    matchers.extend(placed(vec![name.into()], own_matchers)?);
+    Ok(matchers)
+}
+
+fn matcher(configured: &config::Matcher) -> Result<Matcher, String> {
+    use config::Matcher as Written;
+    Ok(match configured.clone() {
+        Written::CoreMidiUniqueId { value } => Matcher::CoreMidiUniqueId(value),
+        Written::SysExIdentity { manufacturer, family, model } => {
+            Matcher::SysExIdentity(SysExIdentity { manufacturer, family, model })
+        }
+        Written::UsbIdentifier { vendor_id, product_id, serial } => Matcher::Usb { vendor_id, product_id, serial },
+        Written::UsbPath { value } => Matcher::UsbPath(value),
+        Written::UsbTopology { bus, address } => Matcher::UsbTopology { bus, address },
+        Written::ExactName { value } => Matcher::ExactName(value),
+        Written::PlatformId { value } => Matcher::PlatformId(value),
+        Written::NameContains { value } => Matcher::NameContains(value),
+        Written::NameRegex { value } => Matcher::NameRegex(name_regex(&value)?),
+    })
+}
+
+/// Compiles a pattern for port names, within bounds: `((a{1,60}){1,30}){1,20}` has few characters and would have
+/// millions of states.
+fn name_regex(pattern: &str) -> Result<Regex, String> {
+    let bounded = RegexBuilder::new(pattern)
+        .size_limit(MAX_REGEX_BYTES)
+        .dfa_size_limit(MAX_REGEX_BYTES)
+        .nest_limit(MAX_REGEX_DEPTH)
+        .build();
+    bounded.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => format!(
+            "the pattern needs more than {} KiB when it is compiled; use smaller or fewer repetitions such as {{1,60}}",
+            MAX_REGEX_BYTES / 1024
+        ),
+        error => error.to_string(),
+    })
+}
+
+/// The patterns that a binding has.
+fn regexes(binding: &config::Binding) -> usize {
+    let count = |matchers: &[config::Matcher]| {
+        matchers.iter().filter(|matcher| matches!(matcher, config::Matcher::NameRegex { .. })).count()
+    };
+    let side = |side: &Option<config::Side>| side.as_ref().map_or(0, |side| count(&side.matchers));
+    match &binding.connection {
+        Connection::Midi { matchers, input, output, .. } => count(matchers) + side(input) + side(output),
+        Connection::Hid { matchers, input, .. } => count(matchers) + side(input),
+        Connection::Osc { .. } | Connection::ArtNet { .. } => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistakes(text: &str) -> String {
+        let loaded = config::parse(text, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+        check(&loaded).map_err(|wrong| wrong.to_string()).unwrap_err()
+    }
+
+    #[test]
+    fn what_the_schema_cannot_say_is_found_at_its_place() {
+        let text = "[[bindings]]\nalias = 'a'\ninput = { matchers = [{ type = 'name_regex', value = '(' }] }\n\
+                    [[bindings]]\nalias = 'b'\nprotocol = 'osc'\n";
+        let said = mistakes(text);
+        assert!(said.contains("c.toml:3:54: regex parse error"), "{said}");
+        assert!(said.contains("the osc binding \"b\" has neither `input` nor `output`"), "{said}");
+    }
+
+    #[test]
+    fn patterns_are_bounded_each_and_in_all() {
+        let binding = |n: usize, pattern: &str| {
+            format!("[[bindings]]\nalias = 'b{n}'\nmatchers = [{{ type = 'name_regex', value = '{pattern}' }}]\n")
+        };
+        let said = mistakes(&binding(0, "(((a{1,60}){1,30}){1,20})"));
+        assert!(said.contains("c.toml:3:") && said.contains("more than 256 KiB when it is compiled"), "{said}");
+        let said = mistakes(&binding(0, &format!("{}a{}", "(".repeat(60), ")".repeat(60))));
+        assert!(said.contains("nest"), "{said}");
+        let many: String = (0..=MAX_REGEXES).map(|n| binding(n, "a")).collect();
+        assert!(mistakes(&many).contains("more than 64 matchers of type name_regex"));
+        for usual in [r"^Maschine .* MK\d$", r"^\w+ \w+$", "(?i)nano(KONTROL|PAD)[0-9]{1,3} .*"] {
+            assert!(name_regex(usual).is_ok(), "{usual}");
+        }
+    }
+
+    #[test]
+    fn endpoints_have_places() {
+        let text = "[[bindings]]\nalias = 'desk'\nprotocol = 'osc'\noutput = { host = '::1', port = 8000 }\n\
+                    [[bindings]]\nalias = 'off'\nprotocol = 'artnet'\nenabled = false\noutput = { port = 1 }\n";
+        let config = config::parse(text, "c.toml").map_err(|wrong| wrong.to_string()).unwrap().config;
+        assert_eq!(places(&config), BTreeMap::from([("desk".to_owned(), "[::1]:8000".to_owned())]));
+    }
+
+    // PRT-3, D13: without any binding, silence would be the default; with one, strangers stay closed.
+    #[test]
+    fn the_default_listen_mode_is_adaptive() {
+        let open_unbound = |text: &str| {
+            plan(&config::parse(text, "c.toml").map_err(|wrong| wrong.to_string()).unwrap().config).open_unbound
+        };
+        assert!(open_unbound("") && open_unbound("[advanced_settings]\nlisten_mode = 'configured'"));
+        assert!(!open_unbound("[device]\nname = 'Pads'"));
+        assert!(open_unbound("[advanced_settings]\nlisten_mode = 'all'\n[device]\nname = 'Pads'"));
+    }
+
+    // PRT-2: names that are left alone.
+    #[test]
+    fn a_glob_is_the_whole_name_whatever_the_case() {
+        let left_alone = |glob: &str, name: &str| ignored(glob).unwrap().is_match(name);
+        assert!(left_alone("IAC Driver*", "iac driver Bus 1") && left_alone("?.1", "a.1"));
+        assert!(!left_alone("IAC Driver", "IAC Driver Bus 1") && !left_alone("?.1", "ab1"));
+    }
+}

@@ -1,0 +1,366 @@
+//! Plans, applied: the one place where the configuration file is written.
+//!
+//! Everything is made and checked beside what is in use; then the file is replaced; then the rules are
+//! swapped. On any failure the file and the rules are as before. That it is about to be done is on record
+//! before it is, and what came of it afterwards.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conductor_engine::RuleSetHandle;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::look::{Candidate, For};
+use super::view::invalid;
+use super::{Host, State};
+use crate::control::plan::rehearsal::{Rehearsal, rehearse};
+use crate::control::plan::store::Step;
+use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_hash};
+use crate::dispatch::describe_rule;
+use conductor_audit::caller::Caller;
+use conductor_audit::{Entry, Kind, Outcome};
+use conductor_config::edit;
+use conductor_observer::{Observation, PlanNews, PlanStep};
+use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
+use conductor_stdx::changes::HostChange;
+use conductor_stdx::plain_file;
+use conductor_stdx::plural::plural;
+
+/// A plan, with what it would have done.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct PlanView {
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// The diff with long values folded; `None` if none is that long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folded_diff: Option<String>,
+    /// What would have fired differently.
+    pub rehearsal: Rehearsal,
+}
+
+/// What was applied, undone or redone.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Applied {
+    /// What it does, in its proposer's words.
+    pub description: String,
+    /// The rules that are in force now.
+    pub rules: usize,
+}
+
+impl Host {
+    /// Plans that wait for a person, oldest first.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn plans(&self) -> Result<Vec<Plan>, PlanError> {
+        self.tell_expired();
+        self.plans.waiting()
+    }
+
+    /// The same as lists show it, without what the plans change.
+    ///
+    /// # Errors
+    /// [`PlanError::Record`].
+    pub fn plan_summaries(&self) -> Result<Vec<PlanSummary>, PlanError> {
+        self.tell_expired();
+        self.plans.summaries()
+    }
+
+    /// Whether a plan of this id waits.
+    pub fn has_plan(&self, id: &str) -> bool {
+        self.plans.has(id).unwrap_or(false)
+    }
+
+    /// [`plan`](Self::plan), as `caller` may see it: private values are shown to the home's owner only.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plan_for(&self, caller: &Caller, id: &str) -> Result<PlanView, PlanError> {
+        let mut view = self.seen(For::caller(caller), id)?;
+        if !caller.is_owner() {
+            let source = self.in_force.load().source.clone();
+            view.plan.hide(source.text(), source.hidden());
+            // It is a part of the diff, which is hidden by then.
+            view.folded_diff = None;
+        }
+        Ok(view)
+    }
+
+    /// How long a plan waits before it expires.
+    pub fn plans_wait(&self) -> Duration {
+        self.plans.expires()
+    }
+
+    /// One plan, with its rehearsal over what the flight recorder still has. Nothing is run for that which is not in
+    /// force, and no lock is held.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] if it can't be rehearsed
+    /// because it does not fit what is in force now; [`PlanError::Busy`].
+    pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
+        self.seen(For::Owner, id)
+    }
+
+    fn seen(&self, whose: For, id: &str) -> Result<PlanView, PlanError> {
+        let plan = self.plans.plan(id)?;
+        let current = self.in_force.load();
+        let (before, file) = (current.source.text(), current.source.file());
+        let text = edit::edited(before, &plan.changes)?;
+        let _turn = self.view.turns.wait(whose).ok_or(PlanError::Busy)?;
+        let candidate = Candidate::read(&current, &text).map_err(invalid)?;
+        let compiled = candidate.compile(&self.observer).map_err(invalid)?;
+        let rehearsal = match candidate.unknown() {
+            Some(reason) => Rehearsal::impossible(reason),
+            None => {
+                let rules = self.rules.load();
+                // Modes and rules are numbers that mean something in their own set only.
+                let mut records = self.observed.records();
+                records.retain(|record| record.generation == rules.generation());
+                let after = Arc::new(RuleSetHandle::new(compiled.rules));
+                rehearse(&records, Arc::clone(&self.rules), after, &self.environment, describe_rule)
+            }
+        };
+        // Of another configuration the plan is stale, and its diff no longer what it would change.
+        let same = state_hash(before) == plan.base;
+        let folded_diff = same.then(|| diff::folded(file, before, &text)).flatten();
+        Ok(PlanView { plan, folded_diff, rehearsal })
+    }
+
+    /// Applies a plan that a person has agreed to, for `caller`.
+    ///
+    /// # Errors
+    /// See [`PlanError`]; then nothing has changed, and the plan waits on unless it has expired.
+    pub fn apply_plan(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
+        self.tell_expired();
+        self.on_record(caller, "apply", id, || {
+            self.lock.check(caller)?;
+            self.apply(caller, id)
+        })
+    }
+
+    fn apply(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
+        let mut state = self.state();
+        let plan = self.plans.plan(id)?;
+        let file = self.plan_file()?;
+        let before = read(&file)?;
+        stale(&plan.base, &before)?;
+        let after = edit::edited(&before, &plan.changes)?;
+        let description = plan.description;
+        let step = Step::Apply { plan: plan.id, description: description.clone(), before, after: after.clone() };
+        let rules = self.write(&mut state, caller, &file, &after, &step)?;
+        self.observer.put(Observation::Reload(format!("applied the plan: {description}")));
+        self.tell_plan(PlanStep::Applied, Some(id), caller, &description);
+        Ok(Applied { description, rules })
+    }
+
+    /// Takes a plan out of the store, undone, for `caller`.
+    ///
+    /// # Errors
+    /// [`PlanError::NotFound`].
+    pub fn reject_plan(&self, caller: &Caller, id: &str) -> Result<(), PlanError> {
+        let description = self.plans.plan(id).map(|plan| plan.description).unwrap_or_default();
+        self.on_record(caller, "reject", id, || {
+            self.lock.check(caller)?;
+            self.plans.reject(id)
+        })?;
+        self.tell_plan(PlanStep::Rejected, Some(id), caller, &description);
+        Ok(())
+    }
+
+    /// Reports what became of a plan to observers.
+    fn tell_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
+        let (plan, who, description) = (plan.map(str::to_owned), who.to_string(), description.to_owned());
+        self.observer.put(Observation::Plan(PlanNews { step, plan, who, description }));
+    }
+
+    /// Takes the last applied plan back.
+    ///
+    /// # Errors
+    /// [`PlanError::Nothing`]; [`PlanError::StaleState`] when the file was changed since, which an undo would lose.
+    pub fn undo(&self, caller: &Caller) -> Result<Applied, PlanError> {
+        self.on_record(caller, "undo", "", || {
+            self.lock.check(caller)?;
+            let mut state = self.state();
+            let revision = self.plans.to_undo()?;
+            let step = Step::Undo { number: revision.number };
+            let Revision { description, before, after, .. } = &revision;
+            self.step(&mut state, caller, &step, "undid", description, after, before)
+        })
+    }
+
+    /// Applies again what was undone last.
+    ///
+    /// # Errors
+    /// As [`Host::undo`].
+    pub fn redo(&self, caller: &Caller) -> Result<Applied, PlanError> {
+        self.on_record(caller, "redo", "", || {
+            self.lock.check(caller)?;
+            let mut state = self.state();
+            let revision = self.plans.to_redo()?;
+            let step = Step::Redo { number: revision.number };
+            let Revision { description, before, after, .. } = &revision;
+            self.step(&mut state, caller, &step, "redid", description, before, after)
+        })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one change, from one text to another")]
+    fn step(
+        &self,
+        state: &mut State,
+        caller: &Caller,
+        step: &Step,
+        did: &str,
+        description: &str,
+        from: &str,
+        to: &str,
+    ) -> Result<Applied, PlanError> {
+        let file = self.plan_file()?;
+        stale(&state_hash(from), &read(&file)?)?;
+        let rules = self.write(state, caller, &file, to, step)?;
+        self.observer.put(Observation::Reload(format!("{did}: {description}")));
+        let became = if matches!(step, Step::Undo { .. }) { PlanStep::Undone } else { PlanStep::Redone };
+        self.tell_plan(became, None, caller, description);
+        Ok(Applied { description: description.to_owned(), rules })
+    }
+
+    /// Puts a text into the file and in force, and writes down that it was done.
+    fn write(
+        &self,
+        state: &mut State,
+        caller: &Caller,
+        file: &Path,
+        text: &str,
+        step: &Step,
+    ) -> Result<usize, PlanError> {
+        let loaded = state.reader.parse(text, self.in_force.load().source.file());
+        let made =
+            loaded.and_then(|loaded| self.make(loaded)).map_err(|wrong| PlanError::Invalid(wrong.render(false)))?;
+        let (desk, hash) = (&self.plans, state_hash(text));
+        let begun = entry(step, caller).outcome(Outcome::Begun).with("state", hash.as_str());
+        self.audit.require(begun)?;
+        desk.intend(step, &hash)?;
+        if let Err(source) = keep_backup(file).and_then(|_| replace(file, text.as_bytes())) {
+            // The file is as it was; should the record fail too, the next start finds that out by itself.
+            let _ = desk.not_done();
+            return Err(PlanError::File { file: file.display().to_string(), source });
+        }
+        // Before the store forgets the intention: a host that is killed in between has it on record twice, not never.
+        let done = entry(step, caller).with("state", hash.as_str());
+        if let Err(error) = self.audit.require(done) {
+            tracing::error!("the change is made, but not on record: {error}");
+        }
+        if let Err(error) = desk.done(step) {
+            tracing::error!("the change is made, but not on record: {error}");
+        }
+        Ok(self.swap_in(state, made).rules)
+    }
+
+    /// The file that plans are written to.
+    ///
+    /// # Errors
+    /// [`PlanError::NoFile`] if the host was started without one.
+    pub(super) fn plan_file(&self) -> Result<PathBuf, PlanError> {
+        let file = self.config_file.clone().ok_or(PlanError::NoFile)?;
+        // What a link names is replaced, not the link.
+        Ok(fs::canonicalize(&file).unwrap_or(file))
+    }
+
+    /// Decides about a change that a killed host may have left half done.
+    pub(super) fn settle_plans(&self) {
+        let file = self.plan_file();
+        if let Ok(file) = &file {
+            let left = remove_stale(file) + remove_stale(&backup(file));
+            if left > 0 {
+                tracing::info!("removed {} of a process that was killed", plural(left, "temporary file"));
+            }
+        }
+        let settled = file.and_then(|file| read(&file)).and_then(|text| self.plans.settle(&text));
+        match settled {
+            Ok(Some((step, was_done))) => {
+                let found = entry(&step, &Caller::host());
+                self.audit.note(match was_done {
+                    true => found.with("reason", "the host was cut off after it"),
+                    false => found.failed("the host was cut off before it"),
+                });
+            }
+            Ok(None) | Err(PlanError::NoFile) => {}
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+
+    /// Puts on record which plans have expired since it was last called, and tells who watches.
+    pub fn tell_expired(&self) {
+        match self.plans.expired() {
+            Ok(plans) if plans.is_empty() => {}
+            Ok(plans) => {
+                self.changes.send(HostChange::Plans);
+                plans.iter().for_each(|(id, proposer)| {
+                    self.tell_plan(PlanStep::Expired, Some(id), &Caller::feature(proposer), "");
+                    self.audit.note(
+                        Entry::new(Kind::Plan, "expire", &Caller::host(), id).with("proposer", proposer.as_str()),
+                    );
+                });
+            }
+            Err(error) => tracing::debug!("{error}"),
+        }
+    }
+
+    /// Does what somebody wants done with a plan. If nothing comes of it, that goes on record, too; what does is
+    /// already there where the file was written.
+    fn on_record<T>(
+        &self,
+        caller: &Caller,
+        what: &str,
+        subject: &str,
+        work: impl FnOnce() -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
+        let began = Instant::now();
+        let result = work();
+        let entry = || Entry::new(Kind::Plan, what, caller, subject).took(began.elapsed());
+        if result.is_ok() {
+            self.changes.send(HostChange::Plans);
+        }
+        match &result {
+            Ok(_) if what == "reject" => self.audit.note(entry()),
+            Ok(_) => {}
+            Err(error @ (PlanError::File { .. } | PlanError::Record(_))) => {
+                self.audit.note(entry().failed(error));
+            }
+            Err(error) => self.audit.note(entry().refused(error)),
+        }
+        result
+    }
+}
+
+/// A step, for the record.
+fn entry(step: &Step, who: &Caller) -> Entry {
+    match step {
+        Step::Apply { plan, description, .. } => {
+            Entry::new(Kind::Plan, "apply", who, plan).with("description", description.as_str())
+        }
+        Step::Undo { number } => Entry::new(Kind::Plan, "undo", who, &format!("revision {number}")),
+        Step::Redo { number } => Entry::new(Kind::Plan, "redo", who, &format!("revision {number}")),
+    }
+}
+
+/// The text of a configuration file.
+///
+/// # Errors
+/// [`PlanError::File`], [`PlanError::NotText`].
+pub(super) fn read(file: &Path) -> Result<String, PlanError> {
+    let name = || file.display().to_string();
+    let bytes = plain_file::read(file, plain_file::MAX_TEXT);
+    let bytes = bytes.map_err(|source| PlanError::File { file: name(), source })?;
+    let not_text = |error: FromUtf8Error| PlanError::NotText { file: name(), at: error.utf8_error().valid_up_to() };
+    String::from_utf8(bytes).map_err(not_text)
+}
+
+fn stale(expected: &str, text: &str) -> Result<(), PlanError> {
+    let current = state_hash(text);
+    if current == expected { Ok(()) } else { Err(PlanError::StaleState { plan: expected.to_owned(), current }) }
+}

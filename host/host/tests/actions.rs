@@ -1,0 +1,500 @@
+//! The host's own actions in a whole host, from simulated ports to what an instrument, a desktop or a light
+//! is told: what is switched on goes off, lights show what they should, and nobody waits for a port that
+//! hangs.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use conductor_config as config;
+use conductor_host::dispatch::desktop::recorded::Recording;
+use conductor_host::host::Host;
+use conductor_ports::simulated::SimulatedPorts;
+use conductor_ports::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
+use crossbeam_channel::{Receiver, Sender};
+use proptest::prelude::*;
+
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Waits until it is so.
+fn until(mut so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while !so() {
+        assert!(Instant::now() < deadline, "it never was so");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Two controllers, an instrument, a desktop, and a host between them.
+struct Stage {
+    ports: SimulatedPorts,
+    synth: Receiver<Vec<u8>>,
+    desktop: Recording,
+    host: Host,
+    config: String,
+}
+
+impl Stage {
+    fn new(config: &str) -> Self {
+        let ports = SimulatedPorts::new();
+        for (name, direction) in [
+            ("pads", Direction::Input),
+            ("keys", Direction::Input),
+            ("synth", Direction::Output),
+            ("pads", Direction::Output),
+        ] {
+            ports.plug(name, direction);
+        }
+        let desktop = Recording::default();
+        let loaded = config::parse(config, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+        let builder = Host::builder().backend(ports.backend()).desktop(desktop.connect()).listen_to_all();
+        let host = builder.start(&loaded).unwrap();
+        let synth = ports.sent("synth").unwrap();
+        Self { ports, synth, desktop, host, config: config.to_owned() }
+    }
+
+    fn reload(&self) {
+        self.host.reload(&self.config, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+    }
+
+    /// The next message at the instrument.
+    fn next(&self) -> Vec<u8> {
+        self.synth.recv_timeout(TEST_TIMEOUT).unwrap()
+    }
+
+    fn play(&self, device: &str, bytes: [u8; 3]) {
+        assert!(self.ports.play(device, &bytes), "{device} is not open");
+    }
+}
+
+const ON: [u8; 3] = [0x90, 36, 100];
+const OFF: [u8; 3] = [0x80, 36, 0];
+
+const HOLDING: &str = r#"
+    [[modes]]
+    name = "Play"
+    [[modes.mappings]]
+    trigger = { type = "Note", note = "0..63", device = "pads" }
+    action = { type = "MidiForward", target = "synth" }
+    [[modes.mappings]]
+    trigger = { type = "Note", note = "0..63", device = "pads" }
+    action = { type = "Keystroke", keys = ["shift"], stroke = "hold" }
+    [[modes]]
+    name = "Edit"
+    [[modes.mappings]]
+    trigger = { type = "Note", note = "0..127" }
+    action = { type = "Suppress" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = "0..63", device = "keys" }
+    action = { type = "MidiForward", target = "synth", transform = { channel = 1 } }
+    [[global_mappings]]
+    trigger = { type = "CC", cc = 64 }
+    action = { type = "MidiForward", target = "synth" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 100 }
+    action = { type = "SendMidi", target = "synth", message_type = "NoteOn", channel = 2, note = 5, velocity = 9 }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 101 }
+    action = { type = "Sequence", actions = [
+        { type = "SendMidi", target = "synth", message_type = "NoteOn", channel = 3, note = 7, velocity = 9 },
+        { type = "Delay", ms = 3600000 },
+        { type = "SendMidi", target = "synth", message_type = "NoteOff", channel = 3, note = 7 },
+    ], cancel_on = ["mode_change", "reload"] }
+"#;
+
+// ENG-10: leaving a mode switches off what its mappings have switched on, and nothing else.
+#[test]
+fn leaving_a_mode_ends_what_its_mappings_began() {
+    let stage = Stage::new(HOLDING);
+    stage.play("pads", ON);
+    assert_eq!(stage.next(), ON);
+    stage.play("keys", ON);
+    assert_eq!(stage.next(), [0x91, 36, 100]);
+    until(|| stage.desktop.lines() == ["down shift"]);
+    stage.host.set_mode("Edit");
+    assert_eq!(stage.next(), OFF);
+    until(|| stage.desktop.lines() == ["down shift", "up shift"]);
+    // The key that is held by a global mapping ends with its own release.
+    stage.play("keys", OFF);
+    assert_eq!(stage.next(), [0x81, 36, 0]);
+    stage.host.stop();
+    assert!(stage.synth.try_recv().is_err());
+}
+
+// ENG-10: a reload, a controller that is pulled out, and the end of the host do the same; a script that is
+// called off takes with it what it has switched on; pedals count.
+#[test]
+fn reloads_lost_ports_and_the_end_end_what_was_begun() {
+    let stage = Stage::new(HOLDING);
+    stage.play("keys", [0x90, 100, 1]);
+    assert_eq!(stage.next(), [0x92, 5, 9]);
+    stage.reload();
+    assert_eq!(stage.next(), [0x82, 5, 0]);
+
+    stage.play("keys", [0xB0, 64, 127]);
+    assert_eq!(stage.next(), [0xB0, 64, 127]);
+    stage.play("pads", ON);
+    assert_eq!(stage.next(), ON);
+    stage.ports.unplug("keys", Direction::Input);
+    assert_eq!(stage.next(), [0xB0, 64, 0]);
+
+    stage.play("pads", [0x90, 101, 1]);
+    assert_eq!(stage.next(), [0x93, 7, 9]);
+    stage.host.set_mode("Edit");
+    let mut both = [stage.next(), stage.next()];
+    both.sort();
+    assert_eq!(both, [OFF.to_vec(), vec![0x83, 7, 0]]);
+
+    stage.host.set_mode("Play");
+    stage.play("pads", ON);
+    assert_eq!(stage.next(), ON);
+    stage.host.stop();
+    assert_eq!(stage.synth.try_recv().unwrap(), OFF);
+    assert_eq!(stage.desktop.lines().last().unwrap(), "up shift");
+}
+
+// ENG-10: an output that comes back is told of the end of what sounded when it went.
+#[test]
+fn an_output_that_comes_back_is_silent() {
+    let stage = Stage::new(HOLDING);
+    stage.play("pads", ON);
+    assert_eq!(stage.next(), ON);
+    stage.ports.unplug("synth", Direction::Output);
+    // What is sent while the port goes is sent, too; what counts comes after.
+    assert_eq!(stage.next(), OFF);
+    stage.ports.plug("synth", Direction::Output);
+    assert_eq!(stage.next(), OFF);
+    stage.host.stop();
+}
+
+// ENG-10: after a host that was killed, the next one silences its outputs, once.
+#[test]
+fn after_a_crash_outputs_are_told_to_end_all_notes() {
+    let ports = SimulatedPorts::new();
+    ports.plug("synth", Direction::Output);
+    let loaded = config::parse(HOLDING, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+    let host = Host::builder().backend(ports.backend()).end_all_notes().start(&loaded).unwrap();
+    let synth = ports.sent("synth").unwrap();
+    for channel in 0..16 {
+        assert_eq!(synth.recv_timeout(TEST_TIMEOUT).unwrap(), [0xB0 | channel, 123, 0]);
+    }
+    host.stop();
+    assert!(synth.try_recv().is_err());
+}
+
+const LIGHTS: &str = r#"
+    [[modes]]
+    name = "Play"
+    [[modes.mappings]]
+    trigger = { type = "Note", note = "36..37", device = "pads" }
+    action = { type = "Suppress" }
+    feedback = { fired = { message_type = "NoteOn", note = "{note}", velocity = "{value}" }, idle = { message_type = "NoteOn", note = "{note}", velocity = 1 } }
+    [[modes]]
+    name = "Edit"
+    [[modes.mappings]]
+    trigger = { type = "Note", note = 36, device = "pads" }
+    action = { type = "ModeChange", mode = "Play" }
+    feedback = { idle = { message_type = "NoteOn", note = 40, velocity = 5 } }
+    [[global_mappings]]
+    trigger = { type = "CC", cc = 7 }
+    action = { type = "ModeChange", mode = "Edit" }
+    feedback = { target = "pads", fired = { message_type = "PitchBend", value = "{value}" } }
+"#;
+
+// ACT-5: lights show what mappings do, on each mode's page, and again when the device comes back.
+#[test]
+fn lights_show_the_mode_and_what_has_fired() {
+    let stage = Stage::new(LIGHTS);
+    let lights = stage.ports.sent("pads").unwrap();
+    let next = || lights.recv_timeout(TEST_TIMEOUT).unwrap();
+    assert_eq!([next(), next()], [[0x90, 36, 1], [0x90, 37, 1]]);
+    stage.play("pads", [0x90, 37, 99]);
+    assert_eq!(next(), [0x90, 37, 99]);
+    // The fader's own feedback, then the page of the other mode.
+    stage.play("keys", [0xB0, 7, 3]);
+    assert_eq!(next(), [0xE0, 3, 0]);
+    assert_eq!([next(), next(), next()], [[0x80, 36, 0], [0x80, 37, 0], [0x90, 40, 5]]);
+    stage.play("pads", [0x90, 36, 1]);
+    assert_eq!([next(), next(), next()], [[0x80, 40, 0], [0x90, 36, 1], [0x90, 37, 99]]);
+
+    stage.ports.unplug("pads", Direction::Output);
+    until(|| {
+        stage
+            .host
+            .status()
+            .ports
+            .ports
+            .iter()
+            .all(|port| port.port.name != "pads" || port.port.direction == Direction::Input)
+    });
+    stage.ports.plug("pads", Direction::Output);
+    assert_eq!([next(), next(), next()], [[0x90, 36, 1], [0x90, 37, 99], [0xE0, 3, 0]]);
+    stage.host.stop();
+    assert_eq!([next(), next()], [[0x80, 36, 0], [0x80, 37, 0]]);
+}
+
+/// A backend with one output, which hangs until its gate is opened.
+struct Hanging {
+    gate: Receiver<()>,
+    reached: Sender<()>,
+}
+
+struct HangingOut {
+    gate: Receiver<()>,
+    reached: Sender<()>,
+}
+
+impl MidiOut for HangingOut {
+    fn send(&mut self, _: &[u8]) -> Result<(), PortError> {
+        let _ = self.reached.send(());
+        let _ = self.gate.recv();
+        Ok(())
+    }
+}
+
+impl PortBackend for Hanging {
+    fn name(&self) -> &'static str {
+        "hanging"
+    }
+
+    fn list(&mut self) -> Result<Vec<PortInfo>, PortError> {
+        let (name, key) = ("tar pit".to_owned(), "1".to_owned());
+        Ok(vec![PortInfo {
+            name,
+            key,
+            backend: "hanging",
+            protocol: Protocol::Midi,
+            direction: Direction::Output,
+            metadata: Default::default(),
+        }])
+    }
+
+    fn open_input(&mut self, _: &PortInfo, _: EventSink) -> Result<Box<dyn Connection>, PortError> {
+        Err(PortError("it has no inputs".into()))
+    }
+
+    fn open_output(&mut self, _: &PortInfo) -> Result<Box<dyn MidiOut>, PortError> {
+        Ok(Box::new(HangingOut { gate: self.gate.clone(), reached: self.reached.clone() }))
+    }
+}
+
+// ACT-2: an output that hangs delays no other, nor hot-plug, nor a reload, nor for long the end.
+#[test]
+fn an_output_that_hangs_delays_nobody() {
+    let config = r#"
+        [[global_mappings]]
+        trigger = { type = "Note", note = "0..127" }
+        action = { type = "MidiForward", target = "tar pit" }
+        [[global_mappings]]
+        trigger = { type = "Note", note = "0..127" }
+        action = { type = "MidiForward", target = "synth" }
+    "#;
+    let (open, gate) = crossbeam_channel::bounded(0);
+    let (reached, hangs) = crossbeam_channel::unbounded();
+    let ports = SimulatedPorts::new();
+    ports.plug("pads", Direction::Input);
+    ports.plug("synth", Direction::Output);
+    let loaded = config::parse(config, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+    let builder = Host::builder().backend(ports.backend()).backend(Box::new(Hanging { gate, reached }));
+    let host = builder.listen_to_all().start(&loaded).unwrap();
+    let synth = ports.sent("synth").unwrap();
+
+    // More than the queue of the one that hangs holds.
+    const EVENTS: usize = 1500;
+    for n in 0..EVENTS {
+        let note = u8::try_from(n % 128).unwrap();
+        assert!(ports.play("pads", &[0x90, note, 100]));
+        assert_eq!(synth.recv_timeout(TEST_TIMEOUT).unwrap(), [0x90, note, 100]);
+    }
+    hangs.recv_timeout(TEST_TIMEOUT).unwrap();
+    until(|| host.status().failures >= (EVENTS - 1100) as u64);
+    let status = host.status();
+    let stuck = status.outputs.iter().find(|output| output.target == "tar pit").unwrap();
+    assert!(stuck.failed > 0);
+    assert!(status.last_failure.unwrap().starts_with("tar pit: its queue of 1024 is full"));
+
+    host.reload(config, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+    ports.plug("late", Direction::Input);
+    until(|| ports.is_open("late"));
+    host.stop();
+    drop(open);
+}
+
+/// Something that happens to a running host.
+#[derive(Debug, Clone)]
+enum Step {
+    Play(&'static str, [u8; 3]),
+    Mode(&'static str),
+    Reload,
+    Replug(&'static str, Direction),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let device = prop_oneof![Just("pads"), Just("keys")];
+    let note = prop_oneof![4 => 34u8..38, 1 => 100u8..102];
+    prop_oneof![
+        8 => (device.clone(), note.clone()).prop_map(|(device, note)| Step::Play(device, [0x90, note, 100])),
+        4 => (device.clone(), note).prop_map(|(device, note)| Step::Play(device, [0x80, note, 0])),
+        1 => (device.clone(), any::<bool>()).prop_map(|(device, down)| Step::Play(device, [0xB0, 64, u8::from(down) * 127])),
+        2 => prop_oneof![Just("Play"), Just("Edit")].prop_map(Step::Mode),
+        1 => Just(Step::Reload),
+        1 => device.prop_map(|device| Step::Replug(device, Direction::Input)),
+        1 => Just(Step::Replug("synth", Direction::Output)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 40, ..ProptestConfig::default() })]
+
+    // ENG-10: whatever happens before the end, nothing is on after it.
+    #[test]
+    fn nothing_stays_on(steps in prop::collection::vec(step(), 1..60)) {
+        let stage = Stage::new(HOLDING);
+        for step in steps {
+            match step {
+                // It may be unplugged just now.
+                Step::Play(device, bytes) => drop(stage.ports.play(device, &bytes)),
+                Step::Mode(mode) => stage.host.set_mode(mode),
+                Step::Reload => stage.reload(),
+                Step::Replug(name, direction) => {
+                    // A reload looks at the ports at once.
+                    stage.ports.unplug(name, direction);
+                    stage.reload();
+                    stage.ports.plug(name, direction);
+                    stage.reload();
+                }
+            }
+        }
+        stage.host.stop();
+        let mut on = BTreeSet::new();
+        for message in stage.synth.try_iter() {
+            match message[0] & 0xF0 {
+                0x90 => drop(on.insert((message[0] & 0x0F, message[1]))),
+                0x80 => drop(on.remove(&(message[0] & 0x0F, message[1]))),
+                0xB0 if message[2] >= 64 => drop(on.insert((message[0], message[1]))),
+                0xB0 => drop(on.remove(&(message[0], message[1]))),
+                _ => {}
+            }
+        }
+        prop_assert!(on.is_empty(), "{on:?} is on");
+        let down = stage.desktop.lines().iter().fold(0, |down, line| if line.starts_with("down") { down + 1 } else { down - 1 });
+        prop_assert_eq!(down, 0, "{:?}", stage.desktop.lines());
+    }
+}
+
+const DECIDING: &str = r#"
+    [[modes]]
+    name = "Play"
+    [[modes]]
+    name = "Live"
+    [[global_mappings]]
+    trigger = { type = "Note", note = 36 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "ModeIs", mode = "Live" }
+    then = { type = "MidiForward", target = "synth" }
+    else = { type = "Keystroke", keys = ["shift"], stroke = "hold" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 37 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "NoteHeld", note = 40 }
+    then = { type = "Keystroke", keys = ["alt"], stroke = "hold" }
+    else = { type = "Text", text = "once" }
+    [[global_mappings]]
+    trigger = { type = "CC", cc = 1 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "ModeIs", mode = "Play" }
+    then = { type = "Keystroke", keys = ["ctrl"], stroke = "hold" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 38 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "ModeIs", mode = "Live" }
+    then = { type = "ModeChange", mode = "Play" }
+    else = { type = "ModeChange", mode = "Live" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = 39 }
+    [global_mappings.action]
+    type = "Repeat"
+    count = 2
+    [global_mappings.action.action]
+    type = "Sequence"
+    actions = [
+        { type = "Conditional", condition = { type = "ModeIs", mode = "Live" }, then = { type = "Sequence", actions = [
+            { type = "SendMidi", target = "synth", message_type = "CC", cc = 1, value = 1 },
+            { type = "SendMidi", target = "synth", message_type = "CC", cc = 2, value = 1 },
+        ] }, else = { type = "SendMidi", target = "synth", message_type = "CC", cc = 3, value = 1 } },
+        { type = "SendMidi", target = "synth", message_type = "CC", cc = 4, value = 1 },
+    ]
+    [[global_mappings]]
+    trigger = { type = "Note", note = 41 }
+    [global_mappings.action]
+    type = "Conditional"
+    condition = { type = "Always" }
+    then = { type = "SendMidi", target = "synth", message_type = "NoteOn", note = 9, velocity = 9 }
+"#;
+
+// ACT-1, ENG-10: a rule decides when it fires; what a branch has switched on goes off with its release,
+// whatever is so by then, and with its rules.
+#[test]
+fn a_rule_decides_when_it_fires_and_ends_what_it_began() {
+    let stage = Stage::new(DECIDING);
+    let changed = stage.host.subscribe();
+    let mode = |wanted: &str| loop {
+        let observation = changed.recv_timeout(TEST_TIMEOUT).unwrap();
+        if matches!(&observation, conductor_observer::Observation::Mode(mode) if **mode == *wanted) {
+            break;
+        }
+    };
+    // A key goes down in one mode and comes up in the other; the forwarded note begins there and ends here.
+    stage.play("pads", ON);
+    until(|| stage.desktop.lines() == ["down shift"]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Live");
+    stage.play("keys", ON);
+    assert_eq!(stage.next(), ON);
+    stage.play("pads", OFF);
+    until(|| stage.desktop.lines() == ["down shift", "up shift"]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Play");
+    stage.play("keys", OFF);
+    assert_eq!(stage.next(), OFF);
+
+    // A fader that holds a key lets it up where it leaves the upper half, and a text is for presses alone.
+    stage.play("pads", [0xB0, 1, 127]);
+    until(|| stage.desktop.lines()[2..] == ["down ctrl"]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Live");
+    stage.play("pads", [0xB0, 1, 100]);
+    stage.play("pads", [0xB0, 1, 0]);
+    until(|| stage.desktop.lines()[3..] == ["up ctrl"]);
+    stage.play("pads", [0x90, 37, 1]);
+    stage.play("pads", [0x80, 37, 0]);
+    stage.play("pads", [0x90, 40, 1]);
+    stage.play("pads", [0x90, 37, 1]);
+    stage.play("pads", [0x80, 40, 0]);
+    stage.play("pads", [0x80, 37, 0]);
+    until(|| stage.desktop.lines()[4..] == ["text once", "down alt", "up alt"]);
+
+    // In a script, too, and each time as it was when the rule fired.
+    stage.play("pads", [0x90, 39, 1]);
+    let told: Vec<u8> = (0..6).map(|_| stage.next()[1]).collect();
+    assert_eq!(told, [1, 2, 4, 1, 2, 4]);
+    stage.play("pads", [0x90, 38, 1]);
+    mode("Play");
+    stage.play("pads", [0x90, 39, 1]);
+    let told: Vec<u8> = (0..4).map(|_| stage.next()[1]).collect();
+    assert_eq!(told, [3, 4, 3, 4]);
+
+    // What is on still goes off with its rules.
+    stage.play("pads", [0x90, 41, 1]);
+    assert_eq!(stage.next(), [0x90, 9, 9]);
+    stage.reload();
+    assert_eq!(stage.next(), [0x80, 9, 0]);
+    stage.host.stop();
+    assert!(stage.synth.try_recv().is_err());
+    assert_eq!(stage.desktop.lines().len(), 7);
+}

@@ -1,7 +1,0 @@
-//! The `conductor` command.
-
-#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
-
-fn main() -> std::process::ExitCode {
-    conductor_host::cli::main()
-}
