@@ -36,4 +36,4 @@ pub use conductor_sandbox as sandbox;
 pub use conductor_services as services;
 pub use conductor_stdx as stdx;
 pub use conductor_terminal as terminal;
-pub use embedding::{Conductor, ConductorBuilder, OnDiagnostics, OpenError, system_ports};
+pub use crate::embedding::{Conductor, ConductorBuilder, OnDiagnostics, OpenError, system_ports};

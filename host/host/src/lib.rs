@@ -20,4 +20,4 @@ pub mod profile;
 pub mod registry;
 pub mod rules;
 
-pub use host::{Host, HostBuilder, StartError};
+pub use crate::host::{Host, HostBuilder, StartError};
