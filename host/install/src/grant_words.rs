@@ -39,7 +39,7 @@ impl GrantWords {
     pub(super) fn means(&self, request: &CapabilityRequest) -> bool {
         match self {
             Self::All => true,
-            Self::One { key, .. } => key == request.kind() || *key == request.key(),
+            Self::One { key, .. } => key == request.kind().as_str() || *key == request.key(),
         }
     }
 

@@ -1,12 +1,15 @@
 //! Capabilities: what a feature asks for, how wide, and how much of it another one covers.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
 use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::HostPattern;
+use conductor_terminal::excerpt;
 
 /// One entry of `[[capabilities]]` in a descriptor: something the feature asks to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,24 +102,103 @@ pub enum Capability {
     Notify {},
 }
 
-impl Capability {
-    /// The word that descriptors, errors and listings use.
-    pub const fn kind(&self) -> &'static str {
+/// The kind of a capability, by which interfaces and host functions ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each is the kind of the variant of `Capability` with its name")]
+pub enum CapabilityKind {
+    Network,
+    Secret,
+    Store,
+    Files,
+    GitSnapshot,
+    MidiOut,
+    ObserveEvents,
+    ConfigRead,
+    ConfigPropose,
+    DiscoverPorts,
+    BackgroundTask,
+    UseModel,
+    Alert,
+    Notify,
+}
+
+impl CapabilityKind {
+    /// Every kind.
+    pub const ALL: [Self; 14] = [
+        Self::Network,
+        Self::Secret,
+        Self::Store,
+        Self::Files,
+        Self::GitSnapshot,
+        Self::MidiOut,
+        Self::ObserveEvents,
+        Self::ConfigRead,
+        Self::ConfigPropose,
+        Self::DiscoverPorts,
+        Self::BackgroundTask,
+        Self::UseModel,
+        Self::Alert,
+        Self::Notify,
+    ];
+
+    /// As descriptors write it under `kind`, and errors and listings show it.
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Network { .. } => "network",
-            Self::Secret { .. } => "secret",
-            Self::Store { .. } => "store",
-            Self::Files { .. } => "files",
-            Self::GitSnapshot { .. } => "git-snapshot",
-            Self::MidiOut { .. } => "midi-out",
-            Self::ObserveEvents { .. } => "observe-events",
-            Self::ConfigRead {} => "config-read",
-            Self::ConfigPropose {} => "config-propose",
-            Self::DiscoverPorts {} => "discover-ports",
-            Self::BackgroundTask {} => "background-task",
-            Self::UseModel { .. } => "use-model",
-            Self::Alert {} => "alert",
-            Self::Notify {} => "notify",
+            Self::Network => "network",
+            Self::Secret => "secret",
+            Self::Store => "store",
+            Self::Files => "files",
+            Self::GitSnapshot => "git-snapshot",
+            Self::MidiOut => "midi-out",
+            Self::ObserveEvents => "observe-events",
+            Self::ConfigRead => "config-read",
+            Self::ConfigPropose => "config-propose",
+            Self::DiscoverPorts => "discover-ports",
+            Self::BackgroundTask => "background-task",
+            Self::UseModel => "use-model",
+            Self::Alert => "alert",
+            Self::Notify => "notify",
+        }
+    }
+}
+
+impl fmt::Display for CapabilityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A text that is no kind of capability.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no kind of capability; there are {all}", all = CapabilityKind::ALL.map(CapabilityKind::as_str).join(", "))]
+pub struct UnknownKind(String);
+
+impl FromStr for CapabilityKind {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| UnknownKind(excerpt(text, 64)))
+    }
+}
+
+impl Capability {
+    /// Its kind.
+    pub const fn kind(&self) -> CapabilityKind {
+        match self {
+            Self::Network { .. } => CapabilityKind::Network,
+            Self::Secret { .. } => CapabilityKind::Secret,
+            Self::Store { .. } => CapabilityKind::Store,
+            Self::Files { .. } => CapabilityKind::Files,
+            Self::GitSnapshot { .. } => CapabilityKind::GitSnapshot,
+            Self::MidiOut { .. } => CapabilityKind::MidiOut,
+            Self::ObserveEvents { .. } => CapabilityKind::ObserveEvents,
+            Self::ConfigRead {} => CapabilityKind::ConfigRead,
+            Self::ConfigPropose {} => CapabilityKind::ConfigPropose,
+            Self::DiscoverPorts {} => CapabilityKind::DiscoverPorts,
+            Self::BackgroundTask {} => CapabilityKind::BackgroundTask,
+            Self::UseModel { .. } => CapabilityKind::UseModel,
+            Self::Alert {} => CapabilityKind::Alert,
+            Self::Notify {} => CapabilityKind::Notify,
         }
     }
 
@@ -135,7 +217,7 @@ impl Capability {
     pub fn key(&self) -> String {
         match self.purpose() {
             Some(purpose) => format!("{}:{purpose}", self.kind()),
-            None => self.kind().to_owned(),
+            None => self.kind().to_string(),
         }
     }
 
@@ -366,8 +448,8 @@ fn includes(patterns: &[HostPattern], host: &HostPattern) -> bool {
 pub(super) const SYSEX: &str = "sysex";
 
 impl CapabilityRequest {
-    /// The word that descriptors, errors and listings use.
-    pub const fn kind(&self) -> &'static str {
+    /// The kind of the capability.
+    pub const fn kind(&self) -> CapabilityKind {
         self.capability.kind()
     }
 
@@ -466,5 +548,36 @@ pub(super) fn join<T: PartialEq + Clone>(to: &mut Vec<T>, more: &[T]) {
         if !to.contains(one) {
             to.push(one.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_spelled_as_a_descriptor_spells_it() {
+        let whole = serde_json::json!({
+            "purpose": "p", "id": "i", "hosts": [], "quota": 1, "bindings": [], "models": [], "tokens": 1
+        });
+        for kind in CapabilityKind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+            // Only the fields of its kind are taken, so each is tried with those that it takes.
+            let fields: &[&str] = match kind {
+                CapabilityKind::Network | CapabilityKind::Files | CapabilityKind::GitSnapshot => &["purpose"],
+                CapabilityKind::Secret => &["id", "hosts"],
+                CapabilityKind::Store => &["quota"],
+                CapabilityKind::MidiOut | CapabilityKind::ObserveEvents => &["bindings"],
+                CapabilityKind::UseModel => &["models", "tokens"],
+                _ => &[],
+            };
+            let mut written: serde_json::Map<_, _> =
+                fields.iter().map(|field| ((*field).to_owned(), whole[*field].clone())).collect();
+            written.insert("kind".into(), kind.to_string().into());
+            let capability: Capability = serde_json::from_value(written.into()).unwrap();
+            assert_eq!(capability.kind(), kind);
+        }
+        let error = "use_model".parse::<CapabilityKind>().unwrap_err().to_string();
+        assert!(error.starts_with("\"use_model\" is no kind of capability; there are network, secret,"), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Grants;
-use crate::capability::{Capability, CapabilityRequest};
+use crate::capability::{Capability, CapabilityKind, CapabilityRequest};
 pub use crate::id::FeatureId;
 use conductor_terminal::{MAX_TEXT, excerpt, is_hidden};
 
@@ -419,8 +419,8 @@ impl Descriptor {
             }
         }
         for (declared, kind, what) in [
-            (!self.tasks.is_empty(), "background-task", "background tasks"),
-            (self.hooks.iter().any(|hook| hook.point == HookPoint::Events), "observe-events", "a hook on events"),
+            (!self.tasks.is_empty(), CapabilityKind::BackgroundTask, "background tasks"),
+            (self.hooks_at(HookPoint::Events), CapabilityKind::ObserveEvents, "a hook on events"),
         ] {
             if declared && !self.requests(kind) {
                 return Err(format!("declares {what}, but does not request the capability \"{kind}\""));
@@ -436,13 +436,12 @@ impl Descriptor {
         let actions = self.actions.iter().map(move |it| ("action", it.name.as_str(), with(&it.needs, None)));
         let tools = self.tools.iter().map(move |it| ("tool", it.name.as_str(), with(&it.needs, None)));
         let hooks = self.hooks.iter().map(move |it| {
-            let more = (it.point == HookPoint::Events).then(|| "observe-events".to_owned());
+            let more = (it.point == HookPoint::Events).then(|| CapabilityKind::ObserveEvents.to_string());
             ("hook", it.point.as_str(), with(&it.needs, more))
         });
-        let tasks = self
-            .tasks
-            .iter()
-            .map(move |it| ("task", it.name.as_str(), with(&it.needs, Some("background-task".into()))));
+        let tasks = self.tasks.iter().map(move |it| {
+            ("task", it.name.as_str(), with(&it.needs, Some(CapabilityKind::BackgroundTask.to_string())))
+        });
         let providers = self.providers.iter().map(move |it| ("provider", it.name.as_str(), with(&it.needs, None)));
         let skills = self.skills.iter().map(move |it| ("skill", it.name.as_str(), with(&it.needs, None)));
         actions.chain(tools).chain(hooks).chain(tasks).chain(providers).chain(skills)
@@ -479,7 +478,7 @@ impl Descriptor {
     }
 
     /// The first request of this kind.
-    pub fn request(&self, kind: &str) -> Option<&CapabilityRequest> {
+    pub fn request(&self, kind: CapabilityKind) -> Option<&CapabilityRequest> {
         self.capabilities.iter().find(|request| request.kind() == kind)
     }
 
@@ -525,7 +524,7 @@ impl Descriptor {
     }
 
     /// Whether a capability of this kind is requested.
-    pub fn requests(&self, kind: &str) -> bool {
+    pub fn requests(&self, kind: CapabilityKind) -> bool {
         self.capabilities.iter().any(|request| request.kind() == kind)
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::capability::{Capability, CapabilityRequest, join};
+use crate::capability::{Capability, CapabilityKind, CapabilityRequest, join};
 use crate::consent::is_wildcard;
 use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
@@ -212,29 +212,29 @@ impl Grants {
         let names = |kind, name: &str| {
             requests.iter().any(|request| request.kind() == kind && request.capability.purpose() == Some(name))
         };
-        self.secrets.retain(|secret| names("secret", &secret.id));
-        self.files.retain(|folder| names("files", &folder.purpose));
-        self.git.retain(|repository| names("git-snapshot", &repository.purpose));
-        if !asks("store") {
+        self.secrets.retain(|secret| names(CapabilityKind::Secret, &secret.id));
+        self.files.retain(|folder| names(CapabilityKind::Files, &folder.purpose));
+        self.git.retain(|repository| names(CapabilityKind::GitSnapshot, &repository.purpose));
+        if !asks(CapabilityKind::Store) {
             self.store = 0;
         }
-        if !asks("midi-out") {
+        if !asks(CapabilityKind::MidiOut) {
             self.midi_out.clear();
             self.sysex = false;
         }
-        if !asks("observe-events") {
+        if !asks(CapabilityKind::ObserveEvents) {
             self.observe_events.clear();
         }
-        if !asks("use-model") {
+        if !asks(CapabilityKind::UseModel) {
             self.models.clear();
             self.model_tokens = 0;
         }
-        self.config_read &= asks("config-read");
-        self.config_propose &= asks("config-propose");
-        self.discover_ports &= asks("discover-ports");
-        self.background_task &= asks("background-task");
-        self.alert &= asks("alert");
-        self.notify &= asks("notify");
+        self.config_read &= asks(CapabilityKind::ConfigRead);
+        self.config_propose &= asks(CapabilityKind::ConfigPropose);
+        self.discover_ports &= asks(CapabilityKind::DiscoverPorts);
+        self.background_task &= asks(CapabilityKind::BackgroundTask);
+        self.alert &= asks(CapabilityKind::Alert);
+        self.notify &= asks(CapabilityKind::Notify);
         self
     }
 
@@ -280,7 +280,7 @@ impl Grants {
             Capability::UseModel { models, tokens } => {
                 format!("models = {}, model_tokens = {tokens}", exact(models, "MODEL"))
             }
-            other => format!("{} = true", other.kind().replace('-', "_")),
+            other => format!("{} = true", other.kind().as_str().replace('-', "_")),
         }
     }
 }

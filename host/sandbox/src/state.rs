@@ -23,7 +23,7 @@ use conductor_net::endpoint::Endpoint;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
 use conductor_package::Grants;
 use conductor_package::admission::{Admission, Grantee};
-use conductor_package::capability::{Capability, CapabilityRequest};
+use conductor_package::capability::{Capability, CapabilityKind, CapabilityRequest};
 use conductor_package::consent;
 use conductor_package::descriptor::{Descriptor, Skipped};
 use conductor_package::id::DataKey;
@@ -123,7 +123,7 @@ impl FeatureFacts {
             .filter_map(|host| Some((host.to_owned(), services.datagrams.resolve(host).ok()?)))
             .collect();
         let http_account = HttpAccount::new(descriptor.id.as_str(), grantee.clone());
-        let asked = descriptor.request("use-model").map(|request| &request.capability);
+        let asked = descriptor.request(CapabilityKind::UseModel).map(|request| &request.capability);
         let asked = if let Some(Capability::UseModel { tokens, .. }) = asked { *tokens } else { 0 };
         let tokens = TokenAccount::new(asked.min(grants.model_tokens));
         Self {
@@ -205,8 +205,9 @@ impl FeatureFacts {
 
     /// Bytes that an instance may hand over to the host at once: as many as the interfaces take that it has there.
     pub(super) fn handed_over(&self, lane: Lane) -> usize {
-        let kinds = ["files", "network", "use-model"];
-        let large = kinds.iter().any(|kind| self.descriptor.requests(kind)) || !self.descriptor.providers.is_empty();
+        let kinds = [CapabilityKind::Files, CapabilityKind::Network, CapabilityKind::UseModel];
+        let large =
+            kinds.into_iter().any(|kind| self.descriptor.requests(kind)) || !self.descriptor.providers.is_empty();
         // In the real-time lane those are unavailable.
         if lane == Lane::Control && large { limits::HANDED_OVER_LARGE } else { limits::HANDED_OVER }
     }
@@ -323,7 +324,7 @@ impl InstanceState {
     }
 
     /// Whether the descriptor requests a capability of this kind and it was granted.
-    pub(crate) fn granted(&self, kind: &str) -> Result<(), Error> {
+    pub(crate) fn granted(&self, kind: CapabilityKind) -> Result<(), Error> {
         match self.facts.descriptor.request(kind) {
             None => Err(Error::Denied(format!("the descriptor does not request the capability \"{kind}\""))),
             Some(request) if self.facts.grants.answers(&request.capability) => Ok(()),

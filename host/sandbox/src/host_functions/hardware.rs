@@ -6,7 +6,7 @@ use super::hardware_args::Named;
 use crate::bindings::Error;
 use crate::bindings::imports::hardware;
 use crate::state::{FeatureFacts, InstanceState};
-use conductor_package::capability::{self, Capability};
+use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::consent;
 use conductor_terminal::excerpt;
 
@@ -22,7 +22,7 @@ impl FeatureFacts {
     /// # Errors
     /// `Denied`, with the line that grants it.
     fn may_send_sysex(&self, target: &str) -> Result<(), Error> {
-        let asked = self.descriptor.request("midi-out").map(|request| &request.capability);
+        let asked = self.descriptor.request(CapabilityKind::MidiOut).map(|request| &request.capability);
         let asked = match asked {
             Some(Capability::MidiOut { bindings, sysex: true }) => capability::names(bindings, target),
             _ => false,
@@ -36,7 +36,9 @@ impl FeatureFacts {
         if !(self.grants.sysex && capability::names(&self.grants.midi_out, target)) {
             let target = excerpt(target, 64);
             let line = format!("midi_out = [{target:?}], sysex = true");
-            let advice = self.grantee.advice(&line, &format!("{} midi-out=sysex", consent::word("midi-out", &target)));
+            let advice = self
+                .grantee
+                .advice(&line, &format!("{} midi-out=sysex", consent::word(CapabilityKind::MidiOut.as_str(), &target)));
             return Err(Error::Denied(format!("system exclusive messages to {target:?} are not granted; {advice}")));
         }
         Ok(())

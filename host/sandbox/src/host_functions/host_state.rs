@@ -13,6 +13,7 @@ use crate::bindings::{self, Error, Lane};
 use crate::limits::MAX_TEXT;
 use crate::state::InstanceState;
 use conductor_package::capability;
+use conductor_package::capability::CapabilityKind;
 use conductor_terminal::excerpt_lines;
 
 /// The host, as features see it within their grants. Nothing that it returns holds private values of the configuration.
@@ -134,7 +135,7 @@ impl InstanceState {
     fn look<T>(
         &self,
         reader: &Resource<Reader>,
-        kind: &str,
+        kind: CapabilityKind,
         look: impl FnOnce(&dyn HostView) -> T,
     ) -> wasmtime::Result<Result<T, Error>> {
         let reader = self.table.get(reader)?;
@@ -158,7 +159,7 @@ impl host_state::Host for InstanceState {}
 impl host_state::HostReader for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Reader>, Error>> {
         self.table.get(&context)?;
-        let granted = self.granted("config-read").or_else(|_| self.granted("discover-ports"));
+        let granted = self.granted(CapabilityKind::ConfigRead).or_else(|_| self.granted(CapabilityKind::DiscoverPorts));
         Ok(match granted {
             Ok(()) => Ok(self.table.push(Reader { in_call: false })?),
             Err(error) => Err(error),
@@ -171,31 +172,31 @@ impl host_state::HostReader for InstanceState {
     }
 
     fn config(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<String, Error>> {
-        self.look(&reader, "config-read", |view| view.config())
+        self.look(&reader, CapabilityKind::ConfigRead, |view| view.config())
     }
 
     fn ports(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Port>, Error>> {
-        self.look(&reader, "discover-ports", |view| view.ports())
+        self.look(&reader, CapabilityKind::DiscoverPorts, |view| view.ports())
     }
 
     fn bindings(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Binding>, Error>> {
-        self.look(&reader, "discover-ports", |view| view.bindings())
+        self.look(&reader, CapabilityKind::DiscoverPorts, |view| view.bindings())
     }
 
     fn status(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<host_state::Status, Error>> {
-        self.look(&reader, "config-read", |view| view.status())
+        self.look(&reader, CapabilityKind::ConfigRead, |view| view.status())
     }
 
     fn features(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Feature>, Error>> {
-        self.look(&reader, "config-read", |view| view.features())
+        self.look(&reader, CapabilityKind::ConfigRead, |view| view.features())
     }
 
     fn actions(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::Action>, Error>> {
-        self.look(&reader, "config-read", |view| view.actions())
+        self.look(&reader, CapabilityKind::ConfigRead, |view| view.actions())
     }
 
     fn plans(&mut self, reader: Resource<Reader>) -> wasmtime::Result<Result<Vec<host_state::WaitingPlan>, Error>> {
-        let plans = self.look(&reader, "config-read", |view| super::waiting(|| view.plans()))?;
+        let plans = self.look(&reader, CapabilityKind::ConfigRead, |view| super::waiting(|| view.plans()))?;
         Ok(plans.and_then(|plans| plans))
     }
 
@@ -208,7 +209,7 @@ impl host_state::HostReader for InstanceState {
             let size = config.len();
             return Ok(Err(Error::Invalid(format!("the text has {size} bytes; at most {MAX_CHECKED} are checked"))));
         }
-        self.look(&reader, "config-read", |view| super::waiting(|| view.findings(&config)))
+        self.look(&reader, CapabilityKind::ConfigRead, |view| super::waiting(|| view.findings(&config)))
     }
 
     fn explain(
@@ -223,7 +224,8 @@ impl host_state::HostReader for InstanceState {
                 "a device, an event and a mode have at most {MAX_ASKED} bytes each"
             ))));
         }
-        let asked = self.look(&reader, "config-read", |view| view.explain(&device, &event, mode.as_deref()))?;
+        let asked =
+            self.look(&reader, CapabilityKind::ConfigRead, |view| view.explain(&device, &event, mode.as_deref()))?;
         Ok(match asked {
             Ok(Ok(explained)) => Ok(explained),
             Ok(Err(wrong)) => Err(Error::Invalid(excerpt_lines(&wrong, MAX_TEXT))),
@@ -237,7 +239,8 @@ impl host_state::HostReader for InstanceState {
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<host_state::Captured>, Error>> {
         let in_call = self.table.get(&reader)?.in_call;
-        let seen = self.look(&reader, "observe-events", |view| view.captured(limit.min(MAX_CAPTURED) as usize))?;
+        let seen =
+            self.look(&reader, CapabilityKind::ObserveEvents, |view| view.captured(limit.min(MAX_CAPTURED) as usize))?;
         let devices = &self.facts.services.devices;
         let allowed =
             |device: &DeviceId| in_call || capability::names(&self.facts.grants.observe_events, device.as_str());
@@ -260,7 +263,7 @@ impl host_state::HostReader for InstanceState {
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<bindings::Event>, Error>> {
         let in_call = self.table.get(&reader)?.in_call;
-        let seen = self.look(&reader, "observe-events", |view| view.events(limit.min(1000) as usize))?;
+        let seen = self.look(&reader, CapabilityKind::ObserveEvents, |view| view.events(limit.min(1000) as usize))?;
         let devices = &self.facts.services.devices;
         let allowed =
             |device: &DeviceId| in_call || capability::names(&self.facts.grants.observe_events, device.as_str());

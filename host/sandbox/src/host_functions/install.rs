@@ -9,6 +9,7 @@ use crate::bindings::imports::{
 };
 use crate::registrations::Band;
 use crate::state::InstanceState;
+use conductor_package::capability::CapabilityKind;
 use conductor_package::descriptor::HookPoint;
 
 /// The installation that is under way. In the handle table for the length of `install` only.
@@ -240,7 +241,7 @@ impl task_registrar::Host for InstanceState {}
 
 impl task_registrar::HostRegistrar for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<TaskRegistrar>, Error>> {
-        if let Err(error) = self.granted("background-task") {
+        if let Err(error) = self.granted(CapabilityKind::BackgroundTask) {
             self.table.get(&context)?;
             return Ok(Err(error));
         }

@@ -6,7 +6,7 @@ use super::install::Context;
 use crate::bindings::Error;
 use crate::bindings::imports::midi_out;
 use crate::state::InstanceState;
-use conductor_package::capability::{self, Capability};
+use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::consent;
 
 /// The guest's handle to one output.
@@ -25,18 +25,18 @@ impl midi_out::HostOutput for InstanceState {
         binding: String,
     ) -> wasmtime::Result<Result<Resource<Output>, Error>> {
         self.table.get(&context)?;
-        if let Err(error) = self.granted("midi-out") {
+        if let Err(error) = self.granted(CapabilityKind::MidiOut) {
             return Ok(Err(error));
         }
         let Some(Capability::MidiOut { bindings, sysex }) =
-            self.facts.descriptor.request("midi-out").map(|request| &request.capability)
+            self.facts.descriptor.request(CapabilityKind::MidiOut).map(|request| &request.capability)
         else {
             return Ok(Err(Error::Denied("the descriptor does not request the capability \"midi-out\"".into())));
         };
         let grants = &self.facts.grants;
         if !capability::names(bindings, &binding) || !capability::names(&grants.midi_out, &binding) {
             let line = format!("midi_out = [{binding:?}]");
-            let advice = self.facts.grantee.advice(&line, &consent::word("midi-out", &binding));
+            let advice = self.facts.grantee.advice(&line, &consent::word(CapabilityKind::MidiOut.as_str(), &binding));
             return Ok(Err(Error::Denied(format!("the output of {binding:?} is not granted; {advice}"))));
         }
         let sysex = *sysex && grants.sysex;

@@ -11,7 +11,7 @@ use crate::bindings::imports::chat::{Part, Question, StopReason, Usage};
 use crate::bindings::imports::models;
 use crate::bindings::{Error, waiting_models};
 use crate::state::InstanceState;
-use conductor_package::capability::{Capability, names};
+use conductor_package::capability::{Capability, CapabilityKind, names};
 use conductor_package::consent;
 use conductor_services::error::shown;
 
@@ -71,7 +71,8 @@ fn estimate(question: &Question) -> u32 {
 impl InstanceState {
     /// Whether both the descriptor and the grants name `model`.
     fn may_ask(&self, model: &str) -> bool {
-        let declared = match self.facts.descriptor.request("use-model").map(|request| &request.capability) {
+        let declared = match self.facts.descriptor.request(CapabilityKind::UseModel).map(|request| &request.capability)
+        {
             Some(Capability::UseModel { models, .. }) => names(models, model),
             _ => false,
         };
@@ -80,7 +81,7 @@ impl InstanceState {
 
     fn open_models(&mut self, context: &Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
         self.table.get(context)?;
-        Ok(match self.granted("use-model") {
+        Ok(match self.granted(CapabilityKind::UseModel) {
             Ok(()) => Ok(self.table.push(Access)?),
             Err(error) => Err(error),
         })
@@ -99,7 +100,9 @@ impl InstanceState {
         let facts = &self.facts;
         if !self.may_ask(model) {
             let shown = shown(model);
-            let advice = facts.grantee.advice(&format!("models = [{shown}]"), &consent::word("use-model", model));
+            let advice = facts
+                .grantee
+                .advice(&format!("models = [{shown}]"), &consent::word(CapabilityKind::UseModel.as_str(), model));
             return Err(Error::Denied(format!("the model {shown} is not granted; {advice}")));
         }
         let there = facts.services.models.get();

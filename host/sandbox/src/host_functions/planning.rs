@@ -9,6 +9,7 @@ use crate::bindings::{Error, Lane};
 use crate::limits;
 use crate::state::InstanceState;
 use conductor_audit::caller::Caller;
+use conductor_package::capability::CapabilityKind;
 use conductor_stdx::hidden::{self, HIDDEN};
 use conductor_terminal::excerpt;
 
@@ -113,7 +114,7 @@ impl planning::Host for InstanceState {}
 impl planning::HostPlanner for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<Planner>, Error>> {
         self.table.get(&context)?;
-        Ok(match self.granted("config-propose") {
+        Ok(match self.granted(CapabilityKind::ConfigPropose) {
             Ok(()) => Ok(self.table.push(Planner::default())?),
             Err(error) => Err(error),
         })

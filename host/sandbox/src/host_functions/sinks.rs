@@ -12,6 +12,7 @@ use crate::bindings::imports::{alerts, diagnostics, notifications};
 use crate::limits;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_observer::sink_message::{Severity, SinkKind, SinkMessage};
+use conductor_package::capability::CapabilityKind;
 use conductor_terminal::excerpt;
 
 /// Bytes kept of an alert.
@@ -76,7 +77,7 @@ impl diagnostics::HostSink for InstanceState {
 impl alerts::HostSink for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<AlertSink>, Error>> {
         self.table.get(&context)?;
-        if let Err(error) = self.granted("alert") {
+        if let Err(error) = self.granted(CapabilityKind::Alert) {
             return Ok(Err(error));
         }
         Ok(Ok(self.table.push(AlertSink)?))
@@ -97,7 +98,7 @@ impl alerts::HostSink for InstanceState {
 impl notifications::HostSink for InstanceState {
     fn open(&mut self, context: Resource<Context>) -> wasmtime::Result<Result<Resource<NotificationSink>, Error>> {
         self.table.get(&context)?;
-        if let Err(error) = self.granted("notify") {
+        if let Err(error) = self.granted(CapabilityKind::Notify) {
             return Ok(Err(error));
         }
         Ok(Ok(self.table.push(NotificationSink)?))

@@ -8,7 +8,7 @@ use super::install::Context;
 use crate::bindings::imports::store;
 use crate::bindings::{Error, Lane};
 use crate::state::InstanceState;
-use conductor_package::capability::Capability;
+use conductor_package::capability::{Capability, CapabilityKind};
 use conductor_services::error::ServiceError;
 use conductor_services::store::StoreHandle;
 
@@ -22,8 +22,10 @@ pub struct Table {
 impl InstanceState {
     /// The store of this feature, as large as was both asked for and granted.
     fn open_store(&self) -> Result<Option<Arc<StoreHandle>>, Error> {
-        self.granted("store")?;
-        let Some(Capability::Store { quota }) = self.facts.descriptor.request("store").map(|it| &it.capability) else {
+        self.granted(CapabilityKind::Store)?;
+        let Some(Capability::Store { quota }) =
+            self.facts.descriptor.request(CapabilityKind::Store).map(|it| &it.capability)
+        else {
             return Ok(None);
         };
         if self.lane == Lane::RealTime {

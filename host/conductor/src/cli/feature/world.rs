@@ -547,7 +547,7 @@ fn grant(granted: &mut toml::Table, capability: &Capability, home: &Path) -> Res
             granted.insert("store".into(), quota.into());
         }
         other => {
-            granted.insert(other.kind().replace('-', "_"), true.into());
+            granted.insert(other.kind().as_str().replace('-', "_"), true.into());
         }
     }
     Ok(())

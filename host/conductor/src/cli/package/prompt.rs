@@ -87,7 +87,7 @@ pub(super) fn grants_of_file(grants: &Grants) -> Vec<String> {
         .iter()
         .flat_map(|capability: &Capability| {
             let key = match capability.purpose() {
-                Some("") | None => capability.kind().to_owned(),
+                Some("") | None => capability.kind().to_string(),
                 Some(_) => capability.key(),
             };
             consent::lines(capability).into_iter().map(move |line| format!("{key}: {line}"))

@@ -9,6 +9,7 @@ use conductor_install::installation::{self, Change, ChangeError, Plan};
 use conductor_install::signature::TrustedSigners;
 use conductor_install::store::{InstalledFeature, PackageStore};
 use conductor_package::FeatureId;
+use conductor_package::capability::CapabilityKind;
 use conductor_package::descriptor::Descriptor;
 use conductor_services::store::files::{self, StoreFile};
 use conductor_stdx::plural::{plural, plural_u64};
@@ -73,7 +74,7 @@ fn left_in_configuration(
         left.push(format!("{file} still has [features.{name}.grants]; remove it, if the feature does not come back"));
     }
     let Some(descriptor) = descriptor else { return left };
-    for secret in descriptor.capabilities.iter().filter(|request| request.kind() == "secret") {
+    for secret in descriptor.capabilities.iter().filter(|request| request.kind() == CapabilityKind::Secret) {
         let id = secret.capability.purpose().unwrap_or_default();
         left.push(format!("the secret {id} is kept; `conductor secret remove {id}` deletes it"));
     }
