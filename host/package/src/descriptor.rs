@@ -87,17 +87,6 @@ impl Tier {
     pub const fn is_confirmed(self) -> bool {
         matches!(self, Self::HardwareIo | Self::Privileged)
     }
-
-    /// The interface of the contract that exports its tools.
-    pub const fn interface(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "read-only-tools",
-            Self::Stateful => "stateful-tools",
-            Self::ConfigChange => "config-change-tools",
-            Self::HardwareIo => "hardware-io-tools",
-            Self::Privileged => "privileged-tools",
-        }
-    }
 }
 
 /// A tool that the feature contributes.
@@ -156,16 +145,6 @@ impl HookPoint {
             Self::PreRequest => "pre-request",
             Self::PostAssistant => "post-assistant",
             Self::TurnEnd => "turn-end",
-        }
-    }
-
-    /// The interface of the contract that is called at it.
-    pub const fn interface(self) -> &'static str {
-        match self {
-            Self::PreToolCall | Self::PostToolCall => "tool-hooks",
-            Self::Events => "event-hooks",
-            Self::PortChange | Self::ModeChange | Self::ConfigApplied => "change-hooks",
-            Self::PreRequest | Self::PostAssistant | Self::TurnEnd => "chat-hooks",
         }
     }
 

@@ -1,7 +1,8 @@
 //! A feature's file and what it asks for: read, bounded and checked without running any of it.
 //!
 //! [`mod@file`] reads the bytes (size, digest, descriptor, imports, exports), and [`structure`] bounds what is in them;
-//! [`check`] compares what the component's type says with what its [`descriptor`] declares; [`capability`] cuts what was
+//! [`check`] compares what the component's type says with what its [`descriptor`] declares, by the tables of
+//! [`mod@interface`]; [`capability`] cuts what was
 //! requested down to what was granted, and [`grants`] is what that comes to; [`admission`] says for which package
 //! ([`id`]) grants are meant, and [`consent`] how a person is shown what is granted.
 
@@ -16,6 +17,7 @@ pub mod descriptor;
 pub mod file;
 pub mod grants;
 pub mod id;
+pub mod interface;
 pub mod structure;
 pub mod wasi;
 

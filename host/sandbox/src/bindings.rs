@@ -6,7 +6,8 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::state::InstanceState;
-use conductor_package::descriptor::{Descriptor, Tier};
+use conductor_package::descriptor::Descriptor;
+use conductor_package::interface::Import;
 
 #[expect(missing_docs, reason = "generated; the contract's own text documents it")]
 mod realtime {
@@ -105,63 +106,58 @@ pub enum Lane {
     Control,
 }
 
-/// Puts into `linker` what every feature may call, what `descriptor` requests, and what the
-/// contributions that it declares are handed. Nothing else is there to be called.
+/// Puts into `linker` the interfaces whose conditions `descriptor` meets. Nothing else is there to be called.
 ///
 /// # Errors
 /// When an interface is put in twice, which would be a mistake here.
 pub fn link_requested(linker: &mut Linker<InstanceState>, descriptor: &Descriptor, lane: Lane) -> wasmtime::Result<()> {
+    Import::ALL.iter().filter(|import| import.is_met(descriptor)).try_for_each(|import| link(linker, *import, lane))
+}
+
+/// Puts one interface into `linker`, as it is in this lane.
+fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmtime::Result<()> {
     type Data = HasSelf<InstanceState>;
-    // One line an interface: whether it is there, and what puts it there.
-    macro_rules! link {
-        ($($when:expr => $module:path),+ $(,)?) => {
-            $(if $when {
-                use $module as interface;
-                interface::add_to_linker::<_, Data>(linker, |state| state)?;
-            })+
-        };
+    macro_rules! put {
+        ($module:path) => {{
+            use $module as interface;
+            interface::add_to_linker::<_, Data>(linker, |state| state)
+        }};
     }
-    let asks = |kind| descriptor.requests(kind);
-    let tier = |tier| descriptor.tools.iter().any(|tool| tool.tier == tier);
-    let tools = !descriptor.tools.is_empty();
-    link! {
-        true => imports::types,
-        true => imports::install,
-        true => imports::devices,
-        true => imports::clock,
-        true => imports::random,
-        true => imports::diagnostics,
-        asks("alert") => imports::alerts,
-        asks("notify") => imports::notifications,
-        asks("store") => imports::store,
-        asks("files") => imports::files,
-        asks("git-snapshot") => imports::git,
-        asks("midi-out") => imports::midi_out,
-        asks("config-read") || asks("discover-ports") || tools => imports::host_state,
-        asks("config-propose") || tier(Tier::ConfigChange) || tier(Tier::Privileged) => imports::planning,
-        tier(Tier::Stateful) => imports::runtime_controls,
-        tier(Tier::HardwareIo) => imports::hardware,
-        tier(Tier::Privileged) => imports::privileges,
-        tools => imports::invocations,
-        !descriptor.actions.is_empty() => imports::action_registrar,
-        tools => imports::tool_registrar,
-        !descriptor.hooks.is_empty() => imports::hook_registrar,
-        !descriptor.tasks.is_empty() => imports::task_registrar,
-        !descriptor.skills.is_empty() => imports::skill_registrar,
-        !descriptor.providers.is_empty() => imports::provider_registrar,
-        descriptor.has_chat_hooks() => imports::chat_hook_registrar,
-        asks("use-model") || !descriptor.providers.is_empty() || descriptor.has_chat_hooks() => imports::chat,
-        asks("use-model") && lane == Lane::RealTime => imports::models,
-        asks("use-model") && lane == Lane::Control => waiting_models,
-        asks("network") && lane == Lane::RealTime => imports::http,
-        asks("network") && lane == Lane::Control => waiting_http,
-        !descriptor.tasks.is_empty() && lane == Lane::RealTime => imports::runs,
-        !descriptor.tasks.is_empty() && lane == Lane::Control => waiting_runs,
+    match (import, lane) {
+        (Import::Types, _) => put!(imports::types),
+        (Import::Install, _) => put!(imports::install),
+        (Import::Devices, _) => put!(imports::devices),
+        (Import::Clock, _) => put!(imports::clock),
+        (Import::Random, _) => put!(imports::random),
+        (Import::Diagnostics, _) => put!(imports::diagnostics),
+        (Import::Alerts, _) => put!(imports::alerts),
+        (Import::Notifications, _) => put!(imports::notifications),
+        (Import::Udp, _) => crate::host_functions::udp::add_to_linker(linker),
+        (Import::Http, Lane::RealTime) => put!(imports::http),
+        (Import::Http, Lane::Control) => put!(waiting_http),
+        (Import::Store, _) => put!(imports::store),
+        (Import::Files, _) => put!(imports::files),
+        (Import::Git, _) => put!(imports::git),
+        (Import::MidiOut, _) => put!(imports::midi_out),
+        (Import::Models, Lane::RealTime) => put!(imports::models),
+        (Import::Models, Lane::Control) => put!(waiting_models),
+        (Import::Chat, _) => put!(imports::chat),
+        (Import::HostState, _) => put!(imports::host_state),
+        (Import::Planning, _) => put!(imports::planning),
+        (Import::RuntimeControls, _) => put!(imports::runtime_controls),
+        (Import::Hardware, _) => put!(imports::hardware),
+        (Import::Privileges, _) => put!(imports::privileges),
+        (Import::Invocations, _) => put!(imports::invocations),
+        (Import::Runs, Lane::RealTime) => put!(imports::runs),
+        (Import::Runs, Lane::Control) => put!(waiting_runs),
+        (Import::ActionRegistrar, _) => put!(imports::action_registrar),
+        (Import::ToolRegistrar, _) => put!(imports::tool_registrar),
+        (Import::HookRegistrar, _) => put!(imports::hook_registrar),
+        (Import::ChatHookRegistrar, _) => put!(imports::chat_hook_registrar),
+        (Import::ProviderRegistrar, _) => put!(imports::provider_registrar),
+        (Import::TaskRegistrar, _) => put!(imports::task_registrar),
+        (Import::SkillRegistrar, _) => put!(imports::skill_registrar),
     }
-    if asks("network") {
-        crate::host_functions::udp::add_to_linker(linker)?;
-    }
-    Ok(())
 }
 
 /// The record of an event, as it crosses into guests. `device` is its number, `position` that within the

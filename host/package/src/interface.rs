@@ -1,0 +1,248 @@
+//! The interfaces of the contract: which there are, and what a descriptor must hold for each.
+//!
+//! One table for imports and one for exports. The check of a package goes by both, and the sandbox's linker
+//! offers what the first lets in. A test holds them against `wit/`.
+
+use super::capability::CapabilityKind;
+use super::descriptor::{CONTRACT, Descriptor, HookPoint, Tier};
+
+/// The contract's package, without the version.
+pub const PACKAGE: &str = "conductor:feature/";
+
+/// Something that a descriptor may hold, by which an interface may be imported or must be exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing has to be there: every feature.
+    Always,
+    /// A capability of this kind is requested.
+    Requests(CapabilityKind),
+    /// An action is declared.
+    Action,
+    /// A tool is declared.
+    Tool,
+    /// A tool of this tier is declared; its calls are handed what is in the interface.
+    ToolOf(Tier),
+    /// A hook is declared.
+    Hook,
+    /// A hook at this point is declared.
+    HookAt(HookPoint),
+    /// A background task is declared.
+    Task,
+    /// A provider is declared.
+    Provider,
+    /// A skill is declared.
+    Skill,
+}
+
+impl Condition {
+    /// What in the descriptor meets it, as text: `the action Lamp`. `None` if nothing does.
+    pub fn met_by(self, descriptor: &Descriptor) -> Option<String> {
+        match self {
+            Self::Always => Some("a feature".to_owned()),
+            Self::Requests(kind) => descriptor.requests(kind).then(|| format!("the capability {kind}")),
+            Self::Action => descriptor.actions.first().map(|action| format!("the action {}", action.name)),
+            Self::Tool => descriptor.tools.first().map(|tool| format!("the tool {}", tool.name)),
+            Self::ToolOf(tier) => {
+                let tool = descriptor.tools.iter().find(|tool| tool.tier == tier)?;
+                Some(format!("the {} tool {}", tier.as_str(), tool.name))
+            }
+            Self::Hook => descriptor.hooks.first().map(|hook| format!("the hook {}", hook.point.as_str())),
+            Self::HookAt(point) => descriptor.hooks_at(point).then(|| format!("the hook {}", point.as_str())),
+            Self::Task => descriptor.tasks.first().map(|task| format!("the task {}", task.name)),
+            Self::Provider => descriptor.providers.first().map(|provider| format!("the provider {}", provider.name)),
+            Self::Skill => descriptor.skills.first().map(|skill| format!("the skill {}", skill.name)),
+        }
+    }
+
+    /// Whether the descriptor meets it.
+    pub fn is_met(self, descriptor: &Descriptor) -> bool {
+        self.met_by(descriptor).is_some()
+    }
+
+    /// The array of the descriptor that would meet it.
+    pub const fn section(self) -> &'static str {
+        match self {
+            Self::Always | Self::Requests(_) => "capabilities",
+            Self::Action => "actions",
+            Self::Tool | Self::ToolOf(_) => "tools",
+            Self::Hook | Self::HookAt(_) => "hooks",
+            Self::Task => "tasks",
+            Self::Provider => "providers",
+            Self::Skill => "skills",
+        }
+    }
+}
+
+/// A table of interfaces: a name in Rust, the name in the contract, and the conditions of which one suffices.
+macro_rules! interfaces {
+    ($(#[$about:meta])* $table:ident { $($variant:ident $name:literal: $($condition:expr),+;)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the contract's own text documents the interface of this name")]
+        pub enum $table {
+            $($variant,)+
+        }
+
+        impl $table {
+            /// Every one of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name in the contract, such as `udp`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What a descriptor must hold: one of these.
+            pub const fn conditions(self) -> &'static [Condition] {
+                use Condition::*;
+                match self {
+                    $(Self::$variant => &[$($condition),+],)+
+                }
+            }
+
+            /// What in the descriptor meets the conditions, as text. `None` if nothing does.
+            pub fn met_by(self, descriptor: &Descriptor) -> Option<String> {
+                self.conditions().iter().find_map(|condition| condition.met_by(descriptor))
+            }
+
+            /// Whether the descriptor meets one of the conditions.
+            pub fn is_met(self, descriptor: &Descriptor) -> bool {
+                self.conditions().iter().any(|condition| condition.is_met(descriptor))
+            }
+
+            /// The name with package and version, as components write it: `conductor:feature/udp@0.1.0`.
+            pub fn full_name(self) -> String {
+                format!("{PACKAGE}{}@{CONTRACT}.0", self.name())
+            }
+        }
+    };
+}
+
+interfaces! {
+    /// What a feature may import: each of these where its descriptor meets a condition, and nothing else.
+    Import {
+        Types "types": Always;
+        Install "install": Always;
+        Devices "devices": Always;
+        Clock "clock": Always;
+        Random "random": Always;
+        Diagnostics "diagnostics": Always;
+        Alerts "alerts": Requests(CapabilityKind::Alert);
+        Notifications "notifications": Requests(CapabilityKind::Notify);
+        Udp "udp": Requests(CapabilityKind::Network);
+        Http "http": Requests(CapabilityKind::Network);
+        Store "store": Requests(CapabilityKind::Store);
+        Files "files": Requests(CapabilityKind::Files);
+        Git "git": Requests(CapabilityKind::GitSnapshot);
+        MidiOut "midi-out": Requests(CapabilityKind::MidiOut);
+        Models "models": Requests(CapabilityKind::UseModel);
+        Chat "chat":
+            Requests(CapabilityKind::UseModel),
+            Provider,
+            HookAt(HookPoint::PreRequest),
+            HookAt(HookPoint::PostAssistant),
+            HookAt(HookPoint::TurnEnd);
+        HostState "host-state":
+            Requests(CapabilityKind::ConfigRead),
+            Requests(CapabilityKind::DiscoverPorts),
+            Tool;
+        Planning "planning":
+            Requests(CapabilityKind::ConfigPropose),
+            ToolOf(Tier::ConfigChange),
+            ToolOf(Tier::Privileged);
+        RuntimeControls "runtime-controls": ToolOf(Tier::Stateful);
+        Hardware "hardware": ToolOf(Tier::HardwareIo);
+        Privileges "privileges": ToolOf(Tier::Privileged);
+        Invocations "invocations": Tool;
+        Runs "runs": Task;
+        ActionRegistrar "action-registrar": Action;
+        ToolRegistrar "tool-registrar": Tool;
+        HookRegistrar "hook-registrar": Hook;
+        ChatHookRegistrar "chat-hook-registrar":
+            HookAt(HookPoint::PreRequest),
+            HookAt(HookPoint::PostAssistant),
+            HookAt(HookPoint::TurnEnd);
+        ProviderRegistrar "provider-registrar": Provider;
+        TaskRegistrar "task-registrar": Task;
+        SkillRegistrar "skill-registrar": Skill;
+    }
+}
+
+interfaces! {
+    /// What a feature must export: each of these where its descriptor meets a condition, and nothing else.
+    Export {
+        Lifecycle "lifecycle": Always;
+        Actions "actions": Action;
+        ReadOnlyTools "read-only-tools": ToolOf(Tier::ReadOnly);
+        StatefulTools "stateful-tools": ToolOf(Tier::Stateful);
+        ConfigChangeTools "config-change-tools": ToolOf(Tier::ConfigChange);
+        HardwareIoTools "hardware-io-tools": ToolOf(Tier::HardwareIo);
+        PrivilegedTools "privileged-tools": ToolOf(Tier::Privileged);
+        ToolHooks "tool-hooks": HookAt(HookPoint::PreToolCall), HookAt(HookPoint::PostToolCall);
+        EventHooks "event-hooks": HookAt(HookPoint::Events);
+        ChangeHooks "change-hooks":
+            HookAt(HookPoint::PortChange),
+            HookAt(HookPoint::ModeChange),
+            HookAt(HookPoint::ConfigApplied);
+        ChatHooks "chat-hooks":
+            HookAt(HookPoint::PreRequest),
+            HookAt(HookPoint::PostAssistant),
+            HookAt(HookPoint::TurnEnd);
+        Tasks "tasks": Task;
+        Providers "providers": Provider;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use wit_parser::{Resolve, WorldItem};
+
+    use super::*;
+
+    fn contract() -> Resolve {
+        let mut resolve = Resolve::default();
+        resolve.push_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/v0.1")).unwrap();
+        resolve
+    }
+
+    fn names(list: impl IntoIterator<Item = &'static str>) -> BTreeSet<String> {
+        list.into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_tables_hold_every_interface_of_the_contract_and_no_other() {
+        let resolve = contract();
+        let all: BTreeSet<String> = resolve.interfaces.iter().filter_map(|(_, it)| it.name.clone()).collect();
+        let exported: BTreeSet<String> = resolve
+            .worlds
+            .iter()
+            .flat_map(|(_, world)| world.exports.values())
+            .filter_map(|item| match item {
+                WorldItem::Interface { id, .. } => resolve.interfaces[*id].name.clone(),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(names(Export::ALL.iter().map(|it| it.name())), exported);
+        assert_eq!(names(Import::ALL.iter().map(|it| it.name())), &all - &exported);
+    }
+
+    #[test]
+    fn the_contract_names_the_capabilities_by_which_an_interface_is_imported() {
+        let resolve = contract();
+        for import in Import::ALL {
+            let (_, interface) =
+                resolve.interfaces.iter().find(|(_, it)| it.name.as_deref() == Some(import.name())).unwrap();
+            let docs = interface.functions.values().map(|function| &function.docs).chain([&interface.docs]);
+            let about: String = docs.filter_map(|docs| docs.contents.as_deref()).collect();
+            for condition in import.conditions() {
+                if let Condition::Requests(kind) = condition {
+                    assert!(about.contains(&format!("`{kind}`")), "{} does not say `{kind}`", import.name());
+                }
+            }
+        }
+    }
+}
