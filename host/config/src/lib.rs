@@ -56,8 +56,8 @@ pub use desktop_action::{
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use key::{Key, NamedKey};
 pub use model::{
-    Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, FolderGrant,
-    Grants, ListenMode, Mapping, Mode, Model, Profile, RepositoryGrant, SecretGrant, Tools,
+    Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,
+    Mapping, Mode, Model, Profile, Tools,
 };
 pub use number::{
     Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,
@@ -66,7 +66,7 @@ pub use number::{
 pub use place::{PathStep, Source};
 pub use process_action::{Launch, Shell};
 pub use schema::{action_schemas, json_schema};
-pub use text::{HexBytes, HttpHost, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay, UdpDestination};
+pub use text::{HexBytes, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay};
 pub use trigger::{Direction, Edge, EncoderMode, Readings, Trigger, TriggerEvent, Turn};
 
 use check::{Trust, check};

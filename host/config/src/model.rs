@@ -12,8 +12,8 @@ use super::action::{Action, MidiMessage};
 use super::api::{Api, Mcp};
 use super::binding::Binding;
 use super::condition::Condition;
-use super::text::{HttpHost, UdpDestination};
 use super::trigger::Trigger;
+use conductor_package::Grants;
 
 /// The configuration of Conductor: which devices there are, and what happens when they are played.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -370,104 +370,6 @@ pub struct Feature {
     /// What the feature may use, if it has the `id` and the `digest` above. Default: nothing.
     #[serde(default)]
     pub grants: Grants,
-}
-
-/// What a feature may use beyond its own memory. Default: nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Grants {
-    /// Where it may send UDP packets: `"host:port"`, or `"host:*"` for every port of the host.
-    /// Default: nowhere.
-    pub udp: Vec<UdpDestination>,
-
-    /// Hosts that it may send HTTP requests to: `"api.example.com"`, `"localhost:8080"`. Default:
-    /// nowhere.
-    pub http: Vec<HttpHost>,
-
-    /// Secrets that the host may put into its requests, and the hosts that they may go to.
-    /// Default: none.
-    pub secrets: Vec<SecretGrant>,
-
-    /// Folders. Default: none.
-    pub files: Vec<FolderGrant>,
-
-    /// Git repositories, to read what was committed there. Default: none.
-    pub git: Vec<RepositoryGrant>,
-
-    /// Bytes of its own store. Default: 0, for none.
-    #[schemars(range(max = 1_073_741_824))]
-    pub store: u64,
-
-    /// Aliases of bindings to whose outputs it may send MIDI; `"*"` for every one. Default: none.
-    pub midi_out: Vec<String>,
-
-    /// Whether it may send system exclusive messages there. Default: false.
-    pub sysex: bool,
-
-    /// Aliases of bindings whose events it may see; `"*"` for every one. Default: none.
-    pub observe_events: Vec<String>,
-
-    /// Whether it may read the configuration. Default: false.
-    pub config_read: bool,
-
-    /// Whether it may propose changes to the configuration. Default: false.
-    pub config_propose: bool,
-
-    /// Whether it may see which ports there are. Default: false.
-    pub discover_ports: bool,
-
-    /// Whether it may work in the background. Default: false.
-    pub background_task: bool,
-
-    /// Models that it may ask, by their names under `[models]`; `"*"` for every one. Default: none.
-    pub models: Vec<String>,
-
-    /// Tokens per minute that it may have them read and write, together. Default: 0, for none.
-    #[schemars(range(max = 10_000_000))]
-    pub model_tokens: u32,
-
-    /// Whether it may show notifications. Default: false.
-    pub notify: bool,
-
-    /// Whether it may raise alerts. Default: false.
-    pub alert: bool,
-}
-
-/// A secret that a feature may have put into its requests. It never sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SecretGrant {
-    /// Which: the id that the feature asks for.
-    pub id: String,
-
-    /// Where it may go to; each has to be granted under `http`, too.
-    pub hosts: Vec<HttpHost>,
-}
-
-/// A folder that a feature may use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FolderGrant {
-    /// Which of the feature's requests it answers.
-    pub purpose: String,
-
-    /// The folder.
-    pub path: String,
-
-    /// Whether the feature may make, replace and remove files there. Default: false.
-    #[serde(default)]
-    pub write: bool,
-}
-
-/// A git repository that a feature may read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RepositoryGrant {
-    /// Which of the feature's requests it answers.
-    pub purpose: String,
-
-    /// The folder that holds the repository, `.git` and all.
-    pub path: String,
 }
 
 fn yes() -> bool {

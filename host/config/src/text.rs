@@ -10,6 +10,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::HostPattern;
 use conductor_net::senders::Senders;
 use conductor_package::FeatureId;
@@ -119,13 +120,13 @@ pub(super) const FORMATS: &[Format] = &[
         name: "udp-destination",
         pattern: r"^(\[[^\[\]\s]+\]|[^:\[\]\s]+):([0-9]+|\*)$",
         allowed: "\"host:port\" with a port from 1 to 65535, or \"host:*\" for every port of the host",
-        check: parses::<UdpDestination>,
+        check: udp_destination,
     },
     Format {
         name: "http-host",
         pattern: r"^(\[[^\[\]\s]+\]|[^:\[\]\s]+)(:[0-9]+)?$",
         allowed: "a host, such as \"api.example.com\", with a port where it is not the usual one: \"localhost:8080\"",
-        check: parses::<HttpHost>,
+        check: http_host,
     },
     Format {
         name: "ip-network",
@@ -406,104 +407,6 @@ impl fmt::Display for TimeOfDay {
     }
 }
 
-/// Where UDP packets may go: one host, and one of its ports or all of them.
-///
-/// In TOML `"host:port"` or `"host:*"`; an IPv6 address stands in brackets: `"[::1]:9000"`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct UdpDestination {
-    host: String,
-    port: Option<u16>,
-}
-
-written_as_text!(UdpDestination, "udp-destination");
-
-impl UdpDestination {
-    /// A host name or an address, without brackets.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// The port, 1 to 65535, or `None` for every port.
-    pub fn port(&self) -> Option<u16> {
-        self.port
-    }
-}
-
-impl FromStr for UdpDestination {
-    type Err = Malformed;
-
-    /// # Errors
-    /// A missing or empty host, an IPv6 address without brackets, a port that is neither `*` nor 1 to 65535.
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let (host, port) = text.rsplit_once(':').ok_or_else(|| Malformed::new("there is no port in it"))?;
-        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        if bracketed.is_none() && host.contains(':') {
-            return Err(Malformed::new("an IPv6 address stands in brackets"));
-        }
-        let host = bracketed.unwrap_or(host);
-        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || "[]".contains(c)) {
-            return Err(Malformed::new(format!("{host:?} is not a host")));
-        }
-        let port = match port {
-            "*" => None,
-            digits if digits.starts_with('+') => return Err(not_a_port(digits)),
-            digits => match digits.parse() {
-                Ok(0) | Err(_) => return Err(not_a_port(digits)),
-                Ok(port) => Some(port),
-            },
-        };
-        Ok(Self { host: host.to_owned(), port })
-    }
-}
-
-fn not_a_port(text: &str) -> Malformed {
-    Malformed::new(format!("{text:?} is not a port from 1 to 65535"))
-}
-
-impl fmt::Display for UdpDestination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:", self.host)?;
-        } else {
-            write!(f, "{}:", self.host)?;
-        }
-        match self.port {
-            Some(port) => port.fmt(f),
-            None => f.write_str("*"),
-        }
-    }
-}
-
-/// A host that HTTP requests may go to, with a port where it is not the scheme's own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct HttpHost(HostPattern);
-
-written_as_text!(HttpHost, "http-host");
-
-impl HttpHost {
-    /// The host as grants hold it.
-    pub fn pattern(&self) -> &HostPattern {
-        &self.0
-    }
-}
-
-impl FromStr for HttpHost {
-    type Err = Malformed;
-
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let host = text.parse().ok().filter(|host: &HostPattern| !host.is_any());
-        host.map(Self).ok_or_else(|| Malformed::new(format!("{text:?} is not a host")))
-    }
-}
-
-impl fmt::Display for HttpHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// Addresses that may send: one, or a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -530,6 +433,36 @@ impl fmt::Display for IpNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// A host, and one of its ports or all of them: `"host:port"` or `"host:*"`; an IPv6 address stands in brackets:
+/// `"[::1]:9000"`.
+fn udp_destination(text: &str) -> Result<(), Malformed> {
+    let (host, port) = text.rsplit_once(':').ok_or_else(|| Malformed::new("there is no port in it"))?;
+    let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    if bracketed.is_none() && host.contains(':') {
+        return Err(Malformed::new("an IPv6 address stands in brackets"));
+    }
+    let host = bracketed.unwrap_or(host);
+    if host.is_empty() || host.contains(|c: char| c.is_whitespace() || "[]".contains(c)) {
+        return Err(not_a_host(host));
+    }
+    let is_port = port == "*" || !port.starts_with('+') && port.parse::<u16>().is_ok_and(|port| port != 0);
+    if !is_port {
+        return Err(Malformed::new(format!("{port:?} is not a port from 1 to 65535")));
+    }
+    // Spellings that a resolver might read as another host, such as `127.1`.
+    text.parse::<EndpointPattern>().map(drop).map_err(|_| not_a_host(host))
+}
+
+/// A host that a person names, with a port where it is not the scheme's own.
+fn http_host(text: &str) -> Result<(), Malformed> {
+    let host = text.parse().ok().filter(|host: &HostPattern| !host.is_any());
+    host.map(drop).ok_or_else(|| not_a_host(text))
+}
+
+fn not_a_host(text: &str) -> Malformed {
+    Malformed::new(format!("{text:?} is not a host"))
 }
 
 fn osc_address(text: &str) -> Result<(), Malformed> {
@@ -648,6 +581,7 @@ mod tests {
         ("udp-destination", "localhost", "there is no port in it"),
         ("udp-destination", "::1:9000", "an IPv6 address stands in brackets"),
         ("udp-destination", ":9000", "\"\" is not a host"),
+        ("udp-destination", "127.1:9000", "\"127.1\" is not a host"),
         ("udp-destination", "a:0", "\"0\" is not a port from 1 to 65535"),
         ("udp-destination", "a:65536", "\"65536\" is not a port from 1 to 65535"),
         ("feature-name", "osc-output", ""),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A host is an IP address (IPv6 in brackets) or a name, compared without regard to case and never
 /// resolved for comparison: a grant for a name does not cover the address it resolves to.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(with = "String")]
+#[schemars(with = "String", inline, extend("format" = "udp-destination"))]
 pub struct EndpointPattern {
     /// `None` for any host. Without brackets, lower case.
     host: Option<String>,

@@ -19,13 +19,13 @@ pub struct HttpScope {
     pub secrets: Vec<SecretGrant>,
 }
 
-/// A secret, and where it may be sent.
+/// A secret that a feature may have put into its requests. It never sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretGrant {
-    /// Its id, such as `openai-key`.
+    /// Which: the id that the feature asks for.
     pub id: String,
-    /// The hosts it may go to. Each has to be granted as a host, too.
+    /// Where it may go to; each has to be granted under `http`, too.
     pub hosts: Vec<HostPattern>,
 }
 
@@ -37,7 +37,7 @@ pub struct SecretGrant {
 /// A host is an IP address (IPv6 in brackets) or a name, compared without regard to case and never
 /// resolved for comparison. Names beyond ASCII are written as they are resolved: `xn--...`.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(with = "String")]
+#[schemars(with = "String", inline, extend("format" = "http-host"))]
 pub struct HostPattern {
     /// Without brackets, lower case.
     host: String,

@@ -162,6 +162,29 @@ impl CapabilityKind {
     }
 }
 
+impl CapabilityKind {
+    /// The capability of this kind, and what it opens, as a person reads it; `None` for a kind that names targets or
+    /// an amount.
+    pub const fn as_whole(self) -> Option<(Capability, &'static str)> {
+        Some(match self {
+            Self::ConfigRead => (Capability::ConfigRead {}, "read the configuration in force"),
+            Self::ConfigPropose => (Capability::ConfigPropose {}, "propose plans, which a person applies"),
+            Self::DiscoverPorts => (Capability::DiscoverPorts {}, "see which ports there are"),
+            Self::BackgroundTask => (Capability::BackgroundTask {}, "work in the background"),
+            Self::Alert => (Capability::Alert {}, "show short messages to you"),
+            Self::Notify => (Capability::Notify {}, "tell models facts, which stay"),
+            Self::Network
+            | Self::Secret
+            | Self::Store
+            | Self::Files
+            | Self::GitSnapshot
+            | Self::MidiOut
+            | Self::ObserveEvents
+            | Self::UseModel => return None,
+        })
+    }
+}
+
 impl fmt::Display for CapabilityKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -18,7 +18,6 @@ const MAX_TARGET_ASKED: usize = 100;
 
 /// What a capability opens, a line for each target; what stands for everything first.
 pub fn lines(capability: &Capability) -> Vec<String> {
-    let one = |text: &str| vec![text.to_owned()];
     let mut lines = match capability {
         Capability::Network { .. } => capability
             .scope()
@@ -50,12 +49,7 @@ pub fn lines(capability: &Capability) -> Vec<String> {
             let ask = models.iter().map(|name| all(name, "ask EVERY model (*)", "ask the model"));
             ask.chain([format!("{tokens} tokens per minute")]).collect()
         }
-        Capability::ConfigRead {} => one("read the configuration in force"),
-        Capability::ConfigPropose {} => one("propose plans, which a person applies"),
-        Capability::DiscoverPorts {} => one("see which ports there are"),
-        Capability::BackgroundTask {} => one("work in the background"),
-        Capability::Alert {} => one("show short messages to you"),
-        Capability::Notify {} => one("tell models facts, which stay"),
+        whole => whole.kind().as_whole().into_iter().map(|(_, opens)| opens.to_owned()).collect(),
     };
     // Stable: beside that, the order is the author's.
     lines.sort_by_key(|line| match line {

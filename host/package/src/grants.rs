@@ -10,67 +10,94 @@ use crate::consent::is_wildcard;
 use conductor_net::endpoint::EndpointPattern;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
 
-/// A folder that was granted.
+/// What a person (or the policy for bundled features) gave to one feature, as the configuration writes it under
+/// `[features.NAME.grants]`. Default: nothing.
+///
+/// What holds is what is both in here and in the descriptor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Grants {
+    /// Where it may send UDP packets: `"host:port"`, or `"host:*"` for every port of the host.
+    /// Default: nowhere.
+    pub udp: Vec<EndpointPattern>,
+
+    /// Hosts that it may send HTTP requests to: `"api.example.com"`, `"localhost:8080"`. Default:
+    /// nowhere.
+    pub http: Vec<HostPattern>,
+
+    /// Secrets that the host may put into its requests, and the hosts that they may go to.
+    /// Default: none.
+    pub secrets: Vec<SecretGrant>,
+
+    /// Folders. Default: none.
+    pub files: Vec<FolderGrant>,
+
+    /// Git repositories, to read what was committed there. Default: none.
+    pub git: Vec<RepositoryGrant>,
+
+    /// Bytes of its own store. Default: 0, for none.
+    #[schemars(range(max = 1_073_741_824))]
+    pub store: u64,
+
+    /// Aliases of bindings to whose outputs it may send MIDI; `"*"` for every one. Default: none.
+    pub midi_out: Vec<String>,
+
+    /// Whether it may send system exclusive messages there. Default: false.
+    pub sysex: bool,
+
+    /// Aliases of bindings whose events it may see; `"*"` for every one. Default: none.
+    pub observe_events: Vec<String>,
+
+    /// Whether it may read the configuration. Default: false.
+    pub config_read: bool,
+
+    /// Whether it may propose changes to the configuration. Default: false.
+    pub config_propose: bool,
+
+    /// Whether it may see which ports there are. Default: false.
+    pub discover_ports: bool,
+
+    /// Whether it may work in the background. Default: false.
+    pub background_task: bool,
+
+    /// Models that it may ask, by their names under `[models]`; `"*"` for every one. Default: none.
+    pub models: Vec<String>,
+
+    /// Tokens per minute that it may have them read and write, together. Default: 0, for none.
+    #[schemars(range(max = 10_000_000))]
+    pub model_tokens: u32,
+
+    /// Whether it may show notifications. Default: false.
+    pub notify: bool,
+
+    /// Whether it may raise alerts. Default: false.
+    pub alert: bool,
+}
+
+/// A folder that a feature may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FolderGrant {
-    /// For which of the descriptor's requests.
+    /// Which of the feature's requests it answers.
     pub purpose: String,
+
     /// The folder.
     pub path: PathBuf,
-    /// Whether files may be made, replaced and removed.
+
+    /// Whether the feature may make, replace and remove files there. Default: false.
     #[serde(default)]
     pub write: bool,
 }
 
-/// A git repository that was granted.
+/// A git repository that a feature may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RepositoryGrant {
-    /// For which of the descriptor's requests.
+    /// Which of the feature's requests it answers.
     pub purpose: String,
-    /// The repository's folder.
-    pub path: PathBuf,
-}
 
-/// What a person (or the policy for bundled features) gave to one feature.
-///
-/// What holds is what is both in here and in the descriptor.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Grants {
-    /// UDP targets, for every purpose that the descriptor requests.
-    pub udp: Vec<EndpointPattern>,
-    /// HTTP hosts, for every purpose that the descriptor requests.
-    pub http: Vec<HostPattern>,
-    /// Secrets.
-    pub secrets: Vec<SecretGrant>,
-    /// Folders.
-    pub files: Vec<FolderGrant>,
-    /// Git repositories.
-    pub git: Vec<RepositoryGrant>,
-    /// Bytes of its store; 0 for none.
-    pub store: u64,
-    /// Aliases of bindings to whose outputs it may send; `*` for every one.
-    pub midi_out: Vec<String>,
-    /// Whether it may send SysEx there.
-    pub sysex: bool,
-    /// Aliases of bindings whose events it may see; `*` for every one.
-    pub observe_events: Vec<String>,
-    /// The configuration in force.
-    pub config_read: bool,
-    /// Plans.
-    pub config_propose: bool,
-    /// The ports that there are.
-    pub discover_ports: bool,
-    /// Background tasks.
-    pub background_task: bool,
-    /// Models that it may ask, by their names in the configuration; `*` for every one.
-    pub models: Vec<String>,
-    /// Tokens per minute that it may have them read and write, together.
-    pub model_tokens: u32,
-    /// Alerts.
-    pub alert: bool,
-    /// Notifications.
-    pub notify: bool,
+    /// The folder that holds the repository, `.git` and all.
+    pub path: PathBuf,
 }
 
 /// The store that bundled features get: 1 MiB.
@@ -96,6 +123,32 @@ impl Grants {
             notify: true,
             ..Self::default()
         }
+    }
+
+    /// Whether this kind of capability is granted, of those that are granted as a whole. False for others.
+    fn flag(&self, kind: CapabilityKind) -> bool {
+        match kind {
+            CapabilityKind::ConfigRead => self.config_read,
+            CapabilityKind::ConfigPropose => self.config_propose,
+            CapabilityKind::DiscoverPorts => self.discover_ports,
+            CapabilityKind::BackgroundTask => self.background_task,
+            CapabilityKind::Alert => self.alert,
+            CapabilityKind::Notify => self.notify,
+            _ => false,
+        }
+    }
+
+    /// The same to be set. `None` for kinds that name targets or an amount.
+    fn flag_mut(&mut self, kind: CapabilityKind) -> Option<&mut bool> {
+        Some(match kind {
+            CapabilityKind::ConfigRead => &mut self.config_read,
+            CapabilityKind::ConfigPropose => &mut self.config_propose,
+            CapabilityKind::DiscoverPorts => &mut self.discover_ports,
+            CapabilityKind::BackgroundTask => &mut self.background_task,
+            CapabilityKind::Alert => &mut self.alert,
+            CapabilityKind::Notify => &mut self.notify,
+            _ => return None,
+        })
     }
 
     /// What a list of grants comes to.
@@ -124,16 +177,11 @@ impl Grants {
                     grants.sysex |= sysex;
                 }
                 Capability::ObserveEvents { bindings } => join(&mut grants.observe_events, bindings),
-                Capability::ConfigRead {} => grants.config_read = true,
-                Capability::ConfigPropose {} => grants.config_propose = true,
-                Capability::DiscoverPorts {} => grants.discover_ports = true,
-                Capability::BackgroundTask {} => grants.background_task = true,
                 Capability::UseModel { models, tokens } => {
                     join(&mut grants.models, models);
                     grants.model_tokens = grants.model_tokens.max(*tokens);
                 }
-                Capability::Alert {} => grants.alert = true,
-                Capability::Notify {} => grants.notify = true,
+                whole => grants.flag_mut(whole.kind()).into_iter().for_each(|flag| *flag = true),
             }
         }
         grants
@@ -167,12 +215,8 @@ impl Grants {
         list.extend((!self.midi_out.is_empty() || self.sysex).then(midi));
         list.extend((!self.observe_events.is_empty()).then(events));
         list.extend((!self.models.is_empty()).then(models));
-        list.extend(self.config_read.then_some(Capability::ConfigRead {}));
-        list.extend(self.config_propose.then_some(Capability::ConfigPropose {}));
-        list.extend(self.discover_ports.then_some(Capability::DiscoverPorts {}));
-        list.extend(self.background_task.then_some(Capability::BackgroundTask {}));
-        list.extend(self.alert.then_some(Capability::Alert {}));
-        list.extend(self.notify.then_some(Capability::Notify {}));
+        let whole = CapabilityKind::ALL.into_iter().filter(|kind| self.flag(*kind));
+        list.extend(whole.filter_map(|kind| Some(kind.as_whole()?.0)));
         list
     }
 
@@ -189,12 +233,9 @@ impl Grants {
         self.model_tokens = self.model_tokens.max(more.model_tokens);
         self.store = self.store.max(more.store);
         self.sysex |= more.sysex;
-        self.config_read |= more.config_read;
-        self.config_propose |= more.config_propose;
-        self.discover_ports |= more.discover_ports;
-        self.background_task |= more.background_task;
-        self.alert |= more.alert;
-        self.notify |= more.notify;
+        for kind in CapabilityKind::ALL {
+            self.flag_mut(kind).into_iter().for_each(|flag| *flag |= more.flag(kind));
+        }
         self
     }
 
@@ -229,12 +270,9 @@ impl Grants {
             self.models.clear();
             self.model_tokens = 0;
         }
-        self.config_read &= asks(CapabilityKind::ConfigRead);
-        self.config_propose &= asks(CapabilityKind::ConfigPropose);
-        self.discover_ports &= asks(CapabilityKind::DiscoverPorts);
-        self.background_task &= asks(CapabilityKind::BackgroundTask);
-        self.alert &= asks(CapabilityKind::Alert);
-        self.notify &= asks(CapabilityKind::Notify);
+        for kind in CapabilityKind::ALL {
+            self.flag_mut(kind).into_iter().for_each(|flag| *flag &= asks(kind));
+        }
         self
     }
 
@@ -250,13 +288,8 @@ impl Grants {
             Capability::GitSnapshot { purpose, .. } => self.git.iter().any(|repository| repository.purpose == *purpose),
             Capability::MidiOut { .. } => !self.midi_out.is_empty(),
             Capability::ObserveEvents { .. } => !self.observe_events.is_empty(),
-            Capability::ConfigRead {} => self.config_read,
-            Capability::ConfigPropose {} => self.config_propose,
-            Capability::DiscoverPorts {} => self.discover_ports,
-            Capability::BackgroundTask {} => self.background_task,
             Capability::UseModel { .. } => !self.models.is_empty() && self.model_tokens > 0,
-            Capability::Alert {} => self.alert,
-            Capability::Notify {} => self.notify,
+            whole => self.flag(whole.kind()),
         }
     }
 
@@ -303,5 +336,24 @@ mod tests {
         let given = Grants::bundled().asked_for(&asked);
         assert_eq!(given, Grants { store: BUNDLED_STORE, notify: true, ..Grants::default() });
         assert_eq!(Grants::bundled().asked_for(&[]), Grants::default());
+    }
+
+    #[test]
+    fn what_is_granted_as_a_whole_is_found_under_its_kind() {
+        for kind in CapabilityKind::ALL {
+            let mut grants = Grants::default();
+            assert_eq!(grants.flag_mut(kind).is_some(), kind.as_whole().is_some(), "{kind}");
+            let Some((capability, _)) = kind.as_whole() else { continue };
+            assert_eq!(capability.kind(), kind);
+            let asked = [CapabilityRequest { capability: capability.clone(), required: false, reason: "Why.".into() }];
+            let granted = Grants::of(&asked);
+            assert!(granted.answers(&capability) && !Grants::default().answers(&capability), "{kind}");
+            assert_eq!(granted.capabilities(), [capability]);
+            assert_eq!(Grants::default().union(&granted), granted);
+            assert_eq!(granted.clone().asked_for(&asked), granted);
+            // As a person writes it: `config-read` is `config_read = true`.
+            let written = Grants::advice(&asked[0].capability);
+            assert_eq!(toml::from_str::<Grants>(&written).unwrap(), granted, "{written}");
+        }
     }
 }

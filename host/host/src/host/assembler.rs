@@ -14,12 +14,10 @@ use crate::rules::{self, Compiled};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded};
 use conductor_install::source::Origin;
 use conductor_install::store::{Installed, InstalledFeature, PackageStore};
-use conductor_net::http_scope::SecretGrant;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_observer::{self as observer, Observer};
 use conductor_package::admission::{ConfiguredGrants, Provenance};
 use conductor_package::capability::CapabilityRequest;
-use conductor_package::grants::{FolderGrant, RepositoryGrant};
 use conductor_package::id::DataKey;
 use conductor_package::{FeatureId, Grants};
 use conductor_ports::supervisor::PortPlan;
@@ -241,46 +239,7 @@ pub fn configured_grants(name: &str, feature: &config::Feature) -> Option<Config
         None => FeatureId::builtin(name),
     }?;
     let digest = feature.digest.as_ref().map(|digest| digest.trim_start_matches("sha256:").to_owned());
-    (feature.grants != config::Grants::default()).then(|| ConfiguredGrants {
-        id,
-        digest,
-        grants: grants(&feature.grants),
-    })
-}
-
-/// The same in the terms of features.
-pub fn grants(configured: &config::Grants) -> Grants {
-    let udp = configured.udp.iter().filter_map(|destination| destination.to_string().parse().ok());
-    let hosts = |written: &[config::HttpHost]| written.iter().map(|host| host.pattern().clone()).collect();
-    let secret = |secret: &config::SecretGrant| SecretGrant { id: secret.id.clone(), hosts: hosts(&secret.hosts) };
-    let folder = |folder: &config::FolderGrant| FolderGrant {
-        purpose: folder.purpose.clone(),
-        path: folder.path.clone().into(),
-        write: folder.write,
-    };
-    let repository = |repository: &config::RepositoryGrant| RepositoryGrant {
-        purpose: repository.purpose.clone(),
-        path: repository.path.clone().into(),
-    };
-    Grants {
-        udp: udp.collect(),
-        http: hosts(&configured.http),
-        secrets: configured.secrets.iter().map(secret).collect(),
-        files: configured.files.iter().map(folder).collect(),
-        git: configured.git.iter().map(repository).collect(),
-        store: configured.store,
-        midi_out: configured.midi_out.clone(),
-        sysex: configured.sysex,
-        observe_events: configured.observe_events.clone(),
-        config_read: configured.config_read,
-        config_propose: configured.config_propose,
-        discover_ports: configured.discover_ports,
-        background_task: configured.background_task,
-        models: configured.models.clone(),
-        model_tokens: configured.model_tokens,
-        alert: configured.alert,
-        notify: configured.notify,
-    }
+    (feature.grants != Grants::default()).then(|| ConfiguredGrants { id, digest, grants: feature.grants.clone() })
 }
 
 /// Checks a configuration as [`HostBuilder::start`](super::HostBuilder::start) would, without opening a port: features

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::apply::{Applied, PlanView};
 pub use self::asked::{ChangeError, LockError, ReloadError, UnknownMode};
 use self::assembler::Assembler;
-pub use self::assembler::{adopt_data, configured_grants, grants, installed_source};
+pub use self::assembler::{adopt_data, configured_grants, installed_source};
 pub use self::assembler::{check, installed, try_out};
 pub use self::builder::{HostBuilder, StartError};
 use self::generation::{Generation, InForce};
@@ -52,6 +52,7 @@ use conductor_audit::{Audit, Entry, Kind};
 use conductor_config::reader::Reader;
 use conductor_config::{self as config, Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
 use conductor_observer::{Observation, Observed, Observer};
+use conductor_package::Grants;
 use conductor_ports::engine_input::Input;
 use conductor_ports::supervisor::{Supervisor, UnknownDevice};
 use conductor_sandbox::control::Change;
@@ -90,7 +91,7 @@ impl State {
     /// Puts on record what the configuration grants otherwise than before: only a person writes it, and
     /// has done so already.
     fn tell_grants(&mut self, config: &Config, audit: &Audit) {
-        let nothing = serde_json::to_value(config::Grants::default()).unwrap_or_default();
+        let nothing = serde_json::to_value(Grants::default()).unwrap_or_default();
         let grants = config.features.iter().filter_map(|(name, feature)| {
             let grants = serde_json::to_value(&feature.grants).ok()?;
             let id = feature.id.clone().unwrap_or_else(|| format!("builtin:{name}"));

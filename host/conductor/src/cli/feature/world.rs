@@ -29,7 +29,7 @@ use conductor_observer::Observation;
 use conductor_observer::sink_message::{Severity, SinkKind};
 use conductor_package::capability::{self, Capability};
 use conductor_package::descriptor::HookPoint;
-use conductor_package::{Descriptor, Package};
+use conductor_package::{Descriptor, Grants, Package};
 use conductor_ports::Direction;
 use conductor_ports::engine_input::Input;
 use conductor_ports::simulated::SimulatedPorts;
@@ -493,62 +493,29 @@ fn timeline(script: &str) -> Result<Vec<TimelineEntry>, String> {
 fn grants(descriptor: &Descriptor, setup: &Setup, home: &Path) -> Result<toml::Table, String> {
     let mut granted = toml::Table::new();
     if setup.grant_all {
-        for request in &descriptor.capabilities {
-            grant(&mut granted, &request.capability, home)?;
-        }
+        granted = toml::Table::try_from(everything(descriptor, home)?).map_err(|error| error.to_string())?;
     }
     let told: toml::Table = setup.grants.parse().map_err(|error| format!("the grants are wrong: {error}"))?;
     granted.extend(told);
     Ok(granted)
 }
 
-/// Grants all that a capability asks for.
-fn grant(granted: &mut toml::Table, capability: &Capability, home: &Path) -> Result<(), String> {
-    let mut add = |key: &str, values: Vec<toml::Value>| {
-        let list = granted.entry(key).or_insert_with(|| toml::Value::Array(Vec::new()));
-        if let toml::Value::Array(list) = list {
-            list.extend(values);
-        }
-    };
-    let texts = |list: &mut dyn Iterator<Item = String>| list.map(toml::Value::from).collect::<Vec<_>>();
-    match capability {
-        Capability::Network { udp, http, .. } => {
-            add("udp", texts(&mut udp.iter().map(ToString::to_string)));
-            add("http", texts(&mut http.iter().filter(|host| !host.is_any()).map(ToString::to_string)));
-        }
-        Capability::Secret { id, hosts } => {
-            let hosts = texts(&mut hosts.iter().filter(|host| !host.is_any()).map(ToString::to_string));
-            let secret = [("id".to_owned(), id.as_str().into()), ("hosts".to_owned(), hosts.into())];
-            add("secrets", vec![toml::Table::from_iter(secret).into()]);
-        }
-        Capability::Files { purpose, write, .. } => {
-            let path = home.join("files").join(purpose);
-            fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let folder = [
-                ("purpose".to_owned(), purpose.as_str().into()),
-                ("path".to_owned(), path.display().to_string().into()),
-                ("write".to_owned(), (*write).into()),
-            ];
-            add("files", vec![toml::Table::from_iter(folder).into()]);
-        }
-        // A repository can't be made up: a test that needs one grants it.
-        Capability::GitSnapshot { .. } => {}
-        Capability::MidiOut { bindings, sysex } => {
-            add("midi_out", texts(&mut bindings.iter().cloned()));
-            granted.insert("sysex".into(), (*sysex).into());
-        }
-        Capability::ObserveEvents { bindings } => add("observe_events", texts(&mut bindings.iter().cloned())),
-        Capability::UseModel { models, tokens } => {
-            add("models", texts(&mut models.iter().cloned()));
-            granted.insert("model_tokens".into(), i64::from(*tokens).into());
-        }
-        Capability::Store { quota } => {
-            let quota = i64::try_from(*quota).map_err(|_| "its store is too large to be granted")?;
-            granted.insert("store".into(), quota.into());
-        }
-        other => {
-            granted.insert(other.kind().as_str().replace('-', "_"), true.into());
+/// Everything that a descriptor asks for, with a folder of this home for each purpose. A repository can't be made up,
+/// nor a host where it asks for any: a test that needs one grants it.
+fn everything(descriptor: &Descriptor, home: &Path) -> Result<Grants, String> {
+    let mut asked = descriptor.capabilities.clone();
+    for request in &mut asked {
+        match &mut request.capability {
+            Capability::Network { http: hosts, .. } | Capability::Secret { hosts, .. } => {
+                hosts.retain(|host| !host.is_any());
+            }
+            Capability::Files { purpose, path, .. } => {
+                let folder = home.join("files").join(purpose);
+                fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+                *path = Some(folder);
+            }
+            _ => {}
         }
     }
-    Ok(())
+    Ok(Grants::of(&asked))
 }

@@ -7,7 +7,6 @@ use super::super::{CommandResult, Failure, Paths, load, wrong};
 use super::prompt;
 use conductor_config as config;
 use conductor_config::edit::{Change, edited};
-use conductor_host::host;
 use conductor_install::installation;
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::store::PackageStore;
@@ -101,7 +100,7 @@ fn shown(places: &Paths, name: &str, feature: &config::Feature, package: &Packag
     if let Some(id) = feature.id.as_deref().filter(|id| *id != descriptor.id.as_str()) {
         out.push(format_args!("  note: the file has the grants for {id}; this is another feature"));
     }
-    let grants = host::grants(&feature.grants).asked_for(&descriptor.capabilities);
+    let grants = feature.grants.clone().asked_for(&descriptor.capabilities);
     let lines = prompt::grants_of_file(&grants);
     out.push(format_args!(
         "  [features.{name}.grants] gives to it{}",
