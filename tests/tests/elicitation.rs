@@ -284,3 +284,39 @@ fn forged_answers_are_refused_and_on_record() {
     };
     wait::until(|| (refused() >= 6).then_some(()), || home.conductor(&["audit", "list"]).out);
 }
+
+// PLN-3: the host knows what a call proposed, and asks about that.
+#[test]
+fn the_user_is_asked_about_the_plan_of_the_call_whatever_its_tool_says() {
+    let home = show("plans");
+    let _host = home.run();
+    let waiting = || -> Vec<Value> {
+        let plans = home.json(&["plan", "list", "--json"]);
+        plans.as_array().unwrap().iter().map(|plan| plan["id"].clone()).collect()
+    };
+    let claim = |plans: usize, claim: Value| json!({ "how": "claim", "plans": plans, "claim": claim });
+    let reject = accept(json!({ "decision": "reject" }));
+    let other = Agent::start(&home, false, json!({})).call("claim", &claim(1, json!("done")));
+    assert!(text(&other["result"]).contains("waits for a person"), "{other}");
+    let before = waiting();
+    assert_eq!(before.len(), 1);
+    for modern in [false, true] {
+        let mut agent = Agent::start(&home, modern, form());
+        let named = json!({ "plan": before[0] });
+        let told = agent.answered("claim", &claim(0, named.clone()), &[]);
+        assert!(!text(&told).contains("waits for a person"), "nobody is asked about another call's plan: {told}");
+        for says in [named, json!({ "plan": "0" }), json!("done")] {
+            let told = agent.answered("claim", &claim(1, says.clone()), &[reject.clone()]);
+            assert!(text(&told).contains("The user rejected the plan"), "{says}: {told}");
+            assert_eq!(waiting(), before, "{says}: its own plan is gone, and no other");
+        }
+        let told = agent.answered("claim", &claim(2, json!("done")), &[]);
+        let both = waiting().split_off(1);
+        assert_eq!(both.len(), 2);
+        for plan in &both {
+            let plan = plan.as_str().unwrap();
+            assert!(text(&told).contains(&format!("conductor plan show {plan}")), "{told}");
+            home.conductor(&["plan", "reject", plan]);
+        }
+    }
+}

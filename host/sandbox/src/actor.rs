@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +14,7 @@ use crate::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
 use crate::host_functions::invocation::OnProgress;
 use crate::limits;
 use crate::state::FeatureFacts;
-use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Registrations, ServiceError};
+use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Registrations, ServiceError, ToolOutput};
 use conductor_audit::caller::Caller;
 use conductor_package::descriptor::Tier;
 
@@ -32,7 +31,7 @@ enum Request {
         args: String,
         cancelled: CancellationToken,
         progress: OnProgress,
-        reply: Reply<Value>,
+        reply: Reply<ToolOutput>,
     },
     Before {
         call: Arc<ToolCall>,
@@ -120,8 +119,7 @@ impl Actor {
         MAILBOX - self.orders.capacity()
     }
 
-    /// Calls a tool that it registered, for `caller`; `args` is a JSON object. The result fits its output
-    /// schema.
+    /// Calls a tool that it registered, for `caller`; `args` is a JSON object.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -133,7 +131,7 @@ impl Actor {
         args: String,
         cancelled: CancellationToken,
         progress: OnProgress,
-    ) -> Result<Value, CallError> {
+    ) -> Result<ToolOutput, CallError> {
         let (name, (reply, answer)) = (name.to_owned(), oneshot::channel());
         self.order(Request::Call { caller, tier, name, args, cancelled, progress, reply }, answer).await
     }

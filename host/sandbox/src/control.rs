@@ -20,13 +20,13 @@ use crate::host_functions::hardware::HardwareAccess;
 use crate::host_functions::hardware_args::Named;
 use crate::host_functions::host_state::Reader;
 use crate::host_functions::invocation::{Invocation, OnProgress};
-use crate::host_functions::planning::Planner;
+use crate::host_functions::planning::{PlanIds, Planner};
 use crate::host_functions::privileges::Authority;
 use crate::host_functions::runs::Run;
 use crate::host_functions::runtime_controls::Controls;
 use crate::limits;
 use crate::meter::{self, Call, Class, Limits};
-use crate::outcome::{CallError, InstallError, ServiceError, explain};
+use crate::outcome::{CallError, InstallError, ServiceError, ToolOutput, explain};
 use crate::registrations::Registrations;
 use crate::result_schema::ResultSchema;
 use crate::state::{FeatureFacts, InstanceState};
@@ -143,10 +143,10 @@ impl ControlInstance {
     }
 
     /// Calls a tool. `cancelled` tells it that nobody wants the answer any more; a while later it is
-    /// stopped. The result fits the output schema that the tool registered, if any.
+    /// stopped.
     ///
     /// # Errors
-    /// See [`CallError`].
+    /// See [`CallError`]. Plans that the tool proposed before wait all the same.
     pub async fn call_tool(
         &mut self,
         caller: Caller,
@@ -155,7 +155,8 @@ impl ControlInstance {
         args: &str,
         cancelled: &CancellationToken,
         progress: OnProgress,
-    ) -> Result<Value, CallError> {
+    ) -> Result<ToolOutput, CallError> {
+        let proposed = PlanIds::default();
         let invocation = self.lend(Invocation::new(cancelled.clone(), progress))?;
         let state = self.lend(Reader { in_call: true })?;
         let (invoked, looked) = (invocation.rep(), state.rep());
@@ -177,7 +178,7 @@ impl ControlInstance {
             }
             Tier::ConfigChange => {
                 let tools = export!(self, config_change_tools);
-                let planner = self.lend(Planner::for_call(caller, false))?;
+                let planner = self.lend(Planner::for_call(caller, false, proposed.clone()))?;
                 let rep = planner.rep();
                 let work = tools.call_call(&mut self.store, name, args, invocation, state, planner);
                 let result = wanted(&call, work, cancelled).await;
@@ -198,7 +199,7 @@ impl ControlInstance {
                 let tools = export!(self, privileged_tools);
                 let declared = self.store.data().facts.descriptor.tools.iter().find(|tool| tool.name == name);
                 let is_confirmed = !declared.is_some_and(|tool| tool.proposes);
-                let planner = self.lend(Planner::for_call(caller, true))?;
+                let planner = self.lend(Planner::for_call(caller, true, proposed.clone()))?;
                 let authority = self.lend(Authority { is_confirmed })?;
                 let (planned, allowed) = (planner.rep(), authority.rep());
                 let work = tools.call_call(&mut self.store, name, args, invocation, state, planner, authority);
@@ -218,7 +219,8 @@ impl ControlInstance {
         }
         // The guest is done, but what is left to do is done for it.
         let schema = self.store.data().registered.results.get(name).cloned();
-        call.within(async { checked(&text, schema.as_deref()) }).await?
+        let result = call.within(async { checked(&text, schema.as_deref()) }).await??;
+        Ok(ToolOutput { result, plans: proposed.take() })
     }
 
     /// Asks before a tool runs.

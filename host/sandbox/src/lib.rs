@@ -47,7 +47,7 @@ pub use bindings::Lane;
 pub use compiler::{CompileError, CompileLimits, Compiler};
 pub use control::ControlInstance;
 pub use instance::ActionInstance;
-pub use outcome::{CallError, InstallError, ServiceError};
+pub use outcome::{CallError, InstallError, ServiceError, ToolOutput};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
 use self::cache::{Code, CodeCache};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 
@@ -9,6 +10,16 @@ use crate::bindings::Error;
 use crate::limits;
 pub use conductor_services::error::ServiceError;
 use conductor_terminal::{excerpt, excerpt_lines};
+
+/// What a tool call returned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// The tool's own answer. It fits the output schema that the tool registered, if any.
+    pub result: Value,
+    /// The ids of the plans that were proposed with the planner lent to this call, in the order of the proposals.
+    /// They come from the host, whatever `result` says.
+    pub plans: Vec<String>,
+}
 
 /// Why a call into a guest gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

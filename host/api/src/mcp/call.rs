@@ -1,7 +1,7 @@
 //! Calls of tools, and what their user is asked on the way.
 //!
 //! ```text
-//! call ─▶ gate ─▶ a result ─▶ with a plan? ─▶ the user is asked ─▶ applied, rejected, or it waits on
+//! call ─▶ gate ─▶ a result ─▶ a plan proposed? ─▶ the user is asked ─▶ applied, rejected, or it waits on
 //!           └─▶ needs a person ─▶ the user is asked, twice ─▶ gate, confirmed
 //! ```
 //!
@@ -30,7 +30,6 @@ use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
 use conductor_host::control::plan::risk::Level;
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
-use conductor_package::descriptor::Tier;
 use conductor_sandbox::{CallError, ServiceError};
 use conductor_stdx::plural::plural;
 
@@ -159,33 +158,28 @@ impl<'c> Call<'c> {
         answer
     }
 
-    /// What a tool has answered; a plan in it is what its user is asked about.
+    /// Passes on what a tool has answered. If the call proposed one plan, the user is asked about it; of several, each
+    /// waits for a person, who should see them together.
     async fn proposed(self, answer: ToolResult) -> Result<CallToolResponse, ErrorData> {
-        let plan = answer.result["plan"].as_str().map(str::to_owned);
+        let plans = answer.plans.clone();
         let mut result = said(answer);
-        let Some(plan) = plan else { return Ok(result.into()) };
-        let Some(matter) = self.plan(&plan).await else { return Ok(result.into()) };
-        match matter {
-            Ok(matter) => self.ask(matter, Some(result)).await,
-            Err(why) => {
-                result.content.push(ContentBlock::text(waits(self.host, &plan, why)));
-                Ok(result.into())
+        if let [plan] = &plans[..] {
+            match self.plan(plan).await {
+                Some(Ok(matter)) => return self.ask(matter, Some(result)).await,
+                Some(Err(why)) => result.content.push(ContentBlock::text(waits(self.host, plan, why))),
+                None => {}
             }
+            return Ok(result.into());
         }
+        result.content.extend(plans.iter().map(|plan| ContentBlock::text(waits(self.host, plan, ""))));
+        Ok(result.into())
     }
 
-    /// The question about a plan, or why its user is not asked. `None` if it is no plan of this tool's, which a
-    /// tool may say what it likes about.
+    /// The question about a plan that this call proposed, or why its user is not asked. `None` if the plan does not
+    /// wait any longer.
     async fn plan(&self, id: &str) -> Option<Result<Decision, &'static str>> {
-        let tool = self.host.tools().into_iter().find(|view| view.tool.name == self.tool)?;
-        if matches!(tool.tool.tier, Tier::ReadOnly | Tier::Stateful) {
-            return None;
-        }
         let (caller, id) = (self.caller.clone(), id.to_owned());
         let view = self.server.look(move |host| host.plan_for(&caller, &id)).await.ok()?.ok()?;
-        if view.plan.proposer != tool.feature {
-            return None;
-        }
         let allowed = match view.plan.risk.level {
             Level::Privileged => Elicitation::All,
             _ => Elicitation::Plans,
@@ -373,10 +367,10 @@ fn refused(error: ToolError) -> Result<CallToolResponse, ErrorData> {
 fn finished(host: &Weak<Host>, ended: Result<ToolResult, ToolError>) -> CallToolResult {
     match ended {
         Ok(answer) => {
-            let plan = answer.result["plan"].as_str().map(str::to_owned);
+            let plans = answer.plans.clone();
             let mut result = said(answer);
-            if let (Some(plan), Some(host)) = (plan, host.upgrade()) {
-                result.content.push(ContentBlock::text(waits(&host, &plan, "")));
+            if let Some(host) = host.upgrade() {
+                result.content.extend(plans.iter().map(|plan| ContentBlock::text(waits(&host, plan, ""))));
             }
             result
         }

@@ -70,8 +70,8 @@ fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> Comman
     Ok(())
 }
 
-/// What a tool of the running host answers that needs nobody's consent; what features remark about it is printed
-/// beside.
+/// What a tool of the running host answers that needs nobody's consent; what features remark about it, and which plans
+/// it proposed, is printed beside.
 pub(super) fn asked(places: &Paths, name: &str, args: &Value) -> Result<Value, Failure> {
     Ok(sent(places, name, args, None)?)
 }
@@ -83,9 +83,9 @@ fn sent(places: &Paths, name: &str, args: &Value, confirmation: Option<&str>) ->
         (request["confirmed"], request["confirmation"]) = (true.into(), id.into());
     }
     let mut answer = client::post(&places.home, &path, &request)?;
-    for remark in answer["remarks"].as_array().into_iter().flatten() {
-        errln!("{}", remark.as_str().unwrap_or_default());
-    }
+    let texts = |key: &str| answer[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts("remarks").for_each(|remark| errln!("{remark}"));
+    texts("plans").for_each(|plan| errln!("a plan waits for a person: `conductor plan show {plan}`"));
     Ok(answer["result"].take())
 }
 

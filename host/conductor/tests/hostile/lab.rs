@@ -33,7 +33,7 @@ use conductor_sandbox::host_functions::host_state::{Captured, HostView, MidiRefu
 use conductor_sandbox::host_functions::models::ModelView;
 use conductor_sandbox::host_functions::planning::ProposedPlan;
 use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
-use conductor_sandbox::{CallError, Compiler, PreparedFeature, Sandbox};
+use conductor_sandbox::{CallError, Compiler, PreparedFeature, Sandbox, ToolOutput};
 use conductor_services::http::network::{Answer, Incoming, Network, NetworkError, Outgoing};
 use conductor_services::http::secrets::{Secret, SecretError, Secrets};
 use conductor_services::http::{HttpClient, SecretGrant};
@@ -450,8 +450,13 @@ impl Tools {
     /// Calls the tool of a tier for somebody; `args` is JSON.
     pub fn call_for(&self, caller: Caller, tier: Tier, args: &str) -> Result<String, CallError> {
         let name = ["look", "change", "propose", "send", "rule"][tier as usize];
+        self.output(caller, tier, name, args).map(|output| output.result.to_string())
+    }
+
+    /// Calls a tool by its name for somebody; `args` is JSON.
+    pub fn output(&self, caller: Caller, tier: Tier, name: &str, args: &str) -> Result<ToolOutput, CallError> {
         let call = self.actor.call(caller, tier, name, args.into(), CancellationToken::new(), Arc::new(|_, _| {}));
-        self.feature.runtime().block_on(call).map(|result| result.to_string())
+        self.feature.runtime().block_on(call)
     }
 
     /// Calls the read-only tool.

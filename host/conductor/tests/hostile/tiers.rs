@@ -5,6 +5,7 @@ use conductor_host::control::plan::risk::Level;
 use conductor_package::descriptor::Tier;
 use conductor_package::{Grants, Package};
 use conductor_sandbox::control::ToolCall;
+use serde_json::{Value, json};
 use std::path::Path;
 
 use crate::lab::{Lab, Tools, bytes_with, guest};
@@ -185,6 +186,39 @@ fn a_privileged_plan_says_so() {
     let [plan] = &lab.view.plans.waiting().unwrap()[..] else { panic!("one plan") };
     assert_eq!(plan.risk.level, Level::Privileged);
     assert!(plan.risk.notes.iter().any(|note| note.contains("a privileged tool proposes it")), "{:?}", plan.risk);
+}
+
+// What a tool says of plans decides nothing: the host knows which of them a call proposed.
+#[test]
+fn the_plans_of_a_call_are_those_that_it_proposed() {
+    let lab = Lab::new();
+    let tools = lab.tools();
+    let call = |plans: usize, claim: &Value, fail: bool| {
+        let args = json!({ "how": "claim", "plans": plans, "claim": claim, "fail": fail });
+        tools.output(Caller::library(), Tier::ConfigChange, "claim", &args.to_string())
+    };
+    let waiting = || lab.view.plans.waiting().unwrap().into_iter().map(|plan| plan.id).collect::<Vec<_>>();
+    let other = call(1, &json!("done"), false).unwrap().plans;
+    assert_eq!((other.len(), &other), (1, &waiting()));
+    for claim in [
+        json!(null),
+        json!("done"),
+        json!({ "plan": other[0] }),
+        json!({ "plan": "0".repeat(32) }),
+        json!({ "plan": [other[0]], "plans": [other[0], "0"] }),
+    ] {
+        for plans in 0..3 {
+            let output = call(plans, &claim, false).unwrap();
+            let own = waiting().split_off(1);
+            assert_eq!(own.len(), plans);
+            assert_eq!((&output.result, &output.plans), (&claim, &own), "{plans} plans");
+            own.iter().for_each(|plan| lab.view.plans.reject(plan).unwrap());
+        }
+    }
+    let failed = call(1, &json!("done"), true).unwrap_err().to_string();
+    assert!(failed.contains("no answer"), "{failed}");
+    assert_eq!(waiting().len(), 2, "what it proposed before waits all the same");
+    assert!(call(0, &json!("done"), false).unwrap().plans.is_empty(), "and is not the next call's");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use conductor_package::descriptor::{HookPoint, Tier};
 use conductor_sandbox::control::{Decision, ToolCall};
 use conductor_sandbox::host_functions::invocation::OnProgress;
 use conductor_sandbox::limits;
-use conductor_sandbox::{CallError, RegisteredTool, ServiceError};
+use conductor_sandbox::{CallError, RegisteredTool, ServiceError, ToolOutput};
 use conductor_terminal::excerpt;
 
 /// Bytes of arguments that hooks get to see.
@@ -128,6 +128,10 @@ fn effect(confirmation: &Option<Box<Confirmation>>) -> String {
 pub struct ToolResult {
     /// The tool's answer.
     pub result: Value,
+    /// The ids of the plans that this call proposed, in the order of the proposals, as the host gave them. What
+    /// `result` says of plans is the feature's word.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub plans: Vec<String>,
     /// What hooks remarked.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub remarks: Vec<String>,
@@ -326,8 +330,12 @@ impl Gate {
             None => tracing::info!(tool = name, feature = %tool.feature, "called"),
             Some(reason) => tracing::info!(tool = name, feature = %tool.feature, "failed: {reason}"),
         }
-        let result = answer.map_err(|error| ToolError::Failed { feature: tool.feature.clone(), error })?;
-        Ok(ToolResult { result, remarks })
+        let output = answer.map_err(|error| ToolError::Failed { feature: tool.feature.clone(), error })?;
+        let ToolOutput { result, plans } = output;
+        if !plans.is_empty() {
+            record.with("plans", plans.clone());
+        }
+        Ok(ToolResult { result, plans, remarks })
     }
 
     /// Whether a person agreed to this very call: each goes through here twice, and the first time only asks.
@@ -400,7 +408,7 @@ async fn answer(
     args: String,
     cancelled: CancellationToken,
     progress: OnProgress,
-) -> Result<Value, CallError> {
+) -> Result<ToolOutput, CallError> {
     let call = tool.actor.call(caller.clone(), tool.registered.tier, name, args, cancelled, progress);
     // The actor's own limits are tighter; this one is for calls that wait in its mailbox.
     let Ok(answer) = tokio::time::timeout(limits::CALL_TIMEOUT + Duration::from_secs(5), call).await else {

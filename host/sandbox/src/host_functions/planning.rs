@@ -1,5 +1,7 @@
 //! The contract's `planning`: the guest's handle to propose changes. Nothing here changes anything.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde_json::Value;
 use wasmtime::component::Resource;
 
@@ -49,12 +51,29 @@ pub struct Planner {
     privileged: bool,
     /// Who called the tool that it was lent to; `None` if the feature proposes by itself.
     caller: Option<Caller>,
+    proposed: PlanIds,
 }
 
 impl Planner {
-    /// A handle for the length of one call.
-    pub(crate) fn for_call(caller: Caller, privileged: bool) -> Self {
-        Self { privileged, caller: Some(caller) }
+    /// A handle for the length of one call, which notes in `proposed` what is proposed with it.
+    pub(crate) fn for_call(caller: Caller, privileged: bool, proposed: PlanIds) -> Self {
+        Self { privileged, caller: Some(caller), proposed }
+    }
+}
+
+/// The ids of the plans that were proposed with one handle, in order. Clones share them, so that the host still has
+/// them when the guest's handle is gone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PlanIds(Arc<Mutex<Vec<String>>>);
+
+impl PlanIds {
+    fn push(&self, id: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    }
+
+    /// All so far, which are not kept any longer.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -83,9 +102,11 @@ impl InstanceState {
             )));
         }
         let changes = changes.into_iter().map(change).collect::<Result<_, _>>().map_err(Error::Invalid)?;
-        let Planner { privileged, caller } = planner;
+        let Planner { privileged, caller, proposed } = planner;
         let proposer = self.facts.descriptor.id.to_string();
-        self.view()?.propose(ProposedPlan { proposer, caller, description, privileged, changes })
+        let proposal = self.view()?.propose(ProposedPlan { proposer, caller, description, privileged, changes })?;
+        proposed.push(proposal.id.clone());
+        Ok(proposal)
     }
 }
 

@@ -139,7 +139,7 @@ impl Lifecycle for Hostile {
             // Eight ways to itself in each array, and each has eight.
             "circle-schema" => {
                 let ways = vec![json!({ "$ref": "#" }); 8];
-                for name in ["look", "change", "send", "rule"] {
+                for name in ["look", "change", "claim", "send", "rule"] {
                     tools.register(name, "{}", None)?;
                 }
                 return tools.register(
@@ -163,7 +163,7 @@ impl Lifecycle for Hostile {
             }),
             _ => {}
         }
-        for name in ["look", "change", "send", "rule"] {
+        for name in ["look", "change", "claim", "send", "rule"] {
             tools.register(name, "{}", None)?;
         }
         tools.register("propose", "{}", Some(r#"{"type": "string"}"#))?;
@@ -563,6 +563,14 @@ impl ConfigChangeTools for Hostile {
                 let value = format!("\"{}\"", "x".repeat(200_000));
                 let changes: Vec<Change> = (0..20).map(|_| one(Some(value.clone()))).collect();
                 plan.propose("large", &changes).map(|_| done())
+            }
+            // Proposes so many plans, and answers what its caller wants said of them.
+            "claim" => {
+                for number in 0..args["plans"].as_u64().unwrap_or_default() {
+                    let mode = json!({ "name": format!("claimed {number}") }).to_string();
+                    plan.propose("one more", &[Change { path: "modes/1".to_owned(), value: Some(mode) }])?;
+                }
+                if args["fail"] == true { Err(missing("answer")) } else { Ok(args["claim"].to_string()) }
             }
             "nested" => Ok(format!("{}1{}", "[".repeat(20), "]".repeat(20))),
             "not-as-promised" => Ok("{\"plan\": 1}".to_owned()),

@@ -79,7 +79,7 @@ fn answer(package: &Package, world: &mut Option<World>, request: Request) -> Val
             let (result, progress) = world.call(&tool, args, confirmed);
             return match result {
                 Ok(result) => json!({
-                    "ok": { "result": result.result, "remarks": result.remarks }, "progress": progress,
+                    "ok": { "result": result.result, "plans": result.plans, "remarks": result.remarks }, "progress": progress,
                 }),
                 Err(error) => json!({ "error": error.to_string(), "progress": progress }),
             };
