@@ -45,7 +45,7 @@ const MAX_CORPUS_BYTES: u64 = 8 * 1024;
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     setup::ensure(setup::Purpose::Build)?;
     if args.check {
-        process::run(cargo(repo, "check").arg("--features=host"))?;
+        process::run(repo.workspace_cargo("check").arg("--bin=conductor-libfuzzer"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let corpora = repo.root().join("tests/fuzz/corpus");
@@ -82,19 +82,14 @@ fn target(repo: &Repo) -> PathBuf {
     repo.target().join("fuzz")
 }
 
-/// Cargo on the workspace of the libFuzzer program, with a folder of its own for what it makes.
-fn cargo(repo: &Repo, command: &str) -> Command {
-    let mut cargo = repo.cargo(command);
-    cargo.arg("--manifest-path").arg(repo.root().join("tests/fuzz/libfuzzer/Cargo.toml"));
-    cargo.env("CARGO_TARGET_DIR", target(repo));
-    cargo
-}
-
 /// Builds the program and returns its path.
 fn build(repo: &Repo, host: bool) -> Result<PathBuf> {
     let machine = this_machine()?;
-    let mut build = cargo(repo, "build");
+    let mut build = repo.cargo("build");
     build
+        .args(["--package=conductor-libfuzzer", "--profile=fuzz"])
+        // What is instrumented does not lie beside what is not.
+        .env("CARGO_TARGET_DIR", target(repo))
         // Named, so that what the compiler itself loads is built apart.
         .args(["--target", &machine])
         .args(host.then_some("--features=host"))
@@ -102,7 +97,7 @@ fn build(repo: &Repo, host: bool) -> Result<PathBuf> {
         .env(WRAPPER, "1");
     process::run(&mut build)?;
     let program = format!("conductor-libfuzzer{}", env::consts::EXE_SUFFIX);
-    Ok(target(repo).join(machine).join("debug").join(program))
+    Ok(target(repo).join(machine).join("fuzz").join(program))
 }
 
 /// What the compiler calls this machine.
@@ -180,20 +175,8 @@ impl Fuzzer<'_> {
 /// Set for the builds in which this program is the compiler's wrapper.
 const WRAPPER: &str = "CONDUCTOR_XTASK_IS_RUSTC";
 
-/// What is instrumented: what is ours, and what reads bytes for us.
-const INSTRUMENTED: [&str; 20] = [
-    "conductor_api",
-    "conductor_config",
-    "conductor_engine",
-    "conductor_fuzz",
-    "conductor_host",
-    "conductor_install",
-    "conductor_net",
-    "conductor_package",
-    "conductor_ports",
-    "conductor_stdx",
-    "conductor_terminal",
-    "conductor_timeline",
+/// What is instrumented, beside all crates of ours: what reads bytes for us.
+const INSTRUMENTED: [&str; 9] = [
     "nom",
     "openai_compatible",
     "rosc",
@@ -201,6 +184,7 @@ const INSTRUMENTED: [&str; 20] = [
     "toml",
     "toml_datetime",
     "toml_parser",
+    "wasmparser",
     "winnow",
 ];
 
@@ -214,7 +198,7 @@ pub fn instrumented() -> Option<Result<ExitCode>> {
     let named = arguments.windows(2).find(|pair| pair[0] == "--crate-name").and_then(|pair| pair[1].to_str());
     let is_loaded = !arguments.iter().any(|argument| argument == "--target");
     rustc.args(&arguments);
-    if !is_loaded && named.is_some_and(|name| INSTRUMENTED.contains(&name)) {
+    if !is_loaded && named.is_some_and(|name| name.starts_with("conductor_") || INSTRUMENTED.contains(&name)) {
         rustc.args(["-Cpasses=sancov-module", "-Ccodegen-units=1"]);
         let coverage = ["level=4", "inline-8bit-counters", "pc-table", "trace-compares"];
         rustc.args(coverage.map(|what| format!("-Cllvm-args=-sanitizer-coverage-{what}")));

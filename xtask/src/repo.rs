@@ -64,6 +64,16 @@ impl Repo {
         command
     }
 
+    /// `cargo <subcommand>` for all packages of the root's workspace but the benchmarks.
+    ///
+    /// Everything that is built for tests is built like this, even a single program (`--bin NAME`): Cargo compiles a
+    /// dependency with the features that the packages of one command ask for, and so once more for each other choice.
+    pub fn workspace_cargo(&self, subcommand: &str) -> Command {
+        let mut command = self.cargo(subcommand);
+        command.args(["--workspace", "--exclude=conductor-bench"]);
+        command
+    }
+
     /// `cargo <subcommand>` for a workspace of guests, built for this machine.
     pub fn guest_cargo(&self, subcommand: &str, workspace: &Path) -> Command {
         let mut command = self.cargo(subcommand);

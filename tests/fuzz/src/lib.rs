@@ -2,7 +2,7 @@
 //!
 //! A target is a function of bytes that panics where something is not so. Two things call it: a plain test
 //! (`tests/replay.rs`), with the corpus that is kept here and what little changes make of it, in every test
-//! run; and libFuzzer (`libfuzzer/`, a workspace of its own), by `cargo xtask fuzz`, for as long as one likes.
+//! run; and libFuzzer (`libfuzzer/`), by `cargo xtask fuzz`, for as long as one likes.
 
 #[cfg(feature = "host")]
 mod artnet;
