@@ -11,12 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::{
-    host::{self, Midi, Profile},
-    process,
-    repo::Repo,
-    setup::unpacked::Unpacked,
-};
+use crate::{host, process, repo::Repo, setup::unpacked::Unpacked};
 
 /// Build the examples in other languages, where those are there.
 #[derive(clap::Args)]
@@ -24,7 +19,7 @@ pub struct Args {}
 
 /// The chore.
 pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
-    let conductor = host::build(repo, Midi::System, Profile::Dev)?;
+    let conductor = host::ready(repo)?;
     let packages = repo.components().join("examples");
     // What is there afterwards was built now.
     if packages.exists() {

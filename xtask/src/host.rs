@@ -66,6 +66,16 @@ pub fn program(repo: &Repo, midi: Midi, profile: Profile) -> PathBuf {
     repo.target().join(folder).join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
+/// Says which host is to be tested.
+pub const PROGRAM: &str = "CONDUCTOR_BIN";
+/// Says where the components are that it is tested with.
+pub const FEATURES: &str = "CONDUCTOR_FEATURES";
+
+/// The host that [`PROGRAM`] names, or else one that is built now.
+pub fn ready(repo: &Repo) -> Result<PathBuf> {
+    env::var_os(PROGRAM).map_or_else(|| build(repo, Midi::System, Profile::Dev), |program| Ok(program.into()))
+}
+
 /// Builds the host and returns the program's path.
 pub fn build(repo: &Repo, midi: Midi, profile: Profile) -> Result<PathBuf> {
     process::run(&mut build_command(repo, midi, profile))?;
@@ -86,10 +96,20 @@ pub fn build(repo: &Repo, midi: Midi, profile: Profile) -> Result<PathBuf> {
 }
 
 fn build_command(repo: &Repo, midi: Midi, profile: Profile) -> Command {
-    let mut command = repo.cargo("build");
+    let mut command = match profile {
+        // What the tests are built with is built already.
+        Profile::Dev => repo.workspace_cargo("build"),
+        // Nothing but the host has a say in which features its dependencies have.
+        Profile::Release => with_package(repo.cargo("build")),
+    };
     command
-        .args(["--package", "conductor", "--bin", "conductor"])
-        .args((midi == Midi::Jack).then_some("--features=jack"))
+        .arg("--bin=conductor")
+        .args((midi == Midi::Jack).then_some("--features=conductor/jack"))
         .args((profile == Profile::Release).then_some("--release"));
+    command
+}
+
+fn with_package(mut command: Command) -> Command {
+    command.arg("--package=conductor");
     command
 }

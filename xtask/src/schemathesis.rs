@@ -12,11 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{
-    host::{self, Midi, Profile},
-    process,
-    repo::Repo,
-};
+use crate::{host, process, repo::Repo};
 
 /// The version that is proven; another may find more.
 const PACKAGE: &str = "schemathesis==4.32.5";
@@ -57,7 +53,7 @@ pub fn program(repo: &Repo) -> Result<PathBuf> {
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let program = program(repo)?;
-    let conductor = host::build(repo, Midi::System, Profile::Dev)?;
+    let conductor = host::ready(repo)?;
     let home = repo.target().join(format!("schemathesis-home-{}", std::process::id()));
     fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
     let played = play(repo, &program, &conductor, &home, &args);

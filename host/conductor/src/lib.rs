@@ -21,6 +21,7 @@
 pub mod cli;
 mod embedding;
 
+pub use crate::embedding::{Conductor, ConductorBuilder, OnDiagnostics, OpenError, system_ports};
 pub use conductor_active_window as active_window;
 pub use conductor_api as api;
 pub use conductor_audit as audit;
@@ -36,4 +37,3 @@ pub use conductor_sandbox as sandbox;
 pub use conductor_services as services;
 pub use conductor_stdx as stdx;
 pub use conductor_terminal as terminal;
-pub use crate::embedding::{Conductor, ConductorBuilder, OnDiagnostics, OpenError, system_ports};

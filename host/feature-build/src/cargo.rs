@@ -51,6 +51,8 @@ pub struct Artifact {
     pub package: PathBuf,
     /// All files that it consists of.
     pub files: Vec<PathBuf>,
+    /// Whether it holds the tests of the target, in place of the target itself.
+    pub is_test: bool,
     /// The program, if it is one.
     pub executable: Option<PathBuf>,
 }
@@ -85,6 +87,7 @@ fn artifact(message: &Value) -> Option<Artifact> {
         kinds: texts(&message["target"]["kind"]),
         package: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
         files: texts(&message["filenames"]).into_iter().map(PathBuf::from).collect(),
+        is_test: message["profile"]["test"] == true,
         executable: message["executable"].as_str().map(PathBuf::from),
     })
 }
@@ -101,6 +104,7 @@ mod tests {
             "target": { "name": "osc_output", "kind": ["cdylib", "rlib"] },
             "filenames": ["/t/osc_output.wasm", "/t/libosc_output.rlib"],
             "executable": null,
+            "profile": { "opt_level": "0", "test": true },
         });
         let artifact = artifact(&message).expect("an artifact");
         assert_eq!(artifact.name, "osc_output");
@@ -108,6 +112,7 @@ mod tests {
         assert_eq!(artifact.package, Path::new("/r/features/osc-output"));
         assert_eq!(artifact.files[0], Path::new("/t/osc_output.wasm"));
         assert_eq!(artifact.executable, None);
+        assert!(artifact.is_test);
     }
 
     #[test]

@@ -71,6 +71,25 @@ pub fn exit_code(status: ExitStatus) -> ExitCode {
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
+/// The same command, which lets every other program go before it where the system offers that.
+pub fn in_background(command: Command) -> Command {
+    if find("nice").is_none() {
+        return command;
+    }
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "15"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        nice.current_dir(folder);
+    }
+    nice
+}
+
 /// A command that is asked to end when we die, however we die, where the system offers that (util-linux).
 pub fn dying_with_us(program: &str) -> Command {
     if cfg!(target_os = "linux") && find("setpriv").is_some() {

@@ -6,11 +6,7 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, process::Command};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{
-    host::{self, Midi, Profile},
-    process,
-    repo::Repo,
-};
+use crate::{host, process, repo::Repo};
 
 /// The folder with the parts' tests.
 const TESTS: &str = "host/host/tests/parts";
@@ -82,7 +78,7 @@ pub fn page(repo: &Repo) -> Result<String> {
 
 /// What the host's program prints for these arguments.
 pub fn printed(repo: &Repo, arguments: &[&str]) -> Result<String> {
-    process::read(Command::new(host::build(repo, Midi::System, Profile::Dev)?).args(arguments))
+    process::read(Command::new(host::ready(repo)?).args(arguments))
 }
 
 /// What the sections of the tests' files prove.

@@ -2,19 +2,21 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write},
     path::PathBuf,
     process::{Command, ExitCode, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 
 use crate::{process, repo::Repo};
 
-/// The score so far.
+/// The score so far. Steps may run side by side: each line is printed whole when its step has ended.
 pub struct Board {
-    rows: Vec<Row>,
+    rows: Mutex<Vec<Row>>,
+    started: Instant,
     logs: PathBuf,
     verbose: bool,
 }
@@ -37,91 +39,116 @@ impl Board {
     pub fn new(repo: &Repo, verbose: bool) -> Result<Self> {
         let logs = repo.target().join("xtask-logs");
         fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
-        Ok(Self { rows: Vec::new(), logs, verbose })
+        Ok(Self { rows: Mutex::default(), started: Instant::now(), logs, verbose })
     }
 
     /// Runs a command as a step. Its output is shown whole if it fails.
-    pub fn step(&mut self, name: &str, mut command: Command) -> bool {
-        announce(name, self.verbose);
-        let started = Instant::now();
-        let result = if self.verbose { process::run(&mut command) } else { self.run_quietly(name, &mut command) };
-        self.record(name, started, result)
+    pub fn step(&self, name: &str, mut command: Command) -> bool {
+        self.logged(name, |log| match log {
+            None => process::run(&mut command),
+            Some(log) => process::run(command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?)),
+        })
+    }
+
+    /// Runs a function of ours as a step. What it writes into the file is shown if it fails; without a file, it prints.
+    pub fn logged(&self, name: &str, work: impl FnOnce(Option<&File>) -> Result<()>) -> bool {
+        self.here(name, || {
+            if self.verbose {
+                return work(None);
+            }
+            let file: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+            let path = self.logs.join(format!("{file}.log"));
+            let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            work(Some(&log)).map_err(|error| {
+                let output = fs::read(&path).unwrap_or_default();
+                anyhow!("{}\n{error:#}", String::from_utf8_lossy(&output).trim_end())
+            })
+        })
     }
 
     /// Runs a function of ours as a step.
-    pub fn here(&mut self, name: &str, work: impl FnOnce() -> Result<()>) -> bool {
-        announce(name, self.verbose);
+    pub fn here(&self, name: &str, work: impl FnOnce() -> Result<()>) -> bool {
+        if self.verbose {
+            println!("\n--- {name}");
+        }
         let started = Instant::now();
         let result = work();
-        self.record(name, started, result)
+        let outcome = if result.is_ok() { Outcome::Passed } else { Outcome::Failed };
+        let passed = outcome == Outcome::Passed;
+        self.record(
+            Row { name: name.into(), outcome, took: started.elapsed() },
+            result.err().map(|e| format!("{e:#}\n")),
+        );
+        passed
     }
 
     /// A step that cannot be done on this machine, or is not wanted.
-    pub fn skip(&mut self, name: &str, why: &str) {
-        println!("{name:<28} skipped: {why}");
-        self.rows.push(Row { name: name.into(), outcome: Outcome::Skipped(why.into()), took: Duration::ZERO });
+    pub fn skip(&self, name: &str, why: &str) {
+        self.record(Row { name: name.into(), outcome: Outcome::Skipped(why.into()), took: Duration::ZERO }, None);
     }
 
     /// A step that another one's failure makes impossible: failed, too.
-    pub fn blocked(&mut self, name: &str, why: &str) {
-        println!("{name:<28} FAILED: not run, {why}");
-        self.rows.push(Row { name: name.into(), outcome: Outcome::Failed, took: Duration::ZERO });
+    pub fn blocked(&self, name: &str, why: &str) {
+        let row = Row { name: name.into(), outcome: Outcome::Failed, took: Duration::ZERO };
+        self.record(row, Some(format!("not run: {why}")));
+    }
+
+    /// Runs two sequences of steps, side by side; one after the other if all that they print is shown.
+    pub fn beside(&self, first: impl FnOnce() + Send, second: impl FnOnce() + Send) {
+        if self.verbose {
+            first();
+            second();
+            return;
+        }
+        thread::scope(|scope| {
+            scope.spawn(first);
+            second();
+        });
     }
 
     /// Prints the table, and the score as its last line.
     pub fn finish(self) -> ExitCode {
-        println!("\n{}", self.table());
+        println!("\n{}", self.table(self.started.elapsed()));
         if self.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    fn run_quietly(&self, name: &str, command: &mut Command) -> Result<()> {
-        let file: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let path = self.logs.join(format!("{file}.log"));
-        let log = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let result = process::run(command);
-        if let Err(error) = result {
-            let output = fs::read(&path).unwrap_or_default();
-            bail!("{}\n{error}", String::from_utf8_lossy(&output).trim_end());
+    fn record(&self, row: Row, said: Option<String>) {
+        let mut rows = self.rows();
+        println!("{}", row.line());
+        if let Some(said) = said {
+            println!("{said}");
         }
-        Ok(())
+        rows.push(row);
     }
 
-    fn record(&mut self, name: &str, started: Instant, result: Result<()>) -> bool {
-        let took = started.elapsed();
-        let outcome = if result.is_ok() { Outcome::Passed } else { Outcome::Failed };
-        if self.verbose {
-            print!("{name:<28} ");
-        }
-        println!("{:<8} {:>7.1} s", word(&outcome), took.as_secs_f64());
-        if let Err(error) = result {
-            println!("{error:#}\n");
-        }
-        let passed = outcome == Outcome::Passed;
-        self.rows.push(Row { name: name.into(), outcome, took });
-        passed
+    fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failed(&self) -> usize {
-        self.rows.iter().filter(|row| row.outcome == Outcome::Failed).count()
+        self.rows().iter().filter(|row| row.outcome == Outcome::Failed).count()
     }
 
-    fn table(&self) -> String {
+    fn table(&self, took: Duration) -> String {
         let mut text = format!("{:<28} {:<8} {:>7}\n", "step", "result", "seconds");
-        for row in &self.rows {
-            let (result, why) = (
-                word(&row.outcome),
-                match &row.outcome {
-                    Outcome::Skipped(why) => why.as_str(),
-                    Outcome::Passed | Outcome::Failed => "",
-                },
-            );
-            let line = format!("{:<28} {result:<8} {:>7.1}  {why}", row.name, row.took.as_secs_f64());
-            text += line.trim_end();
+        for row in self.rows().iter() {
+            text += &row.line();
             text.push('\n');
         }
-        let passed = self.rows.iter().filter(|row| row.outcome == Outcome::Passed).count();
+        text += &format!("{:<28} {:<8} {:>7.1}\n", "all", "", took.as_secs_f64());
+        let passed = self.rows().iter().filter(|row| row.outcome == Outcome::Passed).count();
         text + &format!("{passed} passed, {} failed", self.failed())
+    }
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let why = match &self.outcome {
+            Outcome::Skipped(why) => why.as_str(),
+            Outcome::Passed | Outcome::Failed => "",
+        };
+        let line = format!("{:<28} {:<8} {:>7.1}  {why}", self.name, word(&self.outcome), self.took.as_secs_f64());
+        line.trim_end().to_owned()
     }
 }
 
@@ -133,17 +160,6 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Says what is going on; the result follows on the same line, unless the step speaks in between.
-fn announce(name: &str, alone: bool) {
-    if alone {
-        println!("\n--- {name}");
-    } else {
-        print!("{name:<28} ");
-    }
-    // A closed output shows at the next line that is printed.
-    let _ = io::stdout().flush();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,11 +168,12 @@ mod tests {
     fn the_score_is_the_last_line_and_skipped_steps_have_no_share_in_it() {
         let row = |name: &str, outcome, millis| Row { name: name.into(), outcome, took: Duration::from_millis(millis) };
         let board = Board {
-            rows: vec![
+            rows: Mutex::new(vec![
                 row("format", Outcome::Passed, 1234),
                 row("clippy", Outcome::Failed, 61_000),
                 row("virtual machine", Outcome::Skipped("--no-vm".into()), 0),
-            ],
+            ]),
+            started: Instant::now(),
             logs: PathBuf::new(),
             verbose: false,
         };
@@ -165,7 +182,8 @@ step                         result   seconds
 format                       ok           1.2
 clippy                       FAILED      61.0
 virtual machine              skipped      0.0  --no-vm
+all                                      65.0
 1 passed, 1 failed";
-        assert_eq!(board.table(), expected);
+        assert_eq!(board.table(Duration::from_secs(65)), expected);
     }
 }

@@ -108,22 +108,34 @@ impl Job {
     }
 }
 
-/// The end-to-end tests on ALSA, with everything that they test.
+/// Says which program the end-to-end tests on ALSA are.
+pub const TEST: &str = "CONDUCTOR_VM_TEST";
+
+/// The end-to-end tests on ALSA, with everything that they test: what the environment names, or else built now.
 fn alsa_tests(repo: &Repo) -> Result<Job> {
+    let (conductor, test) = match (env::var_os(host::PROGRAM), env::var_os(TEST)) {
+        (Some(conductor), Some(test)) => (conductor, test),
+        _ => built(repo)?,
+    };
+    let mut job = Job::new(vec![test]);
+    job.variables.push((host::PROGRAM.into(), conductor));
+    job.variables.push((host::FEATURES.into(), only(&repo.components(), "osc-output.wasm")?.into()));
+    Ok(job)
+}
+
+/// The host, and the tests.
+fn built(repo: &Repo) -> Result<(OsString, OsString)> {
     setup::ensure(setup::Purpose::Build)?;
-    let components = features::build(repo)?;
+    features::build(repo)?;
     let conductor = host::build(repo, Midi::System, Profile::Dev)?;
-    let mut command = repo.cargo("test");
-    command.args(["--package", "conductor-tests", "--test", "alsa", "--no-run"]);
+    let mut command = repo.workspace_cargo("test");
+    command.args(["--test=alsa", "--no-run"]);
     let artifacts = cargo::build(&mut command)?;
     let test = artifacts
         .into_iter()
         .find_map(|artifact| artifact.executable.filter(|_| artifact.name == "alsa"))
         .context("the tests crate has no test named alsa")?;
-    let mut job = Job::new(vec![test.into()]);
-    job.variables.push(("CONDUCTOR_BIN".into(), conductor.into()));
-    job.variables.push(("CONDUCTOR_FEATURES".into(), only(&components, "osc-output.wasm")?.into()));
-    Ok(job)
+    Ok((conductor.into(), test.into()))
 }
 
 /// A folder with this component alone: to compile those that no test of the machine's uses would take its emulated
