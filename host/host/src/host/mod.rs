@@ -50,7 +50,7 @@ use crate::rules::Compiled;
 use conductor_audit::caller::{Caller, Door};
 use conductor_audit::{Audit, Entry, Kind};
 use conductor_config::reader::Reader;
-use conductor_config::{self as config, Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
+use conductor_config::{Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
 use conductor_observer::{Observation, Observed, Observer};
 use conductor_package::Grants;
 use conductor_ports::engine_input::Input;
