@@ -622,7 +622,7 @@ mod tests {
     #[test]
     fn a_text_is_written_as_it_was_read() {
         for text in ["localhost:9000", "[::1]:*", "10.0.0.1:1"] {
-            let destination: UdpDestination = text.parse().expect(text);
+            let destination: EndpointPattern = text.parse().expect(text);
             assert_eq!(destination.to_string(), text);
         }
         let prefix: SysExPrefix = "f07E ??06".parse().expect("a prefix");

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::EVERYTHING;
+use conductor_package::Grants;
 
 fn read(text: &str) -> Config {
     parse(text, "config.toml").map_err(|wrong| wrong.to_string()).unwrap().config
