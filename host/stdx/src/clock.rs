@@ -1,10 +1,13 @@
 //! The host's clock: nanoseconds since the host started, and the machine's own time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use conductor_engine::Nanos;
 use tokio::sync::Notify;
+
+use crate::doorbell::Doorbell;
 
 /// Where a [`ManualClock`] starts, in milliseconds since 1970: 2026-01-01 UTC.
 const MANUAL_START: u64 = 1_767_225_600_000;
@@ -24,6 +27,7 @@ enum Source {
 struct Hands {
     now: AtomicU64,
     moved: Notify,
+    bells: Mutex<Vec<Doorbell>>,
 }
 
 /// The hand that moves a clock; time stands still without it. What limits a feature's own time (CPU time,
@@ -78,6 +82,16 @@ impl Clock {
         }
     }
 
+    /// Rings whenever this clock is moved by hand: a thread that waits for a time on it waits at `bell`, until
+    /// [`moment`](Self::moment) at most.
+    pub fn ring_when_moved(&self, bell: &Doorbell) {
+        if let Source::Manual(hands) = self.0 {
+            let mut bells = hands.bells.lock().unwrap_or_else(PoisonError::into_inner);
+            bells.retain(|bell| !bell.is_alone());
+            bells.push(bell.clone());
+        }
+    }
+
     /// When it will be `then`, for waiting; none by hand, where only the hand knows.
     pub fn moment(&self, then: Nanos) -> Option<Instant> {
         match self.0 {
@@ -110,12 +124,31 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         self.0.now.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(Nanos::MAX), Ordering::AcqRel);
         self.0.moved.notify_waiters();
+        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        bells.iter().for_each(Doorbell::ring);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_by_hand_rings_for_threads_that_wait_for_a_time_on_it() {
+        let (clock, hand) = Clock::manual();
+        let bell = Doorbell::default();
+        clock.ring_when_moved(&bell);
+        let waiting = std::thread::spawn(move || {
+            while clock.now() < 1_000_000_000 {
+                bell.wait(clock.moment(1_000_000_000));
+            }
+        });
+        hand.advance(Duration::from_secs(1));
+        waiting.join().unwrap();
+        clock.ring_when_moved(&Doorbell::default());
+        clock.ring_when_moved(&Doorbell::default());
+        assert_eq!(hand.0.bells.lock().unwrap().len(), 1, "what nobody waits at is forgotten");
+    }
 
     #[test]
     fn a_clock_by_hand_moves_when_it_is_moved_and_wakes_who_waits() {

@@ -19,13 +19,18 @@ pub struct Doorbell(Arc<OnceLock<Thread>>);
 
 impl Doorbell {
     /// Wakes the thread that waits here, or will. Takes no lock.
-    fn ring(&self) {
+    pub(crate) fn ring(&self) {
         // What was put into a queue before this is there for the thread before it can be seen to have begun to wait;
         // the other half is in `wait`.
         fence(Ordering::SeqCst);
         if let Some(thread) = self.0.get() {
             thread.unpark();
         }
+    }
+
+    /// Whether nobody else can ring or wait here.
+    pub(crate) fn is_alone(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
     }
 
     /// Sleeps until somebody rings, or until `deadline`; it may wake sooner. The thread that does so first is the one
