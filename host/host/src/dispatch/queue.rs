@@ -91,6 +91,11 @@ pub trait Job {
 pub trait LetsGo: Send + Sync {
     /// Has it switch off what has lost its owner, after the jobs that were handed over before.
     fn release(&self, release: &Release);
+
+    /// Whether it has ended, and needs to hear of nothing any more.
+    fn is_gone(&self) -> bool {
+        false
+    }
 }
 
 impl<J: Send, O: Send> LetsGo for Queue<J, O> {

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use super::ledger::Release;
 use super::queue::LetsGo;
 
-/// The workers that hold things. Clones share the list; it only grows.
+/// The workers that hold things. Clones share the list.
 #[derive(Clone, Default)]
 pub struct Releases(Arc<ArcSwap<Vec<Arc<dyn LetsGo>>>>);
 
@@ -18,9 +18,12 @@ impl std::fmt::Debug for Releases {
 }
 
 impl Releases {
-    /// One more that hears of every release from now on.
+    /// One more that hears of every release from now on. Those that are gone are taken off the list.
     pub fn add(&self, worker: Arc<dyn LetsGo>) {
-        self.0.rcu(|workers| workers.iter().cloned().chain([Arc::clone(&worker)]).collect::<Vec<_>>());
+        self.0.rcu(|workers| {
+            let there = workers.iter().filter(|worker| !worker.is_gone()).cloned();
+            there.chain([Arc::clone(&worker)]).collect::<Vec<_>>()
+        });
     }
 
     /// Tells everybody, without waiting for anybody.
