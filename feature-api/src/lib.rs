@@ -66,6 +66,20 @@ pub mod parts {
             },
         });
     }
+    pub mod timer_events {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-timer-events",
+            pub_export_macro: true,
+            export_macro_name: "export_timer_events",
+            default_bindings_module: "conductor_feature::parts::timer_events",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/timers@0.1.0": crate::bindings::conductor::feature::timers,
+            },
+        });
+    }
     pub mod read_only_tools {
         wit_bindgen::generate!({
             path: "../wit/v0.1",
@@ -248,11 +262,12 @@ pub use bindings::conductor::feature::invocations::Invocation;
 pub use bindings::conductor::feature::planning::Planner;
 pub use bindings::conductor::feature::privileges::Authority;
 pub use bindings::conductor::feature::runtime_controls::Controls;
+pub use bindings::conductor::feature::timers::Scheduler;
 pub use bindings::conductor::feature::types::{Error, Event};
 pub use bindings::conductor::feature::{
     action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, files, git, hardware,
     hook_registrar, host_state, http, midi_out, models, notifications, planning, privileges, provider_registrar,
-    random, runs, runtime_controls, skill_registrar, store, task_registrar, tool_registrar, udp,
+    random, runs, runtime_controls, skill_registrar, store, task_registrar, timers, tool_registrar, udp,
 };
 pub use bindings::exports::conductor::feature::lifecycle::Guest as Lifecycle;
 pub use parts::actions::exports::conductor::feature::actions::Guest as Actions;
@@ -266,6 +281,7 @@ pub use parts::providers::exports::conductor::feature::providers::{self as provi
 pub use parts::read_only_tools::exports::conductor::feature::read_only_tools::Guest as ReadOnlyTools;
 pub use parts::stateful_tools::exports::conductor::feature::stateful_tools::Guest as StatefulTools;
 pub use parts::tasks::exports::conductor::feature::tasks::Guest as Tasks;
+pub use parts::timer_events::exports::conductor::feature::timer_events::Guest as TimerEvents;
 pub use parts::tool_hooks::exports::conductor::feature::tool_hooks::{Decision, Guest as ToolHooks, ToolCall};
 
 /// The numbers of [`Event::kind`], as the contract gives them.
@@ -321,7 +337,7 @@ pub mod kind {
 /// Makes a component of a type, and carries the descriptor (a path to `feature.toml`, relative to
 /// the calling file) inside it.
 ///
-/// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`,
+/// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`, `timer_events`,
 /// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `privileged_tools`,
 /// `tool_hooks`, `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`.
 #[macro_export]
@@ -355,6 +371,9 @@ macro_rules! feature {
 macro_rules! export_part {
     (actions, $type:ident) => {
         $crate::parts::actions::export_actions!($type with_types_in $crate::parts::actions);
+    };
+    (timer_events, $type:ident) => {
+        $crate::parts::timer_events::export_timer_events!($type with_types_in $crate::parts::timer_events);
     };
     (read_only_tools, $type:ident) => {
         $crate::parts::read_only_tools::export_read_only_tools!($type with_types_in $crate::parts::read_only_tools);
@@ -397,6 +416,9 @@ macro_rules! export_part {
 macro_rules! check_part {
     (actions, $type:ident) => {
         let _ = <$type as $crate::Actions>::perform;
+    };
+    (timer_events, $type:ident) => {
+        let _ = <$type as $crate::TimerEvents>::due;
     };
     (read_only_tools, $type:ident) => {
         let _ = <$type as $crate::ReadOnlyTools>::call;

@@ -156,3 +156,27 @@ fn a_check_tells_every_problem() {
     assert_eq!(nothing.code, Some(2));
     assert!(nothing.err.contains("feature.toml"), "{}", nothing.err);
 }
+
+/// FEA-13: timers go by the harness's clock, exactly, however far it is moved at once.
+#[test]
+fn a_metronome_ticks_by_the_harness_clock() {
+    let config = "[[global_mappings]]\ntrigger = { type = 'Note', note = 36 }\n\
+                  action = { type = 'Metronome', target = '127.0.0.1:9000', ms = 750 }\n";
+    let requests = [
+        json!({ "do": "install", "grant_all": true, "config": config }),
+        json!({ "do": "play", "script": "0ms pads note-on 36 100\n+2s pads note-on 36 100" }),
+        json!({ "do": "advance", "milliseconds": 5000 }),
+        json!({ "do": "play", "script": "0ms pads note-on 36 100" }),
+        json!({ "do": "seen" }),
+    ];
+    let answers = harness(&Home::new(""), &guest("metronome"), &requests);
+    let seen = answers.last().unwrap();
+    let sent = seen["ok"]["sent"].as_array().unwrap_or_else(|| panic!("{answers:?}"));
+    let text = |datagram: &Value| -> String {
+        let bytes = datagram["bytes"].as_array().unwrap().iter();
+        String::from_utf8(bytes.map(|byte| u8::try_from(byte.as_u64().unwrap()).unwrap()).collect()).unwrap()
+    };
+    let sent: Vec<String> = sent.iter().map(text).collect();
+    // From one press to the next, and none in the five seconds after it.
+    assert_eq!(sent, ["tick 0", "tick 750000000", "tick 1500000000", "tick 7000000000"], "{seen}");
+}

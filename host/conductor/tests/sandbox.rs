@@ -12,8 +12,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use conductor_engine::{DeviceId, MidiMessage, RuleId};
+use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
+use conductor_host::clock::{Clock, ManualClock};
 use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
+use conductor_host::dispatch::ledger::Release;
+use conductor_host::dispatch::queue::LetsGo as _;
 use conductor_host::dispatch::{Envelope, WorkerCounters};
 use conductor_observer::sink_message::{SinkKind, SinkMessage, SinkQueue};
 use conductor_observer::{self as observer, Observer};
@@ -75,9 +78,13 @@ struct Lab {
 
 impl Lab {
     fn new() -> Self {
+        Self::with_clock(Clock::start())
+    }
+
+    fn with_clock(clock: Clock) -> Self {
         let network = Recorded::default();
         let (sinks, said) = SinkQueue::new();
-        let services = Services::new(sinks.clone(), Box::new(network.clone()));
+        let services = Services { clock, ..Services::new(sinks.clone(), Box::new(network.clone())) };
         Self {
             sandbox: Sandbox::new(None, Arc::new(services), Compiler::program(env!("CARGO_BIN_EXE_conductor")))
                 .unwrap(),
@@ -357,4 +364,123 @@ fn a_third_partys_feature_runs() {
     play(&hello);
     let said = lab.said.recv_timeout(Duration::from_secs(30)).unwrap();
     assert_eq!((said.feature.as_str(), said.text.as_str()), ("project:hello", "hello, pads: 100"));
+}
+
+/// A lab whose clock stands at 0, and the hand that moves it.
+fn lab_by_hand() -> (Lab, ManualClock) {
+    let (clock, hand) = Clock::manual();
+    (Lab::with_clock(clock), hand)
+}
+
+/// What `tests/metronome` may have.
+fn timers() -> Grants {
+    Grants { timers: true, ..udp(&["127.0.0.1:*"]) }
+}
+
+fn metronome(ms: u64) -> String {
+    serde_json::json!({ "target": "127.0.0.1:9", "ms": ms }).to_string()
+}
+
+/// A press at so many milliseconds, by a rule of the first mode of the first rule set.
+fn press(ms: u64) -> Envelope {
+    Envelope {
+        at: ms * 1_000_000,
+        device: DeviceId::new("pads"),
+        event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
+        position: 0,
+        answers: Default::default(),
+        rule: RuleId(0),
+        generation: 1,
+        mode: Some(ModeIx(0)),
+    }
+}
+
+/// Waits until so many datagrams were sent, and takes them out as text.
+fn sent(lab: &Lab, count: usize) -> Vec<String> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while lab.network.sent.lock().unwrap().len() < count {
+        assert!(Instant::now() < deadline, "{:?}", lab.network.sent.lock().unwrap());
+        std::thread::yield_now();
+    }
+    let sent = std::mem::take(&mut *lab.network.sent.lock().unwrap());
+    sent.into_iter().map(|datagram| String::from_utf8(datagram).unwrap()).collect()
+}
+
+fn ticks(milliseconds: impl IntoIterator<Item = u64>) -> Vec<String> {
+    milliseconds.into_iter().map(|ms| format!("tick {}", ms * 1_000_000)).collect()
+}
+
+/// FEA-9: a feature is called at exact times after an event, in order with the events between, for as long as it asks.
+#[test]
+fn a_metronome_ticks_at_exact_times_until_it_is_stopped() {
+    let (lab, hand) = lab_by_hand();
+    let (queue, _observer) = worker(&lab, "tests/metronome", timers());
+    let (tick, echo) = (queue.prepare("Metronome", &metronome(500)), queue.prepare("Echo", &metronome(300)));
+    let (tick, echo) = (tick.unwrap(), echo.unwrap());
+    hand.advance(Duration::from_millis(40));
+    tick.try_perform(press(40)).unwrap();
+    assert_eq!(sent(&lab, 1), ticks([40]));
+    // The echoes of a press meanwhile come in between, where they belong, also if the machine is away for a while.
+    hand.advance(Duration::from_millis(560));
+    echo.try_perform(press(600)).unwrap();
+    hand.advance(Duration::from_millis(1440));
+    let expected = ["tick 540", "echo 1 900", "tick 1040", "echo 2 1200", "echo 3 1500", "tick 1540", "tick 2040"];
+    assert_eq!(sent(&lab, expected.len()), expected.map(|line| format!("{line}000000")));
+    // The second press ends it: what is sent next is of the third one.
+    tick.try_perform(press(2040)).unwrap();
+    hand.advance(Duration::from_secs(8));
+    tick.try_perform(press(10_040)).unwrap();
+    assert_eq!(sent(&lab, 1), ticks([10_040]));
+    assert_eq!(queue.counters().failed.load(Ordering::Relaxed), 0, "{:?}", queue.counters());
+}
+
+/// FEA-9: the same by the system's clock, for which nobody has to move a hand.
+#[test]
+fn a_metronome_ticks_by_the_systems_clock() {
+    let lab = Lab::new();
+    let (queue, _observer) = worker(&lab, "tests/metronome", timers());
+    let tick = queue.prepare("Metronome", &metronome(2)).unwrap();
+    tick.try_perform(press(0)).unwrap();
+    assert_eq!(sent(&lab, 5)[..5], ticks([0, 2, 4, 6, 8]));
+}
+
+/// What an action began goes with the mode, the rules, the device and the action itself.
+#[test]
+fn a_timer_goes_with_its_owner() {
+    let (lab, hand) = lab_by_hand();
+    let (queue, _observer) = worker(&lab, "tests/metronome", timers());
+    let (tick, other) = (queue.prepare("Metronome", &metronome(500)), queue.prepare("Metronome", &metronome(700)));
+    let (tick, other) = (tick.unwrap(), other.unwrap());
+    let mut now = 0;
+    for release in [Release::Mode(ModeIx(1)), Release::Rules(2), Release::Device(DeviceId::new("pads"))] {
+        tick.try_perform(press(now)).unwrap();
+        assert_eq!(sent(&lab, 1), ticks([now]));
+        // Those of others stay.
+        queue.release(&Release::Mode(ModeIx(0)));
+        queue.release(&Release::Rules(1));
+        queue.release(&Release::Device(DeviceId::new("keys")));
+        other.try_perform(Envelope { device: DeviceId::new("keys"), generation: 9, mode: None, ..press(now) }).unwrap();
+        queue.release(&release);
+        assert_eq!(sent(&lab, 1), ticks([now]));
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(sent(&lab, 1), ticks([now + 700]), "the other's, and no other");
+        other.try_perform(press(now + 1000)).unwrap();
+        now += 1000;
+    }
+    tick.try_perform(press(now)).unwrap();
+    assert_eq!(sent(&lab, 1), ticks([now]));
+    drop(tick);
+    // The next order is obeyed after the release.
+    let tick = queue.prepare("Metronome", &metronome(900)).unwrap();
+    hand.advance(Duration::from_secs(1));
+    tick.try_perform(press(now + 1000)).unwrap();
+    assert_eq!(sent(&lab, 1), ticks([now + 1000]), "nothing between");
+}
+
+/// FEA-2: without the grant there are no timers, and the feature, which can't do without, says so.
+#[test]
+fn timers_need_a_grant() {
+    let lab = Lab::new();
+    let error = lab.sandbox.prepare(&guest("tests/metronome"), udp(&["127.0.0.1:*"])).unwrap_err().to_string();
+    assert!(error.contains("needs the capability \"timers\"") && error.contains("timers = true"), "{error}");
 }

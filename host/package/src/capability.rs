@@ -96,6 +96,8 @@ pub enum Capability {
         /// Tokens per minute, read and written together.
         tokens: u32,
     },
+    /// Being called on the event path at a time.
+    Timers {},
     /// Short messages to the person.
     Alert {},
     /// Durable facts that a model may see.
@@ -118,13 +120,14 @@ pub enum CapabilityKind {
     DiscoverPorts,
     BackgroundTask,
     UseModel,
+    Timers,
     Alert,
     Notify,
 }
 
 impl CapabilityKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Network,
         Self::Secret,
         Self::Store,
@@ -137,6 +140,7 @@ impl CapabilityKind {
         Self::DiscoverPorts,
         Self::BackgroundTask,
         Self::UseModel,
+        Self::Timers,
         Self::Alert,
         Self::Notify,
     ];
@@ -156,6 +160,7 @@ impl CapabilityKind {
             Self::DiscoverPorts => "discover-ports",
             Self::BackgroundTask => "background-task",
             Self::UseModel => "use-model",
+            Self::Timers => "timers",
             Self::Alert => "alert",
             Self::Notify => "notify",
         }
@@ -171,6 +176,7 @@ impl CapabilityKind {
             Self::ConfigPropose => (Capability::ConfigPropose {}, "propose plans, which a person applies"),
             Self::DiscoverPorts => (Capability::DiscoverPorts {}, "see which ports there are"),
             Self::BackgroundTask => (Capability::BackgroundTask {}, "work in the background"),
+            Self::Timers => (Capability::Timers {}, "act at times of its own, after an event"),
             Self::Alert => (Capability::Alert {}, "show short messages to you"),
             Self::Notify => (Capability::Notify {}, "tell models facts, which stay"),
             Self::Network
@@ -220,6 +226,7 @@ impl Capability {
             Self::DiscoverPorts {} => CapabilityKind::DiscoverPorts,
             Self::BackgroundTask {} => CapabilityKind::BackgroundTask,
             Self::UseModel { .. } => CapabilityKind::UseModel,
+            Self::Timers {} => CapabilityKind::Timers,
             Self::Alert {} => CapabilityKind::Alert,
             Self::Notify {} => CapabilityKind::Notify,
         }

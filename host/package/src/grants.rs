@@ -67,6 +67,9 @@ pub struct Grants {
     #[schemars(range(max = 10_000_000))]
     pub model_tokens: u32,
 
+    /// Whether it may act at times of its own, after an event. Default: false.
+    pub timers: bool,
+
     /// Whether it may show notifications. Default: false.
     pub notify: bool,
 
@@ -119,6 +122,7 @@ impl Grants {
             config_propose: true,
             discover_ports: true,
             background_task: true,
+            timers: true,
             alert: true,
             notify: true,
             ..Self::default()
@@ -132,6 +136,7 @@ impl Grants {
             CapabilityKind::ConfigPropose => self.config_propose,
             CapabilityKind::DiscoverPorts => self.discover_ports,
             CapabilityKind::BackgroundTask => self.background_task,
+            CapabilityKind::Timers => self.timers,
             CapabilityKind::Alert => self.alert,
             CapabilityKind::Notify => self.notify,
             _ => false,
@@ -145,6 +150,7 @@ impl Grants {
             CapabilityKind::ConfigPropose => &mut self.config_propose,
             CapabilityKind::DiscoverPorts => &mut self.discover_ports,
             CapabilityKind::BackgroundTask => &mut self.background_task,
+            CapabilityKind::Timers => &mut self.timers,
             CapabilityKind::Alert => &mut self.alert,
             CapabilityKind::Notify => &mut self.notify,
             _ => return None,

@@ -137,6 +137,7 @@ interfaces! {
         Files "files": Requests(CapabilityKind::Files);
         Git "git": Requests(CapabilityKind::GitSnapshot);
         MidiOut "midi-out": Requests(CapabilityKind::MidiOut);
+        Timers "timers": Requests(CapabilityKind::Timers);
         Models "models": Requests(CapabilityKind::UseModel);
         Chat "chat":
             Requests(CapabilityKind::UseModel),
@@ -181,6 +182,7 @@ interfaces! {
         HardwareIoTools "hardware-io-tools": ToolOf(Tier::HardwareIo);
         PrivilegedTools "privileged-tools": ToolOf(Tier::Privileged);
         ToolHooks "tool-hooks": HookAt(HookPoint::PreToolCall), HookAt(HookPoint::PostToolCall);
+        TimerEvents "timer-events": Requests(CapabilityKind::Timers);
         EventHooks "event-hooks": HookAt(HookPoint::Events);
         ChangeHooks "change-hooks":
             HookAt(HookPoint::PortChange),

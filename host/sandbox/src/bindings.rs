@@ -43,6 +43,7 @@ mod realtime {
             "conductor:feature/invocations.invocation": crate::host_functions::invocation::Invocation,
             "conductor:feature/runs.run": crate::host_functions::runs::Run,
             "conductor:feature/models.access": crate::host_functions::models::Access,
+            "conductor:feature/timers.scheduler": crate::host_functions::timers::Scheduler,
         },
     });
 }
@@ -73,6 +74,7 @@ mod control {
             "conductor:feature/files": super::realtime::conductor::feature::files,
             "conductor:feature/git": super::realtime::conductor::feature::git,
             "conductor:feature/midi-out": super::realtime::conductor::feature::midi_out,
+            "conductor:feature/timers": super::realtime::conductor::feature::timers,
             "conductor:feature/host-state": super::realtime::conductor::feature::host_state,
             "conductor:feature/planning": super::realtime::conductor::feature::planning,
             "conductor:feature/runtime-controls": super::realtime::conductor::feature::runtime_controls,
@@ -139,6 +141,7 @@ fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmt
         (Import::Files, _) => put!(imports::files),
         (Import::Git, _) => put!(imports::git),
         (Import::MidiOut, _) => put!(imports::midi_out),
+        (Import::Timers, _) => put!(imports::timers),
         (Import::Models, Lane::RealTime) => put!(imports::models),
         (Import::Models, Lane::Control) => put!(waiting_models),
         (Import::Chat, _) => put!(imports::chat),

@@ -1,18 +1,21 @@
-//! One running instance in the real-time lane: actions and event hooks.
+//! One running instance in the real-time lane: actions, timers and event hooks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conductor_engine::Nanos;
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
 
-use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle};
+use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle, timer_events};
 use crate::bindings::{Error, Event, Lane};
 use crate::cpu::{self, CpuBudget};
+use crate::host_functions::timers::Timer;
 use crate::limits;
 use crate::outcome::{CallError, InstallError, explain};
 use crate::registrations::RegisteredAction;
 use crate::state::{FeatureFacts, InstanceState};
+use conductor_package::capability::CapabilityKind;
 use conductor_package::descriptor::HookPoint;
 
 /// An instance with its store: one at a time may call into it.
@@ -20,6 +23,8 @@ pub struct ActionInstance {
     store: Store<InstanceState>,
     /// Where the descriptor declares actions.
     actions: Option<actions::Guest>,
+    /// Where the descriptor requests timers.
+    timers: Option<timer_events::Guest>,
     /// Where the descriptor declares a hook on events.
     events: Option<event_hooks::Guest>,
 }
@@ -36,6 +41,7 @@ impl ActionInstance {
         let instantiate = |error: wasmtime::Error| InstallError::instantiate(&error);
         let descriptor = &facts.descriptor;
         let (has_actions, has_events) = (!descriptor.actions.is_empty(), descriptor.hooks_at(HookPoint::Events));
+        let has_timers = descriptor.requests(CapabilityKind::Timers);
         let mut store = InstanceState::store(pre.engine(), facts, Lane::RealTime);
         store.epoch_deadline_callback(cpu::on_tick);
         begin(&mut store, limits::INSTALL_BUDGET);
@@ -50,13 +56,14 @@ impl ActionInstance {
         }
         let lifecycle = export!(lifecycle);
         let actions = if has_actions { Some(export!(actions)) } else { None };
+        let timers = if has_timers { Some(export!(timer_events)) } else { None };
         let events = if has_events { Some(export!(event_hooks)) } else { None };
 
         let lent = store.data_mut().lend_context().map_err(instantiate)?;
         let context = lent.rep();
         let installed = lifecycle.call_install(&mut store, lent);
         store.data_mut().end_context(context).map_err(instantiate)?;
-        let mut this = Self { store, actions, events };
+        let mut this = Self { store, actions, timers, events };
         this.outcome(installed, limits::INSTALL_BUDGET)?;
         this.store.data().registered.all_there(&this.store.data().facts.descriptor)?;
         Ok(this)
@@ -84,20 +91,69 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
-        let state = self.store.data_mut();
-        let budget = state.facts.perform_budget();
-        state.cpu = CpuBudget::of_perform(budget, state.facts.shared.at_work.ticks());
-        self.store.set_epoch_deadline(1);
+        self.perform_for(0, action, event)
+    }
+
+    /// The same for one of several owners: timers that are set belong to it. `owner` is any number of the caller's.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn perform_for(&mut self, owner: u32, action: u32, event: Event) -> Result<(), CallError> {
+        let budget = self.begin_on_event_path(owner, action, event.at);
         let Some(actions) = &self.actions else { return Err(no_actions()) };
         let result = actions.call_perform(&mut self.store, action, event);
+        self.store.data_mut().timers.end();
         self.outcome(result, budget)
     }
 
-    /// Gives a prepared action back.
+    /// When the next timer is due, on the host's clock. `None` if none is pending.
+    pub fn next_timer(&self) -> Option<Nanos> {
+        self.store.data().timers.next()
+    }
+
+    /// Takes the next timer out, for [`due`](Self::due) or to leave it at that.
+    pub fn take_timer(&mut self) -> Option<Timer> {
+        self.store.data_mut().timers.take()
+    }
+
+    /// Calls the feature for a timer, as at its deadline. Called on the event path.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn due(&mut self, timer: Timer) -> Result<(), CallError> {
+        let budget = self.begin_on_event_path(timer.owner, timer.action, timer.deadline);
+        let Some(timers) = &self.timers else { return Ok(()) };
+        let result = timers.call_due(&mut self.store, timer.action, timer.id, timer.deadline);
+        self.store.data_mut().timers.end();
+        self.outcome(result, budget)
+    }
+
+    /// Cancels the timers of those owners of which this is true.
+    pub fn cancel_timers(&mut self, goes: impl Fn(u32) -> bool) {
+        self.store.data_mut().timers.cancel(|timer| goes(timer.owner));
+    }
+
+    /// Whether a timer of this owner is pending.
+    pub fn has_timer_of(&self, owner: u32) -> bool {
+        self.store.data().timers.has_owner(owner)
+    }
+
+    /// Gives a call for an event or a timer its CPU time, which counts from its first tick, and lets it set timers.
+    fn begin_on_event_path(&mut self, owner: u32, action: u32, at: Nanos) -> Duration {
+        let state = self.store.data_mut();
+        let budget = state.facts.perform_budget();
+        state.cpu = CpuBudget::of_perform(budget, state.facts.shared.at_work.ticks());
+        state.timers.begin(action, owner, at);
+        self.store.set_epoch_deadline(1);
+        budget
+    }
+
+    /// Gives a prepared action back. Its timers are cancelled.
     ///
     /// # Errors
     /// [`CallError::Trapped`] only.
     pub fn release(&mut self, action: u32) -> Result<(), CallError> {
+        self.store.data_mut().timers.cancel(|timer| timer.action == action);
         begin(&mut self.store, limits::PREPARE_BUDGET);
         let Some(actions) = &self.actions else { return Err(no_actions()) };
         let result = actions.call_release(&mut self.store, action).map(Ok);
@@ -143,9 +199,10 @@ fn no_actions() -> CallError {
     CallError::Trapped("the feature has no actions".into())
 }
 
-/// Gives the call that comes, which is no `perform`, its CPU time.
+/// Gives the call that comes, which is not for an event, its CPU time. It sets no timers.
 fn begin(store: &mut Store<InstanceState>, budget: Duration) {
     let state = store.data_mut();
+    state.timers.end();
     state.cpu = CpuBudget::new(budget, state.facts.shared.at_work.ticks());
     store.set_epoch_deadline(1);
 }

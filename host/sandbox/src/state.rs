@@ -14,6 +14,7 @@ use crate::cpu::{CpuBudget, CpuShare};
 use crate::epoch::AtWork;
 use crate::host_functions::Services;
 use crate::host_functions::install::Context;
+use crate::host_functions::timers::Timers;
 use crate::limits::{self, FeatureMemory, Limiter};
 use crate::meter::{ControlShare, Meter, Throttled};
 use crate::quarantine::{Quarantine, Quarantines};
@@ -279,6 +280,8 @@ pub struct InstanceState {
     pub(super) cpu: CpuBudget,
     /// Limits the call under way in the control lane.
     pub(crate) meter: Arc<Meter>,
+    /// When it is to be called again, in the real-time lane.
+    pub(super) timers: Timers,
     /// What `install` registered.
     pub registered: Registrations,
     /// What it has of WASI.
@@ -307,6 +310,7 @@ impl InstanceState {
             lane,
             cpu: CpuBudget::default(),
             meter: Arc::default(),
+            timers: Timers::default(),
             wasi: World::default(),
         }
     }

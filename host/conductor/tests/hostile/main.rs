@@ -34,4 +34,5 @@ mod terminal;
 mod text;
 mod tiers;
 mod time;
+mod timers;
 mod wasi;

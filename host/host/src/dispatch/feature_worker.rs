@@ -3,24 +3,33 @@
 //! One instance serves, a spare waits. When the serving one traps, the action that it was doing
 //! fails and the spare takes over at the next one; a new spare is made when there is nothing else
 //! to do. Features that no event has reached have none: it would only take memory.
+//!
+//! Timers that the feature sets are in the instance that serves. The worker waits until the next one at the most, and
+//! what is earlier goes first: an event and a timer never overtake each other. A timer goes with its owner as what other
+//! workers have switched on does.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use conductor_engine::DeviceId;
+use conductor_engine::{DeviceId, Nanos};
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError};
 
+use super::ledger::{Owner, Release};
+use super::queue::LetsGo;
 use super::{Envelope, QUEUE, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
+use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::actor::{check_quarantine, may_run_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::host_functions::devices::DeviceTable;
+use conductor_sandbox::host_functions::timers::MAX_TIMERS;
 use conductor_sandbox::state::FeatureFacts;
 use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, ServiceError};
+use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
 
 /// Commands to the worker, which go before its jobs: nobody who changes the configuration
@@ -38,8 +47,13 @@ enum ControlRequest {
     Abandon,
 }
 
-/// An event for the action in this slot.
-struct Job(Envelope, u32);
+/// What comes in the order in which it was handed over.
+enum Job {
+    /// An event for the action in this slot.
+    Perform(Envelope, u32),
+    /// Timers whose owner goes are cancelled.
+    Release(Release),
+}
 
 /// How long a feature may take to begin and end with a `prepare`.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,6 +67,16 @@ pub struct FeatureQueue {
     orders: doorbell::Sender<ControlRequest>,
     counters: Arc<WorkerCounters>,
     facts: Arc<FeatureFacts>,
+    holding: Arc<Holding>,
+}
+
+/// What a worker has to do with owners that go.
+#[derive(Debug, Default)]
+struct Holding {
+    /// Whether it hears of them.
+    follows: AtomicBool,
+    /// A release found no room: all timers are cancelled when what waits is done.
+    behind: AtomicBool,
 }
 
 /// An action that a feature has prepared. Dropping the last one gives it back.
@@ -79,7 +103,7 @@ impl PreparedAction {
     /// # Errors
     /// [`Reason::QueueFull`] or [`Reason::Gone`].
     pub fn try_perform(&self, envelope: Envelope) -> Result<(), Reason> {
-        self.queue.jobs.try_send(Job(envelope, self.slot)).map_err(|error| {
+        self.queue.jobs.try_send(Job::Perform(envelope, self.slot)).map_err(|error| {
             self.queue.counters.failed.fetch_add(1, Ordering::Relaxed);
             match error {
                 TrySendError::Full(_) => {
@@ -95,6 +119,21 @@ impl PreparedAction {
 impl Drop for PreparedAction {
     fn drop(&mut self) {
         let _ = self.queue.orders.send(ControlRequest::Release(self.slot));
+    }
+}
+
+impl LetsGo for FeatureQueue {
+    fn release(&self, release: &Release) {
+        let put = || self.jobs.try_send(Job::Release(release.clone()));
+        if let Err(TrySendError::Full(_)) = put() {
+            self.holding.behind.store(true, Ordering::SeqCst);
+            // Should the worker have done all in between: it sleeps, and wakes by this.
+            let _ = put();
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.facts.is_revoked()
     }
 }
 
@@ -119,13 +158,23 @@ impl FeatureQueue {
             orders,
             counters: Arc::default(),
             facts: Arc::clone(feature.facts()),
+            holding: Arc::default(),
         };
+        let clock = feature.facts().services.clock;
+        let owners = queue.sets_timers().then(TimerOwners::default);
+        if owners.is_some() {
+            clock.ring_when_moved(&bell);
+        }
         let worker = Worker {
             name,
             bell,
             work,
+            head: None,
             told,
             finishing: false,
+            clock,
+            owners,
+            holding: Arc::clone(&queue.holding),
             devices: Arc::clone(&feature.facts().services.devices),
             counters: Arc::clone(&queue.counters),
             feature,
@@ -150,6 +199,16 @@ impl FeatureQueue {
     /// The feature's short name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Whether it can have timers.
+    fn sets_timers(&self) -> bool {
+        self.facts.descriptor.requests(CapabilityKind::Timers)
+    }
+
+    /// Whether it has to hear of owners that go from now on, and did not before.
+    pub(super) fn begins_to_hold(&self) -> bool {
+        self.sets_timers() && !self.holding.follows.swap(true, Ordering::Relaxed)
     }
 
     /// What the worker has done so far.
@@ -242,8 +301,14 @@ struct Worker {
     name: Arc<str>,
     bell: Doorbell,
     work: Receiver<Job>,
+    /// The first of `work`, where a timer may go before it.
+    head: Option<Job>,
     told: Receiver<ControlRequest>,
     finishing: bool,
+    clock: Clock,
+    /// Where the feature can have timers.
+    owners: Option<TimerOwners>,
+    holding: Arc<Holding>,
     feature: PreparedFeature,
     devices: Arc<DeviceTable>,
     counters: Arc<WorkerCounters>,
@@ -257,7 +322,7 @@ struct Worker {
     spare: Option<Ready>,
     /// Whether it has performed.
     used: bool,
-    /// How many jobs are done.
+    /// How many jobs are done, of either kind.
     taken: u64,
     /// Slots that are not used by any rule any more, with the number of the last job that may need them.
     retiring: VecDeque<(u64, u32)>,
@@ -278,17 +343,25 @@ impl Worker {
                     }
                     continue;
                 }
-                Err(TryRecvError::Disconnected) if self.work.is_empty() => return,
+                Err(TryRecvError::Disconnected) if self.work.is_empty() && self.head.is_none() => return,
                 Err(_) => {}
             }
-            if let Ok(Job(envelope, slot)) = self.work.try_recv() {
-                self.perform(&envelope, slot);
+            // The time first: what was handed over before that is there then.
+            let now = self.next_timer().map(|_| self.clock.now());
+            self.head = self.head.take().or_else(|| self.work.try_recv().ok());
+            if self.head.is_none() && self.holding.behind.swap(false, Ordering::SeqCst) {
+                self.cancel(|_| true);
+            }
+            if self.timer_comes_first(now) {
+                self.call_timer();
+            } else if let Some(job) = self.head.take() {
+                self.take(job);
             } else if self.finishing {
                 return;
             } else if !self.ready_the_spare() {
                 let busy = u64::try_from(busy_since.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 self.counters.busy.fetch_add(busy, Ordering::Relaxed);
-                self.bell.wait(None);
+                self.bell.wait(self.next_timer().and_then(|at| self.clock.moment(at)));
                 busy_since = Instant::now();
             }
         }
@@ -305,7 +378,8 @@ impl Worker {
             }
             // Nothing new can come for it, but orders overtake jobs: what lies in the queue may need it.
             ControlRequest::Release(slot) => {
-                self.retiring.push_back((self.taken + self.work.len() as u64, slot));
+                let waiting = self.work.len() + usize::from(self.head.is_some());
+                self.retiring.push_back((self.taken + waiting as u64, slot));
                 self.retire();
             }
             ControlRequest::Finish => self.finishing = true,
@@ -314,8 +388,11 @@ impl Worker {
         ControlFlow::Continue(())
     }
 
-    fn perform(&mut self, envelope: &Envelope, slot: u32) {
-        self.do_job(envelope, slot);
+    fn take(&mut self, job: Job) {
+        match job {
+            Job::Perform(envelope, slot) => self.perform(&envelope, slot),
+            Job::Release(release) => self.cancel(|owner| release.takes(&owner)),
+        }
         self.taken += 1;
         self.retire();
     }
@@ -330,24 +407,79 @@ impl Worker {
         }
     }
 
-    fn do_job(&mut self, envelope: &Envelope, slot: u32) {
+    fn perform(&mut self, envelope: &Envelope, slot: u32) {
         self.used = true;
         let event = self.event(envelope);
+        let owner = self.owners.as_mut().map_or(0, |owners| owners.number(envelope));
         let prepared = may_run_now(self.feature.facts()).and_then(|()| self.prepared(slot));
-        match prepared.and_then(|(ready, id)| ready.instance.perform(id, event)) {
+        match prepared.and_then(|(ready, id)| ready.instance.perform_for(owner, id, event)) {
             Ok(()) => {
                 self.counters.done.fetch_add(1, Ordering::Relaxed);
             }
-            Err(error) => {
-                if matches!(error, CallError::Trapped(_)) {
-                    self.serving = None;
-                    self.trapped();
-                }
-                let reason = Reason::Failed(error.to_string());
-                self.counters.failure(&reason);
-                self.observer.put(Observation::Failure(envelope.failure(&self.name, reason)));
+            Err(error) => self.failed(envelope, error),
+        }
+        self.forget_owner(owner);
+    }
+
+    /// What was wanted for this event failed.
+    fn failed(&mut self, envelope: &Envelope, error: CallError) {
+        if matches!(error, CallError::Trapped(_)) {
+            self.drop_instance();
+            self.trapped();
+        }
+        let reason = Reason::Failed(error.to_string());
+        self.counters.failure(&reason);
+        self.observer.put(Observation::Failure(envelope.failure(&self.name, reason)));
+    }
+
+    /// The instance that serves goes, with its timers.
+    fn drop_instance(&mut self) {
+        self.serving = None;
+        self.owners.iter_mut().for_each(|owners| owners.forget(|_, _| true));
+    }
+
+    /// When the next timer is due.
+    fn next_timer(&self) -> Option<Nanos> {
+        self.owners.as_ref().and(self.serving.as_ref())?.instance.next_timer()
+    }
+
+    /// Whether a timer is due at `now`, and before the event that is next. What cancels timers does not wait for them.
+    fn timer_comes_first(&self, now: Option<Nanos>) -> bool {
+        let (Some(deadline), Some(now)) = (self.next_timer(), now) else { return false };
+        match &self.head {
+            Some(Job::Perform(envelope, _)) => deadline <= now.min(envelope.at),
+            Some(Job::Release(_)) => false,
+            None => !self.finishing && deadline <= now,
+        }
+    }
+
+    /// Has the feature called for its next timer, where it may run; else the timer is left out.
+    fn call_timer(&mut self) {
+        let Some(ready) = &mut self.serving else { return };
+        let Some(timer) = ready.instance.take_timer() else { return };
+        if let Err(error) = may_run_now(self.feature.facts()).and_then(|()| ready.instance.due(timer)) {
+            let cause = self.owners.as_ref().and_then(|owners| owners.get(timer.owner)).cloned();
+            if let Some(cause) = cause {
+                self.failed(&Envelope { at: timer.deadline, ..cause }, error);
             }
         }
+        self.forget_owner(timer.owner);
+    }
+
+    /// An owner without timers needs no number.
+    fn forget_owner(&mut self, owner: u32) {
+        if let Some(owners) = &mut self.owners
+            && !self.serving.as_ref().is_some_and(|ready| ready.instance.has_timer_of(owner))
+        {
+            owners.forget(|number, _| number == owner);
+        }
+    }
+
+    /// Cancels the timers of owners that go.
+    fn cancel(&mut self, goes: impl Fn(Owner) -> bool) {
+        let (Some(owners), Some(ready)) = (&mut self.owners, &mut self.serving) else { return };
+        ready.instance.cancel_timers(|owner| owners.get(owner).is_none_or(|cause| goes(cause.into())));
+        owners.forget(|_, cause| goes(cause.into()));
     }
 
     fn event(&mut self, envelope: &Envelope) -> Event {
@@ -434,7 +566,7 @@ impl Worker {
         } else {
             let prepared = self.serving().and_then(|ready| ready.instance.prepare(&meaning.0, &meaning.1));
             if matches!(prepared, Err(CallError::Trapped(_))) {
-                self.serving = None;
+                self.drop_instance();
                 self.trapped();
             }
             Some(prepared?)
@@ -477,7 +609,49 @@ impl Worker {
                 traps += 1;
             }
         }
+        if self.serving.is_none() {
+            self.drop_instance();
+        }
         (0..traps).for_each(|_| self.trapped());
+    }
+}
+
+/// Whose timers are pending: for each owner the event that led to the first of them, under a number that the instance
+/// knows it by.
+struct TimerOwners(Vec<Option<Envelope>>);
+
+impl Default for TimerOwners {
+    /// Room for as many as there can be, and for the one that performs.
+    fn default() -> Self {
+        Self(Vec::with_capacity(MAX_TIMERS + 1))
+    }
+}
+
+impl TimerOwners {
+    /// The number of this event's owner, which is a new one where it has none.
+    fn number(&mut self, envelope: &Envelope) -> u32 {
+        let is_its =
+            |other: &Option<Envelope>| other.as_ref().is_some_and(|other| Owner::from(other) == envelope.into());
+        let place = self.0.iter().position(is_its).or_else(|| self.0.iter().position(Option::is_none));
+        let place = place.unwrap_or_else(|| {
+            self.0.push(None);
+            self.0.len() - 1
+        });
+        self.0[place].get_or_insert_with(|| envelope.clone());
+        u32::try_from(place).unwrap_or(u32::MAX)
+    }
+
+    fn get(&self, number: u32) -> Option<&Envelope> {
+        self.0.get(number as usize)?.as_ref()
+    }
+
+    /// Drops those of which this is true.
+    fn forget(&mut self, goes: impl Fn(u32, &Envelope) -> bool) {
+        for (number, entry) in (0..).zip(&mut self.0) {
+            if entry.as_ref().is_some_and(|cause| goes(number, cause)) {
+                *entry = None;
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::desktop::{self, Connect, DesktopQueue};
+use super::feature_worker::FeatureQueue;
 use super::join_by;
 use super::outputs::Outputs;
 use super::process::{self, ProcessQueue, Processes};
@@ -76,6 +77,13 @@ impl Workers {
     /// Who is notified of releases.
     pub fn releases(&self) -> Releases {
         self.releases.clone()
+    }
+
+    /// Has the timers of a feature hear of releases, from the first rule on that uses one of its actions.
+    pub fn follow(&self, feature: &FeatureQueue) {
+        if !self.started().unattended && feature.begins_to_hold() {
+            self.holders.add(Arc::new(feature.clone()));
+        }
     }
 
     /// The way to the desktop.

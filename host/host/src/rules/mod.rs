@@ -359,6 +359,7 @@ impl Compiler<'_> {
         match self.registry.find(type_name) {
             Lookup::Found { queue, action } => match queue.prepare(&action, &self.placed(params).to_string()) {
                 Ok(prepared) => {
+                    self.workers.follow(&queue);
                     if let Some(reason) = queue.unavailable() {
                         self.unavailable(type_name, path, &reason);
                     }

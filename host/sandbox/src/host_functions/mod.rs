@@ -33,6 +33,7 @@ pub mod runs;
 pub mod runtime_controls;
 pub mod sinks;
 pub mod store_table;
+pub mod timers;
 pub mod udp;
 
 /// The host's side of all services, shared by every instance of every feature.

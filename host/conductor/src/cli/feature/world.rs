@@ -27,7 +27,7 @@ use conductor_host::dispatch::{Action, Envelope};
 use conductor_host::host::{Host, StartError};
 use conductor_observer::Observation;
 use conductor_observer::sink_message::{Severity, SinkKind};
-use conductor_package::capability::{self, Capability};
+use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::descriptor::HookPoint;
 use conductor_package::{Descriptor, Grants, Package};
 use conductor_ports::Direction;
@@ -338,11 +338,16 @@ impl World {
         let (events, (done, failed), (seen, missed)) = (host.observed().recorded(), self.performed(), self.watched());
         let queue = host.queue();
         let mut now = 0;
-        for TimelineEntry { at, device, event } in &entries {
+        let sets_timers = self.descriptor.requests(CapabilityKind::Timers);
+        for (index, TimelineEntry { at, device, event }) in (1..).zip(&entries) {
             self.hand.advance(Duration::from_nanos(at - now));
             now = *at;
             let event = DeviceEvent { device: DeviceId::new(device), event: event.clone() };
             queue.send(Input::Event { at: host.clock().now(), event }).map_err(|_| "the engine has ended")?;
+            // Before the clock moves on: else timers of a later time might be due before it has reached the feature.
+            if sets_timers {
+                self.wait(|| host.observed().recorded() >= events + index)?;
+            }
         }
         let count = entries.len() as u64;
         self.wait(|| host.observed().recorded() >= events + count)?;
