@@ -41,10 +41,21 @@ impl<T> Shared<T> {
         let next = Arc::new(next(&self.current.load()));
         retired.push(self.current.swap(next));
         // What is replaced can get no new readers, so a count of one is final: nobody but us has it.
-        let free: Vec<_> = retired.extract_if(.., |old| Arc::strong_count(old) == 1).collect();
+        let free = free(&mut retired);
         drop(retired);
         drop(free);
     }
+
+    /// Frees what was replaced and is no longer held, on this thread.
+    fn reclaim(&self) {
+        let free = free(&mut self.retired.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(free);
+    }
+}
+
+/// Takes out what nobody but the list itself holds.
+fn free<T>(retired: &mut Vec<Arc<T>>) -> Vec<Arc<T>> {
+    retired.extract_if(.., |old| Arc::strong_count(old) == 1).collect()
 }
 
 /// Holds the rule set in use.
@@ -91,6 +102,24 @@ impl<A> RuleSetHandle<A> {
     pub fn generation(&self) -> u64 {
         self.0.load().generation
     }
+
+    /// The rule set in use, to be kept for any length of time. Not for the event path: it counts its holders.
+    pub fn snapshot(&self) -> RuleSetSnapshot<A> {
+        RuleSetSnapshot(self.0.current.load_full())
+    }
+
+    /// Frees rule sets that were replaced while a reader or a snapshot held them, if nothing holds them any more.
+    pub fn reclaim(&self) {
+        self.0.reclaim();
+    }
+}
+
+/// A handle to a rule set that was in use elsewhere, with the generation that it had there: what an engine does with it
+/// does not depend on what comes into use meanwhile.
+impl<A> From<RuleSetSnapshot<A>> for RuleSetHandle<A> {
+    fn from(RuleSetSnapshot(numbered): RuleSetSnapshot<A>) -> Self {
+        Self(Shared { current: ArcSwap::new(numbered), retired: Mutex::default() })
+    }
 }
 
 impl<A> fmt::Debug for RuleSetHandle<A> {
@@ -128,6 +157,36 @@ impl<A> fmt::Debug for RuleSetGuard<A> {
     }
 }
 
+/// A rule set and its generation, which stay as they are whatever is swapped in. See [`RuleSetHandle::snapshot`].
+pub struct RuleSetSnapshot<A>(Arc<Numbered<A>>);
+
+impl<A> RuleSetSnapshot<A> {
+    /// How many times the handle had been swapped when this set came in.
+    pub fn generation(&self) -> u64 {
+        self.0.generation
+    }
+}
+
+impl<A> Clone for RuleSetSnapshot<A> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<A> Deref for RuleSetSnapshot<A> {
+    type Target = RuleSet<A>;
+
+    fn deref(&self) -> &RuleSet<A> {
+        &self.0.set
+    }
+}
+
+impl<A> fmt::Debug for RuleSetSnapshot<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleSetSnapshot").field("generation", &self.generation()).field("set", &**self).finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +217,24 @@ mod tests {
         drop(reader);
         assert_eq!(Arc::strong_count(&witness), 2, "the reader must not have freed it");
         handle.swap(set(Arc::default()));
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+
+    #[test]
+    fn a_snapshot_stays_as_it_is_and_is_freed_when_it_is_reclaimed() {
+        let witness = Arc::new(());
+        let handle = RuleSetHandle::new(set(Arc::clone(&witness)));
+        handle.swap(set(Arc::clone(&witness)));
+        let snapshot = handle.snapshot();
+        handle.swap(set(Arc::default()));
+        assert_eq!((snapshot.generation(), snapshot.rules().len()), (1, 1));
+        let fixed = RuleSetHandle::from(snapshot.clone());
+        assert_eq!((fixed.generation(), handle.generation()), (1, 2));
+        handle.reclaim();
+        assert_eq!(Arc::strong_count(&witness), 2, "it is held");
+        drop((snapshot, fixed));
+        assert_eq!(Arc::strong_count(&witness), 2, "its holder does not free it");
+        handle.reclaim();
         assert_eq!(Arc::strong_count(&witness), 1);
     }
 

@@ -76,7 +76,7 @@ pub use engine::{Engine, Firing, Sink};
 pub use event::{ArtNetChange, Event, EventKind, GamepadEvent};
 pub use explain::{Explanation, Verdict};
 pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
-pub use handle::{RuleSetGuard, RuleSetHandle};
+pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::Held;
 pub use midi::{MidiBytes, MidiMessage};
 pub use midi_parser::MidiParser;

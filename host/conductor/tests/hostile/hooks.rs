@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Chain, Kind};
 use conductor_config as config;
-use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult};
+use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolSet};
+use conductor_host::control::limit::Policy;
 use conductor_host::control::lock::ShowLock;
 use conductor_host::host::Host;
 use conductor_host::registry::{FeatureSource, Registry};
@@ -28,8 +29,15 @@ fn call_at(
     args: serde_json::Value,
 ) -> Result<ToolResult, ToolError> {
     let request = ToolRequest { args: args.as_object().unwrap().clone(), confirmed: false, confirmation: None };
-    let caller = Caller::library();
-    let call = gate.call(registry, &caller, name, request, CancellationToken::new(), Arc::new(|_, _| {}));
+    let (policy, caller) = (Policy::default(), Caller::library());
+    let call = gate.call(
+        ToolSet { registry, policy: &policy },
+        &caller,
+        name,
+        request,
+        CancellationToken::new(),
+        Arc::new(|_, _| {}),
+    );
     lab.prepare("tests/hostile-hooks").runtime().block_on(call)
 }
 
@@ -185,8 +193,9 @@ fn a_tool_that_never_answers_does_not_hold_up_the_hooks_of_its_feature() {
     let lab = Lab::new();
     let (registry, ..) = lab.registry(&BOTH);
     let request = || ToolRequest { args: serde_json::Map::new(), confirmed: false, confirmation: None };
-    let (cancelled, gate, caller) = (CancellationToken::new(), Gate::default(), Caller::library());
-    let ask = |name| gate.call(&registry, &caller, name, request(), cancelled.clone(), Arc::new(|_, _| {}));
+    let (cancelled, gate, policy) = (CancellationToken::new(), Gate::default(), Policy::default());
+    let (caller, tools) = (Caller::library(), ToolSet { registry: &registry, policy: &policy });
+    let ask = |name| gate.call(tools, &caller, name, request(), cancelled.clone(), Arc::new(|_, _| {}));
     lab.prepare("tests/hostile-hooks").runtime().block_on(async {
         let held = ask("hold");
         tokio::pin!(held);

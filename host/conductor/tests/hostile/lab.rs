@@ -13,7 +13,7 @@ use conductor_audit::caller::Caller;
 use conductor_config as config;
 use conductor_config::edit::Change;
 use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
-use conductor_host::chat::Models;
+use conductor_host::chat::{Models, Question};
 use conductor_host::control::plan::risk;
 use conductor_host::control::plan::store::{EXPIRES, PlanStore};
 use conductor_host::control::plan::{Base, PlanError, Proposal};
@@ -30,7 +30,7 @@ use conductor_sandbox::bindings::Error;
 use conductor_sandbox::bindings::imports::{hardware, host_state, planning};
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::host_state::{Captured, HostView, MidiRefusal};
-use conductor_sandbox::host_functions::models::ModelView;
+use conductor_sandbox::host_functions::models::{Answer as Asked, Later, ModelView};
 use conductor_sandbox::host_functions::planning::ProposedPlan;
 use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use conductor_sandbox::{CallError, Compiler, PreparedFeature, Sandbox, ToolOutput};
@@ -334,13 +334,38 @@ impl HostView for View {
     }
 }
 
+/// The models that features find, which a test may replace.
+#[derive(Debug, Default)]
+pub struct LabModels(Mutex<Arc<Models>>);
+
+impl LabModels {
+    pub fn set(&self, models: Models) {
+        *self.0.lock().unwrap() = Arc::new(models);
+    }
+
+    fn current(&self) -> Arc<Models> {
+        Arc::clone(&self.0.lock().unwrap())
+    }
+}
+
+impl ModelView for LabModels {
+    fn names(&self) -> Vec<String> {
+        self.current().names()
+    }
+
+    fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<Asked, Error>> {
+        let models = self.current();
+        Box::pin(async move { models.ask(asker, model, question).await })
+    }
+}
+
 pub struct Lab {
     pub sandbox: Sandbox,
     pub services: Arc<Services>,
     pub datagrams: Recorded,
     pub stage: Stage,
     pub view: Arc<View>,
-    pub models: Arc<Models>,
+    pub models: Arc<LabModels>,
     pub said: Receiver<SinkMessage>,
     pub sinks: SinkQueue,
     pub home: Folder,
@@ -367,7 +392,7 @@ impl Lab {
         change(&mut services);
         let view = Arc::<View>::default();
         services.view.set(Arc::clone(&view) as Arc<dyn HostView>).unwrap();
-        let models = Arc::<Models>::default();
+        let models = Arc::<LabModels>::default();
         services.models.set(Arc::clone(&models) as Arc<dyn ModelView>).unwrap();
         let services = Arc::new(services);
         // Compiled code is shared by all tests: it is the same for all.

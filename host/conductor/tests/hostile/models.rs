@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use conductor_audit::Audit;
 use conductor_audit::caller::Caller;
 use conductor_config as config;
-use conductor_host::control::gate::{Gate, ToolRequest};
+use conductor_host::chat::Models;
+use conductor_host::control::gate::{Gate, ToolRequest, ToolSet};
+use conductor_host::control::limit::Policy;
 use conductor_host::registry::Registry;
 use conductor_observer::{Observed, Observer};
 use serde_json::{Value, json};
@@ -55,7 +58,7 @@ impl Room {
             secret: None,
         };
         let models: BTreeMap<String, _> = WAYS.iter().map(|way| ((*way).to_owned(), model(way))).collect();
-        lab.models.set(models, registry.clone(), 6000);
+        lab.models.set(Models::new(Audit::none(), models, registry.clone(), 6000));
         Self { lab, registry, _observer: (observer, observed) }
     }
 
@@ -64,8 +67,9 @@ impl Room {
         let Value::Object(args) = args.clone() else { panic!() };
         let runtime = self.registry.provider("hostile").unwrap().feature.runtime().clone();
         let request = ToolRequest { args, confirmed: false, confirmation: None };
-        let (gate, caller) = (Gate::default(), Caller::library());
-        let call = gate.call(&self.registry, &caller, "ask", request, CancellationToken::new(), Arc::new(|_, _| {}));
+        let (gate, policy, caller) = (Gate::default(), Policy::default(), Caller::library());
+        let tools = ToolSet { registry: &self.registry, policy: &policy };
+        let call = gate.call(tools, &caller, "ask", request, CancellationToken::new(), Arc::new(|_, _| {}));
         runtime.block_on(call).map(|answer| answer.result).map_err(|error| error.to_string())
     }
 

@@ -1,7 +1,7 @@
 //! The models that there are, and asking one of them on somebody's behalf: hooks before, hooks after.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
@@ -28,71 +28,60 @@ const MAX_SHOWN_TO_HOOKS: usize = 16 * 1024;
 /// Seconds' worth of requests that may be made at once to one provider.
 const BURST_SECONDS: f64 = 10.0;
 
-/// The models of one host. Every question to one is on record: who asked which model, tokens, what came of it; never
-/// what was said.
+/// The models of one configuration. Every question to one is on record: who asked which model, tokens, what came of it;
+/// never what was said.
 #[derive(Debug, Default)]
 pub struct Models {
-    state: RwLock<State>,
+    models: BTreeMap<String, config::Model>,
+    registry: Registry,
+    requests: Arc<Requests>,
     audit: Audit,
 }
 
+/// How many requests may be made to one provider in a minute, and how many were.
 #[derive(Debug, Default)]
-struct State {
-    models: BTreeMap<String, config::Model>,
-    registry: Registry,
-    /// Requests that may be made to one provider in a minute.
+struct Requests {
     per_minute: u32,
     /// Of each provider that was asked.
     rates: Mutex<HashMap<String, Arc<Rate>>>,
 }
 
 /// A model, with the way to it.
-struct Found {
-    model: config::Model,
+struct Found<'m> {
+    model: &'m config::Model,
     provider: Provider,
-    registry: Registry,
 }
 
 impl Models {
-    /// No models yet; who is asked is put on record there.
-    pub fn new(audit: Audit) -> Self {
-        Self { state: RwLock::default(), audit }
+    /// These models, asked through the providers of `registry`, with so many requests a minute to each provider. Who is
+    /// asked is put on record in `audit`.
+    pub fn new(
+        audit: Audit,
+        models: BTreeMap<String, config::Model>,
+        registry: Registry,
+        requests_per_minute: u32,
+    ) -> Self {
+        let requests = Requests { per_minute: requests_per_minute, rates: Mutex::default() };
+        Self { models, registry, requests: Arc::new(requests), audit }
     }
 
-    /// These models and features from now on, and so many requests a minute to each provider.
-    pub fn set(&self, models: BTreeMap<String, config::Model>, registry: Registry, per_minute: u32) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        // What was used of a limit that stays the same is used.
-        let rates = if state.per_minute == per_minute { std::mem::take(&mut state.rates) } else { Mutex::default() };
-        *state = State { models, registry, per_minute, rates };
-    }
-
-    /// Counts a request to a provider.
-    ///
-    /// # Errors
-    /// `Exhausted` if too many were made.
-    fn admit(&self, provider: &str) -> Result<(), Error> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let rate = {
-            let mut rates = state.rates.lock().unwrap_or_else(PoisonError::into_inner);
-            let per_second = f64::from(state.per_minute.max(1)) / 60.0;
-            let new = || Arc::new(Rate::new(per_second, (per_second * BURST_SECONDS).max(1.0)));
-            // Providers are named in the configuration, so there are few.
-            Arc::clone(rates.entry(provider.to_owned()).or_insert_with(new))
-        };
-        let now = Instant::now();
-        if rate.take(now) {
-            return Ok(());
+    /// Those of the configuration that replaces this one's. What was used of a limit that stays the same is used.
+    #[must_use]
+    pub fn following(
+        &self,
+        models: BTreeMap<String, config::Model>,
+        registry: Registry,
+        requests_per_minute: u32,
+    ) -> Self {
+        let next = Self::new(self.audit.clone(), models, registry, requests_per_minute);
+        if self.requests.per_minute == requests_per_minute {
+            return Self { requests: Arc::clone(&self.requests), ..next };
         }
-        let (per_minute, left) = (state.per_minute, rate.wait(now).as_secs_f64().max(0.1));
-        Err(Error::Exhausted(format!(
-            "too many requests to the provider {provider}: {per_minute} a minute may be made to its models; try again in \
-             {left:.1} s (`model_requests` under [tools.per_minute])"
-        )))
+        next
     }
 
-    fn find(&self, name: &str) -> Result<Found, Error> {
-        let State { models, registry, .. } = &*self.state.read().unwrap_or_else(PoisonError::into_inner);
+    fn find(&self, name: &str) -> Result<Found<'_>, Error> {
+        let Self { models, registry, .. } = self;
         let Some(model) = models.get(name) else {
             let near = nearest(name, models.keys().map(String::as_str));
             let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -107,7 +96,7 @@ impl Models {
                 model.provider
             )));
         };
-        Ok(Found { model: model.clone(), provider, registry: registry.clone() })
+        Ok(Found { model, provider })
     }
 
     /// Asks a model, and returns what tells of the answer as it comes. No hooks are asked: that is for whoever
@@ -118,7 +107,7 @@ impl Models {
     /// asked too often.
     pub fn complete(&self, name: &str, question: Question, cancelled: CancellationToken) -> Result<Completion, Error> {
         let found = self.find(name)?;
-        self.admit(&found.model.provider)?;
+        self.requests.admit(&found.model.provider)?;
         Ok(found.complete(question, cancelled))
     }
 
@@ -161,8 +150,8 @@ impl Models {
             failed: None,
         };
         let answer = async {
-            hooked(&found.registry, ChatHook::Request(Arc::clone(&shown))).await?;
-            self.admit(&found.model.provider)?;
+            hooked(&self.registry, ChatHook::Request(Arc::clone(&shown))).await?;
+            self.requests.admit(&found.model.provider)?;
             turn.requests = 1;
             // Ended by being dropped.
             let mut completion = found.complete(question, CancellationToken::new());
@@ -172,22 +161,21 @@ impl Models {
             }
             let answer = gathering.answer().ok_or_else(|| Error::Failed("the answer was cut off".into()))?;
             turn.usage = answer.usage;
-            hooked(&found.registry, ChatHook::Answer(Arc::clone(&shown), Arc::new(shown_answer(&answer)))).await?;
+            hooked(&self.registry, ChatHook::Answer(Arc::clone(&shown), Arc::new(shown_answer(&answer)))).await?;
             Ok(answer)
         }
         .await;
         turn.failed = answer.as_ref().err().map(|error: &Error| ServiceError::from(error.clone()).to_string());
         // It is over, whatever anybody says about it.
-        let _ = hooked(&found.registry, ChatHook::Turn(Arc::new(turn))).await;
+        let _ = hooked(&self.registry, ChatHook::Turn(Arc::new(turn))).await;
         answer
     }
 }
 
 impl ModelView for Models {
     fn names(&self) -> Vec<String> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let there = |model: &config::Model| state.registry.provider(&model.provider).is_some();
-        state.models.iter().filter(|(_, model)| there(model)).map(|(name, _)| name.clone()).collect()
+        let there = |model: &config::Model| self.registry.provider(&model.provider).is_some();
+        self.models.iter().filter(|(_, model)| there(model)).map(|(name, _)| name.clone()).collect()
     }
 
     fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<Answer, Error>> {
@@ -195,7 +183,32 @@ impl ModelView for Models {
     }
 }
 
-impl Found {
+impl Requests {
+    /// Counts a request to a provider.
+    ///
+    /// # Errors
+    /// `Exhausted` if too many were made.
+    fn admit(&self, provider: &str) -> Result<(), Error> {
+        let rate = {
+            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            let per_second = f64::from(self.per_minute.max(1)) / 60.0;
+            let new = || Arc::new(Rate::new(per_second, (per_second * BURST_SECONDS).max(1.0)));
+            // Providers are named in the configuration, so there are few.
+            Arc::clone(rates.entry(provider.to_owned()).or_insert_with(new))
+        };
+        let now = Instant::now();
+        if rate.take(now) {
+            return Ok(());
+        }
+        let (per_minute, left) = (self.per_minute, rate.wait(now).as_secs_f64().max(0.1));
+        Err(Error::Exhausted(format!(
+            "too many requests to the provider {provider}: {per_minute} a minute may be made to its models; try again in \
+             {left:.1} s (`model_requests` under [tools.per_minute])"
+        )))
+    }
+}
+
+impl Found<'_> {
     fn complete(&self, question: Question, cancelled: CancellationToken) -> Completion {
         let config::Model { provider, model, url, secret } = self.model.clone();
         complete(self.provider.clone(), Ask { provider, model, url, secret, question }, cancelled)
@@ -271,9 +284,9 @@ mod tests {
 
     #[test]
     fn a_model_that_is_not_there_is_told_with_what_is() {
-        let models = Models::default();
         let model = config::Model { provider: "openai-compatible".into(), model: "m".into(), url: None, secret: None };
-        models.set(BTreeMap::from([("local".into(), model)]), Registry::default(), 60);
+        let models = BTreeMap::from([("local".into(), model)]);
+        let models = Models::new(Audit::none(), models, Registry::default(), 60);
         let error = |name| ServiceError::from(models.find(name).err().unwrap()).to_string();
         assert!(error("lokal").contains("did you mean \"local\"?"), "{}", error("lokal"));
         assert!(error("local").contains("no feature has the provider \"openai-compatible\""), "{}", error("local"));
@@ -283,16 +296,15 @@ mod tests {
     // PLN-4
     #[test]
     fn a_provider_is_asked_so_often_and_the_others_are_not_held_up_by_it() {
-        let models = Models::default();
-        let set = |per_minute| models.set(BTreeMap::new(), Registry::default(), per_minute);
-        set(60);
-        let admitted = |provider: &str| (0..100).filter(|_| models.admit(provider).is_ok()).count();
-        assert_eq!((admitted("one"), admitted("other")), (10, 10), "ten seconds' worth at once");
-        set(60);
-        assert_eq!(admitted("one"), 0, "a reload does not give it back");
-        let refused = ServiceError::from(models.admit("one").unwrap_err()).to_string();
+        let of = |before: &Models, per_minute| before.following(BTreeMap::new(), Registry::default(), per_minute);
+        let admitted =
+            |models: &Models, provider: &str| (0..100).filter(|_| models.requests.admit(provider).is_ok()).count();
+        let first = of(&Models::default(), 60);
+        assert_eq!((admitted(&first, "one"), admitted(&first, "other")), (10, 10), "ten seconds' worth at once");
+        let second = of(&first, 60);
+        assert_eq!(admitted(&second, "one"), 0, "a reload does not give it back");
+        let refused = ServiceError::from(second.requests.admit("one").unwrap_err()).to_string();
         assert!(refused.contains("60 a minute") && refused.contains("model_requests"), "{refused}");
-        set(600);
-        assert_eq!(admitted("one"), 100);
+        assert_eq!(admitted(&of(&second, 600), "one"), 100);
     }
 }

@@ -6,7 +6,7 @@
 //! come before the hooks of features, so that no feature sees what was refused, or could approve it. Whatever comes of
 //! it is put on record.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::confirmation::{ConfirmError, Confirmation, Confirmations};
-use super::limit::{Consent, Policy, RateDecision, Used};
+use super::limit::{Consent, Policy, RateDecision};
 use super::lock::{Locked, ShowLock};
 use crate::registry::{Registry, Tool};
 use conductor_audit::caller::{Caller, Scope};
@@ -147,40 +147,36 @@ pub struct ToolView {
     pub tool: RegisteredTool,
 }
 
+/// The tools of one configuration, and who may call them how often: both of the same generation, so that no call is
+/// judged by one and made by another.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolSet<'a> {
+    /// The features that have them.
+    pub registry: &'a Registry,
+    /// Who may call them.
+    pub policy: &'a Policy,
+}
+
+impl ToolSet<'_> {
+    /// Every tool that may be called.
+    pub fn list(self) -> Vec<ToolView> {
+        let allowed = self.registry.tools().filter(|tool| self.policy.allows(&tool.registered.name));
+        allowed.map(|tool| ToolView { feature: tool.feature, tool: tool.registered }).collect()
+    }
+}
+
 /// The gate of one host.
 #[derive(Debug, Default)]
 pub struct Gate {
-    policy: RwLock<Arc<Policy>>,
-    used: Used,
     audit: Audit,
     confirmations: Confirmations,
     lock: ShowLock,
 }
 
 impl Gate {
-    /// A gate that lets every tool be called while the show is not locked, and puts on record there what was.
+    /// A gate that lets tools be called while the show is not locked, and puts on record there what was.
     pub fn new(audit: Audit, lock: ShowLock) -> Self {
         Self { audit, lock, ..Self::default() }
-    }
-
-    /// This holds from now on.
-    pub fn set(&self, policy: Policy) {
-        let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        if !current.is_same(&policy) {
-            *current = Arc::new(policy);
-            self.used.clear();
-        }
-    }
-
-    fn policy(&self) -> Arc<Policy> {
-        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Every tool that may be called.
-    pub fn tools(&self, registry: &Registry) -> Vec<ToolView> {
-        let policy = self.policy();
-        let allowed = registry.tools().filter(|tool| policy.allows(&tool.registered.name));
-        allowed.map(|tool| ToolView { feature: tool.feature, tool: tool.registered }).collect()
     }
 
     /// Calls a tool, for somebody who may drop `cancelled` when the answer is no longer wanted.
@@ -189,7 +185,7 @@ impl Gate {
     /// See [`ToolError`].
     pub async fn call(
         &self,
-        registry: &Registry,
+        tools: ToolSet<'_>,
         caller: &Caller,
         name: &str,
         request: ToolRequest,
@@ -197,6 +193,7 @@ impl Gate {
         progress: OnProgress,
     ) -> Result<ToolResult, ToolError> {
         let began = Instant::now();
+        let ToolSet { registry, policy } = tools;
         let tool = registry.tools().find(|tool| tool.registered.name == name);
         // What is not there is asked for as cheaply as what only looks.
         let tier = tool.as_ref().map_or(Tier::ReadOnly, |tool| tool.registered.tier);
@@ -207,8 +204,7 @@ impl Gate {
                 None => entry,
             }
         };
-        let policy = self.policy();
-        match self.used.take(&policy, caller, tier, began) {
+        match policy.take(caller, tier, began) {
             RateDecision::Go { refused: 0 } => {}
             RateDecision::Go { refused } => {
                 let more = entry().refused("called too often").with("more", refused);
@@ -225,8 +221,7 @@ impl Gate {
         }
         // Dropped before it ends, because the caller has left, it is on record all the same.
         let mut record = Pending::new(&self.audit, entry(), began);
-        let result =
-            self.pass(registry, caller, tool.as_ref(), &policy, &mut record, request, cancelled, progress, name).await;
+        let result = self.pass(tools, caller, tool.as_ref(), &mut record, request, cancelled, progress, name).await;
         record
             .end(|entry| match result.as_ref().err() {
                 None => entry,
@@ -240,10 +235,9 @@ impl Gate {
     #[expect(clippy::too_many_arguments, reason = "they are those of the call, and what was found for it")]
     async fn pass(
         &self,
-        registry: &Registry,
+        tools: ToolSet<'_>,
         caller: &Caller,
         tool: Option<&Tool>,
-        policy: &Policy,
         record: &mut Pending<'_>,
         request: ToolRequest,
         cancelled: CancellationToken,
@@ -251,10 +245,11 @@ impl Gate {
         name: &str,
     ) -> Result<ToolResult, ToolError> {
         let Some(tool) = tool else {
-            let names: Vec<String> = self.tools(registry).into_iter().map(|view| view.tool.name).collect();
+            let names: Vec<String> = tools.list().into_iter().map(|view| view.tool.name).collect();
             let nearest = conductor_config::nearest(name, names.iter().map(String::as_str));
             return Err(ToolError::Unknown { name: excerpt(name, 64), nearest });
         };
+        let ToolSet { registry, policy } = tools;
         if !policy.allows(name) {
             return Err(ToolError::NotAllowed(name.to_owned()));
         }
@@ -354,21 +349,22 @@ impl Gate {
         }
     }
 
-    /// Counts what the host itself answers among the calls that only look, and puts it on record: `kind` and `verb` are
-    /// of the record's row.
+    /// Counts what the host itself answers among the calls that only look, by `policy`, and puts it on record: `kind` and
+    /// `verb` are of the record's row.
     ///
     /// # Errors
     /// What `fill` says, and [`ToolError::TooOften`].
     pub async fn answer_itself<T, E: std::fmt::Display + From<ToolError>>(
         &self,
+        policy: &Policy,
         caller: &Caller,
         (kind, verb): (Kind, &'static str),
         name: &str,
         fill: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        let (policy, tier) = (self.policy(), Tier::ReadOnly);
+        let tier = Tier::ReadOnly;
         let entry = || Entry::new(kind, verb, caller, name);
-        match self.used.take(&policy, caller, tier, Instant::now()) {
+        match policy.take(caller, tier, Instant::now()) {
             RateDecision::Go { .. } => {
                 let filled = fill();
                 self.audit.record(filled.as_ref().err().map_or_else(entry, |error| entry().refused(error))).await;
@@ -385,10 +381,8 @@ impl Gate {
     }
 
     /// Puts on record that somebody asked for a tool in a way that can't be understood.
-    pub async fn refuse(&self, caller: &Caller, name: &str, reason: &str) {
-        let policy = self.policy();
-        if let RateDecision::Wait { first: false, .. } = self.used.take(&policy, caller, Tier::ReadOnly, Instant::now())
-        {
+    pub async fn refuse(&self, policy: &Policy, caller: &Caller, name: &str, reason: &str) {
+        if let RateDecision::Wait { first: false, .. } = policy.take(caller, Tier::ReadOnly, Instant::now()) {
             return;
         }
         self.audit.record(Entry::new(Kind::Tool, "call", caller, name).refused(reason)).await;

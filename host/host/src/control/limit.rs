@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use regex::Regex;
@@ -30,19 +30,31 @@ pub enum Consent {
     Denied(&'static str),
 }
 
-/// What the configuration says.
-#[derive(Debug, Clone)]
+/// What the configuration says, with what was used of it.
+#[derive(Debug)]
 pub struct Policy {
     tools: config::Tools,
     /// `None` if every tool may be called.
     allowed: Option<Vec<Regex>>,
+    used: Used,
 }
 
 impl Policy {
     /// The policy of a configuration.
     pub fn new(tools: &config::Tools) -> Self {
         let allowed = tools.allowed.as_ref().map(|names| names.iter().filter_map(|name| matcher(name)).collect());
-        Self { tools: tools.clone(), allowed }
+        Self { tools: tools.clone(), allowed, used: Used::default() }
+    }
+
+    /// The policy of the configuration that replaces this one's: the same, with what was used of it, if it says the
+    /// same.
+    pub fn following(self: &Arc<Self>, tools: &config::Tools) -> Arc<Self> {
+        if self.tools == *tools { Arc::clone(self) } else { Arc::new(Self::new(tools)) }
+    }
+
+    /// Counts a call of this tier by this caller at `now`, and decides whether it may be made.
+    pub fn take(&self, caller: &Caller, tier: Tier, now: Instant) -> RateDecision {
+        self.used.take(self, caller, tier, now)
     }
 
     /// Whether this tool may be called at all.
@@ -80,11 +92,6 @@ impl Policy {
         }
     }
 
-    /// Whether the same holds as under another.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.tools == other.tools
-    }
-
     fn rate(&self, tier: Tier, times: f64) -> Rate {
         let per_second = f64::from(self.per_minute(tier).max(1)) * times / 60.0;
         Rate::new(per_second, (per_second * BURST_SECONDS).max(1.0))
@@ -110,7 +117,7 @@ pub fn without_tool<'n>(patterns: &'n [String], tools: &[String]) -> Vec<(usize,
 
 /// What was used. A call takes one of its caller's, and one of all callers' of this scope behind this door.
 #[derive(Debug, Default)]
-pub struct Used {
+struct Used {
     state: Mutex<State>,
 }
 
@@ -144,13 +151,7 @@ pub enum RateDecision {
 }
 
 impl Used {
-    /// Everything is forgotten: other limits hold from now on.
-    pub fn clear(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
-    }
-
-    /// A call of this tier by this caller at `now`.
-    pub fn take(&self, policy: &Policy, caller: &Caller, tier: Tier, now: Instant) -> RateDecision {
+    fn take(&self, policy: &Policy, caller: &Caller, tier: Tier, now: Instant) -> RateDecision {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { callers, doors } = &mut *state;
         if callers.len() >= MAX_CALLERS {
@@ -230,9 +231,9 @@ mod tests {
     #[test]
     fn a_caller_that_calls_too_often_waits_and_the_others_go_on() {
         let policy = policy("[tools.per_minute]\nread_only = 6\nstateful = 60");
-        let (used, now) = (Used::default(), Instant::now());
+        let now = Instant::now();
         let (one, other) = (agent("one"), agent("other"));
-        let take = |caller: &Caller, tier, now| used.take(&policy, caller, tier, now);
+        let take = |caller: &Caller, tier, now| policy.take(caller, tier, now);
         assert_eq!(take(&one, Tier::ReadOnly, now), RateDecision::Go { refused: 0 });
         let RateDecision::Wait { left, first: true } = take(&one, Tier::ReadOnly, now) else { panic!() };
         assert!(left > Duration::from_secs(9) && left <= Duration::from_secs(10), "{left:?}");
@@ -246,11 +247,23 @@ mod tests {
     #[test]
     fn another_name_for_each_call_is_no_way_around_it() {
         let policy = policy("[tools.per_minute]\nhardware_io = 60");
-        let (used, now) = (Used::default(), Instant::now());
+        let now = Instant::now();
         let call = |number: usize| {
             let caller = agent(&format!("agent {number}"));
-            matches!(used.take(&policy, &caller, Tier::HardwareIo, now), RateDecision::Go { .. })
+            matches!(policy.take(&caller, Tier::HardwareIo, now), RateDecision::Go { .. })
         };
         assert_eq!((0..3000).filter(|number| call(*number)).count(), 40, "four times one caller's burst");
+    }
+
+    #[test]
+    fn what_was_used_is_used_until_the_policy_says_otherwise() {
+        let tools = |text: &str| config::parse(text, "config.toml").unwrap().config.tools;
+        let (few, more) = (tools("[tools.per_minute]\nread_only = 6"), tools("[tools.per_minute]\nread_only = 12"));
+        let (policy, now, caller) = (Arc::new(Policy::new(&few)), Instant::now(), agent("x"));
+        let goes = |policy: &Policy| matches!(policy.take(&caller, Tier::ReadOnly, now), RateDecision::Go { .. });
+        assert!(goes(&policy) && !goes(&policy));
+        assert!(!goes(&policy.following(&few)), "a reload gives nothing back");
+        let other = policy.following(&more);
+        assert!(goes(&other) && goes(&other) && !goes(&other));
     }
 }

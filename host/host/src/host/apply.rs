@@ -10,12 +10,10 @@ use std::string::FromUtf8Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conductor_engine::RuleSetHandle;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::look::{Candidate, For};
-use super::view::invalid;
+use super::look::For;
 use super::{Host, State};
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::store::Step;
@@ -23,7 +21,7 @@ use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_h
 use crate::dispatch::describe_rule;
 use conductor_audit::caller::Caller;
 use conductor_audit::{Entry, Kind, Outcome};
-use conductor_config::edit;
+use conductor_config::{Diagnostics, Loaded, edit};
 use conductor_observer::{Observation, PlanNews, PlanStep};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::changes::HostChange;
@@ -109,25 +107,22 @@ impl Host {
     fn seen(&self, whose: For, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.plans.plan(id)?;
         let current = self.in_force.load();
-        let (before, file) = (current.source.text(), current.source.file());
-        let text = edit::edited(before, &plan.changes)?;
-        let _turn = self.view.turns.wait(whose).ok_or(PlanError::Busy)?;
-        let candidate = Candidate::read(&current, &text).map_err(invalid)?;
-        let compiled = candidate.compile(&self.observer).map_err(invalid)?;
-        let rehearsal = match candidate.unknown() {
-            Some(reason) => Rehearsal::impossible(reason),
+        let planned = self.view.planned(whose, &current, &plan)?;
+        let rehearsal = match &planned.unknown {
+            Some(reason) => Rehearsal::impossible(reason.clone()),
             None => {
-                let rules = self.rules.load();
+                let _turn = self.view.turns.wait(whose).ok_or(PlanError::Busy)?;
                 // Modes and rules are numbers that mean something in their own set only.
                 let mut records = self.observed.records();
-                records.retain(|record| record.generation == rules.generation());
-                let after = Arc::new(RuleSetHandle::new(compiled.rules));
-                rehearse(&records, Arc::clone(&self.rules), after, &self.environment, describe_rule)
+                records.retain(|record| record.generation == current.rules.generation());
+                let (before, after) = (Arc::new(current.rules.clone().into()), Arc::clone(&planned.rules));
+                rehearse(&records, before, after, &self.environment, describe_rule)
             }
         };
         // Of another configuration the plan is stale, and its diff no longer what it would change.
+        let (before, file) = (current.source.text(), current.source.file());
         let same = state_hash(before) == plan.base;
-        let folded_diff = same.then(|| diff::folded(file, before, &text)).flatten();
+        let folded_diff = same.then(|| diff::folded(file, before, planned.loaded.source.text())).flatten();
         Ok(PlanView { plan, folded_diff, rehearsal })
     }
 
@@ -149,10 +144,19 @@ impl Host {
         let file = self.plan_file()?;
         let before = read(&file)?;
         stale(&plan.base, &before)?;
-        let after = edit::edited(&before, &plan.changes)?;
-        let description = plan.description;
-        let step = Step::Apply { plan: plan.id, description: description.clone(), before, after: after.clone() };
-        let rules = self.write(&mut state, caller, &file, &after, &step)?;
+        let current = self.in_force.load();
+        // It was read when it was judged, if that was for this same text.
+        let planned = self.view.planned.get(&plan.id, current.rules.generation());
+        let loaded = match planned.filter(|_| before == current.source.text()) {
+            Some(planned) => planned.loaded.clone(),
+            None => {
+                let after = edit::edited(&before, &plan.changes)?;
+                state.reader.parse(&after, current.source.file()).map_err(|wrong| unfit(&wrong))?
+            }
+        };
+        let (description, after) = (plan.description, loaded.source.text().to_owned());
+        let step = Step::Apply { plan: plan.id, description: description.clone(), before, after };
+        let rules = self.write(&mut state, caller, &file, loaded, &step)?;
         self.observer.put(Observation::Reload(format!("applied the plan: {description}")));
         self.tell_plan(PlanStep::Applied, Some(id), caller, &description);
         Ok(Applied { description, rules })
@@ -221,25 +225,25 @@ impl Host {
     ) -> Result<Applied, PlanError> {
         let file = self.plan_file()?;
         stale(&state_hash(from), &read(&file)?)?;
-        let rules = self.write(state, caller, &file, to, step)?;
+        let loaded = state.reader.parse(to, self.in_force.load().source.file()).map_err(|wrong| unfit(&wrong))?;
+        let rules = self.write(state, caller, &file, loaded, step)?;
         self.observer.put(Observation::Reload(format!("{did}: {description}")));
         let became = if matches!(step, Step::Undo { .. }) { PlanStep::Undone } else { PlanStep::Redone };
         self.tell_plan(became, None, caller, description);
         Ok(Applied { description: description.to_owned(), rules })
     }
 
-    /// Puts a text into the file and in force, and writes down that it was done.
+    /// Puts a configuration into the file and in force, and writes down that it was done.
     fn write(
         &self,
         state: &mut State,
         caller: &Caller,
         file: &Path,
-        text: &str,
+        loaded: Loaded,
         step: &Step,
     ) -> Result<usize, PlanError> {
-        let loaded = state.reader.parse(text, self.in_force.load().source.file());
-        let made =
-            loaded.and_then(|loaded| self.make(loaded)).map_err(|wrong| PlanError::Invalid(wrong.render(false)))?;
+        let made = self.make(loaded).map_err(|wrong| unfit(&wrong))?;
+        let text = made.loaded.source.text();
         let (desk, hash) = (&self.plans, state_hash(text));
         let begun = entry(step, caller).outcome(Outcome::Begun).with("state", hash.as_str());
         self.audit.require(begun)?;
@@ -358,6 +362,11 @@ pub(super) fn read(file: &Path) -> Result<String, PlanError> {
     let bytes = bytes.map_err(|source| PlanError::File { file: name(), source })?;
     let not_text = |error: FromUtf8Error| PlanError::NotText { file: name(), at: error.utf8_error().valid_up_to() };
     String::from_utf8(bytes).map_err(not_text)
+}
+
+/// Why a configuration can't be put in force, for the person who wanted it.
+fn unfit(wrong: &Diagnostics) -> PlanError {
+    PlanError::Invalid(wrong.render(false))
 }
 
 fn stale(expected: &str, text: &str) -> Result<(), PlanError> {

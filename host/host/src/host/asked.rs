@@ -89,9 +89,8 @@ impl Host {
 
     /// The active mode, where there are any, and all of them in the configuration's order.
     pub fn modes(&self) -> (Option<String>, Vec<String>) {
-        let modes: Vec<String> = self.rules.load().modes().iter().map(ToString::to_string).collect();
-        let active = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
-        (active.or_else(|| modes.first().cloned()), modes)
+        let current = self.in_force.load();
+        (current.mode(self.observed.mode().as_deref()), current.modes())
     }
 
     /// Makes another mode active for `caller`, as soon as the events before are done.

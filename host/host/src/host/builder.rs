@@ -11,6 +11,7 @@ use super::assembler::{Assembler, adopt_data};
 use super::changes;
 use super::generation::{Generation, InForce};
 use super::look::Turns;
+use super::planned::PlannedCache;
 use super::secret_audit::AuditedSecrets;
 use super::view::View;
 use super::{Host, State};
@@ -228,7 +229,6 @@ impl HostBuilder {
         let services = Arc::new(services);
         let lock = ShowLock::of(self.home.as_deref());
         let gate = Gate::new(audit.clone(), lock.clone());
-        gate.set(Policy::new(&loaded.config.tools));
         let compiler = self.compiler.unwrap_or_else(Compiler::find);
         let sandbox =
             Sandbox::new(self.home.as_deref(), Arc::clone(&services), compiler.clone()).map_err(StartError::Sandbox)?;
@@ -292,11 +292,18 @@ impl HostBuilder {
             registry: registry.clone(),
             source: loaded.source.clone(),
             config: Arc::new(loaded.config.clone()),
+            rules: rules.snapshot(),
+            policy: Arc::new(Policy::new(&loaded.config.tools)),
+            models: Arc::new(Models::new(
+                audit.clone(),
+                loaded.config.models.clone(),
+                registry.clone(),
+                loaded.config.tools.per_minute.model_requests,
+            )),
             refused: None,
             warnings: compiled.warnings.summaries(),
         });
         let view = Arc::new(View {
-            rules: Arc::clone(&rules),
             observer: observer.clone(),
             observed: observed.clone(),
             ports: supervisor.reader(),
@@ -311,10 +318,9 @@ impl HostBuilder {
             audit: audit.clone(),
             changes: changes.clone(),
             turns: Turns::new(),
+            planned: PlannedCache::default(),
         });
-        let models = Arc::new(Models::new(audit.clone()));
-        models.set(loaded.config.models.clone(), registry.clone(), loaded.config.tools.per_minute.model_requests);
-        let _ = services.models.set(Arc::clone(&models) as Arc<dyn ModelView>);
+        let _ = services.models.set(Arc::new(in_force.clone()) as Arc<dyn ModelView>);
         let _ = services.view.set(Arc::clone(&view) as Arc<dyn HostView>);
         supervisor.apply(plan);
         registry.begin(&observed);
@@ -332,7 +338,6 @@ impl HostBuilder {
             plans,
             changes,
             view,
-            models,
             compiler,
             gate,
             lock,

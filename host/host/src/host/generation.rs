@@ -2,15 +2,25 @@
 //!
 //! Reads load it without a lock, so that no client waits for a reload or for another client's request, and whatever
 //! one request looks at belongs together. Only [`Host`](super::Host)'s writers, who hold its state, store another.
+//!
+//! Beside it, the engine has the same rules in a handle of its own, since the event path loads nothing else; whoever
+//! writes replaces both. Ports, lights and profiles go to their own threads, which carry them out.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use conductor_engine::RuleSetSnapshot;
 
+use crate::chat::{Models, Question};
+use crate::control::gate::ToolSet;
+use crate::control::limit::Policy;
+use crate::dispatch::Action;
 use crate::registry::Registry;
 use conductor_config::{Config, Source};
+use conductor_sandbox::bindings::Error;
+use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
 
-/// A configuration in force and what was made of it, beside the rules, which the engine has.
+/// A configuration in force and all that was made of it.
 #[derive(Debug, Clone)]
 pub(super) struct Generation {
     /// The features in use; none any more when the host stops.
@@ -19,10 +29,36 @@ pub(super) struct Generation {
     pub(super) source: Source,
     /// The same, parsed.
     pub(super) config: Arc<Config>,
+    /// The rules, with the number that the engine gives this generation.
+    pub(super) rules: RuleSetSnapshot<Action>,
+    /// Who may call which tool how often.
+    pub(super) policy: Arc<Policy>,
+    /// The models, with the way to their providers.
+    pub(super) models: Arc<Models>,
     /// Why the last configuration was rejected; `None` if it is this one.
     pub(super) refused: Option<String>,
     /// What is doubtful in it, a line each.
     pub(super) warnings: Vec<String>,
+}
+
+impl Generation {
+    /// The tools that may be called.
+    pub(super) fn tools(&self) -> ToolSet<'_> {
+        ToolSet { registry: &self.registry, policy: &self.policy }
+    }
+
+    /// The modes, in the configuration's order.
+    pub(super) fn modes(&self) -> Vec<String> {
+        self.rules.modes().iter().map(ToString::to_string).collect()
+    }
+
+    /// The active mode, if the last one that was `observed` is one of these; else the first. `None` if there are no
+    /// modes.
+    pub(super) fn mode(&self, observed: Option<&str>) -> Option<String> {
+        let modes = self.rules.modes();
+        let active = modes.iter().find(|mode| Some(&***mode) == observed);
+        active.or_else(|| modes.first()).map(ToString::to_string)
+    }
 }
 
 /// The generation in force, shared with everything that reads it.
@@ -47,5 +83,17 @@ impl InForce {
     /// Records whether the last configuration was rejected, and why.
     pub(super) fn set_refused(&self, refused: Option<String>) {
         self.replace(Generation { refused, ..(*self.load()).clone() });
+    }
+}
+
+/// A turn with a model ends with the generation that it began with.
+impl ModelView for InForce {
+    fn names(&self) -> Vec<String> {
+        self.load().models.names()
+    }
+
+    fn ask<'a>(&'a self, asker: &'a str, model: &'a str, question: Question) -> Later<'a, Result<Answer, Error>> {
+        let models = Arc::clone(&self.load().models);
+        Box::pin(async move { models.ask(asker, model, question).await })
     }
 }

@@ -10,6 +10,7 @@ mod generation;
 mod grant_warnings;
 mod ineffective;
 mod look;
+mod planned;
 mod rollback;
 mod secret_audit;
 pub mod status;
@@ -36,7 +37,6 @@ use self::generation::{Generation, InForce};
 use self::view::View;
 use crate::chat::Models;
 use crate::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolView};
-use crate::control::limit::Policy;
 use crate::control::lock::ShowLock;
 use crate::control::plan::state_hash;
 use crate::control::plan::store::PlanStore;
@@ -144,7 +144,6 @@ pub struct Host {
     plans: Arc<PlanStore>,
     changes: ChangeBroadcast,
     view: Arc<View>,
-    models: Arc<Models>,
     compiler: Compiler,
     gate: Gate,
     lock: ShowLock,
@@ -267,18 +266,27 @@ impl Host {
         self.workers.outputs.show(&compiled.lights);
         self.watch.set_profiles(compiled.profiles);
         let Loaded { config, source, .. } = loaded;
-        self.gate.set(Policy::new(&config.tools));
-        self.models.set(config.models.clone(), registry.clone(), config.tools.per_minute.model_requests);
         state.tell_grants(&config, &self.audit);
-        let warnings = compiled.warnings.summaries();
-        let next = Generation { registry, source, config: Arc::new(config), refused: None, warnings };
-        let previous = self.in_force.replace(next);
+        let previous = self.in_force.load();
+        let requests = config.tools.per_minute.model_requests;
+        self.in_force.replace(Generation {
+            rules: self.rules.snapshot(),
+            policy: previous.policy.following(&config.tools),
+            models: Arc::new(previous.models.following(config.models.clone(), registry.clone(), requests)),
+            registry,
+            source,
+            config: Arc::new(config),
+            refused: None,
+            warnings: compiled.warnings.summaries(),
+        });
         let current = self.in_force.load();
         previous.registry.give_way(&current.registry);
         self.supervisor.apply(plan);
         current.registry.begin(&self.observed);
         current.registry.changed(&Change::Config);
         self.changes.send(HostChange::Config);
+        drop(previous);
+        self.rules.reclaim();
         Reloaded { generation, rules, warnings: compiled.warnings }
     }
 
@@ -308,7 +316,7 @@ impl Host {
 
     /// Every tool that features contribute and that may be called.
     pub fn tools(&self) -> Vec<ToolView> {
-        self.gate.tools(&self.in_force.load().registry)
+        self.in_force.load().tools().list()
     }
 
     /// Calls a tool for somebody. See [`Gate::call`].
@@ -325,7 +333,7 @@ impl Host {
     ) -> Result<ToolResult, ToolError> {
         // This one to the end: what is installed may change while the tool works.
         let current = self.in_force.load();
-        self.gate.call(&current.registry, caller, name, request, cancelled, progress).await
+        self.gate.call(current.tools(), caller, name, request, cancelled, progress).await
     }
 
     /// Sends a change to every listener.
@@ -358,7 +366,8 @@ impl Host {
         name: &str,
         answer: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        self.gate.answer_itself(caller, (Kind::Tool, "call"), name, answer).await
+        let policy = Arc::clone(&self.in_force.load().policy);
+        self.gate.answer_itself(&policy, caller, (Kind::Tool, "call"), name, answer).await
     }
 
     /// Has a prompt filled in for an agent. See [`Gate::answer_itself`].
@@ -371,12 +380,14 @@ impl Host {
         name: &str,
         fill: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        self.gate.answer_itself(caller, (Kind::Prompt, "get"), name, fill).await
+        let policy = Arc::clone(&self.in_force.load().policy);
+        self.gate.answer_itself(&policy, caller, (Kind::Prompt, "get"), name, fill).await
     }
 
     /// Puts on record that somebody asked for a tool in a way that can't be understood.
     pub async fn refuse_call(&self, caller: &Caller, name: &str, reason: &str) {
-        self.gate.refuse(caller, name, reason).await;
+        let policy = Arc::clone(&self.in_force.load().policy);
+        self.gate.refuse(&policy, caller, name, reason).await;
     }
 
     /// Puts on record that somebody was not let in at a door, and that so many others were not since the last that
@@ -434,9 +445,9 @@ impl Host {
         self.in_force.load().registry.skills()
     }
 
-    /// The models that can be asked.
-    pub fn models(&self) -> &Models {
-        &self.models
+    /// The models that can be asked, as they are in force now.
+    pub fn models(&self) -> Arc<Models> {
+        Arc::clone(&self.in_force.load().models)
     }
 
     /// The configuration in force, as its author wrote it.
@@ -456,8 +467,8 @@ impl Host {
 
     /// The rules in use and their generation, for explaining what fired.
     pub fn with_rules<T>(&self, look: impl FnOnce(&RuleSet<Action>, u64) -> T) -> T {
-        let rules = self.rules.load();
-        look(&rules, rules.generation())
+        let rules = &self.in_force.load().rules;
+        look(rules, rules.generation())
     }
 
     /// What has been observed so far.
@@ -483,10 +494,10 @@ impl Host {
 
     /// Stops: closes the inputs, lets the workers finish, switches off what is on.
     pub fn stop(self) {
-        let Self { queue, supervisor, workers, engine_thread, in_force, rules, models, audit, .. } = self;
+        let Self { queue, supervisor, workers, engine_thread, in_force, rules, audit, .. } = self;
         let last = in_force.load();
-        in_force.replace(Generation { registry: Registry::default(), ..(*last).clone() });
-        models.set(BTreeMap::new(), Registry::default(), 0);
+        let nothing = (Registry::default(), Arc::<Models>::default());
+        in_force.replace(Generation { registry: nothing.0, models: nothing.1, ..(*last).clone() });
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.
         supervisor.close_inputs();

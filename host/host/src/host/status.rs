@@ -107,18 +107,9 @@ pub struct WorkerStatus {
 impl Host {
     /// How things are.
     pub fn status(&self) -> Status {
-        let (rules, modes, generation) = {
-            let rules = self.rules.load();
-            (
-                rules.rules().len(),
-                rules.modes().iter().map(|mode| mode.to_string()).collect::<Vec<_>>(),
-                rules.generation(),
-            )
-        };
         let current = self.in_force.load();
         let uptime = self.clock.now();
         let (failures, last_failure) = self.observed.failures();
-        let mode = self.observed.mode().map(|mode| mode.to_string()).filter(|mode| modes.contains(mode));
         let outputs = self.workers.outputs.queues().into_iter().map(|queue| OutputStatus {
             target: queue.name().to_string(),
             sent: queue.counters().done.load(Ordering::Relaxed),
@@ -146,13 +137,13 @@ impl Host {
             uptime,
             home: self.home.clone(),
             config: current.source.file().to_owned(),
-            mode: mode.or_else(|| modes.first().cloned()),
-            modes,
+            mode: current.mode(self.observed.mode().as_deref()),
+            modes: current.modes(),
             front,
             front_unknown,
             profiles: profiles.collect(),
-            rules,
-            generation,
+            rules: current.rules.rules().len(),
+            generation: current.rules.generation(),
             refused: current.refused.clone(),
             warnings: current.warnings.clone(),
             events: self.observed.recorded(),

@@ -11,8 +11,9 @@ use conductor_engine::{
 use conductor_timeline::Timeline;
 use serde_json::{Value, json};
 
-use super::generation::InForce;
+use super::generation::{Generation, InForce};
 use super::look::{Candidate, For, Turns};
+use super::planned::{Planned, PlannedCache};
 use super::{apply, contract_types};
 use crate::bindings;
 use crate::control::plan::risk::{self, Risk};
@@ -49,7 +50,6 @@ const IDENTITY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Everything that features may see of a running host, and the few ways in that they may be given.
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) rules: Arc<RuleSetHandle<Action>>,
     pub(super) observer: Observer,
     pub(super) observed: Observed,
     pub(super) ports: PortsReader,
@@ -67,12 +67,14 @@ pub(super) struct View {
     pub(super) changes: ChangeBroadcast,
     /// Bounds how many other configurations are looked at at once.
     pub(super) turns: Turns,
+    /// What the plans that were looked at last would put in force.
+    pub(super) planned: PlannedCache,
 }
 
 impl View {
-    /// The configuration in force, as it was written.
-    pub(super) fn text(&self) -> String {
-        self.in_force.load().source.text().to_owned()
+    /// The active mode; `None` if there are no modes.
+    fn mode_of(&self, current: &Generation) -> Option<String> {
+        current.mode(self.observed.mode().as_deref())
     }
 
     /// A plan without private values, for others than the owner.
@@ -105,12 +107,13 @@ impl View {
     }
 
     /// How far a plan reaches that makes the text `after` of `base`, which is checked whole: grammar, bindings, and
-    /// what the features in force say of their actions. Nothing is installed or started.
+    /// what the features in force say of their actions. Nothing is installed or started. What was made for this is
+    /// returned beside, with the generation that it was made under.
     ///
     /// # Errors
     /// [`PlanError::Invalid`] with everything that is wrong, [`PlanError::Denied`], [`PlanError::Busy`], and
     /// [`PlanError::StaleState`] if another configuration came into force.
-    fn judge(&self, base: &Base, after: &str) -> Result<Risk, PlanError> {
+    fn judge(&self, base: &Base, after: &str) -> Result<(Risk, u64, Planned), PlanError> {
         let _turn = self.turns.wait(For::Planner).ok_or(PlanError::Busy)?;
         let current = self.in_force.load();
         if current.source.text() != base.text {
@@ -123,10 +126,28 @@ impl View {
         let candidate = Candidate::read(&current, after).map_err(invalid)?;
         let (before, after) = (&current.config, &candidate.loaded.config);
         let mut risk = risk::assess(before, after)?;
-        candidate.compile(&self.observer).map_err(invalid)?;
+        let compiled = candidate.compile(&self.observer).map_err(invalid)?;
         candidate.unknown().into_iter().for_each(|note| risk.remark(note));
         rules::overlaps(before, after).into_iter().for_each(|note| risk.remark(note));
-        Ok(risk)
+        Ok((risk, current.rules.generation(), Planned::new(candidate, compiled.rules)))
+    }
+
+    /// What a waiting plan would put in force, beside `current`: as it was made before, or made now.
+    ///
+    /// # Errors
+    /// [`PlanError::Edit`], [`PlanError::Invalid`], [`PlanError::Busy`].
+    pub(super) fn planned(&self, whose: For, current: &Generation, plan: &Plan) -> Result<Arc<Planned>, PlanError> {
+        let generation = current.rules.generation();
+        if let Some(planned) = self.planned.get(&plan.id, generation) {
+            return Ok(planned);
+        }
+        let text = edit::edited(current.source.text(), &plan.changes)?;
+        let _turn = self.turns.wait(whose).ok_or(PlanError::Busy)?;
+        let candidate = Candidate::read(current, &text).map_err(invalid)?;
+        let compiled = candidate.compile(&self.observer).map_err(invalid)?;
+        let planned = Arc::new(Planned::new(candidate, compiled.rules));
+        self.planned.put(&plan.id, generation, &planned);
+        Ok(planned)
     }
 
     /// Puts a plan into the store, on record, and before everybody who watches.
@@ -142,8 +163,14 @@ impl View {
             changes: proposed.changes.into_iter().map(change).collect(),
         };
         let (proposer, description) = (Caller::feature(&proposal.proposer), proposal.description.clone());
-        let base = self.plan_base();
-        let made = base.and_then(|base| self.plans.propose(proposal, &base, |after| self.judge(&base, after)));
+        let mut judged = None;
+        let made = self.plan_base().and_then(|base| {
+            self.plans.propose(proposal, &base, |after| {
+                let (risk, generation, planned) = self.judge(&base, after)?;
+                judged = Some((generation, Arc::new(planned)));
+                Ok(risk)
+            })
+        });
         let entry =
             |subject| Entry::new(Kind::Plan, "propose", &proposer, subject).with("description", description.clone());
         self.audit.note(match &made {
@@ -152,16 +179,18 @@ impl View {
         });
         self.changes.send(HostChange::Plans);
         let plan = made?;
+        if let Some((generation, planned)) = judged {
+            self.planned.put(&plan.id, generation, &planned);
+        }
         let changes =
             PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who: proposer.to_string(), description };
         self.observer.put(Observation::Plan(changes));
         Ok(plan)
     }
 
-    /// The configuration in force with this one global mapping, and no other anywhere.
-    fn with_only(&self, mapping: Value) -> Result<Loaded, String> {
-        let text = self.text();
-        let table: toml::Table = toml::from_str(&text).map_err(|error| error.to_string())?;
+    /// A configuration with this one global mapping, and no other anywhere.
+    fn with_only(text: &str, mapping: Value) -> Result<Loaded, String> {
+        let table: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
         let modes = table.get("modes").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
         let has_mappings = modes.iter().enumerate().filter(|(_, mode)| mode.get("mappings").is_some());
         let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect();
@@ -172,15 +201,14 @@ impl View {
             changes.push(Change { path: path(&["global_mappings"]), value: None });
         }
         changes.push(Change { path: path(&["global_mappings", "0"]), value: Some(mapping) });
-        let text = edit::edited(&text, &changes).map_err(|error| error.to_string())?;
+        let text = edit::edited(text, &changes).map_err(|error| error.to_string())?;
         config::parse(&text, "preview").map_err(|wrong| in_words(wrong.iter()))
     }
 }
 
 impl HostView for View {
     fn mode(&self) -> String {
-        let first = || self.rules.load().modes().first().map(ToString::to_string);
-        self.observed.mode().map(|mode| mode.to_string()).or_else(first).unwrap_or_default()
+        self.mode_of(&self.in_force.load()).unwrap_or_default()
     }
 
     fn config(&self) -> String {
@@ -211,16 +239,15 @@ impl HostView for View {
     }
 
     fn status(&self) -> host_state::Status {
-        let rules = self.rules.load();
-        let modes: Vec<String> = rules.modes().iter().map(ToString::to_string).collect();
+        let current = self.in_force.load();
         let (failures, last_failure) = self.observed.failures();
         host_state::Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime: self.clock.now(),
-            mode: (!modes.is_empty()).then(|| self.mode()),
-            modes,
-            rules: u32::try_from(rules.rules().len()).unwrap_or(u32::MAX),
-            refused: self.in_force.load().refused.clone(),
+            mode: self.mode_of(&current),
+            modes: current.modes(),
+            rules: u32::try_from(current.rules.rules().len()).unwrap_or(u32::MAX),
+            refused: current.refused.clone(),
             events: self.observed.recorded(),
             failures,
             last_failure: last_failure.map(|failure| format!("{}: {}", failure.worker, failure.reason)),
@@ -260,17 +287,19 @@ impl HostView for View {
         let [asked] = &asked.entries[..] else {
             return Err("say one event, such as `note-on 36 100`".to_owned());
         };
-        let mut engine = Engine::new(Arc::clone(&self.rules), Arc::clone(&self.environment));
-        let current = self.mode();
+        let current = self.in_force.load();
+        let rules = &current.rules;
+        let mut engine = Engine::new(Arc::new(rules.clone().into()), Arc::clone(&self.environment));
         match mode {
             Some(mode) => engine.set_mode(mode, &mut Deaf).map_err(|error| error.to_string())?,
             // Without modes there is none to set.
-            None => engine.set_mode(&current, &mut Deaf).unwrap_or_default(),
+            None => {
+                engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut Deaf).unwrap_or_default();
+            }
         }
-        let rules = self.rules.load();
         let explained = engine.explain(self.clock.now(), &DeviceId::new(device), &asked.event);
         let one = |one: &conductor_engine::Explanation| host_state::Explanation {
-            rule: describe_rule_id(one.rule, &rules, true),
+            rule: describe_rule_id(one.rule, rules, true),
             awake: one.verdict.is_awake(),
             why: one.to_string(),
         };
@@ -286,18 +315,17 @@ impl HostView for View {
     fn captured(&self, limit: usize) -> Vec<Captured> {
         let records = self.observed.records();
         let last = records.len().saturating_sub(limit);
-        let rules = self.rules.load();
+        let rules = &self.in_force.load().rules;
         let captured = records.into_iter().skip(last).map(|record| {
             let known = record.generation == rules.generation();
-            let fired = record.fired.ids().iter().map(|id| describe_rule_id(*id, &rules, known)).collect();
+            let fired = record.fired.ids().iter().map(|id| describe_rule_id(*id, rules, known)).collect();
             Captured { at: record.at, device: record.device, event: record.event, fired }
         });
         captured.collect()
     }
 
     fn switch_mode(&self, mode: &str) -> Result<(), String> {
-        let rules = self.rules.load();
-        let modes: Vec<String> = rules.modes().iter().map(ToString::to_string).collect();
+        let modes = self.in_force.load().modes();
         if !modes.iter().any(|known| known == mode) {
             return Err(format!("there is no mode {mode:?}; there are {}", modes.join(", ")));
         }
@@ -338,13 +366,14 @@ impl HostView for View {
 
     fn perform(&self, action: Value) -> Result<String, String> {
         let mapping = json!({ "trigger": { "type": "Note", "note": 60 }, "action": action });
-        let loaded = self.with_only(mapping)?;
-        let compiled = rules::compile(&loaded, &self.in_force.load().registry, &self.workers)
-            .map_err(|wrong| in_words(wrong.iter()))?;
+        let current = self.in_force.load();
+        let loaded = Self::with_only(current.source.text(), mapping)?;
+        let compiled =
+            rules::compile(&loaded, &current.registry, &self.workers).map_err(|wrong| in_words(wrong.iter()))?;
         let done = compiled.rules.rules().first().map(describe_rule).unwrap_or_default();
         let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.environment));
         // The mode is for actions that ask for it; where it is gone, the first one is in force.
-        let _ = engine.set_mode(&self.mode(), &mut Deaf);
+        let _ = engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut Deaf);
         let mut hands = Hands { queue: &self.queue, failed: Vec::new() };
         for event in [
             MidiMessage::NoteOn { channel: 0, note: 60, velocity: 127 },

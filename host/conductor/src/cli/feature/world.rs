@@ -283,7 +283,8 @@ impl World {
             Parameters { max_tokens: None, temperature: None, top_p: None, stop: vec![], schema: None, effort: None };
         let messages = vec![Message { speaker: Speaker::User, parts: vec![Part::Text(text)] }];
         let question = Question { instructions: String::new(), messages, tools: vec![], choice: ToolChoice::Auto, how };
-        let asked = self.host()?.models().ask("host", model, question);
+        let models = self.host()?.models();
+        let asked = models.ask("host", model, question);
         let answer = self.runtime.block_on(asked).map_err(|error| ServiceError::from(error).to_string())?;
         let (mut text, mut calls) = (String::new(), Vec::new());
         for part in answer.parts {
