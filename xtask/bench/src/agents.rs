@@ -112,13 +112,14 @@ fn calls_a_second(server: &Path) -> Result<f64> {
 }
 
 /// An agent that waits for each answer.
-struct Agent {
+pub struct Agent {
     server: BufReader<UnixStream>,
     asked: u64,
 }
 
 impl Agent {
-    fn connect(socket: &Path) -> Result<Self> {
+    /// Connects to a server at this socket, which may be about to start.
+    pub fn connect(socket: &Path) -> Result<Self> {
         let deadline = Instant::now() + CONNECT_TIMEOUT;
         let stream = loop {
             match UnixStream::connect(socket) {
@@ -156,7 +157,8 @@ impl Agent {
         }
     }
 
-    fn call(&mut self) -> Result<()> {
+    /// Calls the tool that answers at once.
+    pub fn call(&mut self) -> Result<()> {
         let result = self.ask("tools/call", &json!({ "name": TOOL, "arguments": {} }))?;
         let good = result["content"].is_array() && result["isError"] != true;
         ensure!(good, "the tool did not answer: {result}");

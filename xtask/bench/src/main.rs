@@ -16,6 +16,7 @@ mod control;
 mod datagrams;
 mod gestures;
 mod helpers;
+mod looking;
 mod matching;
 mod measure;
 mod memory;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::arguments::Arguments;
 use crate::report::Report;
-use crate::{agents, calls, control, gestures, matching, memory, platform, reload, round_trip, start, timers};
+use crate::{agents, calls, control, gestures, looking, matching, memory, platform, reload, round_trip, start, timers};
 
 /// An entry of the list of what must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -54,6 +54,10 @@ pub enum Row {
     #[value(name = "CONTROL")]
     #[serde(rename = "CONTROL")]
     Control,
+    /// Calling a tool while a person looks at a plan.
+    #[value(name = "LOOKING")]
+    #[serde(rename = "LOOKING")]
+    Looking,
     /// The feature platform.
     #[value(name = "FEATURES")]
     #[serde(rename = "FEATURES")]
@@ -74,6 +78,7 @@ impl Row {
             Self::Timers => "gestures on time, under 10 000 events a second",
             Self::Reload => "reloading 10 000 rules, and what events feel of it",
             Self::Gestures => "finding gestures in events",
+            Self::Looking => "calling a tool while a person looks at a plan over 10 000 rules",
             Self::Features => "instances, installs, tool calls, services, hooks",
         }
     }
@@ -91,6 +96,7 @@ impl Row {
             Self::Timers => timers::measure(&mut section),
             Self::Reload => reload::measure(&mut section),
             Self::Gestures => gestures::measure(&mut section),
+            Self::Looking => looking::measure(arguments, &mut section),
             Self::Features => platform::measure(arguments, &mut section),
         }
     }
@@ -109,6 +115,7 @@ impl fmt::Display for Row {
             Self::Timers => "PERF-8",
             Self::Reload => "PERF-9",
             Self::Gestures => "GESTURES",
+            Self::Looking => "LOOKING",
             Self::Features => "FEATURES",
         })
     }
