@@ -242,8 +242,9 @@ fn imports(tokens: TokenStream, file: &Source, into: &mut BTreeSet<(String, Stri
                     while matches!(tokens.get(at + 3 * ups), Some(TokenTree::Ident(word)) if word == "super") {
                         ups += 1;
                     }
-                    if file.depth == Some(ups) {
-                        first_steps(&file.krate, &tokens[at + 3 * ups - 2..], into);
+                    let after = &tokens[at + 3 * ups - 2..];
+                    if file.depth == Some(ups) && leads_on(after) {
+                        first_steps(&file.krate, after, into);
                     }
                     at += 3 * ups;
                     continue;

@@ -89,7 +89,7 @@ fn wrong(repo: &Path, tests: &Tests, word: &str) -> Option<String> {
     if word.starts_with("cargo ") {
         return None;
     }
-    let places = ["", "tests/tests", "host", HOSTILE].map(|place| repo.join(place));
+    let places = ["", "tests/tests", "host/host/src", HOSTILE].map(|place| repo.join(place));
     if word.contains('/') || word.ends_with(".rs") {
         let is_there = places.iter().any(|place| place.join(word).exists());
         return (!is_there).then(|| format!("there is no {word}"));
