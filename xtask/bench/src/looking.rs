@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use conductor_host::api::client::{AskError, Client};
+use conductor_api::client::{AskError, Client};
 use conductor_host::control::gate::ToolRequest;
 use serde_json::{Value, json};
 
