@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::{cargo, process};
@@ -112,6 +112,15 @@ impl Repo {
             }
         }
         Ok(found)
+    }
+
+    /// The packages of the workspace in `folder`, as `cargo metadata` prints them.
+    pub fn packages(&self, folder: &Path) -> Result<Vec<Value>> {
+        let mut metadata = metadata(&folder.join("Cargo.toml"))?;
+        match metadata["packages"].take() {
+            Value::Array(packages) => Ok(packages),
+            _ => bail!("`cargo metadata` names no packages"),
+        }
     }
 }
 

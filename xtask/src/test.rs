@@ -1,8 +1,12 @@
 //! Every check and test of the project, as a list of timed steps.
 //!
 //! The list is this file; `test/board.rs` runs and reports it. A failed step stops only those that need it.
+//!
+//! What is tested is built first. Then two lanes of steps run side by side: the steps of one call Cargo, which locks the
+//! folder that it builds in, with little priority; those of the other run what was built, and mostly wait.
 
 mod board;
+mod changed;
 #[cfg(test)]
 mod documented;
 #[cfg(test)]
@@ -10,7 +14,8 @@ mod one_build;
 mod programs;
 
 use std::{
-    path::Path,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -24,6 +29,7 @@ use crate::{
     schemathesis, setup, vm,
 };
 use board::Board;
+use changed::Reach;
 use process::in_background;
 use programs::Programs;
 
@@ -33,6 +39,9 @@ pub struct Args {
     /// Only what a change needs while it is being written: no docs, licences, JACK or virtual machine.
     #[arg(long)]
     fast: bool,
+    /// Only what the files can reach that differ from this commit, or else from the merge base with `main`.
+    #[arg(long, value_name = "COMMIT", num_args = 0..=1, require_equals = true)]
+    changed: Option<Option<String>>,
     /// Leave out the virtual machine.
     #[arg(long)]
     no_vm: bool,
@@ -43,6 +52,10 @@ pub struct Args {
 
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    let reach = match &args.changed {
+        None => Reach::All,
+        Some(base) => Reach::since(repo, base.as_deref())?,
+    };
     let board = Board::new(repo, args.verbose)?;
     let purpose = if args.fast || args.no_vm { setup::Purpose::TestWithoutVm } else { setup::Purpose::Test };
     board.here("set-up", || {
@@ -50,40 +63,58 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
         setup::ensure(purpose)?;
         guest_rust::ensure(repo).map(drop)
     });
-    let guests = repo.guest_workspaces()?;
-    let guests: Vec<_> = guests.iter().map(|folder| (short_name(repo, folder), folder.as_path())).collect();
-
-    format(repo, &board, &guests);
+    let run =
+        Run { repo, board: &board, fast: args.fast, reach, guests: guests(repo)?, crates: names(repo, repo.root())? };
+    run.format();
     board.here("layers", || layers::check(repo.root()).map(drop));
-    // All that is to run is built first. Then one lane needs Cargo alone, which locks its folder, and the other one
-    // runs what was built and waits for it, mostly.
-    let built = Built::new(repo, &board, &args);
+    let built = run.build();
     board.beside(
         || {
-            clippy(repo, &board, &guests);
+            run.clippy();
             if !args.fast {
-                documentation(repo, &board, &guests);
-                dependencies(repo, &board, &guests);
-                engine_is_pure(repo, &board);
-                // Nothing else builds them.
-                board.step("fuzz targets", in_background(with(repo.xtask("fuzz"), ["--check"])));
+                run.documentation();
+                run.dependencies();
+                run.engine_is_pure();
+                run.fuzz_targets();
             }
-            guest_units(repo, &board, &guests);
+            run.other_tests_of_cargo();
         },
         || {
-            board.step("references", told(repo, with(repo.xtask("docs"), ["--check"])));
-            units(repo, &board, &built);
-            end_to_end(repo, &board, &built);
+            run.references(&built);
+            run.units(&built);
+            run.end_to_end(&built);
             if !args.fast {
-                examples(repo, &board, &built);
-                api_lane(repo, &board, &built);
-                agents(repo, &board, &built);
-                jack_lane(repo, &board, &built);
-                vm_lane(repo, &board, &built, args.no_vm);
+                run.examples(&built);
+                run.api(&built);
+                run.agents(&built);
+                run.jack(&built);
+                run.vm(&built, args.no_vm);
             }
         },
     );
     Ok(board.finish())
+}
+
+/// Why a step can't be done whose programs could not be built.
+const NOTHING: &str = "there is nothing to test";
+
+/// One run of the steps.
+struct Run<'a> {
+    repo: &'a Repo,
+    board: &'a Board,
+    fast: bool,
+    reach: Reach,
+    guests: Vec<Guests>,
+    /// The names of the root workspace's crates.
+    crates: BTreeSet<String>,
+}
+
+/// A workspace of guests.
+struct Guests {
+    folder: PathBuf,
+    /// The folder below the repository.
+    name: String,
+    crates: BTreeSet<String>,
 }
 
 /// What was built to be run.
@@ -92,228 +123,309 @@ struct Built {
     product: bool,
     /// All test programs.
     programs: Option<Programs>,
-    /// The tests on JACK, and the host that they test, where there can be any.
+    /// The tests on JACK, where there can be any.
     jack: Option<Programs>,
 }
 
-impl Built {
-    fn new(repo: &Repo, board: &Board, args: &Args) -> Self {
+impl Run<'_> {
+    fn format(&self) {
+        let format = |command| with(command, ["--all", "--check"]);
+        self.board.step("format", format(self.repo.cargo("fmt")));
+        for guests in &self.guests {
+            self.board.step(&format!("format {}", guests.name), format(self.repo.guest_cargo("fmt", &guests.folder)));
+        }
+    }
+
+    fn build(&self) -> Built {
+        let (repo, board) = (self.repo, self.board);
+        if !self.runs_crates() {
+            let mut programs = None;
+            board.logged("test programs", |log| {
+                programs = Some(Programs::build(with(repo.cargo("test"), ["--package=xtask"]), log)?);
+                Ok(())
+            });
+            return Built { product: host::program(repo, Midi::System, Profile::Dev).is_file(), programs, jack: None };
+        }
         // Before the tests: the sandbox is tested with real guests.
         let features = board.step("features", repo.xtask("features"));
         let mut programs = None;
         board.logged("test programs", |log| {
-            let mut test = repo.workspace_cargo("test");
-            test.arg("--no-fail-fast");
-            programs = Some(Programs::build(test, log)?);
+            programs = Some(Programs::build(with(repo.workspace_cargo("test"), ["--no-fail-fast"]), log)?);
             let mut others = mcp_peers::programs(repo);
             if let Some(log) = log {
                 others.stderr(log.try_clone()?);
             }
             process::run(&mut others)
         });
-        let mut jack = None;
-        if !args.fast
-            && jack::unavailable().is_none()
-            && board.step("host for JACK", with(repo.xtask("host"), ["--jack"]))
-        {
-            board.logged("test programs for JACK", |log| {
-                let mut test = repo.workspace_cargo("test");
-                test.args(["--features=conductor-tests/jack", "--test=jack"]);
-                jack = Some(Programs::build(test, log)?);
-                Ok(())
-            });
-        }
+        let jack = self.build_for_jack();
         // Last: both variants of the host have one name.
         let host = board.step("host", repo.xtask("host"));
-        Self { product: features & host, programs, jack }
+        Built { product: features & host, programs, jack }
     }
-}
 
-fn format(repo: &Repo, board: &Board, guests: &[(String, &Path)]) {
-    let format = |command| with(command, ["--all", "--check"]);
-    board.step("format", format(repo.cargo("fmt")));
-    for (name, folder) in guests {
-        board.step(&format!("format {name}"), format(repo.guest_cargo("fmt", folder)));
+    fn build_for_jack(&self) -> Option<Programs> {
+        let wanted = !self.fast && jack::unavailable().is_none() && self.jack_is_reached();
+        if !wanted || !self.board.step("host for JACK", with(self.repo.xtask("host"), ["--jack"])) {
+            return None;
+        }
+        let mut programs = None;
+        self.board.logged("test programs for JACK", |log| {
+            let test = with(self.repo.workspace_cargo("test"), ["--features=conductor-tests/jack", "--test=jack"]);
+            programs = Some(Programs::build(test, log)?);
+            Ok(())
+        });
+        programs
     }
-}
 
-fn clippy(repo: &Repo, board: &Board, guests: &[(String, &Path)]) {
-    let strict = |clippy| in_background(with(clippy, ["--all-targets", "--", "-Dwarnings"]));
-    board.step("clippy", strict(repo.workspace_cargo("clippy")));
-    for (name, folder) in guests {
-        let clippy = with(repo.guest_cargo("clippy", folder), ["--workspace", "--all-features"]);
-        board.step(&format!("clippy {name}"), strict(clippy));
+    /// Whether a crate has to be built and tested, beside this one.
+    fn runs_crates(&self) -> bool {
+        self.reach.has_any(&self.crates.iter().filter(|name| *name != "xtask").cloned().collect())
     }
-}
 
-fn documentation(repo: &Repo, board: &Board, guests: &[(String, &Path)]) {
-    let strict = |mut doc: Command| {
-        doc.arg("--no-deps").env("RUSTDOCFLAGS", "-Dwarnings");
-        in_background(doc)
-    };
-    board.step("docs", strict(repo.workspace_cargo("doc")));
-    for (name, folder) in guests {
-        board.step(
-            &format!("docs {name}"),
-            strict(with(repo.guest_cargo("doc", folder), ["--workspace", "--all-features"])),
-        );
+    fn jack_is_reached(&self) -> bool {
+        self.reach.end_to_end() || self.reach.has("conductor-jack")
     }
-    board.step("examples in docs", in_background(with(repo.workspace_cargo("test"), ["--doc", "--no-fail-fast"])));
-}
 
-/// Licences and sources of all dependencies, and, if cargo-deny is there, what else it finds.
-fn dependencies(repo: &Repo, board: &Board, guests: &[(String, &Path)]) {
-    let root = [("host".to_owned(), repo.root())];
-    let all: Vec<_> = root.iter().chain(guests).collect();
-    for (name, folder) in &all {
-        board.here(&format!("dependencies {name}"), || dependencies::check(repo, folder));
+    fn clippy(&self) {
+        let strict = |clippy| in_background(with(clippy, ["--all-targets", "--", "-Dwarnings"]));
+        if self.board.reached("clippy", self.reach.has_any(&self.crates)) {
+            self.board.step("clippy", strict(self.repo.workspace_cargo("clippy")));
+        }
+        self.each_guests("clippy", |guests| {
+            strict(with(self.repo.guest_cargo("clippy", &guests.folder), ["--workspace", "--all-features"]))
+        });
     }
-    if process::find("cargo-deny").is_none() {
-        board.skip("advisories", "cargo-deny is not installed (`cargo install --locked cargo-deny`)");
-        return;
-    }
-    let deny = |folder: &Path, checks: &[&str]| {
-        let mut deny = repo.cargo("deny");
-        deny.arg("--manifest-path").arg(folder.join("Cargo.toml"));
-        deny.args(["check", "--config"]).arg(repo.root().join("deny.toml")).args(checks);
-        deny
-    };
-    for (name, folder) in &all {
-        board.step(&format!("cargo-deny {name}"), deny(folder, &["licenses", "bans", "sources"]));
-    }
-    match process::read(repo.cargo("deny").args(["fetch", "db"])) {
-        Ok(_) => {
-            for (name, folder) in &all {
-                board.step(&format!("advisories {name}"), deny(folder, &["--disable-fetch", "advisories"]));
+
+    /// A step for each workspace of guests that is reached.
+    fn each_guests(&self, name: &str, command: impl Fn(&Guests) -> Command) {
+        for guests in &self.guests {
+            let name = format!("{name} {}", guests.name);
+            if self.board.reached(&name, self.reach.has_any(&guests.crates)) {
+                self.board.step(&name, command(guests));
             }
         }
-        Err(error) => {
-            let reason = error.to_string().lines().last().unwrap_or_default().to_owned();
-            board.skip("advisories", &format!("the advisory database cannot be fetched here: {reason}"));
+    }
+
+    fn documentation(&self) {
+        let strict = |mut doc: Command| {
+            doc.arg("--no-deps").env("RUSTDOCFLAGS", "-Dwarnings");
+            in_background(doc)
+        };
+        if self.board.reached("docs", self.reach.has_any(&self.crates)) {
+            self.board.step("docs", strict(self.repo.workspace_cargo("doc")));
+        }
+        self.each_guests("docs", |guests| {
+            strict(with(self.repo.guest_cargo("doc", &guests.folder), ["--workspace", "--all-features"]))
+        });
+    }
+
+    /// Licences and sources of all dependencies, and, if cargo-deny is there, what else it finds.
+    fn dependencies(&self) {
+        let (repo, board) = (self.repo, self.board);
+        if !board.reached("dependencies", self.reach.all()) {
+            return;
+        }
+        let all: Vec<(&str, &Path)> = std::iter::once(("host", repo.root()))
+            .chain(self.guests.iter().map(|guests| (guests.name.as_str(), guests.folder.as_path())))
+            .collect();
+        for (name, folder) in &all {
+            board.here(&format!("dependencies {name}"), || dependencies::check(repo, folder));
+        }
+        if process::find("cargo-deny").is_none() {
+            board.skip("advisories", "cargo-deny is not installed (`cargo install --locked cargo-deny`)");
+            return;
+        }
+        let deny = |folder: &Path, checks: &[&str]| {
+            let mut deny = repo.cargo("deny");
+            deny.arg("--manifest-path").arg(folder.join("Cargo.toml"));
+            deny.args(["check", "--config"]).arg(repo.root().join("deny.toml")).args(checks);
+            deny
+        };
+        for (name, folder) in &all {
+            board.step(&format!("cargo-deny {name}"), deny(folder, &["licenses", "bans", "sources"]));
+        }
+        match process::read(repo.cargo("deny").args(["fetch", "db"])) {
+            Ok(_) => {
+                for (name, folder) in &all {
+                    board.step(&format!("advisories {name}"), deny(folder, &["--disable-fetch", "advisories"]));
+                }
+            }
+            Err(error) => {
+                let reason = error.to_string().lines().last().unwrap_or_default().to_owned();
+                board.skip("advisories", &format!("the advisory database cannot be fetched here: {reason}"));
+            }
         }
     }
-}
 
-/// The engine builds where there is no clock, no thread and no file: it cannot have come to use any.
-fn engine_is_pure(repo: &Repo, board: &Board) {
-    const NAME: &str = "engine without a system";
-    match guest_rust::ensure(repo) {
-        Ok(rust) => {
-            board.step(NAME, with(guest_rust::cargo(&rust, repo, "build"), ["--package", "conductor-engine"]));
+    /// The engine builds where there is no clock, no thread and no file: it cannot have come to use any.
+    fn engine_is_pure(&self) {
+        const NAME: &str = "engine without a system";
+        if !self.board.reached(NAME, self.reach.has("conductor-engine")) {
+            return;
         }
-        Err(error) => board.blocked(NAME, &error.to_string()),
-    }
-}
-
-fn guest_units(repo: &Repo, board: &Board, guests: &[(String, &Path)]) {
-    for (name, folder) in guests {
-        let test = with(repo.guest_cargo("test", folder), ["--workspace", "--no-fail-fast"]);
-        board.step(&format!("unit tests {name}"), in_background(test));
-    }
-}
-
-/// The tests of every crate but those that start the whole host.
-fn units(repo: &Repo, board: &Board, built: &Built) {
-    const NAME: &str = "unit tests";
-    let Some(programs) = &built.programs else { return board.blocked(NAME, NOTHING) };
-    let end_to_end = repo.root().join("tests");
-    let units = programs.those(|program| program.package != end_to_end);
-    board.logged(NAME, |log| programs::run(&units, &[], log));
-}
-
-/// The tests crate, told what to test.
-fn end_to_end(repo: &Repo, board: &Board, built: &Built) {
-    const NAME: &str = "end to end";
-    let registry = registry::program();
-    if let Err(reason) = &registry {
-        board.skip("end to end, OCI registry", &format!("{reason:#}"));
-    }
-    let Some(programs) = built.programs.as_ref().filter(|_| built.product) else { return board.blocked(NAME, NOTHING) };
-    let end_to_end = repo.root().join("tests");
-    let programs = programs.those(|program| program.package == end_to_end);
-    let (host, components) = (host::program(repo, Midi::System, Profile::Dev), repo.components());
-    let mut variables = vec![(host::PROGRAM, host.as_path()), (host::FEATURES, components.as_path())];
-    variables.extend(registry.as_deref().ok().map(|registry| ("CONDUCTOR_REGISTRY", registry)));
-    board.logged(NAME, |log| programs::run(&programs, &variables, log));
-}
-
-fn examples(repo: &Repo, board: &Board, built: &Built) {
-    if built.product {
-        board.step("examples in other languages", told(repo, repo.xtask("examples")));
-    }
-}
-
-/// The API against its own document.
-fn api_lane(repo: &Repo, board: &Board, built: &Built) {
-    const NAME: &str = "API against its document";
-    match schemathesis::program(repo) {
-        Ok(_) if built.product => drop(board.step(NAME, told(repo, repo.xtask("schemathesis")))),
-        Ok(_) => board.blocked(NAME, NOTHING),
-        Err(reason) => board.skip(NAME, &format!("{reason:#}")),
-    }
-}
-
-/// Agents of others, where they can be had.
-fn agents(repo: &Repo, board: &Board, built: &Built) {
-    const NAME: &str = "agents of others, MCP";
-    if !built.product || built.programs.is_none() {
-        return board.blocked(NAME, NOTHING);
-    }
-    match mcp_peers::ensure(repo) {
-        Ok(_) => drop(board.step(NAME, told(repo, repo.xtask("mcp-peers")))),
-        Err(error) => {
-            let reason = format!("{error:#}").lines().last().unwrap_or_default().to_owned();
-            board.skip(NAME, &format!("the official MCP clients can't be had here: {reason}"));
+        match guest_rust::ensure(self.repo) {
+            Ok(rust) => {
+                let build = guest_rust::cargo(&rust, self.repo, "build");
+                self.board.step(NAME, in_background(with(build, ["--package", "conductor-engine"])));
+            }
+            Err(error) => self.board.blocked(NAME, &error.to_string()),
         }
     }
-}
 
-fn jack_lane(repo: &Repo, board: &Board, built: &Built) {
-    const NAME: &str = "end to end, JACK";
-    if let Some(reason) = jack::unavailable() {
-        board.skip(NAME, reason);
-        return;
+    fn fuzz_targets(&self) {
+        const NAME: &str = "fuzz targets";
+        if self.board.reached(NAME, self.reach.has("conductor-libfuzzer")) {
+            self.board.step(NAME, in_background(with(self.repo.xtask("fuzz"), ["--check"])));
+        }
     }
-    let Some(program) = built.jack.as_ref().and_then(|all| all.named("jack")) else {
-        return board.blocked(NAME, NOTHING);
-    };
-    // Beyond MIDI the two builds are the same program.
-    let mut lane = repo.xtask("with-jack");
-    lane.arg("--").arg(program);
-    lane.env(host::PROGRAM, host::program(repo, Midi::Jack, Profile::Dev)).env(host::FEATURES, repo.components());
-    board.step(NAME, lane);
-}
 
-fn vm_lane(repo: &Repo, board: &Board, built: &Built, unwanted: bool) {
-    const NAME: &str = "virtual machine, ALSA";
-    if unwanted {
-        board.skip("virtual machine", "--no-vm");
-    } else if let Some(reason) = vm::unavailable() {
-        board.skip(NAME, reason);
-    } else if built.product {
-        let mut machine = told(repo, repo.xtask("vm"));
-        machine.envs(built.programs.as_ref().and_then(|all| Some((vm::TEST, all.named("alsa")?))));
-        board.step(NAME, machine);
-    } else {
-        board.blocked(NAME, NOTHING);
+    /// The tests that Cargo itself builds and runs.
+    fn other_tests_of_cargo(&self) {
+        if self.board.reached("examples in docs", self.runs_crates()) {
+            let test = with(self.repo.workspace_cargo("test"), ["--doc", "--no-fail-fast"]);
+            self.board.step("examples in docs", in_background(test));
+        }
+        self.each_guests("unit tests", |guests| {
+            in_background(with(self.repo.guest_cargo("test", &guests.folder), ["--workspace", "--no-fail-fast"]))
+        });
+    }
+
+    fn references(&self, built: &Built) {
+        if self.board.reached("references", self.reach.has("xtask") || self.reach.end_to_end()) {
+            self.board.step("references", self.with_built(built, with(self.repo.xtask("docs"), ["--check"])));
+        }
+    }
+
+    /// The tests of every crate but those that start the whole host.
+    fn units(&self, built: &Built) {
+        const NAME: &str = "unit tests";
+        let Some(programs) = &built.programs else { return self.board.blocked(NAME, NOTHING) };
+        let end_to_end = self.repo.root().join("tests");
+        // The tests of this crate hold pages against sources of all others.
+        let units = programs.those(|program| {
+            program.package != end_to_end && (program.crate_name == "xtask" || self.reach.has(&program.crate_name))
+        });
+        self.board.logged(NAME, |log| programs::run(&units, &[], log));
+    }
+
+    /// The tests crate, with what it tests.
+    fn end_to_end(&self, built: &Built) {
+        const NAME: &str = "end to end";
+        if !self.board.reached(NAME, self.reach.end_to_end()) {
+            return;
+        }
+        let registry = registry::program();
+        if let Err(reason) = &registry {
+            self.board.skip("end to end, OCI registry", &format!("{reason:#}"));
+        }
+        let Some(programs) = built.programs.as_ref().filter(|_| built.product) else {
+            return self.board.blocked(NAME, NOTHING);
+        };
+        let end_to_end = self.repo.root().join("tests");
+        let programs = programs.those(|program| program.package == end_to_end);
+        let (host, components) = (host::program(self.repo, Midi::System, Profile::Dev), self.repo.components());
+        let mut variables = vec![(host::PROGRAM, host.as_path()), (host::FEATURES, components.as_path())];
+        variables.extend(registry.as_deref().ok().map(|registry| ("CONDUCTOR_REGISTRY", registry)));
+        self.board.logged(NAME, |log| programs::run(&programs, &variables, log));
+    }
+
+    fn examples(&self, built: &Built) {
+        const NAME: &str = "examples in other languages";
+        if built.product && self.board.reached(NAME, self.reach.has("conductor")) {
+            self.board.step(NAME, self.with_built(built, self.repo.xtask("examples")));
+        }
+    }
+
+    /// The API against its own document.
+    fn api(&self, built: &Built) {
+        const NAME: &str = "API against its document";
+        if !self.board.reached(NAME, self.reach.end_to_end()) {
+            return;
+        }
+        match schemathesis::program(self.repo) {
+            Ok(_) if built.product => {
+                self.board.step(NAME, self.with_built(built, self.repo.xtask("schemathesis")));
+            }
+            Ok(_) => self.board.blocked(NAME, NOTHING),
+            Err(reason) => self.board.skip(NAME, &format!("{reason:#}")),
+        }
+    }
+
+    /// Agents of others, where they can be had.
+    fn agents(&self, built: &Built) {
+        const NAME: &str = "agents of others, MCP";
+        if !self.board.reached(NAME, self.reach.end_to_end() || self.reach.has("conductor-mcp-fixtures")) {
+            return;
+        }
+        if !built.product || built.programs.is_none() {
+            return self.board.blocked(NAME, NOTHING);
+        }
+        match mcp_peers::ensure(self.repo) {
+            Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("mcp-peers")))),
+            Err(error) => {
+                let reason = format!("{error:#}").lines().last().unwrap_or_default().to_owned();
+                self.board.skip(NAME, &format!("the official MCP clients can't be had here: {reason}"));
+            }
+        }
+    }
+
+    fn jack(&self, built: &Built) {
+        const NAME: &str = "end to end, JACK";
+        if let Some(reason) = jack::unavailable() {
+            return self.board.skip(NAME, reason);
+        }
+        if !self.board.reached(NAME, self.jack_is_reached()) {
+            return;
+        }
+        let Some(program) = built.jack.as_ref().and_then(|all| all.named("jack")) else {
+            return self.board.blocked(NAME, NOTHING);
+        };
+        // Beyond MIDI the two builds are the same program.
+        let mut lane = self.repo.xtask("with-jack");
+        lane.arg("--").arg(program);
+        lane.env(host::PROGRAM, host::program(self.repo, Midi::Jack, Profile::Dev));
+        lane.env(host::FEATURES, self.repo.components());
+        self.board.step(NAME, lane);
+    }
+
+    fn vm(&self, built: &Built, unwanted: bool) {
+        const NAME: &str = "virtual machine, ALSA";
+        if unwanted {
+            self.board.skip("virtual machine", "--no-vm");
+        } else if let Some(reason) = vm::unavailable() {
+            self.board.skip(NAME, reason);
+        } else if !self.board.reached(NAME, self.reach.end_to_end()) {
+        } else if let (true, Some(test)) = (built.product, built.programs.as_ref().and_then(|all| all.named("alsa"))) {
+            let mut machine = self.with_built(built, self.repo.xtask("vm"));
+            machine.env(vm::TEST, test);
+            self.board.step(NAME, machine);
+        } else {
+            self.board.blocked(NAME, NOTHING);
+        }
+    }
+
+    /// A chore that tests what was built, and so builds nothing itself.
+    fn with_built(&self, built: &Built, mut chore: Command) -> Command {
+        if built.product {
+            chore.env(host::PROGRAM, host::program(self.repo, Midi::System, Profile::Dev));
+            chore.env(host::FEATURES, self.repo.components());
+        }
+        chore
     }
 }
 
-/// Why a step can't be done whose programs could not be built.
-const NOTHING: &str = "there is nothing to test";
-
-/// A chore that is told what was built, and so builds nothing itself.
-fn told(repo: &Repo, mut chore: Command) -> Command {
-    let host = host::program(repo, Midi::System, Profile::Dev);
-    if host.is_file() {
-        chore.env(host::PROGRAM, host).env(host::FEATURES, repo.components());
-    }
-    chore
+fn guests(repo: &Repo) -> Result<Vec<Guests>> {
+    let all = repo.guest_workspaces()?.into_iter().map(|folder| {
+        let name = folder.strip_prefix(repo.root()).unwrap_or(&folder).display().to_string();
+        Ok(Guests { crates: names(repo, &folder)?, name, folder })
+    });
+    all.collect()
 }
 
-/// A workspace's folder as one says it.
-fn short_name(repo: &Repo, folder: &Path) -> String {
-    folder.strip_prefix(repo.root()).unwrap_or(folder).display().to_string()
+/// The names of a workspace's crates.
+fn names(repo: &Repo, workspace: &Path) -> Result<BTreeSet<String>> {
+    let packages = repo.packages(workspace)?;
+    Ok(packages.iter().filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// A command with more arguments.

@@ -47,6 +47,8 @@ pub struct Artifact {
     pub name: String,
     /// The target's kinds, such as `bin`, `test` or `cdylib`.
     pub kinds: Vec<String>,
+    /// The name of its package.
+    pub crate_name: String,
     /// The folder of its package.
     pub package: PathBuf,
     /// All files that it consists of.
@@ -85,11 +87,21 @@ fn artifact(message: &Value) -> Option<Artifact> {
     Some(Artifact {
         name: message["target"]["name"].as_str()?.to_owned(),
         kinds: texts(&message["target"]["kind"]),
+        crate_name: package_name(message["package_id"].as_str()?).to_owned(),
         package: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
         files: texts(&message["filenames"]).into_iter().map(PathBuf::from).collect(),
         is_test: message["profile"]["test"] == true,
         executable: message["executable"].as_str().map(PathBuf::from),
     })
+}
+
+/// The name in a package id: `path+file:///r/features/osc-output#0.1.0`, or `…/api#conductor-api@0.1.0`.
+fn package_name(id: &str) -> &str {
+    let (path, version) = id.split_once('#').unwrap_or((id, ""));
+    match version.split_once('@') {
+        Some((name, _)) => name,
+        None => path.rsplit('/').next().unwrap_or(path),
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +112,7 @@ mod tests {
     fn an_artifact_is_read_from_cargos_message() {
         let message = serde_json::json!({
             "reason": "compiler-artifact",
+            "package_id": "path+file:///r/features/osc-output#0.1.0",
             "manifest_path": "/r/features/osc-output/Cargo.toml",
             "target": { "name": "osc_output", "kind": ["cdylib", "rlib"] },
             "filenames": ["/t/osc_output.wasm", "/t/libosc_output.rlib"],
@@ -113,6 +126,8 @@ mod tests {
         assert_eq!(artifact.files[0], Path::new("/t/osc_output.wasm"));
         assert_eq!(artifact.executable, None);
         assert!(artifact.is_test);
+        assert_eq!(artifact.crate_name, "osc-output");
+        assert_eq!(package_name("path+file:///r/host/api#conductor-api@0.1.0"), "conductor-api");
     }
 
     #[test]

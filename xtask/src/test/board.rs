@@ -87,6 +87,14 @@ impl Board {
         self.record(Row { name: name.into(), outcome: Outcome::Skipped(why.into()), took: Duration::ZERO }, None);
     }
 
+    /// Whether to do a step, of which it is known whether a change can reach it. If not, it is noted as skipped.
+    pub fn reached(&self, name: &str, reached: bool) -> bool {
+        if !reached {
+            self.skip(name, "no change reaches it");
+        }
+        reached
+    }
+
     /// A step that another one's failure makes impossible: failed, too.
     pub fn blocked(&self, name: &str, why: &str) {
         let row = Row { name: name.into(), outcome: Outcome::Failed, took: Duration::ZERO };

@@ -1,0 +1,257 @@
+//! What a change can reach: from the files that differ, over the dependencies between the crates, to the steps that
+//! could now end otherwise.
+//!
+//! A file belongs to the crate whose folder it is in, and reaches that crate and all that depend on it. Where a file is
+//! read by others, such as a page of docs/, the rules below name these. A file that no rule knows reaches everything.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Command,
+};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::{process, repo::Repo};
+
+/// The crate of the end-to-end tests, and of what they are given: hosts, agents' scripts.
+const END_TO_END: &str = "conductor-tests";
+/// The program.
+const PROGRAM: &str = "conductor";
+/// The crate that runs guests.
+const SANDBOX: &str = "conductor-sandbox";
+/// This crate; what it does wrong, any step may do wrong.
+const XTASK: &str = "xtask";
+
+/// What is reached.
+#[derive(Debug, PartialEq)]
+pub enum Reach {
+    /// Everything.
+    All,
+    /// These crates.
+    Crates(BTreeSet<String>),
+}
+
+impl Reach {
+    /// What the difference between `base`, or else the merge base with `main`, and the files as they are now reaches.
+    ///
+    /// # Errors
+    /// git's, such as for a base that does not exist.
+    pub fn since(repo: &Repo, base: Option<&str>) -> Result<Self> {
+        let git = |arguments: &[&str]| process::read(Command::new("git").args(arguments).current_dir(repo.root()));
+        let base = match base {
+            Some(base) => base.to_owned(),
+            None => git(&["merge-base", "HEAD", "main"]).unwrap_or_else(|_| "HEAD".to_owned()),
+        };
+        let differ = git(&["diff", "--name-only", "--no-renames", "-z", &base, "--"])?;
+        let new = git(&["ls-files", "--others", "--exclude-standard", "-z"])?;
+        let files: BTreeSet<&str> = differ.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty()).collect();
+        let reach = Graph::read(repo)?.reach(&files);
+        let said = match &reach {
+            Self::All => "everything".to_owned(),
+            Self::Crates(crates) if crates.is_empty() => "no crate".to_owned(),
+            Self::Crates(crates) => crates.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        };
+        println!("{} files differ from {base}; they reach {said}", files.len());
+        Ok(reach)
+    }
+
+    /// Whether everything is reached.
+    pub fn all(&self) -> bool {
+        *self == Self::All
+    }
+
+    /// Whether a crate is reached.
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Crates(crates) => crates.contains(name),
+        }
+    }
+
+    /// Whether one of these crates is.
+    pub fn has_any(&self, names: &BTreeSet<String>) -> bool {
+        names.iter().any(|name| self.has(name))
+    }
+
+    /// Whether what the end-to-end tests see could be otherwise: the program, its features, or the tests.
+    pub fn end_to_end(&self) -> bool {
+        self.has(PROGRAM) || self.has(END_TO_END)
+    }
+}
+
+/// The crates of all workspaces.
+struct Graph {
+    /// Their folders below the repository, and names.
+    folders: BTreeMap<String, String>,
+    /// Who depends on each, by name, for its tests alone included.
+    users: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Graph {
+    fn read(repo: &Repo) -> Result<Self> {
+        let mut graph = Self { folders: BTreeMap::new(), users: BTreeMap::new() };
+        let workspaces = [repo.root().to_owned()].into_iter().chain(repo.guest_workspaces()?);
+        for folder in workspaces {
+            for package in repo.packages(&folder)? {
+                graph.add(repo.root(), &package, folder != repo.root())?;
+            }
+        }
+        Ok(graph)
+    }
+
+    fn add(&mut self, root: &Path, package: &Value, is_guest: bool) -> Result<()> {
+        let name = package["name"].as_str().context("a package has no name")?;
+        let folder = package["manifest_path"].as_str().map(Path::new).and_then(Path::parent);
+        let folder = folder.and_then(|folder| folder.strip_prefix(root).ok()).context("a package lies elsewhere")?;
+        self.folders.insert(folder.to_string_lossy().into_owned(), name.to_owned());
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            if let (Some(used), true) = (dependency["name"].as_str(), dependency["path"].is_string()) {
+                self.user(used, name);
+            }
+        }
+        // Built guests are loaded by the sandbox's tests, and by those of all that use it.
+        if is_guest {
+            self.user(name, SANDBOX);
+        }
+        Ok(())
+    }
+
+    fn user(&mut self, used: &str, by: &str) {
+        self.users.entry(used.to_owned()).or_default().insert(by.to_owned());
+    }
+
+    /// The crate that a file belongs to: that of the innermost folder.
+    fn owner(&self, file: &str) -> Option<&str> {
+        let folders = self.folders.iter().filter(|(folder, _)| Path::new(file).starts_with(folder));
+        folders.max_by_key(|(folder, _)| folder.len()).map(|(_, name)| name.as_str())
+    }
+
+    /// The crates that read a file; `None` if that is not known.
+    fn readers(&self, file: &str) -> Option<Vec<&str>> {
+        let (top, name) = (file.split('/').next().unwrap_or_default(), file.rsplit('/').next().unwrap_or_default());
+        // They decide what is built how, and with what.
+        if ["Cargo.toml", "Cargo.lock", "build.rs", "clippy.toml", "rustfmt.toml"].contains(&name) {
+            return None;
+        }
+        let owner = self.owner(file);
+        match (top, owner) {
+            (_, Some(XTASK)) => None,
+            // Agents read some of them from the host, and tests hold others against the source.
+            ("docs", None) => Some(vec!["conductor-api", XTASK]),
+            _ if owner.is_none() && name.ends_with(".md") => Some(vec![XTASK]),
+            ("tests", Some(owner)) if name.ends_with(".md") => Some(vec![owner, XTASK]),
+            (_, Some(owner)) => Some(vec![owner]),
+            (_, None) => None,
+        }
+    }
+
+    fn reach(&self, files: &BTreeSet<&str>) -> Reach {
+        let mut reached = BTreeSet::new();
+        let mut waiting = Vec::new();
+        for file in files {
+            let Some(readers) = self.readers(file) else { return Reach::All };
+            // A reader that is no crate (any more) is a rule that is wrong.
+            if readers.iter().any(|reader| !self.folders.values().any(|name| name == reader)) {
+                return Reach::All;
+            }
+            waiting.extend(readers);
+        }
+        while let Some(name) = waiting.pop() {
+            if reached.insert(name.to_owned()) {
+                waiting.extend(self.users.get(name).into_iter().flatten().map(String::as_str));
+            }
+        }
+        Reach::Crates(reached)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+mod tests {
+    use super::*;
+
+    const GUEST_LIBRARY: &str = "conductor-feature";
+
+    fn graph() -> Graph {
+        Graph::read(&Repo::open(true).unwrap()).unwrap()
+    }
+
+    fn reach(files: &[&str]) -> Reach {
+        graph().reach(&files.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_source_reaches_its_crate_and_all_that_depend_on_it_but_not_what_it_uses() {
+        let reach = reach(&["host/api/src/lib.rs"]);
+        for name in ["conductor-api", PROGRAM, "conductor-fuzz", "conductor-mcp-fixtures"] {
+            assert!(reach.has(name), "{name} of {reach:?}");
+        }
+        for name in ["conductor-engine", SANDBOX, "conductor-host", GUEST_LIBRARY] {
+            assert!(!reach.has(name), "{name} of {reach:?}");
+        }
+        assert!(reach.end_to_end());
+    }
+
+    #[test]
+    fn what_the_engine_is_built_from_reaches_the_program() {
+        let reach = reach(&["host/engine/tests/overlap.rs"]);
+        assert!(reach.has("conductor-engine") && reach.end_to_end());
+        assert!(!reach.has("conductor-terminal") && !reach.has(GUEST_LIBRARY));
+    }
+
+    #[test]
+    fn a_guest_reaches_what_runs_guests() {
+        for file in ["features/osc-output/src/lib.rs", "tests/guests/hostile/src/lib.rs", "feature-api/src/lib.rs"] {
+            let reach = reach(&[file]);
+            assert!(reach.has(SANDBOX) && reach.has("conductor-host") && reach.end_to_end(), "{file}: {reach:?}");
+            assert!(!reach.has("conductor-engine"), "{file}: {reach:?}");
+        }
+    }
+
+    #[test]
+    fn an_end_to_end_test_reaches_nothing_else() {
+        let reach = reach(&["tests/tests/run.rs", "tests/mcp/agent.py"]);
+        assert_eq!(reach, Reach::Crates([END_TO_END.to_owned()].into()));
+        assert!(reach.end_to_end());
+    }
+
+    #[test]
+    fn a_page_reaches_what_reads_it() {
+        let reach = |file: &str| reach(&[file]);
+        assert_eq!(reach("CHANGELOG.md"), Reach::Crates([XTASK.to_owned()].into()));
+        assert!(reach("docs/mcp.md").has("conductor-api") && reach("docs/mcp.md").has(XTASK));
+        assert!(reach("tests/hostile/README.md").has(XTASK));
+    }
+
+    #[test]
+    fn a_page_that_a_crate_includes_reaches_it() {
+        let repo = Repo::open(true).unwrap();
+        let mut grep = Command::new("git");
+        grep.args(["grep", "-l", "-E", r#"include_(str|bytes)!\(".*/docs/"#, "--", "*.rs"]).current_dir(repo.root());
+        let sources = process::read(&mut grep).unwrap();
+        assert!(!sources.is_empty());
+        let (graph, reach) = (graph(), reach(&["docs/mcp.md"]));
+        for source in sources.lines() {
+            assert!(reach.has(graph.owner(source).unwrap()), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_no_rule_knows_reaches_everything() {
+        for file in [
+            "Cargo.lock",
+            "host/engine/Cargo.toml",
+            "features/examples/scales-py/app.py",
+            "xtask/src/test.rs",
+            ".cargo/config.toml",
+            "wit/v0.1/types.wit",
+            "rust-toolchain.toml",
+            "no/such/file",
+        ] {
+            assert_eq!(reach(&["tests/tests/run.rs", file]), Reach::All, "{file}");
+        }
+        assert_eq!(reach(&[]), Reach::Crates(BTreeSet::new()));
+    }
+}
