@@ -14,7 +14,7 @@ use rosc::OscType;
 // PRT-5, ACT-1, REL-4: every frame of a fade arrives at OLA, in its order.
 #[test]
 fn ola_gets_a_fade_frame_by_frame() {
-    if !in_a_network_of_its_own("ola_gets_a_fade_frame_by_frame") {
+    if !in_a_network_of_its_own("ola::ola_gets_a_fade_frame_by_frame") {
         return;
     }
     let tablet = free_port();
@@ -64,7 +64,7 @@ action = {{ type = 'ArtNetSend', target = '{OLA}:6454', universe = 1, channel = 
 // PRT-5, ENG-5, REL-4: what OLA broadcasts is heard, channel by channel.
 #[test]
 fn what_ola_sends_is_heard() {
-    if !in_a_network_of_its_own("what_ola_sends_is_heard") {
+    if !in_a_network_of_its_own("ola::what_ola_sends_is_heard") {
         return;
     }
     let out = Listener::new();

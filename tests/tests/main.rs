@@ -1,0 +1,27 @@
+//! The end-to-end tests, as one program: it is linked once, and its hosts share what one of them has compiled
+//! (see [`conductor_tests::home`]). Apart from it are the tests that need a machine of their own (`alsa`), a JACK server
+//! (`jack`), or a host that nothing else disturbs (`siege`).
+
+mod actions;
+mod api;
+mod artnet;
+mod audit;
+mod authors;
+mod clients;
+mod elicitation;
+mod features;
+mod front;
+mod gate;
+mod gestures;
+mod http;
+mod keys;
+mod machine;
+mod mcp;
+mod ola;
+mod osc;
+mod plans;
+mod registry;
+mod run;
+mod secrets;
+mod terminal;
+mod tools;
