@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
-use conductor_host::clock::{Clock, ManualClock};
 use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_host::dispatch::ledger::Release;
 use conductor_host::dispatch::queue::LetsGo as _;
@@ -26,6 +25,7 @@ use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use conductor_sandbox::quarantine::STRIKES;
 use conductor_sandbox::{ActionInstance, Compiler, PreparedFeature, Sandbox};
+use conductor_stdx::clock::{Clock, ManualClock};
 use crossbeam_channel::Receiver;
 
 /// Where the guests are: `cargo xtask test` says so, else beside the build of this test.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
-use conductor_host::observer;
-use conductor_host::observer::sink_message::SinkQueue;
-use conductor_host::package::Grants;
-use conductor_host::sandbox::host_functions::timers::MAX_TIMERS;
+use conductor_observer as observer;
+use conductor_observer::sink_message::SinkQueue;
+use conductor_package::Grants;
+use conductor_sandbox::host_functions::timers::MAX_TIMERS;
 
 use crate::lab::{Lab, envelope, guest, until};
 
