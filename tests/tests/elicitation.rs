@@ -306,7 +306,7 @@ fn the_user_is_asked_about_the_plan_of_the_call_whatever_its_tool_says() {
         let told = agent.answered("claim", &claim(0, named.clone()), &[]);
         assert!(!text(&told).contains("waits for a person"), "nobody is asked about another call's plan: {told}");
         for says in [named, json!({ "plan": "0" }), json!("done")] {
-            let told = agent.answered("claim", &claim(1, says.clone()), &[reject.clone()]);
+            let told = agent.answered("claim", &claim(1, says.clone()), std::slice::from_ref(&reject));
             assert!(text(&told).contains("The user rejected the plan"), "{says}: {told}");
             assert_eq!(waiting(), before, "{says}: its own plan is gone, and no other");
         }

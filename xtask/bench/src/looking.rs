@@ -98,10 +98,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
 }
 
 /// Microseconds of the agents' calls, and milliseconds of what a person does again and again beside them, if anything.
-fn turn(
-    agents: &mut [Agent],
-    look: impl Fn() -> Option<Result<(), AskError>> + Sync,
-) -> Result<(Vec<f64>, Vec<f64>)> {
+fn turn(agents: &mut [Agent], look: impl Fn() -> Option<Result<(), AskError>> + Sync) -> Result<(Vec<f64>, Vec<f64>)> {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let person = scope.spawn(|| -> Result<Vec<f64>> {
