@@ -4,7 +4,7 @@ use conductor_engine::{Nanos, RuleSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use conductor_host::dispatch::{Action, describe_rule_id as rule};
+use conductor_dispatch::{Action, describe_rule_id as rule};
 use conductor_host::host::Host;
 use conductor_observer::sink_message::SinkKind;
 use conductor_observer::{LockNews, Observation, PlanNews, PlanStep};

@@ -8,8 +8,8 @@
 //! | to add | go to |
 //! |---|---|
 //! | a kind of port | [`ports`]: a new [`ports::PortBackend`] |
-//! | a trigger | the engine's `trigger`, [`config`]'s `trigger`, and the line between them in [`host::rules`] |
-//! | an action of the host | [`config`]'s `action`, [`host::dispatch`], and the line between them in [`host::rules`] |
+//! | a trigger | the engine's `trigger`, [`config`]'s `trigger`, and the line between them in [`rules`] |
+//! | an action of the host | [`config`]'s `action`, [`dispatch`], and the line between them in [`rules`] |
 //! | a desktop that reports its active window | [`active_window`]: a file beside `wayland`, or for another system a new [`active_window::ActiveWindowWatch`] |
 //! | a host function for features | `wit/`, a file in [`sandbox::host_functions`], its line in [`sandbox::bindings`] and [`package::check`] |
 //! | a place to fetch packages from | [`install::source`] |
@@ -25,7 +25,9 @@ pub use crate::embedding::{Conductor, ConductorBuilder, OnDiagnostics, OpenError
 pub use conductor_active_window as active_window;
 pub use conductor_api as api;
 pub use conductor_audit as audit;
+pub use conductor_chat as chat;
 pub use conductor_config as config;
+pub use conductor_dispatch as dispatch;
 pub use conductor_engine as engine;
 pub use conductor_host as host;
 pub use conductor_install as install;
@@ -33,6 +35,8 @@ pub use conductor_net as net;
 pub use conductor_observer as observer;
 pub use conductor_package as package;
 pub use conductor_ports as ports;
+pub use conductor_registry as registry;
+pub use conductor_rules as rules;
 pub use conductor_sandbox as sandbox;
 pub use conductor_services as services;
 pub use conductor_stdx as stdx;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_config as config;
+use conductor_dispatch::Action;
 use conductor_engine::RuleSetHandle;
-use conductor_host::dispatch::Action;
 use conductor_host::host;
 use conductor_timeline::parse_mapping_tests;
 

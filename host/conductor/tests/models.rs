@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use conductor_host::chat::completion::{ATTEMPTS, Ask};
-use conductor_host::chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, ToolChoice, complete};
-use conductor_host::registry::{FeatureSource, Registry};
+use conductor_chat::completion::{ATTEMPTS, Ask};
+use conductor_chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, ToolChoice, complete};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Grants;
+use conductor_registry::{FeatureSource, Registry};
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::udp::SystemDatagrams;
 use conductor_sandbox::{Compiler, Sandbox};

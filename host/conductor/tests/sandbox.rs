@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
+use conductor_dispatch::ledger::Release;
+use conductor_dispatch::queue::LetsGo as _;
+use conductor_dispatch::{Envelope, WorkerCounters};
 use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
-use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
-use conductor_host::dispatch::ledger::Release;
-use conductor_host::dispatch::queue::LetsGo as _;
-use conductor_host::dispatch::{Envelope, WorkerCounters};
 use conductor_observer::sink_message::{SinkKind, SinkMessage, SinkQueue};
 use conductor_observer::{self as observer, Observer};
 use conductor_package::{Grants, Package};

@@ -11,10 +11,10 @@ use chrono::{Datelike as _, Local, Timelike as _};
 use conductor_engine::{Condition, Day, Environment, EnvironmentHandle, LocalTime, RuleSetHandle};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use crate::dispatch::Action;
-use crate::profile::{Profile, applying};
 use conductor_active_window::{ActiveWindow, ActiveWindowWatch};
+use conductor_dispatch::Action;
 use conductor_ports::engine_input::Input;
+use conductor_rules::profile::{Profile, applying};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
 

@@ -12,9 +12,9 @@ use crossbeam_channel::{RecvError, TryRecvError};
 mod profile_mode;
 
 use self::profile_mode::ProfileMode;
-use crate::dispatch::ledger::Release;
-use crate::dispatch::releases::Releases;
-use crate::dispatch::{Action, Envelope, Failure, Reason};
+use conductor_dispatch::ledger::Release;
+use conductor_dispatch::releases::Releases;
+use conductor_dispatch::{Action, Envelope, Failure, Reason};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::engine_input::{Input, Inputs};
 use conductor_stdx::clock::Clock;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use conductor_config as config;
-use conductor_host::dispatch::desktop::recorded::Recording;
+use conductor_dispatch::desktop::recorded::Recording;
 use conductor_host::host::Host;
 use conductor_ports::simulated::SimulatedPorts;
 use conductor_ports::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};

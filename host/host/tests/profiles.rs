@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use conductor_active_window::ActiveWindow;
 use conductor_active_window::simulated::SimulatedActiveWindow;
 use conductor_config as config;
-use conductor_host::dispatch::desktop::recorded::Recording;
+use conductor_dispatch::desktop::recorded::Recording;
 use conductor_host::host::Host;
 use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;

@@ -317,3 +317,12 @@ pub fn record_trap(facts: &FeatureFacts) {
         tracing::warn!(feature = %facts.descriptor.id, "keeps trapping; it is left alone for a while");
     }
 }
+
+/// A hook's answer, in time: a hook's own limit does not count what waits before it in its mailbox.
+///
+/// # Errors
+/// Those of the hook, and [`ServiceError::Exhausted`] when the time is up.
+pub async fn hook_answer<T>(answer: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
+    let late = |_| Err(CallError::Refused(ServiceError::Exhausted("it is busy".into())));
+    tokio::time::timeout(limits::HOOK_TIMEOUT * 2, answer).await.unwrap_or_else(late)
+}

@@ -28,10 +28,10 @@ use crate::limits;
 use crate::meter::{self, Call, Class, Limits};
 use crate::outcome::{CallError, InstallError, ServiceError, ToolOutput, explain};
 use crate::registrations::Registrations;
-use crate::result_schema::ResultSchema;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_audit::caller::Caller;
 use conductor_package::descriptor::{HookPoint, Tier};
+use conductor_schema::ResultSchema;
 use conductor_terminal::excerpt;
 
 pub use crate::bindings::control_exports::chat_hooks::{

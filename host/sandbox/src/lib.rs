@@ -37,8 +37,6 @@ pub mod meter;
 pub mod outcome;
 pub mod quarantine;
 pub mod registrations;
-pub mod result_schema;
-mod schema_references;
 pub mod state;
 pub mod task;
 pub(crate) mod wasi;

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::outcome::InstallError;
-use crate::result_schema::ResultSchema;
-use crate::schema_references;
 use conductor_package::descriptor::{Descriptor, HookPoint, Skipped, Tier};
+use conductor_schema::ResultSchema;
+use conductor_schema::references;
 use conductor_terminal::excerpt;
 
 /// An action that an instance has registered.
@@ -246,7 +246,7 @@ fn parse_schema(name: &str, schema: &str) -> Result<Value, String> {
         Ok(value) if value.is_object() => {
             let mut values = limits::MAX_SCHEMA_VALUES;
             bounded(&value, limits::MAX_SCHEMA_DEPTH, &mut values)
-                .and_then(|()| schema_references::check(&value))
+                .and_then(|()| references::check(&value))
                 .map_err(|why| format!("the schema of {name} {why}"))?;
             Ok(value)
         }

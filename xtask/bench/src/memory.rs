@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use conductor_host::dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use serde::{Deserialize, Serialize};

@@ -10,13 +10,13 @@ use conductor_audit::caller::Caller;
 use conductor_config as config;
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::host::Host;
-use conductor_host::registry::{FeatureSource, Registry};
 use conductor_install::signature;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Grants;
 use conductor_package::descriptor::Tier;
 use conductor_ports::engine_input::Input;
+use conductor_registry::{FeatureSource, Registry};
 use conductor_sandbox::actor::Actor;
 use crossbeam_channel::unbounded;
 

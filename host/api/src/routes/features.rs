@@ -11,7 +11,7 @@ use crate::error::{ErrorResponse, Named};
 use crate::route::{Route, get, post};
 use crate::scope::{By, Scope};
 use conductor_host::host::Host;
-use conductor_host::registry::{FeatureReport, Skill};
+use conductor_registry::{FeatureReport, Skill};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

@@ -13,7 +13,7 @@ use crate::error::{Body, ErrorResponse};
 use crate::route::{Route, get, post};
 use crate::scope::By;
 use conductor_host::host::Host;
-use conductor_host::profile::ProfileView;
+use conductor_rules::profile::ProfileView;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

@@ -12,7 +12,7 @@ use conductor_config::{Loaded, Severity};
 use conductor_host::control::plan::diff::unified;
 use conductor_host::host;
 use conductor_host::host::StartError;
-use conductor_host::rules::Compiled;
+use conductor_rules::Compiled;
 use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;

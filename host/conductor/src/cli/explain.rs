@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::simulate::{self, Quiet};
 use super::{CommandResult, Failure, Paths, load, warn};
-use conductor_host::dispatch::describe_rule_id;
+use conductor_dispatch::describe_rule_id;
 use conductor_host::host;
 use conductor_terminal::{self as terminal, errln, outln};
 

@@ -10,7 +10,6 @@ use super::plan::Agreed;
 use super::{CommandResult, Failure, Paths, load, make_home};
 use conductor_config as config;
 use conductor_host::host;
-use conductor_host::registry::FeatureSource;
 use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
@@ -19,6 +18,7 @@ use conductor_install::store::{InstalledFeature, PackageStore};
 use conductor_package::admission::Provenance;
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::{FeatureId, Grants, Package};
+use conductor_registry::FeatureSource;
 use conductor_terminal::{self as terminal, outln};
 
 mod pin;

@@ -29,7 +29,7 @@ pub(super) fn running(places: &Paths) -> Option<Value> {
 
 /// Lists the ports without opening one.
 pub(super) fn look(places: &Paths) -> PortsStatus {
-    let plan = load(&places.config).map(|loaded| conductor_host::bindings::plan(&loaded.config)).unwrap_or_default();
+    let plan = load(&places.config).map(|loaded| conductor_rules::bindings::plan(&loaded.config)).unwrap_or_default();
     supervisor::look(system_ports(), &plan)
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CommandResult, Failure, Output, Paths, load, wrong};
 use conductor_config::{Diagnostics, Severity, nearest};
-use conductor_host::profile::{self, ProfileView};
+use conductor_rules::profile::{self, ProfileView};
 use conductor_terminal::{self as terminal, outln};
 
 #[derive(Debug, Subcommand)]

@@ -10,8 +10,8 @@ use conductor_timeline::Timeline;
 use serde_json::json;
 
 use super::{CommandResult, Failure, Paths, load, warn};
-use conductor_host::dispatch::Action;
-use conductor_host::dispatch::describe_rule_id;
+use conductor_dispatch::Action;
+use conductor_dispatch::describe_rule_id;
 use conductor_host::host;
 use conductor_stdx::clock::Clock;
 use conductor_stdx::plain_file::MAX_TEXT;

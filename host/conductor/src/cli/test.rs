@@ -8,7 +8,7 @@ use conductor_timeline::parse_mapping_tests;
 use serde_json::json;
 
 use super::{CommandResult, Failure, Paths, load, simulate, warn};
-use conductor_host::dispatch::Action;
+use conductor_dispatch::Action;
 use conductor_host::host;
 use conductor_stdx::plural::plural;
 use conductor_terminal::{self as terminal, outln};

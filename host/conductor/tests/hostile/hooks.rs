@@ -10,9 +10,9 @@ use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult, To
 use conductor_host::control::limit::Policy;
 use conductor_host::control::lock::ShowLock;
 use conductor_host::host::Host;
-use conductor_host::registry::{FeatureSource, Registry};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
+use conductor_registry::{FeatureSource, Registry};
 use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, bytes_with, path, pins, until};

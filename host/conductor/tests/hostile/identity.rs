@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use conductor_config as config;
 use conductor_host::host::{Host, Reloaded};
-use conductor_host::registry::FeatureReport;
 use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
 use conductor_install::receipt::FeatureInstallReport;
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
@@ -16,6 +15,7 @@ use conductor_install::store::PackageStore;
 use conductor_package::admission::{Admission, Provenance};
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::{Grants, Package, consent};
+use conductor_registry::FeatureReport;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, compiler, guest_with};
 use crate::packages::{add_section, feature};

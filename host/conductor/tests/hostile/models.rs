@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use conductor_audit::Audit;
 use conductor_audit::caller::Caller;
+use conductor_chat::Models;
 use conductor_config as config;
-use conductor_host::chat::Models;
 use conductor_host::control::gate::{Gate, ToolRequest, ToolSet};
 use conductor_host::control::limit::Policy;
-use conductor_host::registry::Registry;
 use conductor_observer::{Observed, Observer};
+use conductor_registry::Registry;
+use conductor_registry::Registry;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use conductor_audit::caller::Caller;
-use conductor_host::dispatch::feature_worker::FeatureQueue;
-use conductor_host::registry::{FeatureSource, Registry};
+use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Package;
+use conductor_registry::{FeatureSource, Registry};
 use conductor_sandbox::PreparedFeature;
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::quarantine::{LONG_STRIKES, STRIKES};

@@ -5,9 +5,9 @@ use conductor_package::descriptor::Tier;
 use conductor_sandbox::actor::Actor;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, guest, guest_with};
-use conductor_host::registry::{FeatureSource, Registry};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
+use conductor_registry::{FeatureSource, Registry};
 
 #[test]
 fn what_is_registered_is_what_is_declared() {

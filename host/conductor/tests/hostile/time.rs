@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use conductor_host::dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_sandbox::actor::Actor;

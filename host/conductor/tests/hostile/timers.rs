@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use conductor_host::dispatch::feature_worker::{FeatureQueue, PreparedAction};
+use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Grants;

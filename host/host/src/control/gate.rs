@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use super::confirmation::{ConfirmError, Confirmation, Confirmations};
 use super::limit::{Consent, Policy, RateDecision};
 use super::lock::{Locked, ShowLock};
-use crate::registry::{Registry, Tool};
 use conductor_audit::caller::{Caller, Scope};
 use conductor_audit::{Audit, AuditError, Entry, Kind, Pending};
 use conductor_package::descriptor::{HookPoint, Tier};
+use conductor_registry::{Registry, Tool};
+use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::control::{Decision, ToolCall};
 use conductor_sandbox::host_functions::invocation::OnProgress;
 use conductor_sandbox::limits;
@@ -289,7 +290,7 @@ impl Gate {
             args: excerpt(&text, SHOWN_ARGS),
         });
         for (feature, actor) in registry.hooks(HookPoint::PreToolCall) {
-            match asked(actor.before(Arc::clone(&seen))).await {
+            match hook_answer(actor.before(Arc::clone(&seen))).await {
                 Ok(Decision::Proceed) => {}
                 Ok(Decision::Annotate(remark)) => {
                     let remark = excerpt(&remark, limits::MAX_TEXT);
@@ -312,7 +313,7 @@ impl Gate {
         let answer = answer(tool, caller, name, text, cancelled, progress).await;
         let failed = answer.as_ref().err().map(ToString::to_string);
         for (feature, actor) in registry.hooks(HookPoint::PostToolCall) {
-            match asked(actor.after(Arc::clone(&seen), failed.clone())).await {
+            match hook_answer(actor.after(Arc::clone(&seen), failed.clone())).await {
                 Ok(Some(remark)) => {
                     record.with(&format!("after:{feature}"), self.audit.redacted(remark.as_str().into()));
                     remarks.push(format!("{feature}: {remark}"));
@@ -387,12 +388,6 @@ impl Gate {
         }
         self.audit.record(Entry::new(Kind::Tool, "call", caller, name).refused(reason)).await;
     }
-}
-
-/// A hook's answer, or none in time: a hook's own limit does not count what waits before it in its mailbox.
-pub(crate) async fn asked<T>(answer: impl Future<Output = Result<T, CallError>>) -> Result<T, CallError> {
-    let late = |_| Err(CallError::Refused(ServiceError::Exhausted("it is busy".into())));
-    tokio::time::timeout(limits::HOOK_TIMEOUT * 2, answer).await.unwrap_or_else(late)
 }
 
 async fn answer(

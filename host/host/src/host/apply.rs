@@ -18,7 +18,6 @@ use super::{Host, State};
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::store::Step;
 use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_hash};
-use crate::dispatch::describe_rule;
 use conductor_audit::caller::Caller;
 use conductor_audit::{Entry, Kind, Outcome};
 use conductor_config::{Diagnostics, Loaded, edit};

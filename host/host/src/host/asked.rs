@@ -8,12 +8,12 @@ use super::look::{Candidate, For};
 use super::{Host, Reloaded, apply};
 use crate::control::lock::{Lock, Locked};
 use crate::control::plan::PlanError;
-use crate::registry::FeatureReport;
 use conductor_audit::caller::Caller;
 use conductor_audit::{AuditError, Chain, Entry, Kind, Row};
 use conductor_config::{Diagnostics, Severity};
 use conductor_observer::{LockNews, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
+use conductor_registry::FeatureReport;
 use conductor_sandbox::host_functions::host_state::HostView as _;
 use conductor_stdx::changes::HostChange;
 

@@ -1,9 +1,9 @@
 //! What the host knows, in the types of the contract, as features get it.
 
 use crate::control::plan::Plan;
-use crate::registry::FeatureReport;
 use conductor_ports::SysExIdentity;
 use conductor_ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, SideStatus};
+use conductor_registry::FeatureReport;
 use conductor_sandbox::bindings::imports::{hardware, host_state};
 
 pub(super) fn port(port: DiscoveredPort) -> host_state::Port {

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use conductor_engine::RuleSetSnapshot;
 
-use crate::chat::{Models, Question};
 use crate::control::gate::ToolSet;
 use crate::control::limit::Policy;
-use crate::dispatch::Action;
-use crate::registry::Registry;
+use conductor_chat::{Models, Question};
 use conductor_config::{Config, Source};
+use conductor_dispatch::Action;
+use conductor_registry::Registry;
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
 

@@ -2,9 +2,9 @@
 //! they seem to.
 
 use super::assembler::configured_grants;
-use crate::registry::{Identity, Registry};
 use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, PathStep};
 use conductor_package::admission::{ConfiguredGrants, Mismatch};
+use conductor_registry::{Identity, Registry};
 
 /// Adds a warning for each `[features.NAME]` whose grants are not those of the package that has the name in
 /// `registry`, or that puts another package in the place of one that comes with the host.

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::bindings;
-use crate::registry::FeatureSource;
-use crate::rules;
 use conductor_config::{self as config, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
 use conductor_ports::binding::Made;
 use conductor_ports::{BindingSpec, Protocol};
+use conductor_registry::FeatureSource;
+use conductor_rules as rules;
+use conductor_rules::bindings;
 
 /// Every warning of this kind. `sources` are the features that the configuration asks for.
 pub(super) fn warnings(loaded: &Loaded, sources: &[FeatureSource]) -> Vec<Diagnostic> {

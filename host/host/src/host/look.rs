@@ -13,13 +13,13 @@ use crossbeam_channel::{Receiver, Sender};
 use super::assembler::warn_of_tools;
 use super::generation::Generation;
 use super::grant_warnings;
-use crate::bindings;
-use crate::dispatch::workers::Workers;
-use crate::registry::Registry;
-use crate::rules::{self, Compiled};
 use conductor_audit::caller::{Caller, Scope};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Feature, Loaded};
+use conductor_dispatch::workers::Workers;
 use conductor_observer::Observer;
+use conductor_registry::Registry;
+use conductor_rules::bindings;
+use conductor_rules::{self as rules, Compiled};
 
 /// Configurations that are looked at at once for callers of one kind.
 const MAX_LOOKS: usize = 2;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use conductor_engine::{RuleSet, RuleSetHandle};
 
 use super::look::Candidate;
-use crate::dispatch::Action;
 use conductor_config::Loaded;
+use conductor_dispatch::Action;
 
 /// Plans whose configuration is kept: it has all of the mappings, which may be ten thousand.
 const MAX_PLANNED: usize = 4;

@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::Host;
 use crate::control::lock::Lock;
 use crate::control::trouble::TroublesomeClient;
-use crate::profile::{Profile, ProfileView};
-use crate::registry::FeatureReport;
 use conductor_active_window::ActiveWindow;
 use conductor_audit::AuditStatus;
 use conductor_ports::supervisor::PortsStatus;
+use conductor_registry::FeatureReport;
+use conductor_rules::profile::{Profile, ProfileView};
 
 /// Everything there is to know about a running host.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

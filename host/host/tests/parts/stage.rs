@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{Datelike as _, Timelike as _};
 use conductor_config as config;
+use conductor_dispatch::desktop::recorded::Recording;
 use conductor_engine::{Day, Event, OscArg, OscMessage};
-use conductor_host::dispatch::desktop::recorded::Recording;
 use conductor_host::host::Host;
 use conductor_observer::Observation;
 use conductor_ports::engine_input::Input;

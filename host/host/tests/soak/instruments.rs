@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use conductor_config::{Axis, Key, MouseButton};
-use conductor_host::dispatch::desktop::{Connect, Desktop};
+use conductor_dispatch::desktop::{Connect, Desktop};
 use conductor_ports::{Connection, Direction, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
 
 /// The outputs: a synthesizer, a mixing desk, one that hangs and one that fails.

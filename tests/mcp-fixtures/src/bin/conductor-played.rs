@@ -8,7 +8,7 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use conductor::Conductor;
 use conductor_config::{Axis, Key, MouseButton};
-use conductor_host::dispatch::desktop::Desktop;
+use conductor_dispatch::desktop::Desktop;
 use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;
 

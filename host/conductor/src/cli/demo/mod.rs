@@ -18,7 +18,7 @@ use crossbeam_channel::Receiver;
 use self::stage::Stage;
 use super::{CommandResult, Failure, Paths, make_home, signals};
 use conductor_config as config;
-use conductor_host::dispatch::Action;
+use conductor_dispatch::Action;
 use conductor_host::host::Host;
 use conductor_observer::Observation;
 use conductor_ports::supervisor::{PortState, PortsStatus};

@@ -45,7 +45,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn gather(loaded: Option<&Loaded>, running: Option<&Value>) -> Self {
-        let specs = loaded.map(|loaded| conductor_host::bindings::plan(&loaded.config).bindings).unwrap_or_default();
+        let specs = loaded.map(|loaded| conductor_rules::bindings::plan(&loaded.config).bindings).unwrap_or_default();
         let host = running.and_then(|status| status["pid"].as_u64());
         let open = |name: &str| {
             let mut ports = running.and_then(|status| status["ports"].as_array()).into_iter().flatten();

@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::scripted_http::{MadeUpSecrets, ScriptedAnswer, ScriptedHttp};
 use conductor_audit::caller::Caller;
+use conductor_chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_config as config;
-use conductor_host::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
+use conductor_dispatch::feature_worker::PreparedAction;
+use conductor_dispatch::{Action, Envelope};
 use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
-use conductor_host::dispatch::feature_worker::PreparedAction;
-use conductor_host::dispatch::{Action, Envelope};
 use conductor_host::host::{Host, StartError};
 use conductor_observer::Observation;
 use conductor_observer::sink_message::{Severity, SinkKind};

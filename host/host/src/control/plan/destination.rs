@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::effect::{canonical, cut, quoted};
 use super::reach::{MAX_PAIRS, Reach, may_meet};
-use crate::rules::engine_trigger;
 use conductor_config::{Binding, Config, Connection, Mapping};
 use conductor_net::endpoint::Endpoint;
+use conductor_rules::engine_trigger;
 use conductor_stdx::hidden::hide_json;
 
 /// The actions whose only destination is their `target`. Of others nothing is known: all parameters count.

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::destination::{Sender, destinations, endpoint, endpoints};
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
-use crate::rules::engine_trigger;
 use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
+use conductor_rules::engine_trigger;
 use conductor_stdx::digest::sha256;
 
 /// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.

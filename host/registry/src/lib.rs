@@ -3,6 +3,9 @@
 //! A registry does not change. [`Registry::with`] makes the next one: what is the same in both is
 //! shared, so a reload that is refused in the end leaves everything as it was.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 mod installed;
 mod report;
 
@@ -17,7 +20,7 @@ use serde::Serialize;
 use self::installed::{Actions, Installed};
 use self::report::report;
 pub use self::report::{FeatureReport, PackageReport};
-use crate::dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_observer::{Observed, Observer};
 use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};
 use conductor_package::descriptor::{Descriptor, HookPoint};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::registry::Entry;
+use crate::Entry;
 use conductor_package::Grants;
 use conductor_sandbox::task::{Task, TaskReport};
 

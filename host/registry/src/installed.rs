@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::dispatch::event_hook::EventHook;
-use crate::dispatch::feature_worker::FeatureQueue;
-use crate::registry::{FeatureSource, Identity};
+use crate::{FeatureSource, Identity};
+use conductor_dispatch::event_hook::EventHook;
+use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_observer::Observed;
 use conductor_package::Descriptor;
 use conductor_package::descriptor::HookPoint;

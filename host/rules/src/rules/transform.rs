@@ -2,8 +2,8 @@
 
 use conductor_engine as engine;
 
-use crate::dispatch::conditioner::Forwarding;
 use conductor_config as config;
+use conductor_dispatch::conditioner::Forwarding;
 
 /// The transform of forwarded messages, with what it remembers between them.
 pub(super) fn forwarding(transform: &config::MidiTransform) -> Forwarding {

@@ -6,6 +6,9 @@
 //! and each worker keeps its order. What takes its time is a [`script`], which hands its steps over one by
 //! one. What is switched on is in the worker's ledger ([`ledger`]) and goes off with its owner.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -260,7 +263,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// That this was not done by `worker`, and why.
-    pub(crate) fn failure(&self, worker: &Arc<str>, reason: Reason) -> Failure {
+    pub fn failure(&self, worker: &Arc<str>, reason: Reason) -> Failure {
         Failure {
             at: self.at,
             device: self.device.clone(),

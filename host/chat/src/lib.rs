@@ -5,6 +5,9 @@
 //! up. [`answer`] puts the pieces together; [`models`] knows which models there are and has hooks asked. Nothing on the
 //! event path comes here.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 pub mod answer;
 pub mod completion;
 pub mod models;

@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Gathering;
 use super::completion::{Ask, Completion, complete};
 use super::{Part, Question, Usage};
-use crate::control::gate::asked;
-use crate::registry::{Provider, Registry};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind, Pending};
 use conductor_config::{self as config, nearest};
 use conductor_package::descriptor::HookPoint;
+use conductor_registry::{Provider, Registry};
+use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
@@ -230,7 +230,7 @@ fn outcome(error: &Error) -> (&'static str, bool) {
 async fn hooked(registry: &Registry, hook: ChatHook) -> Result<(), Error> {
     let point = hook.point();
     for (feature, actor) in registry.hooks(point) {
-        match asked(actor.chat_hook(hook.clone())).await {
+        match hook_answer(actor.chat_hook(hook.clone())).await {
             Ok(ChatDecision::Proceed) => {}
             Ok(ChatDecision::Annotate(remark)) => tracing::info!(feature, "{}: {remark}", point.as_str()),
             Ok(ChatDecision::Deny(reason)) => return Err(Error::Denied(format!("{feature} denied it: {reason}"))),

@@ -33,7 +33,7 @@ struct Placed<'c> {
 
 /// A sentence for each mapping of `after` that is other than in `before` and shares events with one that stays, and
 /// for each two such that share some. At most nine.
-pub(crate) fn overlaps(before: &Config, after: &Config) -> Vec<String> {
+pub fn overlaps(before: &Config, after: &Config) -> Vec<String> {
     let mut all: Vec<Placed<'_>> = Vec::new();
     let by_name: HashMap<&str, &Mode> = before.modes.iter().rev().map(|mode| (mode.name.as_str(), mode)).collect();
     for (number, mode) in after.modes.iter().enumerate() {

@@ -39,7 +39,7 @@ pub fn plan(config: &Config) -> PortPlan {
 }
 
 /// Where the endpoints are that bindings name as outputs, by alias.
-pub(crate) fn places(config: &Config) -> BTreeMap<String, String> {
+pub fn places(config: &Config) -> BTreeMap<String, String> {
     let enabled = config.bindings.iter().filter(|binding| binding.enabled);
     let places = enabled.filter_map(|binding| match &spec(binding).ok()?.made {
         Made::Endpoints { send: Some(place), .. } => Some((binding.alias.clone(), place.to_string())),
@@ -52,7 +52,7 @@ pub(crate) fn places(config: &Config) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// Every mistake, with its place.
-pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostics> {
+pub fn check(loaded: &Loaded) -> Result<(), Diagnostics> {
     let mut diagnostics = Diagnostics::new(loaded.source.clone());
     let mut patterns = 0;
     for (index, binding) in loaded.config.bindings.iter().enumerate() {
@@ -80,7 +80,8 @@ fn ignored(glob: &str) -> Option<Regex> {
 }
 
 /// What is wrong with a binding, and where in it.
-pub(super) struct Mistake {
+#[derive(Debug)]
+pub struct Mistake {
     path: Vec<PathStep<'static>>,
     message: String,
 }
@@ -98,7 +99,7 @@ fn protocol(connection: &Connection) -> Protocol {
 ///
 /// # Errors
 /// What the schema can't say.
-pub(super) fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
+pub fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
     let mut spec = BindingSpec::new(&binding.alias, protocol(&binding.connection));
     spec.max_events_per_sec = binding.max_events_per_sec;
     match &binding.connection {

@@ -20,24 +20,24 @@ use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource,
 
 pub(crate) use self::condition::condition;
 use self::edges::{Releases, hears_releases_of_itself, holds, wants_both};
-pub(crate) use self::overlaps::overlaps;
-pub(crate) use self::shadowed::shadowed;
+pub use self::overlaps::overlaps;
+pub use self::shadowed::shadowed;
 use self::transform::forwarding;
 use self::trigger::{trigger, waiting};
 
-use crate::dispatch::desktop::DesktopAction;
-use crate::dispatch::feature_worker::FeatureQueue;
-use crate::dispatch::process::ProcessAction;
-use crate::dispatch::script::{self, Script, Step};
-use crate::dispatch::workers::Workers;
-use crate::dispatch::{
+use crate::profile::{self, Profile};
+use conductor_config::{self as config, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
+use conductor_dispatch::desktop::DesktopAction;
+use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::process::ProcessAction;
+use conductor_dispatch::script::{self, Script, Step};
+use conductor_dispatch::workers::Workers;
+use conductor_dispatch::{
     Action, Branch,
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
 };
-use crate::profile::{self, Profile};
-use crate::registry::{Lookup, Registry};
-use conductor_config::{self as config, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
+use conductor_registry::{Lookup, Registry};
 use conductor_sandbox::CallError;
 
 /// A rule set, and what has to be there for it.
@@ -59,7 +59,7 @@ pub struct Compiled {
 pub type Lights = BTreeMap<String, Vec<(Option<ModeIx>, MidiMessage)>>;
 
 /// What a mapping waits for, as the engine has it; `None` if its trigger can't be compiled.
-pub(crate) fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigger> {
+pub fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigger> {
     trigger(&mapping.trigger.event, &mapping.action).ok()
 }
 

@@ -21,7 +21,7 @@ struct Placed<'c> {
 }
 
 /// The places of those mappings, each with what the first that keeps everything from it is called.
-pub(crate) fn shadowed(config: &Config) -> Vec<(Vec<PathStep<'static>>, String)> {
+pub fn shadowed(config: &Config) -> Vec<(Vec<PathStep<'static>>, String)> {
     let in_modes = config.modes.iter().enumerate().flat_map(|(number, mode)| {
         let list: [PathStep<'static>; 3] = ["modes".into(), number.into(), "mappings".into()];
         placed(list.to_vec(), format!("modes/{number}/mappings"), Some(mode.name.as_str()), &mode.mappings)

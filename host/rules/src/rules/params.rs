@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use conductor_config as config;
-use conductor_sandbox::result_schema::ResultSchema;
+use conductor_schema::ResultSchema;
 
 /// One thing that is wrong.
 #[derive(Debug, PartialEq, Eq)]

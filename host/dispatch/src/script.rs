@@ -298,7 +298,7 @@ mod tests {
     use crossbeam_channel::Receiver;
 
     use super::*;
-    use crate::dispatch::desktop::{self, DesktopAction, recorded::Recording};
+    use crate::desktop::{self, DesktopAction, recorded::Recording};
     use conductor_observer as observer;
     use conductor_observer::sink_message::SinkQueue;
 
@@ -454,7 +454,7 @@ mod tests {
         let steps = |key| vec![stage.presses(key), Step::Wait(LONG), stage.types("never")];
         stage.begin(steps("x"), false);
         stage.lines(1);
-        use crate::dispatch::queue::LetsGo as _;
+        use crate::queue::LetsGo as _;
         stage.scripts.release(&Release::Mode(ModeIx(0)));
         stage.begin(steps("y"), true);
         stage.lines(2);

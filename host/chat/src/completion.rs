@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Gathering;
 use super::{Event, Question};
-use crate::registry::Provider;
+use conductor_registry::Provider;
 use conductor_sandbox::CallError;
 use conductor_sandbox::actor::{check_quarantine, record_trap};
 use conductor_sandbox::bindings::Error;

@@ -1,0 +1,11 @@
+//! JSON and the JSON Schemas that features bring along: values are validated, and references bounded.
+//!
+//! Schemas and values are both a feature's, so whatever is done with them is bounded in depth and steps.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+pub mod references;
+mod result_schema;
+
+pub use result_schema::*;
