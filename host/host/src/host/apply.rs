@@ -21,6 +21,7 @@ use crate::control::plan::{Plan, PlanError, PlanSummary, Revision, diff, state_h
 use conductor_audit::caller::Caller;
 use conductor_audit::{Entry, Kind, Outcome};
 use conductor_config::{Diagnostics, Loaded, edit};
+use conductor_dispatch::describe_rule;
 use conductor_observer::{Observation, PlanNews, PlanStep};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::changes::HostChange;
