@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_audit::caller::Caller;
-use conductor_chat::Models;
 use conductor_chat::{Models, Question};
 use conductor_config as config;
 use conductor_config::edit::Change;

@@ -11,7 +11,6 @@ use conductor_host::control::gate::{Gate, ToolRequest, ToolSet};
 use conductor_host::control::limit::Policy;
 use conductor_observer::{Observed, Observer};
 use conductor_registry::Registry;
-use conductor_registry::Registry;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
