@@ -1,8 +1,8 @@
 //! Choices: conditions that decide what an action does, asked at the moment when its rule fires.
 //!
 //! A rule's [`Condition`] says whether it fires at all; its [`Choices`] are handed to the worker that does the
-//! action, as [`Answers`], one bit each. What a press began, its release must end: so where a rule hears of
-//! the release, too, the release is decided as its press was, whatever has changed meanwhile.
+//! action, as [`Answers`], one bit each. What a press began, its release must end: so if a rule also matches
+//! the release, the release is decided as its press was, even if the conditions have changed since.
 
 use crate::condition::{Condition, EvalContext};
 use crate::device::DeviceId;
@@ -17,7 +17,7 @@ use crate::trigger::{Edge, Trigger};
 pub struct Choices {
     /// The conditions, by the numbers that [`Answers::holds`] takes; at most [`MAX_CHOICES`](Self::MAX_CHOICES).
     pub conditions: Vec<Condition>,
-    /// Whether the action holds something down for as long as a control is pressed, whatever the control.
+    /// Whether the action holds something down for as long as a control of any kind is pressed.
     /// Then something continuous, such as a fader or an OSC message, is decided when it comes into the upper
     /// half of its way, and stays so until it leaves it. Of what is forwarded, each message is decided anew.
     pub holds: bool,
@@ -83,7 +83,7 @@ enum Control {
         note: u8,
     },
     Button(u8),
-    /// Something continuous: a hash of what tells it from others of its device.
+    /// A continuous control: a hash of what identifies it on its device.
     Moving(u64),
 }
 
@@ -149,13 +149,13 @@ impl Decided {
 /// The controller that the sustain pedal moves (MIDI 1.0).
 const SUSTAIN: u8 = 64;
 
-/// What an event presses (true) or lets go of, where a rule hears of both.
+/// The control that an event presses (`true`) or releases, if the rule matches both.
 fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bool)> {
-    let hears_both = match trigger {
+    let matches_both = match trigger {
         Trigger::Note { edge, .. } | Trigger::GamepadButton { edge, .. } => *edge == Edge::Both,
         trigger => !trigger.is_gesture(),
     };
-    if !hears_both {
+    if !matches_both {
         return None;
     }
     let (kind, number) = match *event {
@@ -234,7 +234,7 @@ mod tests {
         assert!(!asked.by("Play", on(37)), "another note is decided for itself");
         assert!(asked.by("Play", off(36)));
         assert!(!asked.by("Live", off(37)));
-        assert!(asked.by("Live", off(36)), "one that nobody pressed is decided now");
+        assert!(asked.by("Live", off(36)), "a release without a press is decided now");
         assert!(asked.by("Live", on(36)));
         assert!(!asked.by("Play", on(36)), "its end was lost");
         assert!(!asked.by("Live", off(36)));

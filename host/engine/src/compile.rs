@@ -135,7 +135,7 @@ pub enum CompileErrorKind {
     /// A parameter above 16 383.
     #[error("parameter {0} does not exist; parameters are 0 to 16383")]
     Parameter(u16),
-    /// A time that nobody could wait for.
+    /// A duration out of range.
     #[error("{0} ns is no time to wait; it is more than 0 and at most an hour")]
     Time(Nanos),
     /// A rule that is to wait, and has nothing to wait for.

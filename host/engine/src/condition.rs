@@ -35,9 +35,9 @@ pub enum Condition {
     NoteHeld {
         /// Which notes.
         notes: NumberRange,
-        /// On which channel; none for any.
+        /// On which channel; `None` if on any.
         channel: Option<u8>,
-        /// Of which device; none for any.
+        /// Of which device; `None` if of any.
         device: Option<DeviceId>,
     },
     /// A controller stands there. One that has not moved yet is nowhere.
@@ -46,16 +46,16 @@ pub enum Condition {
         controller: u8,
         /// Where, 0 to 127.
         value: ValueRange,
-        /// On which channel; none for any.
+        /// On which channel; `None` if on any.
         channel: Option<u8>,
-        /// Of which device; none for any.
+        /// Of which device; `None` if of any.
         device: Option<DeviceId>,
     },
-    /// Each of them holds. With none it holds.
+    /// Holds if each of them holds; an empty list holds.
     And(Vec<Condition>),
-    /// One of them holds. With none it does not.
+    /// Holds if one of them holds; an empty list does not.
     Or(Vec<Condition>),
-    /// It does not hold.
+    /// Holds if the condition in it does not.
     Not(Box<Condition>),
 }
 

@@ -174,7 +174,7 @@ mod tests {
         fader.lose();
         assert!(!fader.passes(0.9, Some(0.2), 0.01), "where it was before does not count");
         assert!(fader.passes(0.205, Some(0.2), 0.01));
-        assert!(Pickup::default().passes(0.9, None, 0.0), "nobody knows where the target is");
+        assert!(Pickup::default().passes(0.9, None, 0.0), "the target's value is not known");
     }
 
     fn unit() -> impl Strategy<Value = f32> {

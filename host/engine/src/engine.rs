@@ -205,7 +205,7 @@ impl<A> Engine<A> {
     pub fn event(&mut self, at: Nanos, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
         self.advance(at, sink);
         let DeviceEvent { device, event } = event;
-        let event = as_it_is_meant(event);
+        let event = normalized(event);
         let rules = self.rules.load();
         let generation = rules.generation();
         let mode = self.mode.index(&rules, generation);
@@ -442,8 +442,8 @@ fn tell_mode<A>(active: &ActiveMode, rules: &RuleSet<A>, sink: &mut impl Sink<A>
     }
 }
 
-/// A press without velocity is a release, whatever made the event.
-fn as_it_is_meant(event: Event) -> Event {
+/// A press with velocity 0 is a release, in events from any source.
+fn normalized(event: Event) -> Event {
     match event {
         Event::Midi(MidiMessage::NoteOn { channel, note, velocity: 0 }) => {
             MidiMessage::NoteOff { channel, note, velocity: 0 }.into()

@@ -289,7 +289,7 @@ impl Event {
         }
     }
 
-    /// The MIDI channel, 0 to 15; none for system messages and for what is not MIDI.
+    /// The MIDI channel, 0 to 15; `None` if it is a system message or not MIDI.
     pub fn channel(&self) -> Option<u8> {
         match self {
             Self::Midi(message) => message.channel(),

@@ -1,4 +1,4 @@
-//! What is read without waiting and replaced without anybody noticing; above all the rule set in use.
+//! Lock-free snapshots of values that are swapped while they are read; above all the rule set in use.
 
 use std::fmt;
 use std::ops::Deref;
@@ -40,7 +40,7 @@ impl<T> Shared<T> {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         let next = Arc::new(next(&self.current.load()));
         retired.push(self.current.swap(next));
-        // What is replaced can get no new readers, so a count of one is final: nobody but us has it.
+        // A replaced value gets no new readers, so a count of one is final: only this list holds it.
         let free = free(&mut retired);
         drop(retired);
         drop(free);
@@ -53,7 +53,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Takes out what nobody but the list itself holds.
+/// Takes out the values that only the list itself holds.
 fn free<T>(retired: &mut Vec<Arc<T>>) -> Vec<Arc<T>> {
     retired.extract_if(.., |old| Arc::strong_count(old) == 1).collect()
 }
@@ -77,7 +77,7 @@ impl<A> RuleSetHandle<A> {
         Self(Shared::new(Numbered { set, generation: 0 }))
     }
 
-    /// The rule set in use. It stays as it is for as long as the guard lives, whatever is swapped in.
+    /// The rule set in use. It stays as it is for as long as the guard lives, even if another is swapped in.
     /// Keep the guard for one event, or for as long as a gesture takes: guards that pile up in one thread
     /// make `load` slower.
     #[inline]
@@ -157,7 +157,7 @@ impl<A> fmt::Debug for RuleSetGuard<A> {
     }
 }
 
-/// A rule set and its generation, which stay as they are whatever is swapped in. See [`RuleSetHandle::snapshot`].
+/// A rule set and its generation, which stay as they are if another is swapped in. See [`RuleSetHandle::snapshot`].
 pub struct RuleSetSnapshot<A>(Arc<Numbered<A>>);
 
 impl<A> RuleSetSnapshot<A> {

@@ -23,7 +23,7 @@ pub(crate) fn key_of(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Hashes integers as little-endian 64-bit words, whatever the target's word size and byte order.
+/// Hashes integers as little-endian 64-bit words, independent of the target's word size and byte order.
 #[derive(Clone, Default)]
 pub(crate) struct StableHasher(u64);
 

@@ -97,7 +97,7 @@ pub enum MidiMessage {
 }
 
 impl MidiMessage {
-    /// The channel of a channel message, 0 to 15; none for system messages.
+    /// The channel of a channel message, 0 to 15; `None` if it is a system message.
     pub fn channel(&self) -> Option<u8> {
         match *self {
             Self::NoteOff { channel, .. }

@@ -1,4 +1,4 @@
-//! Reading a MIDI 1.0 byte stream: messages out of whatever bytes a port delivers.
+//! Parser of a MIDI 1.0 byte stream: messages out of the bytes that a port delivers, in chunks of any size.
 //!
 //! Follows the rules for receivers in the MIDI 1.0 Detailed Specification: running status, realtime
 //! bytes between any two others, system common cancelling running status, data without status ignored.
@@ -177,7 +177,7 @@ impl Default for MidiParser {
     }
 }
 
-/// The message of one status byte, `F8` to `FF`; none for the undefined ones, which are to be ignored.
+/// The message of one status byte, `F8` to `FF`; `None` if it is undefined, which receivers ignore.
 fn realtime(byte: u8) -> Option<MidiMessage> {
     match byte {
         0xF8 => Some(MidiMessage::Clock),

@@ -142,8 +142,8 @@ impl Trigger {
         }
     }
 
-    /// The channel that a trigger for MIDI messages with a channel asks for, which may be any. `None` for all other
-    /// triggers.
+    /// The channel that a trigger for MIDI messages with a channel asks for, which may be any. `None` if it is another
+    /// trigger.
     fn midi_channel(&self) -> Option<Option<u8>> {
         match *self {
             Self::Note { channel, .. }

@@ -50,9 +50,9 @@ pub enum Scope {
 /// A rule as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleSpec<A> {
-    /// When it is awake.
+    /// In which modes it is active.
     pub scope: Scope,
-    /// The device it listens to, by the name a [`DeviceId`] has; none for every device.
+    /// The device that it matches, by the name of its [`DeviceId`]; `None` if it matches every device.
     pub device: Option<String>,
     /// What it waits for.
     pub trigger: Trigger,
@@ -122,9 +122,9 @@ pub struct Rule<A> {
     pub name: Option<Box<str>>,
     /// Where it stands in the file.
     pub place: Place,
-    /// The device it listens to; none for every device.
+    /// The device that it matches; `None` if it matches every device.
     pub device: Option<DeviceId>,
-    /// The mode it is awake in; none for every mode.
+    /// The mode in which it is active; `None` if it is active in every mode.
     pub mode: Option<ModeIx>,
     /// What it waits for.
     pub trigger: Trigger,

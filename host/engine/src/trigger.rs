@@ -1,7 +1,7 @@
 //! What a rule waits for: triggers, and the ranges in them.
 //!
-//! Triggers are written by people and hold whatever they wrote; [`compile`](crate::compile()) is where
-//! they are checked. [`Trigger::matches`] is their definition in plain form. The
+//! Triggers are written by people and are not validated here; [`compile`](crate::compile()) validates
+//! them. [`Trigger::matches`] is their definition in plain form. The
 //! [`RuleSet`](crate::RuleSet) gives the same answers from an index.
 
 use std::hash::{Hash, Hasher};
@@ -246,7 +246,7 @@ pub enum Trigger {
         keys: NumberRange,
         /// How hard they are pressed, 0 to 127; a button always counts.
         velocity: ValueRange,
-        /// On which channel; none for buttons.
+        /// On which channel; `None` if they are buttons.
         channel: Option<u8>,
         /// How long, in nanoseconds, more than 0.
         after: Nanos,
@@ -257,7 +257,7 @@ pub enum Trigger {
         keys: NumberRange,
         /// How hard they are pressed each time, 0 to 127; a button always counts.
         velocity: ValueRange,
-        /// On which channel; none for buttons.
+        /// On which channel; `None` if they are buttons.
         channel: Option<u8>,
         /// The presses are less than so many nanoseconds apart.
         within: Nanos,
@@ -266,7 +266,7 @@ pub enum Trigger {
     Chord {
         /// Which keys: notes, or a gamepad's buttons. Two to ten, ascending.
         keys: Vec<u8>,
-        /// On which channel; with none, each may be on its own.
+        /// On which channel; `None` if each may be on its own.
         channel: Option<u8>,
         /// The first and the last press are less than so many nanoseconds apart.
         within: Nanos,
@@ -359,7 +359,7 @@ impl Trigger {
         }
     }
 
-    /// Whether it takes more than one event to say, or memory of those before.
+    /// Whether it takes more than one event to recognize, or memory of those before.
     pub fn is_gesture(&self) -> bool {
         match self {
             Self::LongPress { .. }

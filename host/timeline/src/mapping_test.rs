@@ -19,7 +19,7 @@
 //!
 //! `-> NAME…` is at the time of the last line that has one, `-> TIME NAME…` at that time, which may be
 //! given from there (`+20ms`). A test is passed if exactly these rules fire, at exactly these times; rules
-//! that nobody has named are called by their number, `rule 3`. When the lines end, everything that is due
+//! without a name are called by their number, `rule 3`. When the lines end, everything that is due
 //! later still happens.
 //!
 //! Of a rule whose action decides by conditions, what it decides may be said behind its name: `-> loop [then]`,
@@ -109,7 +109,7 @@ impl fmt::Display for Named<'_> {
 /// Where what happened is not what should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The line of the expectation; none for what nobody expected.
+    /// The line of the expectation; `None` if it was not expected.
     pub line: Option<usize>,
     /// What is different, as text.
     pub message: String,

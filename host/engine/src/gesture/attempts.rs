@@ -56,9 +56,9 @@ pub(crate) enum Goal {
     Chord,
     /// For the fine part of a control, until the deadline; then the coarse part was all.
     FinePart {
-        /// What to say then.
+        /// The value to report then.
         value: u16,
-        /// The parameter, for one; none for a plain controller.
+        /// The parameter and whether it is registered; `None` if it is a plain controller.
         parameter: Option<(bool, u16)>,
     },
     /// That a stick or trigger comes back from where the rule wants it, so that it can count again. Has no

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Something that took more than one event to say. Part of an [`Event`](crate::Event); the engine makes
+/// An event recognized from several others. Part of an [`Event`](crate::Event); the engine makes
 /// them, no port does.
 ///
 /// A key is a note, 0 to 127, or a gamepad's button, 128 to 144. A button is pressed as hard as can be: 127.
@@ -60,7 +60,7 @@ pub enum GestureEvent {
 /// A key that went down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Press {
-    /// The MIDI channel, 0 to 15; none for a button.
+    /// The MIDI channel, 0 to 15; `None` if it is a button.
     pub channel: Option<u8>,
     /// The note or button.
     pub key: u8,
@@ -114,7 +114,7 @@ impl GestureEvent {
         }
     }
 
-    /// The MIDI channel, 0 to 15; of a chord that of its lowest key; none for buttons.
+    /// The MIDI channel, 0 to 15; of a chord that of its lowest key; `None` if it is of buttons.
     pub fn channel(&self) -> Option<u8> {
         match *self {
             Self::LongPress { press, .. } | Self::DoubleTap { press, .. } => press.channel,

@@ -1,4 +1,4 @@
-//! Gestures: what takes more than one event to say.
+//! Gesture recognition: long press, double tap, chord, and others that take more than one event.
 //!
 //! The rules that are there drive it: an event that begins what some rule waits for makes an *attempt* of
 //! that rule on that device, and without such a rule nothing is remembered. Attempts have deadlines; time
@@ -35,11 +35,11 @@
 //!   waited fire then.
 //! - *A key goes down that is down*: its end was lost. It came up just before.
 //! - *Time goes backwards*: it stands still until it has caught up.
-//! - *Two devices with the same keys* have nothing to do with each other; nor has what is said of them.
+//! - *Two devices with the same keys* are independent of each other, and so are the gestures on them.
 //! - *A device goes away*: what was under way on it ends, and what waited does not fire. Sticks and triggers
 //!   come to rest.
-//! - *A stick is out and the mode changes*: the rule that followed it hears of its rest in whatever mode that
-//!   is. If the rules are replaced, the new ones do, and the old ones no more.
+//! - *A stick is out and the mode changes*: the rule that followed it gets the event of its return to rest in
+//!   any mode. If the rules are replaced, the new rules get it and the old ones do not.
 //! - *All notes off, all sound off, reset* lets the keys come up.
 //! - *A press is consumed* by a rule: no gesture begins with it but those of rules with a higher priority.
 //! - *A gesture is consumed*: gestures after it in the order of rules lose the presses that it was made of.

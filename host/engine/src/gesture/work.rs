@@ -362,7 +362,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
 
     /// A stick or trigger moves from where it stood, for the rules that follow it. Those that took the reading
     /// wait for its return. Those that it leaves fire once more, with a reading of 0: rules of the active mode
-    /// that could have taken where it stood, and every rule that took a reading before, in whatever mode.
+    /// that could have taken where it stood, and every rule that took a reading before, in any mode.
     fn follow(&mut self, here: &Here<'_, A>, number: u8, value: f32, stood: f32) {
         let key = Key::button(number);
         let mut consumed = here.consumed;

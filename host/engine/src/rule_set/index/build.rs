@@ -41,7 +41,7 @@ struct Pending {
 struct TableKey {
     bucket: u32,
     kind: u8,
-    /// None for every channel.
+    /// `None` if it is every channel.
     channel: Option<u8>,
 }
 
