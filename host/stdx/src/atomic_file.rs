@@ -1,4 +1,5 @@
-//! Files that are replaced as a whole: a process that is killed in the middle leaves the old one or the new one.
+//! Atomic file writes: a file is replaced as a whole, so that a process that is killed midway leaves the old one or
+//! the new one.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::plain_file;
 
-/// How often a temporary file is made anew that somebody has tidied away.
+/// How often a temporary file is made anew if another process has cleaned it up.
 const TRIES: usize = 64;
 
 /// Replaces a file as a whole, so that after a power cut it is the old one or the new one. A process that might
@@ -24,7 +25,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         fs::rename(&temporary, path)
     })();
     if written.is_err() {
-        // Half a file on a full disk is of no use to anybody.
+        // Half a file on a full disk is of no use.
         let _ = fs::remove_file(&temporary);
     }
     written?;
@@ -89,7 +90,7 @@ fn locked(path: &Path) -> io::Result<File> {
                     Ok(()) => {}
                     // Who tidies up has it, and is about to remove it.
                     Err(TryLockError::WouldBlock) => continue,
-                    // A file system that knows no locks: nobody tidies up there either.
+                    // A file system without locks: no process cleans up there either.
                     Err(TryLockError::Error(_)) => return Ok(file),
                 }
                 // Another process may have removed the name in between.

@@ -1,4 +1,4 @@
-//! Broadcasts that some part of the host's state changed, for those who show it and would have to poll otherwise.
+//! Change notification: broadcasts that a part of the host's state changed, so that shells need not poll.
 //!
 //! A change names the part only; a listener reads the new state itself. Sending never waits: a listener that is too
 //! slow gets [`HostChange::Everything`] in place of what it missed.
@@ -78,6 +78,6 @@ mod tests {
         (0..1000).for_each(|_| changes.send(HostChange::Ports));
         assert_eq!(runtime.block_on(slow.next()), Some(HostChange::Everything));
         assert_eq!(runtime.block_on(slow.next()), Some(HostChange::Ports));
-        assert_eq!(runtime.block_on(quick.next()), None, "nobody is there to tell it anything");
+        assert_eq!(runtime.block_on(quick.next()), None, "the broadcast is gone");
     }
 }

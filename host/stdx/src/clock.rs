@@ -12,7 +12,7 @@ use crate::doorbell::Doorbell;
 /// Where a [`ManualClock`] starts, in milliseconds since 1970: 2026-01-01 UTC.
 const MANUAL_START: u64 = 1_767_225_600_000;
 
-/// Time as events carry it, and as features are told it. Copies agree with each other.
+/// The clock of event timestamps, and of the time that features get. Copies agree with each other.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock(Source);
 
@@ -147,7 +147,7 @@ mod tests {
         waiting.join().unwrap();
         clock.ring_when_moved(&Doorbell::default());
         clock.ring_when_moved(&Doorbell::default());
-        assert_eq!(hand.0.bells.lock().unwrap().len(), 1, "what nobody waits at is forgotten");
+        assert_eq!(hand.0.bells.lock().unwrap().len(), 1, "a doorbell without a waiter is forgotten");
     }
 
     #[test]

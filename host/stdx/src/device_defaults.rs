@@ -1,4 +1,4 @@
-//! What holds for a device of which the configuration says nothing.
+//! Defaults for devices that the configuration does not mention.
 
 /// Events that a device may send in a second if its binding does not say.
 pub const USUAL_RATE: u32 = 10_000;

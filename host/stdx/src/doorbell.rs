@@ -1,9 +1,9 @@
-//! Queues for a thread that sleeps as soon as there is nothing to do.
+//! Queues with a wakeup, for a thread that sleeps as soon as there is nothing to do.
 //!
 //! A blocking receive of `crossbeam-channel` spins and yields for some microseconds before it sleeps. A thread that is
 //! woken for every event pays that each time, and delays the next thread on its core. Here it looks, and sleeps:
 //! [`Sender::send`] rings, and a ring while it is awake makes its next sleep short instead of long. Rings are no count,
-//! so who wakes looks at all its queues.
+//! so a thread that wakes looks at all its queues.
 
 use std::fmt;
 use std::sync::atomic::{Ordering, fence};
@@ -28,18 +28,18 @@ impl Doorbell {
         }
     }
 
-    /// Whether nobody else can ring or wait here.
+    /// Whether no other thread can ring or wait here.
     pub(crate) fn is_alone(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Sleeps until somebody rings, or until `deadline`; it may wake sooner. The thread that does so first is the one
+    /// Sleeps until a ring, or until `deadline`; it may wake sooner. The thread that does so first is the one
     /// that is rung for.
     pub fn wait(&self, deadline: Option<Instant>) {
         if self.0.get().is_none() {
             let _ = self.0.set(thread::current());
             fence(Ordering::SeqCst);
-            // Who rang before had nobody to wake, so this time nobody sleeps.
+            // A ring before this point had no thread to wake, so this call does not sleep.
             return;
         }
         debug_assert_eq!(self.0.get().map(Thread::id), Some(thread::current().id()), "one thread is rung for");
@@ -102,7 +102,7 @@ impl<T> Sender<T> {
     /// Puts it in and rings, where there is room. Does not wait.
     ///
     /// # Errors
-    /// As [`crossbeam_channel::Sender::try_send`]: full, or nobody is there any more.
+    /// As [`crossbeam_channel::Sender::try_send`]: if the queue is full or the receiver has been dropped.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         self.0.queue.try_send(value)?;
         self.0.ring.0.ring();
@@ -112,7 +112,7 @@ impl<T> Sender<T> {
     /// Puts it in and rings; waits for room if there is none.
     ///
     /// # Errors
-    /// When nobody is there any more.
+    /// If the receiver has been dropped.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         self.0.queue.send(value)?;
         self.0.ring.0.ring();

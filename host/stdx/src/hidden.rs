@@ -1,4 +1,4 @@
-//! A configuration as others than its owner see it: without what people keep there that is nobody else's concern.
+//! Redaction of a configuration for readers other than its owner: private values are replaced.
 //!
 //! In place of the values of `env`, of what stands under or behind a name such as `password` (`--token x`,
 //! `API_KEY=x`, `?access_token=x`), and of the user's part of a URL stands [`HIDDEN`]. The ids of secrets stay: they
@@ -10,7 +10,7 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 /// What stands for a value that is not shown. No plan writes it.
 pub const HIDDEN: &str = "<hidden>";
 
-/// Parts of names under which nobody keeps anything that may be shown.
+/// Parts of names whose values are never shown.
 const NAMES: [&str; 8] =
     ["password", "passwd", "passphrase", "secret", "authorization", "credential", "apikey", "privatekey"];
 
@@ -75,7 +75,7 @@ pub fn hide_arguments(value: &mut Json) {
     hide_json(&[], value);
 }
 
-/// A sentence about a configuration without what identifies somebody in it.
+/// A sentence about a configuration without the credentials in it.
 pub fn hide_line(line: &str) -> String {
     hidden_text(line).unwrap_or_else(|| line.to_owned())
 }
@@ -154,8 +154,8 @@ fn announces(word: &str, is_value: bool) -> bool {
     !is_value && word.starts_with('-') && !word.contains(['=', ' ']) && is_secret(word)
 }
 
-/// A text without what identifies somebody in it: the user's part of URLs, what follows `Authorization:` or `Bearer`,
-/// and what is assigned to a name such as `password`. `None` if there is nothing such.
+/// A text without the credentials in it: the user's part of URLs, what follows `Authorization:` or `Bearer`,
+/// and what is assigned to a name such as `password`. `None` if it has no credentials.
 fn hidden_text(text: &str) -> Option<String> {
     match assigned(text) {
         Some(shown) => Some(hidden_user(&shown).unwrap_or(shown)),

@@ -1,4 +1,5 @@
-//! Small things that the standard library lacks, each in a file of its own. Nothing here knows what Conductor is for.
+//! Additions to the standard library, one per file: atomic file writes, rate limiters, queues with a wakeup, clocks,
+//! digests, change notification. Nothing here depends on what Conductor is for.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]

@@ -1,4 +1,4 @@
-//! The name that was probably meant.
+//! "Did you mean": the known name that is nearest to a misspelled one, by edit distance.
 
 /// How many candidates are compared with a word, at most.
 const MAX_CANDIDATES: usize = 256;

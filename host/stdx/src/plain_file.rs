@@ -1,8 +1,8 @@
-//! Reading whole files whose paths come from outside: only plain files, never more than a limit, never waiting.
+//! Reads whole files whose paths come from outside: only regular files, up to a limit, without blocking.
 //!
-//! A path in a configuration, a package or a folder may name a FIFO that nobody writes to, a device without an end or a
-//! file that grows. [`read`] rejects what is not a plain file without waiting for it, and stops at its limit. Links are
-//! followed: what they lead to has to be a plain file.
+//! A path in a configuration, a package or a folder may name a FIFO without a writer, a device without an end or a
+//! file that grows. [`read`] rejects what is not a regular file without waiting for it, and stops at its limit. Links
+//! are followed: what they lead to has to be a regular file.
 //!
 //! A file on a network mount that does not answer still blocks the thread that reads it, so none of this is called while
 //! a lock is held that readers of the host's state need.
@@ -91,7 +91,7 @@ impl FileIdentity {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let settled = |seconds: i64| seconds.saturating_add(SETTLED_SECONDS) < now;
-        // Anybody may set when a file was written; nobody sets when it was changed.
+        // Programs can set a file's modification time, but not its change time.
         if !settled(about.ctime()) {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Numbers of things, as sentences have them.
+//! Counts with singular or plural nouns, for messages.
 
 /// `1 rule`, `2 rules`: a count and a noun whose plural ends in s.
 pub fn plural(count: usize, noun: &str) -> String {

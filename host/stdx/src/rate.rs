@@ -1,25 +1,25 @@
-//! How much of something there may be within a time, for all instances of a feature together.
+//! The rate limiter: a token bucket without a lock, shared by all instances of a feature.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// So many a second, after a burst. Shared by threads that may not wait for each other: there is no lock.
+/// A rate limiter: so many tokens a second, after a burst. Shared by threads that may not wait for each other.
 ///
-/// What is kept is the time at which nothing would be owed any more (the generic cell rate algorithm): each
-/// one that is taken puts it off by its share of a second, and it may lie ahead by no more than the burst.
+/// Its state is the time at which the bucket is full again (the generic cell rate algorithm): each
+/// token that is taken delays it by its share of a second, and it may lie ahead by no more than the burst.
 #[derive(Debug)]
 pub struct Rate {
     start: Instant,
-    /// Nanoseconds that one costs.
+    /// Nanoseconds that one token costs.
     cost: u64,
-    /// Nanoseconds that may be owed before one more is refused.
+    /// How far `free_at` may lie ahead of now before a token is refused, in nanoseconds.
     ahead: u64,
-    /// When nothing is owed any more, in nanoseconds since `start`.
+    /// When the bucket is full again, in nanoseconds since `start`.
     free_at: AtomicU64,
 }
 
 impl Rate {
-    /// `rate` a second after `burst` at once; both above 0.
+    /// `rate` tokens a second after a burst of `burst`; both above 0.
     pub fn new(rate: f64, burst: f64) -> Self {
         let cost = 1e9 / rate;
         // Numbers beyond what fits are as large as fits; a cost below a nanosecond is none.
@@ -27,7 +27,7 @@ impl Rate {
         Self { start: Instant::now(), cost, ahead, free_at: AtomicU64::new(0) }
     }
 
-    /// Takes one if there is one at `now`.
+    /// Takes a token if there is one at `now`; returns whether it did.
     pub fn take(&self, now: Instant) -> bool {
         if self.cost == 0 {
             return true;
@@ -40,7 +40,7 @@ impl Rate {
         self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// How long it takes from `now` until there is one.
+    /// How long it takes from `now` until there is a token.
     pub fn wait(&self, now: Instant) -> Duration {
         let owed = self.free_at.load(Ordering::Relaxed).saturating_sub(self.since_start(now));
         Duration::from_nanos(owed.saturating_sub(self.ahead))

@@ -1,4 +1,4 @@
-//! Texts with places that are filled in, in one pass: what is filled in is never looked at again.
+//! Templates: texts with placeholders that are filled in in one pass; inserted text is never expanded again.
 
 use std::borrow::Cow;
 
