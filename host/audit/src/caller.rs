@@ -1,7 +1,7 @@
-//! Who asks: the door that they came through, how much that door lets them do, and what they call themselves.
+//! The caller of a request: the door that it came through, the scope that the door gives it, and its claimed name.
 //!
 //! The host fills in door and scope; a client chooses its name only, which is a claim and is shown as one, in
-//! quotation marks and with escapes. So no client can be recorded as what came through another door:
+//! quotation marks and with escapes. So no client can be recorded as if it came through another door:
 //!
 //! ```text
 //! socket:owner "conductor-cli"      tcp:control "conductor-cli"      mcp-socket:agent "x" by elicitation
@@ -156,7 +156,7 @@ impl Caller {
         self.door
     }
 
-    /// How much it may do; `None` for what is no client.
+    /// How much it may do; `None` if it is not a client.
     pub fn scope(&self) -> Option<Scope> {
         self.scope
     }
@@ -182,7 +182,7 @@ impl Caller {
     }
 }
 
-/// The name with escapes for whatever is not printed as itself, cut where it is too long.
+/// The name with escapes for characters that are not printed as themselves, truncated if it is too long.
 fn escaped(name: &str, most: usize) -> String {
     let mut out = String::new();
     for c in name.chars() {

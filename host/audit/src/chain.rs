@@ -1,4 +1,4 @@
-//! The chain: rows in `<home>/audit.sqlite`, each bound to the one before by its hash.
+//! The hash chain: rows in `<home>/audit.sqlite`, each bound to the one before by its hash.
 //!
 //! A row's hash is the SHA-256 of the hash before it (64 hex digits; zeros for the first) and of the row's
 //! content, which is a JSON array without blanks: `[number, at, kind, what, who, subject, outcome, took, detail]`
@@ -6,12 +6,11 @@
 //! no door is of format 1, which older hosts wrote; such rows verify on, and a file that holds them is continued. The
 //! last number and hash stand in the file once more, under a MAC with the host's key: the *head*. Without the key the
 //! chain can't be ended elsewhere, and so can't leave rows out at its end, add some, or write all of it anew. The head
-//! also stands beside the file, in `audit.head`, which tells when an older file was put in the place of the newer one,
-//! or none.
+//! also stands beside the file, in `audit.head`, which shows when the file was replaced by an older one or removed
+//! (rollback protection).
 //!
-//! Several processes may add rows: each adds them in a transaction that nobody else writes during. Before it
-//! adds any it looks whether the chain still ends as the head says. If not, it puts that on record first, so
-//! that going on does not cover it up.
+//! Several processes may add rows, each in an exclusive transaction. Before it adds any it checks whether the chain
+//! still ends as the head says. If not, it records that first, so that going on does not cover it up.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -130,7 +129,7 @@ pub struct Row {
     /// The door that they came through; `None` in a row of format 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub door: Option<String>,
-    /// How much the door let them do; `None` for what is no client.
+    /// How much the door let them do; `None` if it is not a client.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scope: Option<String>,
     /// What the client calls itself, or a feature's id, with escapes.
@@ -441,14 +440,14 @@ pub(super) fn ends_elsewhere(last: Option<&(i64, String)>, head: Option<&Head>, 
         (None, None) => None,
         (Some((last, _)), None) => Some(format!("the file ends at row {last}, and its head is gone")),
         (_, Some(head)) if !head.is_ours(key) => {
-            Some("the head was not written with this host's key: somebody else wrote it, or the key is another".into())
+            Some("the head was not written with this host's key: another program wrote it, or the key was replaced".into())
         }
         (last, Some(head)) => {
             let there = last.map_or(0, |(number, _)| *number);
             match there.cmp(&head.number) {
                 std::cmp::Ordering::Less => Some(format!("the rows after {there} are gone, up to {}", head.number)),
                 std::cmp::Ordering::Greater => {
-                    Some(format!("the rows after {} were added by somebody else", head.number))
+                    Some(format!("the rows after {} were not added by a host of this home", head.number))
                 }
                 std::cmp::Ordering::Equal if last.is_some_and(|(_, hash)| *hash != head.hash) => Some(format!(
                     "row {there} is not the one that was written: it, or all before it, were written anew"

@@ -1,4 +1,4 @@
-//! What is put on record: bounded, plain, and without the value of any secret.
+//! An entry of the audit log: bounded, plain text, and without the value of any secret.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -1,13 +1,12 @@
-//! The audit: what was asked of the host, what it did, and who wanted it, in a chain that shows when somebody
-//! has altered it.
+//! The audit log: what was asked of the host, what it did, and for whom, in a hash chain that shows tampering.
 //!
 //! ```text
 //! gate, plans, packages, secrets ─▶ entry ─▶ bounded queue ─▶ one thread ─▶ <home>/audit.sqlite, audit.head
 //! ```
 //!
 //! An [`entry`] says what happened; the [`chain`] is the file, which any process of the home may add to;
-//! [`verify`] finds the first row that is wrong; the [`writer`] writes for a running host, so that nobody waits
-//! for the disk but who has to be sure of it.
+//! [`verify`] finds the first row that is wrong; the [`writer`] writes for a running host, so that only callers
+//! that need the entry to be durable wait for the disk.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]

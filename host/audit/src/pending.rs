@@ -1,5 +1,4 @@
-//! An entry about something that takes its time: it goes on record however that ends, also when nobody waits for it any
-//! more.
+//! The entry of an operation under way: it is recorded however the operation ends, also if its caller has given up.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Keeping secrets out of the record: by what they are called, and by what they are.
+//! Redaction of secrets in entries: by the names of fields, and by the values that are known.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -9,7 +9,7 @@ use conductor_stdx::hidden::{hide_arguments, is_secret};
 /// What stands where something was taken out.
 const BLOT: &str = "***";
 
-/// The values that this process has come to know. They are taken out of whatever is put on record.
+/// The secret values that this process knows. They are replaced in every entry.
 #[derive(Default)]
 pub struct Redaction {
     values: RwLock<Vec<String>>,

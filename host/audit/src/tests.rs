@@ -1,4 +1,4 @@
-//! The record from its first row to its last, and everything that somebody might do to it.
+//! The record from its first row to its last, and the ways of tampering with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -188,7 +188,7 @@ fn a_chain_that_is_written_anew_or_carried_on_by_somebody_else_is_found() {
         ),
     );
     let (number, why) = wrong(&chain).unwrap();
-    assert_eq!((number, why.contains("added by somebody else")), (10, true), "{why}");
+    assert_eq!((number, why.contains("not added by a host")), (10, true), "{why}");
 }
 
 // PLN-4: an older file in the place of the newer one, and none at all.
@@ -281,7 +281,7 @@ fn a_record_that_can_not_be_written_says_so_and_counts_what_is_missing() {
 fn what_is_no_record_is_not_written_over() {
     let home = Home::new();
     let chain = Chain::at(home.path());
-    fs::write(chain.file(), "my diary, which is of no concern to anybody else").unwrap();
+    fs::write(chain.file(), "a diary, which is not an audit").unwrap();
     let error = chain.append(&[entry(1)]).unwrap_err().to_string();
     assert!(error.contains("not a database"), "{error}");
     assert!(chain.verify().is_err());

@@ -1,4 +1,4 @@
-//! Whether the chain is as it was written, and the first row that is not.
+//! Verification: whether the chain is as it was written, and the first row that is not.
 
 use rusqlite::Connection;
 use serde::Serialize;
@@ -15,8 +15,8 @@ pub struct Verdict {
     pub rows: i64,
     /// The first that is wrong.
     pub wrong: Option<Wrong>,
-    /// Why it can't be told whether the record is whole, although no row is wrong: a sentence each. Rows at its end may
-    /// be missing then, or all of them.
+    /// Why it is unknown whether the record is complete, although no row is wrong: a sentence each. Rows at its end
+    /// may be missing then, or all of them.
     pub unknown: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Chain {
             }
         }
         if matches!(beside, Beside::Missing) && verdict.rows > 0 {
-            let note = "audit.head is missing, so it can't be told whether an older file was put back";
+            let note = "audit.head is missing, so it is unknown whether an older file was put back";
             verdict.unknown.push(note.to_owned());
         }
         Ok(verdict)

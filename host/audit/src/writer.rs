@@ -1,8 +1,8 @@
-//! The writer: the one thread of a running host that writes the audit.
+//! The audit writer: the one thread of a running host that writes the audit.
 //!
-//! What has happened is put into a bounded queue, and the caller goes on. What must be on record
-//! before it happens waits until it is. When the file can't be written, the host goes on: what finds no place is
-//! counted, and how much that was is the first thing that is written when there is a place again.
+//! An entry about what has happened is put into a bounded queue, and the caller goes on. A caller whose entry must
+//! be durable before it acts waits until it is. If the file can't be written, the host goes on: entries that are
+//! dropped are counted, and their number is the first thing that is written when writing works again.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,7 +90,7 @@ impl Audit {
         Self(None)
     }
 
-    /// Takes this value out of whatever is put on record from now on.
+    /// Redacts this value in every entry from now on.
     pub fn learn_secret(&self, value: &str) {
         if let Some(inner) = &self.0 {
             inner.redaction.learn(value);
@@ -203,7 +203,7 @@ impl Writer {
                 }
             }
             let result = if entries.is_empty() { Ok(()) } else { self.write(entries) };
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             for reply in replies {
                 let _ = reply.send(result.clone());
             }
