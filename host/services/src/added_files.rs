@@ -1,6 +1,6 @@
-//! What a feature has added to the folders that it was granted, all together.
+//! The disk quota of a feature: what it has added to the folders that it was granted, in total.
 //!
-//! The disk is shared with everybody; a grant to write into a folder is none to fill it.
+//! The disk is shared: a grant to write into a folder does not permit filling it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

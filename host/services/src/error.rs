@@ -1,4 +1,4 @@
-//! Why a service, or a guest, did not do what was asked: the contract's `error`, free of the sandbox.
+//! The errors of services and guests: the contract's `error`, independent of the sandbox.
 
 /// One variant for each of the contract's. The text is for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
-//! Files below a folder that a grant names, and nothing outside of it.
+//! File access confined to a folder that a grant names.
 //!
-//! Paths are relative, with `/` between names. Of a path's text nothing is trusted: names are
+//! Paths are relative, with `/` between names. A path's text is not trusted: names are
 //! checked here, and the system resolves them beneath the folder's handle. Symbolic links that stay
 //! inside are followed on the way and by reading; what leads out, an absolute target too, is denied.
 //! Writing and removing touch regular files only: a link at the end of their path is refused.

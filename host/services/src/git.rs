@@ -1,4 +1,4 @@
-//! A git repository as it was at one commit, to read, and nothing outside of it.
+//! Read-only access to a git repository at one commit, confined to its folder.
 //!
 //! The granted folder has to hold the whole repository: one whose objects or references lie elsewhere, by a
 //! link, a file in `.git`'s place or a list of alternates, is not opened. Of the machine's own settings for git
@@ -232,7 +232,7 @@ fn plain_files(git: &Path) -> Result<(), ServiceError> {
         plain(&git.join(name), MAX_SMALL_FILE)?;
     }
     plain(&git.join("packed-refs"), MAX_PACKED_REFS)?;
-    // References may be in folders of theirs; packs are mapped, whatever their size.
+    // References may be in nested folders; packs are mapped, so their size does not matter.
     let mut folders = vec![(git.join("refs"), MAX_SMALL_FILE)];
     folders.extend(["objects/info", "objects/pack"].map(|folder| (git.join(folder), u64::MAX)));
     let mut left = MAX_FILES;

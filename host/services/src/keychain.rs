@@ -1,4 +1,4 @@
-//! The system's own places for secrets.
+//! The system's keychains: macOS Keychain, Windows Credential Manager, Secret Service, the kernel's keyring.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::secret_service;
 /// What all our entries are filed under.
 const SERVICE: &str = "conductor";
 
-/// An id that nobody keeps a secret under: asking for it says whether a keychain answers.
-const NOBODYS: &str = "conductor-doctor";
+/// The id of no secret: a lookup of it shows whether a keychain answers.
+const PROBE_ID: &str = "conductor-doctor";
 
 /// A place that the system keeps secrets in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -68,7 +68,7 @@ impl Keychain {
     /// # Errors
     /// [`KeychainError::Unusable`].
     pub fn answers(self) -> Result<(), KeychainError> {
-        match self.get(NOBODYS) {
+        match self.get(PROBE_ID) {
             Ok(_) | Err(KeychainError::Missing(_)) => Ok(()),
             Err(error) => Err(error),
         }

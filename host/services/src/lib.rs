@@ -1,5 +1,5 @@
-//! Services: what a grant opens, outside of the sandbox. Each works on the disk or over the network within a scope that
-//! its caller passes; none knows instances, handles or the contract.
+//! Services behind the host functions: files, git, HTTP, secrets, stores. Each works on the disk or over the network
+//! within a scope that its caller passes; none depends on instances, handles or the contract.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]

@@ -1,7 +1,7 @@
 //! The thread that talks to the desktop's keyring (the Secret Service of GNOME, KDE, KeePassXC).
 //!
-//! A desktop may ask a person to unlock its keyring, and the person may be away. So one thread talks to it, one thing
-//! after the other, and a caller waits for a limited time.
+//! A desktop may ask a person to unlock its keyring, and the person may be away. So one thread talks to it, one
+//! request after the other, and a caller waits until a timeout.
 
 use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
@@ -55,8 +55,8 @@ fn on<T: Send + 'static>(
         }
     });
     match thread.try_send(job) {
-        Ok(()) => outcome.recv_timeout(within).unwrap_or_else(|_| Err(no_access("nobody unlocked it"))),
-        Err(TrySendError::Full(_)) => Err(no_access("too many wait for somebody to unlock it")),
+        Ok(()) => outcome.recv_timeout(within).unwrap_or_else(|_| Err(no_access("it was not unlocked in time"))),
+        Err(TrySendError::Full(_)) => Err(no_access("too many requests wait for it to be unlocked")),
         Err(TrySendError::Disconnected(_)) => Err(no_access("its thread has ended")),
     }
 }
@@ -85,18 +85,18 @@ mod tests {
 
         let (unlock, locked) = mpsc::channel::<()>();
         let asked = on(&thread, Duration::from_millis(20), move || Ok(locked.recv().is_ok()));
-        assert_eq!(why(asked), "nobody unlocked it");
+        assert_eq!(why(asked), "it was not unlocked in time");
 
         // The person is still away. Those who come now queue behind, and give up; none of it is done later.
         let (did, done) = mpsc::channel();
         for _ in 0..WAITING {
             let did = did.clone();
-            assert_eq!(why(on(&thread, Duration::ZERO, move || Ok(did.send(())))), "nobody unlocked it");
+            assert_eq!(why(on(&thread, Duration::ZERO, move || Ok(did.send(())))), "it was not unlocked in time");
         }
-        assert_eq!(why(on(&thread, UNLOCK_TIMEOUT, || Ok(()))), "too many wait for somebody to unlock it");
+        assert_eq!(why(on(&thread, UNLOCK_TIMEOUT, || Ok(()))), "too many requests wait for it to be unlocked");
         drop(did);
         unlock.send(()).unwrap();
-        assert!(done.recv().is_err(), "what somebody gave up on was done");
+        assert!(done.recv().is_err(), "a request that had timed out was done");
         // All of them are gone, so there is room again.
         assert_eq!(on(&thread, UNLOCK_TIMEOUT, || Ok(7)).unwrap(), 7);
     }

@@ -1,4 +1,4 @@
-//! Secrets: which there are, and where each is kept. No value ever is in a file of ours.
+//! The secret store: which secrets there are, and where each is kept. Values are never in a file of the home.
 //!
 //! `secrets.toml` in the home says for each id whether its value is in a keychain of the system or in an
 //! environment variable. An id that is not in there, and one whose value should be another for once, is looked
@@ -138,7 +138,7 @@ impl SecretStore {
     fn put(&self, mut list: BTreeMap<String, Place>, id: &str, place: Place) -> Result<(), StoreError> {
         let before = list.insert(id.to_owned(), place.clone()).filter(|before| *before != place);
         self.write(&list)?;
-        // Where it was, nobody would look for it again.
+        // The old value would be left behind in its former place.
         if let Some(Place::Keychain { r#in }) = before
             && let Err(error) = r#in.remove(id)
         {

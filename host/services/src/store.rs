@@ -1,4 +1,4 @@
-//! Features' own data: keys and values on disk, one SQLite file a feature.
+//! Key-value stores of features: one SQLite file a feature.
 //!
 //! The file is `<home>/store/<key>.sqlite`; see [`DataKey`](conductor_package::id::DataKey). One connection a
 //! feature, shared by all handles, closed with the last of them, and locked for this process, so that every
@@ -43,7 +43,7 @@ const SCHEMA: &str = "
 /// The sum that `used` holds, counted anew.
 const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM entries";
 
-/// All stores of one home, or of nobody.
+/// All stores of one home, or stores in memory.
 #[derive(Debug)]
 pub struct FeatureStores {
     /// `None` if nothing is kept.
@@ -73,13 +73,13 @@ pub struct StoreHandle {
 #[derive(Debug)]
 struct Shared {
     feature: String,
-    /// `None` after damage was found, until the store is opened again.
+    /// `None` if damage was found, until the store is opened again.
     connection: Mutex<Option<Connection>>,
 }
 
 impl FeatureStores {
-    /// The stores in this home. Makes `<home>/store` where it is missing; on Unix nobody but the
-    /// owner may look into it.
+    /// The stores in this home. Makes `<home>/store` if it is missing; on Unix with access for the
+    /// owner alone.
     ///
     /// # Errors
     /// `Unavailable` when the folder is not there and can't be made. The text names the folder: it is
@@ -348,7 +348,7 @@ fn check_key(key: &str) -> Result<(), ServiceError> {
     Err(ServiceError::Invalid(format!("the key {} has {} bytes; a key has 1 to {MAX_KEY}", shown(key), key.len())))
 }
 
-/// Opens a file and checks it whole, or makes it. `None` when it is no whole store of this version.
+/// Opens and checks a file, or makes it. `None` if it is damaged or of another version.
 fn connect(path: &Path) -> rusqlite::Result<Option<Connection>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
@@ -427,7 +427,7 @@ fn make_folder(home: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this process may write to a file, whatever is in it.
+/// Whether this process may write to a file.
 fn writable(path: &Path) -> bool {
     std::fs::OpenOptions::new().write(true).open(path).is_ok()
 }

@@ -1,4 +1,4 @@
-//! How much one feature may have models read and write.
+//! The token budget of a feature: how much it may have models read and write.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -38,7 +38,7 @@ impl TokenAccount {
     }
 
     /// Sets tokens aside, for a question of about `input` and an answer of `wanted`, or of as much as is left.
-    /// None when the question alone is too much at `now`.
+    /// `None` if the question alone is too much at `now`.
     pub fn reserve(&self, input: u32, wanted: Option<u32>, now: Instant) -> Option<Reserved> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let most = f64::from(self.per_minute);

@@ -1,4 +1,4 @@
-//! How much one feature may send.
+//! The rate limit of a feature's HTTP requests, and how many it may have in flight.
 
 use std::time::Instant;
 

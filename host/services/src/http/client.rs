@@ -1,4 +1,4 @@
-//! One request, from a feature's words to a response that a feature may see.
+//! The HTTP client: one request, from a feature's arguments to the response that it may see.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl HttpClient {
     ///   an address that is not public; `revoked` was cancelled.
     /// - `Invalid`: the request breaks the contract.
     /// - `Exhausted`: the account's rate or places are used up; the response is too large.
-    /// - `Unavailable`: the name has no address, the secret no value, or nobody answers.
+    /// - `Unavailable`: the name has no address, the secret no value, or no server answers.
     /// - `Failed`: the connection broke, or the time ran out.
     pub async fn send(
         &self,

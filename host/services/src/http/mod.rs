@@ -1,11 +1,11 @@
-//! HTTP: requests to the hosts that a grant names.
+//! HTTP requests to the hosts on a grant's allow-list.
 //!
 //! A request passes `request`, which looks at nothing but the request and the `net::http_scope`; then the
 //! feature's [`account`], which limits how many there are; then [`client`], which resolves the name,
 //! has `address` judge where it leads, and hands the request with those very addresses to the
 //! [`network`]. A value from [`secrets`] goes into one header on that last step, and is taken out of
-//! whatever comes back, byte for byte: a host that sends it back in another form, or in the answer
-//! to a later request, has to be one that is not granted the secret.
+//! the response, byte for byte. A host that would send it back in another form, or in the response
+//! to a later request, must not be granted the secret.
 //!
 //! Nothing here knows guests or the contract's types.
 

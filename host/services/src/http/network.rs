@@ -1,4 +1,4 @@
-//! How names are resolved and exchanges are made.
+//! The network below the HTTP client: resolving names and exchanging requests for responses.
 
 use std::error::Error as _;
 use std::fmt;
@@ -74,7 +74,7 @@ impl fmt::Debug for Incoming {
 /// Why an exchange came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// No connection: nobody answered, or not with a certificate for this host.
+    /// No connection: no server answered, or without a certificate for this host.
     #[error("{0}")]
     Unreachable(String),
     /// The connection broke, or what came was not HTTP.
@@ -135,7 +135,7 @@ impl Network for SystemNetwork {
     }
 }
 
-/// A client for one exchange: its pins, and its connections, are for nobody else.
+/// A client for one exchange, which shares neither its pinned addresses nor its connections.
 fn client(url: &Url, addresses: &[SocketAddr]) -> Result<Client, NetworkError> {
     let mut builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -330,7 +330,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_dialled_at_its_pins_and_never_resolved_again() {
         let (port, server) = serve(|mut peer| peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap());
-        // Nobody can resolve a name below `.invalid`.
+        // Names below `.invalid` never resolve.
         let request = Outgoing {
             addresses: vec![SocketAddr::from(([127, 0, 0, 1], port))],
             method: Method::GET,
@@ -395,7 +395,7 @@ mod tests {
         assert!(matches!(broken, Err(HttpError::Failed(_))), "{broken:?}");
         ended(server).await;
 
-        // Nobody listens there any more.
+        // The server there has ended.
         let absent = send(client(), get("127.0.0.1", port), &CancellationToken::new()).await;
         assert!(matches!(absent, Err(HttpError::Unavailable(_))), "{absent:?}");
 

@@ -1,4 +1,4 @@
-//! What is checked about a request before anything is looked up or sent.
+//! Validation of a request, before a name is resolved or anything is sent.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Secrets: values that the host puts into a header, and that a feature never sees.
+//! Secret injection: values that the host puts into a header, and that a feature never sees.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -67,7 +67,7 @@ impl Secret {
         &self.0
     }
 
-    /// The value of a header: the prefix, then the secret. `None` when the prefix can't stand there.
+    /// The value of a header: the prefix, then the secret. `None` if the prefix is not valid in a header.
     pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::try_from(format!("{prefix}{}", self.0)).ok()?;
         value.set_sensitive(true);
@@ -186,8 +186,8 @@ mod tests {
         assert_eq!(set("hunter2hunter2").unwrap().header("Bearer ").unwrap(), "Bearer hunter2hunter2");
         assert_eq!(set("seven77"), Err(SecretError::TooShort("key".into())));
         assert_eq!(set("hunter2hunter2\n"), Err(SecretError::Unusable("key".into())));
-        let missing = EnvironmentSecrets.get("nobody-has-set-this").unwrap_err().to_string();
-        assert!(missing.contains("CONDUCTOR_SECRET_NOBODY_HAS_SET_THIS"), "{missing}");
+        let missing = EnvironmentSecrets.get("not-set-anywhere").unwrap_err().to_string();
+        assert!(missing.contains("CONDUCTOR_SECRET_NOT_SET_ANYWHERE"), "{missing}");
     }
 
     #[test]

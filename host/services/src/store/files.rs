@@ -1,4 +1,4 @@
-//! The files of stores: which there are, deleting one, and those of hosts that kept data by short names.
+//! The files of stores: listing, deletion, and migration of those that older hosts named by short names.
 
 use std::fs;
 use std::io;
@@ -40,7 +40,7 @@ impl StoreFile {
         !self.key.starts_with("builtin_")
     }
 
-    /// The last part of the id of the feature whose it is; `None` if it is called like none.
+    /// The last part of the id of the feature that owns it; `None` if its name is no feature's.
     pub fn feature_name(&self) -> Option<&str> {
         let mut parts = self.key.split('_');
         match parts.next()? {
@@ -72,7 +72,7 @@ pub fn list(home: &Path) -> io::Result<Vec<StoreFile>> {
     Ok(files)
 }
 
-/// Deletes a store, once nobody has it open any more.
+/// Deletes a store, once no process has it open any more.
 ///
 /// # Errors
 /// `Unavailable`: a host still has it open after five seconds. `Failed`: the system refused. Nothing is deleted
@@ -101,9 +101,9 @@ pub fn remove(home: &Path, key: &str) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Gives the files of hosts that kept data as `<source>-<name>.sqlite` to those whose they are: a feature that
-/// comes with the host, or one of `installed` with just this id. What nobody can be told for, a plugin's and that
-/// of packages that are not installed, becomes `<source>-<name>.unattributed.sqlite`, which no feature ever opens.
+/// Renames files that older hosts kept as `<source>-<name>.sqlite` for the features that own them: one that
+/// comes with the host, or one of `installed` with just this id. A file without a known owner (a plugin's, or that
+/// of a package that is not installed) becomes `<source>-<name>.unattributed.sqlite`, which no feature ever opens.
 ///
 /// # Errors
 /// The folder can't be read, or a file not be renamed. A file that another process has open is left for the next
@@ -140,7 +140,7 @@ pub fn adopt(home: &Path, installed: &[(FeatureId, DataKey)]) -> io::Result<()> 
         let new = new.unwrap_or_else(|| {
             let aside = folder.join(format!("{old}.unattributed.sqlite"));
             tracing::warn!(
-                "whose data {} is can't be told; no feature gets it. It is kept as {}",
+                "the owner of the data in {} is unknown; no feature gets it. It is kept as {}",
                 path.display(),
                 aside.display()
             );
@@ -205,7 +205,7 @@ mod tests {
         FeatureId::try_from(text.to_owned()).unwrap()
     }
 
-    // FEA-19, FEA-22: what can't be attributed is handed to nobody, now and later.
+    // FEA-19, FEA-22: data that can't be attributed is handed to no feature, now or later.
     #[test]
     fn data_of_older_hosts_goes_to_those_whose_it_is() {
         let home = Home::new("adopt");

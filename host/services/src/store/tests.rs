@@ -359,7 +359,7 @@ fn whichever_byte_is_wrong_the_store_opens() {
         bytes[offset] ^= 0xFF;
         fs::write(home.file(), &bytes).unwrap();
         let opened = home.stores().feature("lamp", 8 * MIB).unwrap_or_else(|error| panic!("byte {offset}: {error}"));
-        // What SQLite can't tell from a value stays; whatever is there, it can be used.
+        // Damage that looks like a value to SQLite stays; the store can be used in any case.
         seen += usize::from(opened.set_aside.is_some());
         let store = opened.handle;
         for key in store.keys("", None).unwrap() {

@@ -29,7 +29,7 @@ fn ok(body: &str) -> Play {
     Play::Answer(200, vec![], vec![body.into()])
 }
 
-/// A network that plays what it is told, and keeps what it was asked.
+/// A scripted network that records requests.
 struct Script {
     names: Mutex<Vec<(&'static str, &'static [&'static str])>>,
     plays: Mutex<VecDeque<Play>>,
