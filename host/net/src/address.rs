@@ -1,11 +1,11 @@
-//! Which addresses a name may lead to.
+//! Which addresses a name may resolve to (protection against DNS rebinding).
 //!
 //! A name is granted as a word, and the owner of its DNS zone decides where it leads: to this machine, to
 //! the desk's network, to a cloud's metadata service. So a name reaches public addresses only.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What kind of address that is not public this is, for a sentence; `None` when it is public.
+/// The kind of a non-public address, for a sentence; `None` if it is public.
 pub fn not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => v4(address),

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "String", inline, extend("format" = "udp-destination"))]
 pub struct EndpointPattern {
-    /// `None` for any host. Without brackets, lower case.
+    /// `None` if any host matches. Without brackets, lower case.
     host: Option<String>,
-    /// `None` for any port.
+    /// `None` if any port matches.
     port: Option<u16>,
 }
 

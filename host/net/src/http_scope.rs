@@ -1,4 +1,4 @@
-//! What a grant allows: hosts, and secrets for some of them.
+//! The HTTP allow-list of a grant: hosts, and secrets for some of them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ pub struct SecretGrant {
 pub struct HostPattern {
     /// Without brackets, lower case.
     host: String,
-    /// `None` for the scheme's own.
+    /// `None` if it is the scheme's default port.
     port: Option<u16>,
 }
 

@@ -1,4 +1,4 @@
-//! Places on a network in text: targets, hosts, senders, and which of them a grant covers. Nothing here opens a socket.
+//! Network allow-lists: targets, hosts and senders in text, and which of them a grant covers. Opens no socket.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]

@@ -1,4 +1,4 @@
-//! Addresses that may send to the host.
+//! The allow-list of senders: addresses and networks that may send to the host.
 
 use std::fmt;
 use std::net::IpAddr;

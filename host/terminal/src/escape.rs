@@ -1,4 +1,4 @@
-//! Which characters are shown as they are, and how the others are made visible.
+//! Terminal escaping: which characters are shown as they are, and how the others are made visible.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -115,7 +115,7 @@ impl Piece {
 
 /// What becomes of each character of a text, in order.
 fn pieces(text: &str) -> impl Iterator<Item = Piece> {
-    // How many marks the character before has; `None` where it can carry none.
+    // How many combining marks the character before has; `None` if it can carry none.
     let mut marks: Option<usize> = None;
     // Where the present run of backslashes ends, and whether it is doubled.
     let mut run = (0, false);

@@ -6,7 +6,8 @@
 //! a name. So there is one way to a terminal, and it is this module:
 //!
 //! - [`escape`] decides for each character whether it is shown as it is, or as `\u{1b}`. Nothing else does.
-//! - `outln!` and `errln!` print *one line each*: whatever is in their arguments, line feeds included, is escaped.
+//! - `outln!` and `errln!` print *one line each*: control characters in their arguments, line feeds included, are
+//!   escaped.
 //!   Output of several lines is made with [`Lines`], where text of others that has lines of its own gets a gutter.
 //! - JSON is escaped as JSON is: the same value, other text.
 //! - Colours are a [`Style`] of a part of a line, and never text.

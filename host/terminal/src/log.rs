@@ -30,7 +30,7 @@ pub fn start(filter: EnvFilter) {
         .init();
 }
 
-/// The format of log lines, for whatever subscriber writes them. Names of spans are left out.
+/// The format of log lines, for any `tracing` subscriber. Names of spans are left out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EscapedFormat {
     /// Whether time and level have ANSI colours.

@@ -1,7 +1,7 @@
 //! Standard output and standard error of the `conductor` command.
 //!
-//! The one place that writes to them. Where nobody reads standard output any more (`conductor ports | head`), the
-//! program ends without an error, as others do.
+//! The one place that writes to them. If the reader of standard output has closed it (`conductor ports | head`), the
+//! program ends without an error, as other Unix tools do.
 
 #![expect(clippy::disallowed_methods, reason = "this is where the rest of the host is sent to")]
 
@@ -45,7 +45,7 @@ pub fn print(lines: &Lines) {
     written(try_print(lines));
 }
 
-/// Prints lines to standard output, and returns an error if nobody reads them.
+/// Prints lines to standard output, and returns an error if its reader has closed it.
 pub fn try_print(lines: &Lines) -> io::Result<()> {
     write_out(&lines.render(has_colour(&io::stdout())))
 }
@@ -73,14 +73,14 @@ pub fn json_line(value: &Value) {
 /// Prints a value as JSON on one line.
 ///
 /// # Errors
-/// If the value can't be serialized, or nobody reads it.
+/// If the value can't be serialized, or standard output has been closed.
 pub fn try_json_line(value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     write_out(&format!("{}\n", escape_json(&serde_json::to_string(value)?)))
 }
 
 /// Prints a file that this program makes for another program to read, such as a shell's completions.
 ///
-/// It is the exception that is not escaped, except on a terminal, where nobody but a person reads it.
+/// It is the exception that is not escaped, except on a terminal, where its only reader is a person.
 pub fn document(text: &str) {
     if io::stdout().is_terminal() {
         let mut lines = Lines::new();
@@ -169,7 +169,7 @@ fn write_err(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Ends the program where standard output can't be written: without an error if nobody reads it any more.
+/// Ends the program if standard output can't be written: without an error if its reader has closed it.
 fn written(result: io::Result<()>) {
     match result {
         Ok(()) => {}
