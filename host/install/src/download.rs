@@ -1,4 +1,4 @@
-//! Downloads: one GET after the other, where each place that is asked is checked before it is dialled.
+//! Downloads: a GET with redirects, each of whose targets is checked before it is dialled (SSRF protection).
 //!
 //! A person names one place. What that place answers (a redirect, a realm for tokens) may name others, and those may be
 //! anywhere on the internet, but not on this machine or in its networks: a registry must not be able to send requests
@@ -44,7 +44,7 @@ impl Timeouts {
         Self { head: Duration::from_secs(30), stall: Duration::from_secs(20), total: Duration::from_secs(120) };
 }
 
-/// What an answer has to be, and what is said to get it.
+/// The headers of a request, and what its response has to be.
 #[derive(Debug, Clone, Default)]
 pub struct Expected<'e> {
     /// The most bytes of a body that are read.
@@ -95,7 +95,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// `None` for a URL without a host, or of a scheme without a known port.
+    /// `None` if the URL has no host, or a scheme without a known port.
     fn of(url: &Url) -> Option<Self> {
         Some(Self {
             scheme: url.scheme().to_owned(),
@@ -126,7 +126,7 @@ impl<'n> Downloader<'n> {
         self.read(answer, &place, expected).await
     }
 
-    /// The headers of the answer for `url` if it is 401; `None` for any other.
+    /// The headers of the response for `url` if its status is 401; else `None`.
     ///
     /// # Errors
     /// [`SourceError::Fetch`], as [`get`](Self::get).

@@ -1,4 +1,4 @@
-//! The words by which a person grants capabilities on the command line.
+//! The syntax of grants on the command line, `--grant` and `--revoke`.
 
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::consent;

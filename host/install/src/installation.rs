@@ -1,4 +1,4 @@
-//! Changing what is installed: compare, let a person decide, then change the set at once.
+//! Installing, upgrading and removing: compare, let a person decide, then change the set atomically.
 //!
 //! Grants belong to a feature's id and to the digest of one package. An upgrade takes over what was
 //! granted to the same id as far as the new package still asks for it, and asks for the difference.
@@ -127,8 +127,8 @@ pub enum ChangeError {
         /// The name that both have.
         name: String,
     },
-    /// Somebody else changed the feature in between.
-    #[error("{name} was changed by somebody else in the meantime; look at it again and repeat")]
+    /// Another process changed the feature in between.
+    #[error("{name} was changed by another process in the meantime; look at it again and repeat")]
     Raced {
         /// The feature's name.
         name: String,
@@ -186,7 +186,7 @@ pub struct Plan {
     pub origin: Origin,
     /// Whose signatures it carries.
     pub signers: Vec<PublicKey>,
-    /// What it may use without anybody being asked.
+    /// What it may use without a new decision.
     pub kept: Vec<CapabilityRequest>,
     /// What it asks for beyond that.
     pub asked: Vec<CapabilityRequest>,
@@ -290,7 +290,7 @@ impl Plan {
     ) -> Self {
         let mut notes = Vec::new();
         for signer in signers.iter().map(|key| trusted.signer(*key)).filter(|signer| signer.name.is_none()) {
-            notes.push(format!("{signer}: it is named by nobody, so the signature gives no trust"));
+            notes.push(format!("{signer}: the key has no name in trusted-signers.toml, so the signature gives no trust"));
         }
         if signers.is_empty() && !matches!(origin, Origin::Bundled { .. }) {
             notes.push("the package is not signed".to_owned());
@@ -369,7 +369,7 @@ impl Plan {
         DataKey::new(&self.package.info.descriptor.id, self.owner())
     }
 
-    /// Whom its data will belong to beside its id; `None` for what comes with the host.
+    /// Who will own its data beside its id; `None` if it comes with the host.
     pub fn owner(&self) -> Option<&str> {
         (!self.package.info.descriptor.id.is_builtin()).then_some(self.owner.as_str())
     }
@@ -509,7 +509,7 @@ pub fn change(
 ) -> Result<FeatureInstallReport, ChangeError> {
     store.change(None, |installed| {
         let mut feature = find(installed, name)?.clone();
-        // A damaged package must not keep anybody from getting rid of it.
+        // A damaged package can still be removed.
         let package = describe(store, &feature);
         let mut notes: Vec<String> = package.as_ref().err().map(ToString::to_string).into_iter().collect();
         let descriptor = package.ok().map(|package| package.info.descriptor);
@@ -581,7 +581,7 @@ fn take_away(grants: &mut Vec<CapabilityRequest>, words: &[GrantWords]) {
     }
 }
 
-/// `descriptor` is none where the package can't be read.
+/// `descriptor` is `None` if the package can't be read.
 fn report(
     what: What,
     name: &str,

@@ -1,9 +1,9 @@
-//! Installed packages: where they came from, who signed them, what they were granted, and the
-//! folder that keeps them.
+//! Installing packages: fetching, verifying signatures, granting, and the package store.
 //!
-//! The way of a package: [`source`] fetches it into memory, over a network by [`download`] and [`oci`]; [`signature`] says who vouches for it;
-//! [`installation`] compares what it asks for with what was granted before, and changes the set once a
-//! person has decided; [`store`] keeps the set on disk; a [`receipt`] says what was done.
+//! The steps of an installation: [`source`] fetches the package into memory, over a network by [`download`] and
+//! [`oci`]; [`signature`] verifies who signed it; [`installation`] compares what it asks for with what was granted
+//! before, and changes the set once a person has decided; [`store`] keeps the set on disk; a [`receipt`] records what
+//! was done.
 //!
 //! Nothing here knows instances or configuration: a host that runs reads the set and makes what it needs.
 

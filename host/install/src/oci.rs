@@ -1,4 +1,4 @@
-//! OCI registries: a manifest with one layer, which is the package, and the token that reading them may take.
+//! OCI registries: a manifest with one layer, which is the package, and bearer tokens for reading them.
 
 use oci_client::Reference;
 use oci_client::manifest::{OCI_IMAGE_MEDIA_TYPE, OciImageManifest};

@@ -1,4 +1,4 @@
-//! Receipts: what was done to the set of installed features. They hold no secrets.
+//! Receipts: records of what was done to the set of installed features. They hold no secrets.
 
 use std::collections::BTreeMap;
 

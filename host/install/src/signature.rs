@@ -1,4 +1,4 @@
-//! Signatures: who vouches for a package, and whom a person trusts.
+//! Package signatures (ed25519), and the signers that a person trusts.
 //!
 //! The last section of a signed component is a custom section named `conductor:signature`. It holds
 //! one entry of 96 bytes per signer: the ed25519 public key (32), and the signature (64) of
@@ -91,7 +91,7 @@ pub enum SignatureError {
     #[error("the signature of {0} does not fit: the package was altered after it was signed")]
     Wrong(PublicKey),
     /// The section is not the last one, or there are several.
-    #[error("something follows the signature; what follows it is vouched for by nobody")]
+    #[error("bytes follow the signature section; they are not signed")]
     NotLast,
     /// The section is not one of signatures.
     #[error(
@@ -127,7 +127,7 @@ pub enum SignatureError {
     },
 }
 
-/// The keys whose signatures the component carries, all of them valid. None for an unsigned one.
+/// The keys whose signatures the component carries, all of them valid. Empty if it is unsigned.
 ///
 /// # Errors
 /// A signature that does not fit, or a section that is malformed or not the last one.
@@ -276,7 +276,7 @@ fn file_error(path: &Path, message: impl ToString) -> SignatureError {
 pub struct Signer {
     /// The key that signed.
     pub key: PublicKey,
-    /// The name that a person gave to the key; none for an unknown signer.
+    /// The name that a person gave to the key; `None` if the signer is unknown.
     pub name: Option<String>,
 }
 

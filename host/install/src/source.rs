@@ -155,8 +155,8 @@ impl Source {
             .ok_or_else(|| unknown("there is no such file and no such bundled feature"))
     }
 
-    /// The source that an installed package can be fetched from again; none for a URL, which stands
-    /// for one package.
+    /// The source that an installed package can be fetched from again; `None` if it is a URL, which names
+    /// one package.
     pub fn again(origin: &Origin, bundled: Option<&Path>) -> Option<Self> {
         match origin {
             Origin::File { path } => Some(Self::File(path.clone())),

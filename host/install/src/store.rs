@@ -73,7 +73,7 @@ pub struct InstalledFeature {
 }
 
 impl InstalledFeature {
-    /// Whom its data belongs to beside its id; `None` for what comes with the host.
+    /// Who owns its data beside its id; `None` if it comes with the host.
     pub fn owner(&self) -> Option<String> {
         (!self.id.is_builtin()).then(|| self.current.owner().to_owned())
     }
@@ -192,7 +192,7 @@ impl PackageStore {
         Ok(store)
     }
 
-    /// The same for somebody else than the command line, as the audit names who changes the set.
+    /// The same on behalf of another caller than the command line, whom the audit names.
     #[must_use]
     pub fn by(mut self, who: Caller) -> Self {
         self.who = who;
@@ -273,8 +273,8 @@ impl PackageStore {
         Ok(path)
     }
 
-    /// Changes the set: as a whole, and with nobody else changing it. When `change` refuses,
-    /// nothing changes. `package` is put there first, where the change needs one. That it is about to be
+    /// Changes the set atomically, under an exclusive lock. If `change` returns an error,
+    /// nothing changes. `package` is put there first, if the change needs one. That it is about to be
     /// changed is on record before it is, and what came of it afterwards.
     ///
     /// # Errors
@@ -364,8 +364,8 @@ impl PackageStore {
         Ok(())
     }
 
-    /// Waits until nobody else changes the set. The system lets go of it when this process ends,
-    /// in whatever way.
+    /// Waits for the exclusive lock on the set. The system releases it when this process ends,
+    /// even if it is killed.
     fn lock(&self) -> Result<File, StoreError> {
         let path = self.folder.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(at(&path))?;

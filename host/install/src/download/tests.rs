@@ -1,4 +1,4 @@
-//! Registries that lie, over a network that only exists here.
+//! Hostile registries, over a simulated network.
 
 use std::io;
 use std::sync::Mutex;
@@ -185,7 +185,7 @@ fn a_realm_for_tokens_is_a_public_place_or_the_registry_itself() {
     assert!(error.contains("a loopback address") && asked.len() == 1, "{error} {asked:?}");
 }
 
-/// The token goes to the registry, and to nobody whom the registry names.
+/// The token goes to the registry, and to no host that the registry names.
 #[test]
 fn a_token_stays_with_the_registry() {
     let digest = conductor_stdx::digest::sha256(b"lamp");
