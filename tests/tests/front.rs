@@ -158,7 +158,7 @@ fn the_mode_goes_with_the_window_that_sway_has_in_front() {
     drop(sway);
     let (status, _) = host.status_when(|status| status["front_unknown"].is_string());
     let said = status["front_unknown"].as_str().unwrap();
-    assert!(said.starts_with("no Wayland compositor tells which application is in front: "), "{said}");
+    assert!(said.starts_with("no Wayland compositor reports which application is in front: "), "{said}");
     assert_eq!(host.stop().0.code, Some(0));
 }
 
@@ -203,7 +203,7 @@ fn the_mode_goes_with_the_window_that_kde_has_in_front() {
     kwin.kill();
     let (status, _) = host.status_when(|status| status["front_unknown"].is_string());
     let said = status["front_unknown"].as_str().unwrap();
-    assert!(said.ends_with("KWin does not tell which application is in front: it has ended"), "{said}");
+    assert!(said.ends_with("KWin does not report which application is in front: it has ended"), "{said}");
     // It is asked again, although the X server could be asked meanwhile, which knows less.
     kwin.start_again();
     let _live = WaylandWindow::open(kwin.display(), "Ableton Live", "song.als");
@@ -224,7 +224,7 @@ fn what_is_not_known_is_said() {
     drop(screen);
     let (status, _) = host.status_when(|status| status["front_unknown"].is_string() && status["mode"] == "Play");
     let said = status["front_unknown"].as_str().unwrap();
-    assert!(said.starts_with("no X display tells which application is in front: "), "{said}");
+    assert!(said.starts_with("no X display reports which application is in front: "), "{said}");
     assert_eq!(host.stop().0.code, Some(0));
 
     let mut run = command(home.path(), &["run"]);

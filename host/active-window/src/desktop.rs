@@ -1,7 +1,7 @@
-//! The application in front on a Unix desktop: the thread that follows whichever display server tells it.
+//! The active window on a Unix desktop: the thread that follows the display server that reports it.
 //!
-//! Wayland's compositor is asked first, since under Wayland an X server knows of the applications that use X
-//! and of no others. A display that is lost is looked for again.
+//! Wayland's compositor is tried first, since under Wayland an X server only knows the applications that use X.
+//! A display that is lost is looked for again.
 
 use std::convert::Infallible;
 use std::env;
@@ -15,30 +15,30 @@ use async_io::Async;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::{ActiveWindow, ActiveWindowWatch, Tell, changes, kwin, wayland, x11};
+use super::{ActiveWindow, ActiveWindowWatch, Callback, changes, kwin, wayland, x11};
 
-/// How long it is until a display that is not there is looked for again.
-const AGAIN: Duration = Duration::from_secs(5);
+/// The pause before a display that is missing is looked for again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a display server may take to hear that nobody wants to know any more.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long the thread may take to unsubscribe from a display server.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is in front on the desktop that the facts names.
+/// Watches the active window of the desktop that `DISPLAY` or `WAYLAND_DISPLAY` names.
 #[derive(Debug)]
 pub(super) struct DesktopWatch;
 
 impl ActiveWindowWatch for DesktopWatch {
-    fn start(self: Box<Self>, tell: Tell) -> io::Result<Box<dyn Send>> {
+    fn start(self: Box<Self>, notify: Callback) -> io::Result<Box<dyn Send>> {
         if !is_x() && !is_wayland() {
-            let reason = "there is no desktop (neither DISPLAY nor WAYLAND_DISPLAY is set) that could tell which \
+            let reason = "there is no desktop (neither DISPLAY nor WAYLAND_DISPLAY is set) that could report which \
                           application is in front";
-            tell(ActiveWindow::Unknown(reason.to_owned()));
+            notify(ActiveWindow::Unknown(reason.to_owned()));
             return Ok(Box::new(()));
         }
         let (watching, end) = UnixStream::pair()?;
         let (ended, has_ended) = mpsc::channel();
         std::thread::Builder::new().name("front".into()).spawn(move || {
-            watch(&End(end), tell);
+            watch(&End(end), notify);
             drop(ended);
         })?;
         Ok(Box::new(Watching { watching: Some(watching), has_ended }))
@@ -48,26 +48,26 @@ impl ActiveWindowWatch for DesktopWatch {
 /// The thread that watches, until this is dropped.
 #[derive(Debug)]
 struct Watching {
-    /// The other end feels it when it is closed.
+    /// Closing it ends the watch.
     watching: Option<UnixStream>,
-    /// Nothing comes, but its end.
+    /// Disconnected when the thread has ended.
     has_ended: Receiver<Infallible>,
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
         drop(self.watching.take());
-        // It has to say goodbye, which a display server that hangs must not make anybody wait for.
-        let _ = self.has_ended.recv_timeout(FAREWELL);
+        // It unsubscribes; the timeout keeps a display server that hangs from blocking the caller.
+        let _ = self.has_ended.recv_timeout(CLOSE_TIMEOUT);
     }
 }
 
-/// Whether the facts names an X display.
+/// Whether the environment variables name an X display.
 pub(super) fn is_x() -> bool {
     is_named("DISPLAY")
 }
 
-/// Whether the facts names a Wayland display.
+/// Whether the environment variables name a Wayland display.
 pub(super) fn is_wayland() -> bool {
     is_named("WAYLAND_DISPLAY")
 }
@@ -76,12 +76,12 @@ fn is_named(display: &str) -> bool {
     env::var_os(display).is_some_and(|name| !name.is_empty())
 }
 
-/// Tells when nobody wants to know any more.
+/// Signals the end of the watch.
 #[derive(Debug)]
 pub(super) struct End(UnixStream);
 
 impl End {
-    /// Waits until there is something to read, and says whether it is over instead.
+    /// Waits until there is something to read; returns true if the watch has ended instead.
     pub(super) fn or_readable(&self, server: BorrowedFd<'_>) -> io::Result<bool> {
         let mut both = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(server, PollFlags::IN)];
         loop {
@@ -93,48 +93,48 @@ impl End {
         }
     }
 
-    /// Waits until it is over.
+    /// Waits until the watch ends.
     pub(super) async fn over(&self) -> io::Result<()> {
         // Nothing is read from it, so that it may block.
         Async::new_nonblocking(self.0.as_fd())?.readable().await
     }
 
-    /// Waits so long, and says whether it is over.
+    /// Waits so long; returns true if the watch has ended.
     fn within(&self, time: Duration) -> bool {
         self.0.set_read_timeout(Some(time)).is_err() || (&self.0).read(&mut [0]).is_ok()
     }
 }
 
-fn watch(end: &End, tell: Tell) {
-    let mut tell = changes(tell);
+fn watch(end: &End, notify: Callback) {
+    let mut notify = changes(notify);
     loop {
         let mut reasons = Vec::new();
         for follow in [wayland::follow, kwin::follow, x11::follow] {
-            match follow(end, &mut tell) {
+            match follow(end, &mut notify) {
                 Ok(()) => return,
-                Err(NotTold::NoSuchDisplay) => {}
-                Err(NotTold::Because(reason)) => reasons.push(reason),
+                Err(WatchError::NoSuchDisplay) => {}
+                Err(WatchError::Because(reason)) => reasons.push(reason),
                 // It may come back, and knows more than those that are asked after it.
-                Err(NotTold::Lost(reason)) => {
+                Err(WatchError::Lost(reason)) => {
                     reasons.push(reason);
                     break;
                 }
             }
         }
-        tell(ActiveWindow::Unknown(reasons.join("; ")));
-        if end.within(AGAIN) {
+        notify(ActiveWindow::Unknown(reasons.join("; ")));
+        if end.within(RETRY_INTERVAL) {
             return;
         }
     }
 }
 
-/// Why a display server does not tell what is in front.
+/// Why a display server does not report the active window.
 #[derive(Debug)]
-pub(super) enum NotTold {
+pub(super) enum WatchError {
     /// There is none of its kind.
     NoSuchDisplay,
-    /// It does not tell it; why, as text.
+    /// It does not report it; why, as text.
     Because(String),
-    /// It did, and does so no longer; why, as text.
+    /// It did, and no longer does; why, as text.
     Lost(String),
 }

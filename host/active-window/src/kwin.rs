@@ -1,8 +1,8 @@
-//! The application in front under KWin, KDE's compositor. It tells no Wayland client of others' windows, but runs
+//! The active window under KWin, KDE's compositor. It shows no Wayland client the windows of others, but runs
 //! scripts that know them (<https://develop.kde.org/docs/plasma/kwin/api/>). Ours, `kwin.js`, calls us over the
 //! session's bus whenever another window is active, or the active one has another title.
 //!
-//! A host that is killed leaves its script behind: it calls an address that nobody has any more, until KWin ends.
+//! A host that is killed leaves its script behind, which calls an unused address until KWin ends.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,7 +21,7 @@ use zbus::message::Type;
 use zbus::names::OwnedUniqueName;
 use zbus::{Connection, MatchRule, Message, MessageStream, connection};
 
-use super::desktop::{End, NotTold, is_wayland};
+use super::desktop::{End, WatchError, is_wayland};
 use super::names::{application_id, program};
 use super::{ActiveWindow, Application};
 
@@ -33,27 +33,27 @@ const OWNER_CHANGED: &str = "NameOwnerChanged";
 /// How long KWin may take to answer.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tells what is in front until it is over.
+/// Reports the active window until the watch ends.
 ///
 /// # Errors
-/// Why KWin does not tell it, or does so no longer; [`NotTold::NoSuchDisplay`] where there is no KWin.
-pub(super) fn follow(end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), NotTold> {
+/// Why KWin does not report it, or no longer does; [`WatchError::NoSuchDisplay`] if there is no KWin.
+pub(super) fn follow(end: &End, notify: &mut dyn FnMut(ActiveWindow)) -> Result<(), WatchError> {
     if !is_wayland() {
-        return Err(NotTold::NoSuchDisplay);
+        return Err(WatchError::NoSuchDisplay);
     }
     block_on(async {
-        let Some(loaded) = unless_over(end, Script::load()).await.map_err(|why| NotTold::Because(said(&why)))? else {
+        let Some(loaded) = unless_over(end, Script::load()).await.map_err(|why| WatchError::Because(message(&why)))? else {
             return Ok(());
         };
-        let (mut script, front) = loaded.ok_or(NotTold::NoSuchDisplay)?;
-        tell(front);
-        let followed = unless_over(end, script.follow(tell)).await;
+        let (mut script, front) = loaded.ok_or(WatchError::NoSuchDisplay)?;
+        notify(front);
+        let followed = unless_over(end, script.follow(notify)).await;
         script.unload().await;
-        followed.map(|_| ()).map_err(|why| NotTold::Lost(said(&why)))
+        followed.map(|_| ()).map_err(|why| WatchError::Lost(message(&why)))
     })
 }
 
-/// What `work` comes to; `None` if it is over before.
+/// The result of `work`; `None` if the watch ends before.
 async fn unless_over<T>(end: &End, work: impl Future<Output = Result<T>>) -> Result<Option<T>> {
     match select(pin!(end.over()), pin!(work)).await {
         Either::Left((over, _)) => Ok(over.map(|()| None)?),
@@ -61,8 +61,8 @@ async fn unless_over<T>(end: &End, work: impl Future<Output = Result<T>>) -> Res
     }
 }
 
-fn said(why: &anyhow::Error) -> String {
-    format!("KWin does not tell which application is in front: {why:#}")
+fn message(why: &anyhow::Error) -> String {
+    format!("KWin does not report which application is in front: {why:#}")
 }
 
 /// Our script in KWin.
@@ -75,7 +75,7 @@ struct Script {
 }
 
 impl Script {
-    /// Has KWin load the script and run it, and returns what it told first; `None` if there is no KWin.
+    /// Has KWin load the script and run it, and returns its first report; `None` if there is no KWin.
     async fn load() -> Result<Option<(Self, ActiveWindow)>> {
         let opened = async { connection::Builder::session()?.method_timeout(REPLY_TIMEOUT).build().await };
         let Ok(bus) = opened.await else { return Ok(None) };
@@ -92,22 +92,22 @@ impl Script {
         script.unload().await;
         script.call("loadScript", &(path, &script.name)).await?;
         script.call("start", &()).await?;
-        // It tells what is in front as soon as it runs; until then its text is read.
+        // It reports the active window as soon as it runs; until then its text is read.
         let front = match select(pin!(script.next()), Timer::after(REPLY_TIMEOUT)).await {
             Either::Left((front, _)) => front?,
-            Either::Right(_) => bail!("it does not run the script that tells it"),
+            Either::Right(_) => bail!("it does not run the script that reports it"),
         };
         Ok(Some((script, front)))
     }
 
-    /// Tells what the script tells, until KWin ends.
-    async fn follow(&mut self, tell: &mut dyn FnMut(ActiveWindow)) -> Result<Infallible> {
+    /// Passes on what the script reports, until KWin ends.
+    async fn follow(&mut self, notify: &mut dyn FnMut(ActiveWindow)) -> Result<Infallible> {
         loop {
-            tell(self.next().await?);
+            notify(self.next().await?);
         }
     }
 
-    /// What the script tells next.
+    /// The script's next report.
     async fn next(&mut self) -> Result<ActiveWindow> {
         loop {
             let message = self.messages.next().await.context("the bus is gone")??;
@@ -120,7 +120,7 @@ impl Script {
                     self.bus.reply(&header, &()).await?;
                     return Ok(front(message.body().deserialize()?));
                 }
-                // Anybody on the bus can call us.
+                // Any program on the bus can call this service.
                 (Type::MethodCall, _) => {
                     let refused = ("org.freedesktop.DBus.Error.AccessDenied", "only KWin knows what is in front");
                     self.bus.reply_error(&header, refused.0, &refused.1).await?;
@@ -154,8 +154,8 @@ fn written(listener: &str) -> std::io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// The window that the script tells of: its desktop file (an application id, under Wayland), class, and instance, its
-/// title, its process. All are empty where none is active.
+/// The window that the script reports: its desktop file (an application id, under Wayland), class, and instance, its
+/// title, its process. All are empty if none is active.
 fn front((id, class, instance, title, pid): (String, String, String, String, String)) -> ActiveWindow {
     let program = pid.parse().ok().and_then(program).unwrap_or_default();
     let names = application_id(&id).into_iter().chain(application_id(&class)).chain([instance, program]);

@@ -1,8 +1,8 @@
-//! The application in front: which one it is, told when it changes.
+//! The active window: which application is in front, and a callback when that changes.
 //!
-//! A [`ActiveWindowWatch`] knows how the desktop says it, and asks again and again only where it must. What it tells
-//! goes into the facts that conditions see, and decides which profile applies. Where the desktop does not say it, that
-//! is known, too, and said.
+//! An [`ActiveWindowWatch`] gets it from the desktop, by notifications if the system has them and by polling if not.
+//! It becomes part of the environment that conditions read, and decides which profile applies. If the desktop does
+//! not report it, the reason is reported instead.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -21,10 +21,10 @@ mod wayland;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod x11;
 
-/// An application, as its front window and its program tell of it.
+/// An application, by its front window and its program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Application {
-    /// The names that it goes by, what people would call it first: under X the class and the instance of
+    /// Its names, the most usual first: under X the class and the instance of
     /// its window, and the program; under Wayland the last part of its window's application id, and the whole; under
     /// KWin all of them. Never empty.
     pub names: Vec<String>,
@@ -33,8 +33,8 @@ pub struct Application {
 }
 
 impl Application {
-    /// An application with these names, of which those that are empty or there already, whatever the case, are
-    /// left out; `None` if it has no name to go by.
+    /// An application with these names, without empty ones and repetitions (letter case does not count); `None` if
+    /// that leaves no name.
     pub fn named(names: impl IntoIterator<Item = String>, title: String) -> Option<Self> {
         let mut distinct: Vec<String> = Vec::new();
         for name in names {
@@ -68,34 +68,34 @@ impl From<Option<Application>> for ActiveWindow {
     }
 }
 
-/// Called with the active window, by the watch's own thread.
-pub type Tell = Box<dyn Fn(ActiveWindow) + Send>;
+/// A callback that gets the active window, on the watch's own thread.
+pub type Callback = Box<dyn Fn(ActiveWindow) + Send>;
 
-/// A way to know what is in front.
+/// A source of the active window.
 pub trait ActiveWindowWatch: Send {
-    /// Tells what is in front, now and whenever it changes, until what is returned is dropped.
+    /// Calls `notify` with the active window, now and whenever it changes, until the returned guard is dropped.
     ///
     /// # Errors
-    /// When the system has no thread left. That the desktop does not say it is told: [`ActiveWindow::Unknown`].
-    fn start(self: Box<Self>, tell: Tell) -> std::io::Result<Box<dyn Send>>;
+    /// If the system has no thread left. A desktop that does not report it is no error: [`ActiveWindow::Unknown`].
+    fn start(self: Box<Self>, notify: Callback) -> std::io::Result<Box<dyn Send>>;
 }
 
-/// The way that the system has.
+/// The source for this system.
 pub fn system() -> Box<dyn ActiveWindowWatch> {
     #[cfg(all(unix, not(target_os = "macos")))]
     let watch = desktop::DesktopWatch;
     #[cfg(any(target_os = "macos", windows))]
-    let watch = polling::AskedWatch;
+    let watch = polling::PollingWatch;
     Box::new(watch)
 }
 
 /// Leaves out repetitions.
-fn changes(tell: Tell) -> impl FnMut(ActiveWindow) {
-    let mut told = None;
+fn changes(notify: Callback) -> impl FnMut(ActiveWindow) {
+    let mut last = None;
     move |front| {
-        if told.as_ref() != Some(&front) {
-            told = Some(front.clone());
-            tell(front);
+        if last.as_ref() != Some(&front) {
+            last = Some(front.clone());
+            notify(front);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an application is called: the names that X clients, Wayland's windows and processes have.
+//! Application names: those of X clients, Wayland windows and processes.
 
 use std::fs;
 use std::path::Path;

@@ -1,30 +1,30 @@
-//! The application in front on macOS and Windows, which is asked for a few times a second: both tell it at once,
-//! and neither notifies a thread without a user interface.
+//! The active window on macOS and Windows, by polling a few times a second: a query is cheap, and neither system
+//! notifies a thread without a user interface.
 //!
-//! macOS tells the title of another application's window only to programs that may record the screen.
+//! macOS gives the title of another application's window only to programs that may record the screen.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
-use super::{ActiveWindow, ActiveWindowWatch, Application, Tell, changes};
+use super::{ActiveWindow, ActiveWindowWatch, Application, Callback, changes};
 
-/// How often it is asked for.
-const PERIOD: Duration = Duration::from_millis(250);
+/// The pause between two queries.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What is in front on a system that has to be asked.
+/// Watches the active window by polling.
 #[derive(Debug)]
-pub(super) struct AskedWatch;
+pub(super) struct PollingWatch;
 
-impl ActiveWindowWatch for AskedWatch {
-    fn start(self: Box<Self>, tell: Tell) -> std::io::Result<Box<dyn Send>> {
+impl ActiveWindowWatch for PollingWatch {
+    fn start(self: Box<Self>, notify: Callback) -> std::io::Result<Box<dyn Send>> {
         let (watching, ended) = bounded::<()>(0);
         std::thread::Builder::new().name("front".into()).spawn(move || {
-            let mut tell = changes(tell);
+            let mut notify = changes(notify);
             loop {
-                tell(front());
-                if ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Disconnected) {
+                notify(front());
+                if ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
                     return;
                 }
             }
@@ -39,6 +39,6 @@ fn front() -> ActiveWindow {
             let program = Path::new(&window.info.path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
             Application::named([window.info.name, window.info.exec_name, program], window.title).into()
         }
-        Err(error) => ActiveWindow::Unknown(format!("the system does not tell which application is in front: {error}")),
+        Err(error) => ActiveWindow::Unknown(format!("the system does not report which application is in front: {error}")),
     }
 }

@@ -1,16 +1,16 @@
-//! A desktop of one's own: the application in front is the one that is said to be.
+//! A simulated desktop, for tests and demos: the active window is set by calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{ActiveWindow, ActiveWindowWatch, Application, Tell};
+use super::{ActiveWindow, ActiveWindowWatch, Application, Callback};
 
-/// What is in front, as tests and demos say it. Clones share it.
+/// A simulated active window. Clones share it.
 #[derive(Clone)]
 pub struct SimulatedActiveWindow(Arc<Mutex<Inner>>);
 
 struct Inner {
     front: ActiveWindow,
-    tell: Option<Tell>,
+    notify: Option<Callback>,
 }
 
 impl std::fmt::Debug for SimulatedActiveWindow {
@@ -28,14 +28,14 @@ impl Default for SimulatedActiveWindow {
 impl SimulatedActiveWindow {
     /// A desktop with nothing in front.
     pub fn new() -> Self {
-        Self(Arc::new(Mutex::new(Inner { front: ActiveWindow::Nothing, tell: None })))
+        Self(Arc::new(Mutex::new(Inner { front: ActiveWindow::Nothing, notify: None })))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A way to know it, for one host.
+    /// A watch of it, for one host.
     pub fn watch(&self) -> Box<dyn ActiveWindowWatch> {
         Box::new(self.clone())
     }
@@ -44,8 +44,8 @@ impl SimulatedActiveWindow {
     pub fn put(&self, front: ActiveWindow) {
         let mut inner = self.inner();
         inner.front = front;
-        if let Some(tell) = &inner.tell {
-            tell(inner.front.clone());
+        if let Some(notify) = &inner.notify {
+            notify(inner.front.clone());
         }
     }
 
@@ -56,10 +56,10 @@ impl SimulatedActiveWindow {
 }
 
 impl ActiveWindowWatch for SimulatedActiveWindow {
-    fn start(self: Box<Self>, tell: Tell) -> std::io::Result<Box<dyn Send>> {
+    fn start(self: Box<Self>, notify: Callback) -> std::io::Result<Box<dyn Send>> {
         let mut inner = self.inner();
-        tell(inner.front.clone());
-        inner.tell = Some(tell);
+        notify(inner.front.clone());
+        inner.notify = Some(notify);
         drop(inner);
         Ok(Box::new(Watching(*self)))
     }
@@ -69,6 +69,6 @@ struct Watching(SimulatedActiveWindow);
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        self.0.inner().tell = None;
+        self.0.inner().notify = None;
     }
 }

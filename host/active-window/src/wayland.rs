@@ -1,6 +1,6 @@
-//! The application in front under Wayland, where the compositor tells other programs of its windows
+//! The active window under Wayland, if the compositor shows its windows to other programs
 //! (`wlr-foreign-toplevel-management-unstable-v1`): sway, Hyprland, labwc, Wayfire, niri and others. KDE's does not,
-//! but [tells it otherwise](super::kwin); GNOME's does not at all.
+//! but [has another way](super::kwin); GNOME's does not at all.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -16,46 +16,46 @@ use wayland_protocols_wlr::foreign_toplevel::v1::client::zwlr_foreign_toplevel_m
     self as manager, ZwlrForeignToplevelManagerV1 as Manager,
 };
 
-use super::desktop::{End, NotTold, is_wayland};
+use super::desktop::{End, WatchError, is_wayland};
 use super::names::application_id;
 use super::{ActiveWindow, Application};
 
-/// Tells what is in front until it is over.
+/// Reports the active window until the watch ends.
 ///
 /// # Errors
-/// Why the compositor does not tell it, or does so no longer.
-pub(super) fn follow(end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), NotTold> {
+/// Why the compositor does not report it, or no longer does.
+pub(super) fn follow(end: &End, notify: &mut dyn FnMut(ActiveWindow)) -> Result<(), WatchError> {
     if !is_wayland() {
-        return Err(NotTold::NoSuchDisplay);
+        return Err(WatchError::NoSuchDisplay);
     }
-    let because = |error: &dyn Error| NotTold::Because(no_compositor(error));
+    let because = |error: &dyn Error| WatchError::Because(no_compositor(error));
     let connection = Connection::connect_to_env().map_err(|error| because(&error))?;
     let (globals, mut queue) = registry_queue_init::<Windows>(&connection).map_err(|error| because(&error))?;
     globals.bind::<Manager, _, _>(&queue.handle(), 1..=3, ()).map_err(|error| match error {
         BindError::NotPresent => {
-            NotTold::Because("this Wayland compositor does not tell which application is in front".to_owned())
+            WatchError::Because("this Wayland compositor does not report which application is in front".to_owned())
         }
         error => because(&error),
     })?;
     let mut windows = Windows::default();
-    // The compositor tells of the windows that are there before it answers.
+    // The compositor lists the existing windows before it answers.
     queue.roundtrip(&mut windows).map_err(|error| because(&error))?;
     loop {
         if windows.is_over {
-            return Err(NotTold::Lost("the Wayland compositor stopped telling which application is in front".into()));
+            return Err(WatchError::Lost("the Wayland compositor stopped reporting which application is in front".into()));
         }
-        tell(windows.front());
-        if wait(end, &mut queue, &mut windows).map_err(|error| NotTold::Lost(no_compositor(&error)))? {
+        notify(windows.front());
+        if wait(end, &mut queue, &mut windows).map_err(|error| WatchError::Lost(no_compositor(&error)))? {
             return Ok(());
         }
     }
 }
 
 fn no_compositor(error: &dyn Error) -> String {
-    format!("no Wayland compositor tells which application is in front: {error}")
+    format!("no Wayland compositor reports which application is in front: {error}")
 }
 
-/// Waits for what the compositor says next, and takes in all of it; says whether it is over instead.
+/// Waits for the compositor's next events and handles all of them; returns true if the watch has ended instead.
 fn wait(end: &End, queue: &mut EventQueue<Windows>, windows: &mut Windows) -> Result<bool, WaylandError> {
     queue.flush()?;
     if let Some(reading) = queue.prepare_read() {
@@ -79,7 +79,7 @@ struct Windows {
     is_over: bool,
 }
 
-/// A window: as it is, and as it will be once the compositor has told all that changes.
+/// A window: its current state, and its pending state until the compositor has sent all changes.
 #[derive(Debug, Default)]
 struct Window {
     now: About,
@@ -115,9 +115,9 @@ impl Dispatch<Manager, ()> for Windows {
 }
 
 impl Dispatch<Handle, ()> for Windows {
-    fn event(windows: &mut Self, told: &Handle, event: handle::Event, (): &(), _: &Connection, _: &QueueHandle<Self>) {
+    fn event(windows: &mut Self, sender: &Handle, event: handle::Event, (): &(), _: &Connection, _: &QueueHandle<Self>) {
         let windows = &mut windows.windows;
-        let Some(place) = windows.iter().position(|(window, _)| window == told) else { return };
+        let Some(place) = windows.iter().position(|(window, _)| window == sender) else { return };
         let window = &mut windows[place].1;
         match event {
             handle::Event::AppId { app_id } => window.next.application = app_id,
@@ -125,7 +125,7 @@ impl Dispatch<Handle, ()> for Windows {
             handle::Event::State { state } => window.next.is_active = is_active(&state),
             handle::Event::Done => window.now = window.next.clone(),
             handle::Event::Closed => {
-                told.destroy();
+                sender.destroy();
                 windows.remove(place);
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! The application in front under X, as window managers tell it: the root window's `_NET_ACTIVE_WINDOW` (EWMH).
+//! The active window under X, from the window manager: the root window's `_NET_ACTIVE_WINDOW` (EWMH).
 //!
 //! The server reports when that property changes, and when the front window's title does.
 
@@ -10,24 +10,24 @@ use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window};
 use x11rb::rust_connection::RustConnection;
 
-use super::desktop::{End, NotTold, is_wayland, is_x};
+use super::desktop::{End, WatchError, is_wayland, is_x};
 use super::names::{class, is_here, program};
 use super::{ActiveWindow, Application};
 
 /// The longest property that is read whole, in 4-byte units.
 const MAX_PROPERTY_UNITS: u32 = 1024;
 
-/// Tells what is in front until it is over.
+/// Reports the active window until the watch ends.
 ///
 /// # Errors
-/// Why the X server does not tell it, or does so no longer.
-pub(super) fn follow(end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), NotTold> {
+/// Why the X server does not report it, or no longer does.
+pub(super) fn follow(end: &End, notify: &mut dyn FnMut(ActiveWindow)) -> Result<(), WatchError> {
     if !is_x() {
-        return Err(NotTold::NoSuchDisplay);
+        return Err(WatchError::NoSuchDisplay);
     }
     Display::open()
-        .and_then(|mut display| display.follow(end, tell))
-        .map_err(|reason| NotTold::Because(format!("no X display tells which application is in front: {reason}")))
+        .and_then(|mut display| display.follow(end, notify))
+        .map_err(|reason| WatchError::Because(format!("no X display reports which application is in front: {reason}")))
 }
 
 x11rb::atom_manager! {
@@ -63,9 +63,9 @@ impl Display {
         Ok(Self { connection, atoms, root, active: None })
     }
 
-    fn follow(&mut self, end: &End, tell: &mut dyn FnMut(ActiveWindow)) -> Result<(), String> {
+    fn follow(&mut self, end: &End, notify: &mut dyn FnMut(ActiveWindow)) -> Result<(), String> {
         loop {
-            tell(self.front().map_err(|error| error.to_string())?);
+            notify(self.front().map_err(|error| error.to_string())?);
             // A window that comes to the front changes several properties at once.
             while !self.has_changed().map_err(|error| error.to_string())? {
                 if end.or_readable(self.connection.stream().as_fd()).map_err(|error| error.to_string())? {
