@@ -1,4 +1,4 @@
-//! Actions that were not done, and why.
+//! Failures: actions that were not done, and why.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,8 @@
-//! The history: the last observations by number, so that a reader that comes back gets what it missed, or learns how
-//! much that was.
+//! The history: a ring buffer of the last observations by sequence number, so that a reader that reconnects gets what
+//! it missed, or the number of observations that are gone.
 //!
-//! Everybody reads the same ring at their own pace and nobody has a queue of their own: who is slow falls out of
-//! it, finds a gap in the numbers, and has held up no one. An observation is serialized when the first of them
-//! asks for it, and once.
+//! All readers share one ring and have no queues of their own: a slow reader falls out of the ring and finds a gap in
+//! the numbers, and slows no other down. An observation is serialized lazily, once, on its first read.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -51,7 +50,7 @@ struct Inner {
     last: watch::Sender<u64>,
 }
 
-/// The ring, while somebody puts something in.
+/// The ring, behind the lock of its writer.
 #[derive(Debug, Default)]
 pub struct Ring {
     moments: VecDeque<Arc<HistoryEntry>>,
@@ -105,7 +104,7 @@ impl History {
 }
 
 impl Ring {
-    /// Leaves out the numbers of observations that nobody has seen.
+    /// Skips the numbers of observations that were dropped before they got here.
     pub(super) fn lose(&mut self, count: u64) {
         self.last += count;
     }

@@ -1,9 +1,9 @@
-//! The observer: everything that happens, seen from off the event path.
+//! The observer: an event log and publish-subscribe, off the event path.
 //!
 //! The engine thread, workers and ports put observations into one bounded queue and go on. The
 //! observer's thread takes them out in batches, keeps the flight recorder, logs what a person
-//! should know of, passes everything on to subscribers (the demo, learn), and numbers it for those who
-//! watch from outside ([`history`]).
+//! should know of, passes everything on to subscribers (the demo, learn), and numbers it for clients of the
+//! event stream ([`history`]).
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -72,16 +72,16 @@ pub struct LockNews {
     pub by: String,
 }
 
-/// What became of a plan.
+/// A change of a plan's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanNews {
-    /// What.
+    /// The change.
     pub step: PlanStep,
     /// The plan; `None` if a revision was undone or redone.
     pub plan: Option<String>,
     /// Who proposed it, or who decided.
     pub who: String,
-    /// What it does, in its proposer's words; empty where that is not known any more.
+    /// What it does, as its proposer describes it; empty if that is no longer known.
     pub description: String,
 }
 
@@ -95,7 +95,7 @@ pub enum PlanStep {
     Applied,
     /// It was taken off the list.
     Rejected,
-    /// Nobody decided in time.
+    /// It was not decided in time.
     Expired,
     /// It was taken back.
     Undone,
@@ -103,7 +103,7 @@ pub enum PlanStep {
     Redone,
 }
 
-/// The way in. Clones share it.
+/// The handle through which observations are reported. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Observer {
     sender: Sender<Observation>,
@@ -162,14 +162,14 @@ impl Observed {
         &self.history
     }
 
-    /// Everything from now on, until the receiver is dropped. A subscriber that falls too far
+    /// Subscribes to everything from now on, until the receiver is dropped. A subscriber that falls too far
     /// behind misses observations.
     pub fn subscribe(&self) -> Receiver<Observation> {
         self.subscribe_to(|_| true).0
     }
 
-    /// What is wanted of all that, and how many of those the subscriber has missed so far. Whoever wants what is rare
-    /// misses none of it, however many events come.
+    /// Subscribes to the observations that `wants` matches; others do not count against the subscriber's queue. Also
+    /// returns the number of matching observations that it has missed so far.
     pub fn subscribe_to(&self, wants: fn(&Observation) -> bool) -> (Receiver<Observation>, Arc<AtomicU64>) {
         let (sender, receiver) = crossbeam_channel::bounded(SUBSCRIBER_QUEUE);
         let missed = Arc::<AtomicU64>::default();
@@ -197,7 +197,7 @@ impl Observed {
         self.inner().recorder.iter().cloned().collect()
     }
 
-    /// The mode that was last changed to; none before the first change.
+    /// The mode that was last changed to; `None` before the first change.
     pub fn mode(&self) -> Option<Arc<str>> {
         self.inner().mode.clone()
     }

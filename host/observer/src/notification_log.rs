@@ -1,9 +1,9 @@
-//! The notification logs: what features told models, kept on disk, one log a feature.
+//! The notification logs: notifications of features for models, kept on disk with rotation, one log a feature.
 //!
-//! One JSON object a line in `<home>/notifications/<feature>.jsonl`, called after the whole id with `_` for `:`: `at` (milliseconds since 1970),
-//! `feature`, `text`. When the file is full it becomes `<feature>.old.jsonl` and a new one begins, so
-//! that a log never takes more than twice [`MAX_BYTES`], and a feature that says a lot pushes out
-//! nobody's words but its own.
+//! One JSON object a line in `<home>/notifications/<feature>.jsonl`, named by the whole id with `_` for `:`: `at`
+//! (milliseconds since 1970), `feature`, `text`. When the file is full it becomes `<feature>.old.jsonl` and a new one
+//! begins, so that a log never takes more than twice [`MAX_BYTES`], and a verbose feature displaces only its own
+//! notifications.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};

@@ -57,7 +57,7 @@ impl SinkQueue {
         (Self { sender, dropped: Arc::default(), taken: Arc::default() }, receiver)
     }
 
-    /// Messages that were left out so far: too many at once, or nobody took them.
+    /// Messages that were dropped so far: over the rate limit, or the queue was full.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
