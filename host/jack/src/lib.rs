@@ -2,13 +2,13 @@
 //!
 //! A program has one [`Client`] for all its ports, and keeps it. JACK's library loses its footing when clients come and
 //! go while others do: the one that closes may leave a lock of its process behind, and the server then waits for an
-//! answer of that process, and everybody for the server (<https://github.com/jackaudio/jack2/issues/395>). Ports may
-//! come and go as they like.
+//! answer of that process, and all clients for the server (<https://github.com/jackaudio/jack2/issues/395>). Ports
+//! may come and go freely.
 //!
 //! Three threads meet here. JACK's own (`cycle`) moves bytes between JACK's buffers and rings, and never waits. The
 //! `reader` hands what came in to listeners, which may take their time. The caller's opens and closes ports.
 //!
-//! Nothing here knows of Conductor: the host and the tests' instruments both use it.
+//! The crate does not depend on Conductor: the host and the tests' instruments both use it.
 
 mod cycle;
 mod frames;

@@ -1,4 +1,4 @@
-//! Which plugging of a port it is: a port that goes and comes between two looks has its old name and none of its
+//! Hot-plug detection: a port that goes and comes again between two polls has its old name and none of its
 //! connections.
 
 use std::collections::{HashMap, HashSet};

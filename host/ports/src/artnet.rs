@@ -10,8 +10,8 @@ use conductor_engine::ArtNetChange;
 use super::endpoint::{Endpoints, datagrams};
 use super::{BindingSpec, Connection, EventSink, MidiOut, PortBackend, PortError, PortInfo, Protocol};
 
-/// Universes that are followed at one endpoint. Frames of further ones count as malformed, so that nobody
-/// can fill the memory with them.
+/// Universes that are followed at one endpoint. Frames of further ones count as malformed, which bounds the
+/// memory that a sender can use up.
 const MAX_UNIVERSES: usize = 1024;
 
 /// The backend. Its ports exist because they are configured.
@@ -67,7 +67,7 @@ struct Frame<'p> {
     channels: &'p [u8],
 }
 
-/// Reads a packet. None for what is Art-Net and not a frame: polls, replies, time codes.
+/// Parses a packet. `None` if it is Art-Net and not a frame: a poll, a reply, a time code.
 fn frame(packet: &[u8]) -> Result<Option<Frame<'_>>, Malformed> {
     let rest = packet.strip_prefix(b"Art-Net\0").ok_or(Malformed)?;
     let [code_low, code_high, rest @ ..] = rest else { return Err(Malformed) };

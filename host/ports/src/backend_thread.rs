@@ -1,4 +1,4 @@
-//! A backend on a thread of its own, so that one that hangs or panics takes no other protocol down.
+//! Fault isolation of backends: each has a thread of its own, so that one that hangs or panics stops no other.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

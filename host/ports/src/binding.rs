@@ -1,4 +1,4 @@
-//! Bindings as the ports side needs them: what tells a port, what of it is meant, and what has to be made.
+//! Bindings for the port thread: which port matches, which channels of it are bound, and which ports to create.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ pub struct BindingSpec {
     pub alias: String,
     /// What its ports speak.
     pub protocol: Protocol,
-    /// Any of these tells its input; `None` if it has no input.
+    /// Matchers for its input, of which any has to match; empty if it has no input.
     pub input: Vec<Matcher>,
-    /// Any of these tells its output; `None` if it has no output.
+    /// Matchers for its output, of which any has to match; empty if it has no output.
     pub output: Vec<Matcher>,
     /// The directions that it asks for by themselves; without any, one of the two is enough.
     pub needs: Vec<Direction>,
@@ -61,7 +61,7 @@ impl BindingSpec {
     }
 }
 
-/// What exists only because a binding asks for it.
+/// Ports that the host creates for a binding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Made {
     /// Nothing: the system has the ports.

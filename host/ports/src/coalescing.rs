@@ -1,7 +1,8 @@
-//! MIDI values that wait: over the limit, or with the engine behind, only the latest of each control counts.
+//! Coalescing: values of a continuous MIDI control that have to wait are merged into the newest.
 //!
-//! The port's thread puts values in; the [`Pacer`]'s thread takes them out when they may pass, because a
-//! driver calls a port only when something comes. Neither locks or allocates: each control has a slot.
+//! Values wait if a device is over its rate limit or the engine's queue is full. The port's thread puts them in; the
+//! [`Pacer`]'s thread takes them out when they may pass, because a driver calls a port only when something comes.
+//! Neither locks or allocates: each control has a slot.
 
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,7 +20,7 @@ const SLOTS: usize = 2 * CONTROLS + 2 * 16;
 /// A slot in which nothing waits; values have 14 bits at most.
 const EMPTY: u16 = u16::MAX;
 
-/// The slot of a value's control, and the value; none for what is discrete.
+/// The slot of a value's control, and the value; `None` if the event is discrete.
 fn slot(event: &Event) -> Option<(usize, u16)> {
     let Event::Midi(message) = event else { return None };
     let control = |channel: u8, number: u8| usize::from(channel & 15) * 128 + usize::from(number & 127);
@@ -55,13 +56,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Whether anything waits. As long as it does, whatever comes has to go in here, too: overtaken by a newer
-    /// value, an older one would have the last word.
+    /// Whether anything waits. As long as it does, new values have to go in here, too: a newer value that
+    /// overtakes an older one would then be overwritten by it.
     pub fn any(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Puts a value in. False when an older one had to give way, or when the event is discrete.
+    /// Puts a value in. Returns false if it replaced an older one, or if the event is discrete.
     pub fn put(&self, event: &Event) -> bool {
         let Some((slot, value)) = slot(event) else { return false };
         if self.values[slot].swap(value, Ordering::AcqRel) != EMPTY {
@@ -74,7 +75,7 @@ impl Held {
         true
     }
 
-    /// Offers every value that waits to `pass`, until it takes one no more. Returns how many gave way to
+    /// Offers every value that waits to `pass`, until it returns false. Returns how many were replaced by
     /// a newer one meanwhile. For one thread at a time.
     fn take(&self, mut pass: impl FnMut(MidiMessage) -> bool) -> u64 {
         let mut gave_way = 0;
@@ -126,9 +127,9 @@ impl std::fmt::Debug for Held {
     }
 }
 
-/// Passes a value of a port on; false when it may not pass yet.
+/// Passes on a value of a port; returns false if it may not pass yet.
 pub type Pass = Box<dyn FnMut(MidiMessage) -> bool + Send>;
-/// Told how many values gave way to newer ones.
+/// Gets the number of values that were replaced by newer ones.
 pub type GaveWay = Box<dyn Fn(u64) + Send>;
 
 struct Port {
@@ -137,7 +138,7 @@ struct Port {
     gave_way: GaveWay,
 }
 
-/// The thread that passes on what was held back. Sleeps while nothing is.
+/// The thread that passes on values that wait. Sleeps while there are none.
 #[derive(Debug)]
 pub struct Pacer {
     ports: Option<Sender<Port>>,

@@ -1,4 +1,4 @@
-//! Endpoints in the network: a socket, who may send to it, and the thread that receives.
+//! Network endpoints: a socket, its allow-list of senders, and the thread that receives.
 
 use std::io::{self, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
@@ -114,8 +114,8 @@ pub fn datagrams(
             let mut buffer = vec![0_u8; 65_536];
             let (mut settled, mut in_a_row, mut drops) = (true, 0, DropCounter::default());
             while !stop.load(Ordering::Relaxed) {
-                // What is there already comes without a wait. Errors are time-outs, or word that somebody else's
-                // port is closed.
+                // What has arrived already is returned without a wait. Errors are timeouts, or ICMP messages
+                // that a peer's port is closed.
                 in_a_row = match socket.recv_from(&mut buffer) {
                     Ok((length, sender)) => {
                         if is_allowed(&allow, sender) {

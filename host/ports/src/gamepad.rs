@@ -137,7 +137,7 @@ fn work(mut gilrs: Gilrs, jobs: &Receiver<Job>, found: &Mutex<Vec<PortInfo>>) {
         };
         if matches!(event, EventType::Connected | EventType::Disconnected) {
             *lock(found) = ports(&gilrs);
-            // Whatever it was last: nobody pushes it any more.
+            // Sticks and triggers of a pad that is gone return to rest.
             if let Some(pad) = open.get_mut(&format!("gamepad {id}")) {
                 pad.rest();
             }
@@ -211,7 +211,7 @@ fn beyond(dead_zone: f32, value: f32) -> f32 {
     if value.abs() <= dead_zone { 0.0 } else { ((value.abs() - dead_zone) / (1.0 - dead_zone)).copysign(value) }
 }
 
-/// The number of a button (see [`GamepadEvent::Button`]); none for those that no usual pad has.
+/// The number of a button (see [`GamepadEvent::Button`]); `None` if usual pads do not have it.
 fn number(button: Button) -> Option<u8> {
     Some(match button {
         Button::South => 128,

@@ -1,9 +1,9 @@
-//! Ports: the raw channels that the system and the network offer.
+//! Ports: MIDI, gamepad, OSC and Art-Net inputs and outputs, with hot-plug and rate limits.
 //!
 //! Every protocol is a [`PortBackend`]: it lists ports, and opens them. The simulated one has the
 //! same trait as the real ones. [`supervisor`] keeps all matching ports open; [`resolve`] decides
-//! which match, by the [`matcher`]s of [`binding`]s; [`sink`] is where a port's events go in, [`limit`]
-//! and [`coalescing`] see that no device floods the engine; [`status`] is what listings show.
+//! which match, by the [`matcher`]s of [`binding`]s; [`sink`] is where a port's events go in, [`limit`] (the rate
+//! limiter) and [`coalescing`] see that no device floods the engine; [`status`] is what listings show.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -112,7 +112,7 @@ impl PortInfo {
     }
 }
 
-/// What is known of a port beyond its name. What the system does not tell is none.
+/// What is known of a port beyond its name. A field is `None` if the system does not report it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct PortMetadata {
     /// The number that CoreMIDI gave the port, which it keeps for good.
@@ -143,11 +143,11 @@ pub struct SysExIdentity {
 }
 
 impl SysExIdentity {
-    /// The question, to whatever device is there: `F0 7E 7F 06 01 F7`.
+    /// The identity request, to any device: `F0 7E 7F 06 01 F7`.
     pub const REQUEST: [u8; 6] = [0xF0, 0x7E, 0x7F, 0x06, 0x01, 0xF7];
 
     /// Reads the answer: `F0 7E channel 06 02`, the maker, family and model, low bits first, four bytes
-    /// of version, `F7`. None for any other message.
+    /// of version, `F7`. `None` if it is another message.
     pub fn of_reply(message: &[u8]) -> Option<Self> {
         let [0xF0, 0x7E, _, 0x06, 0x02, rest @ ..] = message else { return None };
         let (manufacturer, rest) = match rest {

@@ -1,7 +1,7 @@
-//! The rate limit of a device: how many events it may put into the engine in a second.
+//! The rate limiter of a device: how many events it may put into the engine in a second.
 //!
-//! Only values that a later one makes worthless ever wait for it (see [`coalescing`](super::coalescing)); discrete
-//! events use the allowance up and pass.
+//! Only continuous values wait for it, and are coalesced (see [`coalescing`](super::coalescing)); discrete
+//! events use up the allowance and always pass.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

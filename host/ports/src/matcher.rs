@@ -1,6 +1,6 @@
-//! Matchers: how a binding tells a port, and how much each way of telling is worth.
+//! Port matchers and their specificity.
 //!
-//! A property that only one thing in the world has is worth more than a name that its twin has, too.
+//! A property that is unique, such as a serial number, is more specific than a name that other devices share.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::{PortInfo, Protocol, SysExIdentity};
 /// The most characters that a [`Matcher::NameRegex`] may have.
 pub const MAX_REGEX: usize = 256;
 
-/// One way to tell a port.
+/// A property by which a binding recognizes a port.
 #[derive(Debug, Clone)]
 pub enum Matcher {
     /// The port exists because of the binding: an endpoint that it listens at, a port that it has made.
@@ -79,7 +79,7 @@ impl Matcher {
         Specificity(kind, within)
     }
 
-    /// Whether the port is the one. What the system does not tell about a port matches nothing.
+    /// Whether the port matches. A property that the system does not report matches nothing.
     pub fn matches(&self, port: &PortInfo) -> bool {
         let known = &port.metadata;
         match self {
@@ -100,8 +100,8 @@ impl Matcher {
         }
     }
 
-    /// The strongest matcher that fits this port and none of the others; `None` if nothing that lasts
-    /// tells them apart.
+    /// The most specific matcher that fits this port and none of the others; `None` if no stable property
+    /// differs.
     ///
     /// Neither a bus address nor a gamepad's key is taken: both follow the order of plugging.
     pub fn telling_apart<'a>(port: &PortInfo, others: impl Iterator<Item = &'a PortInfo> + Clone) -> Option<Self> {
@@ -126,8 +126,8 @@ impl Matcher {
 }
 
 impl Matcher {
-    /// As a configuration has it: `{ "type": "usb_path", "value": "1-2.4" }`. None for what no configuration
-    /// can have.
+    /// As a configuration has it: `{ "type": "usb_path", "value": "1-2.4" }`. `None` if a configuration can't
+    /// have it.
     pub fn written(&self) -> Option<Value> {
         let value = |kind: &str, value: Value| json!({ "type": kind, "value": value });
         Some(match self {

@@ -1,7 +1,7 @@
-//! OSC packets: the messages that the bytes of one say.
+//! OSC packets: parsing the messages in one.
 //!
-//! The crate `rosc` decodes single messages; what could harm is looked for before, in `osc_shape`, and what no
-//! rule could make sense of after.
+//! The crate `rosc` decodes single messages; nesting and sizes are checked before, in `osc_shape`, and values that no
+//! rule could match after.
 
 use conductor_engine::{OscArg, OscMessage};
 
@@ -43,7 +43,7 @@ fn message(bytes: &[u8]) -> Result<OscMessage, Malformed> {
     }
 }
 
-/// None for a number that is none: NaN and the infinities have no place on any scale.
+/// `None` if a number is not finite: NaN and the infinities have no place on any scale.
 fn argument(arg: rosc::OscType) -> Option<OscArg> {
     use rosc::OscType;
     Some(match arg {

@@ -1,4 +1,4 @@
-//! The shape of an OSC packet, looked at before it is decoded.
+//! Structural checks of an OSC packet, before it is decoded.
 //!
 //! Decoding recurses with every bundle and every array within another, and nesting costs a sender
 //! next to nothing: a packet of 20 KB could use up any stack. So nesting is bounded first, without
@@ -37,7 +37,7 @@ fn messages_at(packet: &[u8], depth: usize, each: &mut dyn FnMut(&[u8])) -> bool
     true
 }
 
-/// The address of a message, and what stands behind it. `None` if it does not begin with a `/`, or does not end.
+/// The address of a message, and the bytes behind it. `None` if it does not begin with a `/`, or is not terminated.
 pub(super) fn address(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = message.iter().position(|byte| *byte == 0).filter(|_| message.first() == Some(&b'/'))?;
     // Strings end with a zero and are filled up to a multiple of four.

@@ -1,4 +1,4 @@
-//! The supervisor's thread: what is listed, what of it is open, and what became of the rest.
+//! The supervisor's thread, which handles hot-plug: which ports are listed, which are open, and why others are not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -49,7 +49,7 @@ struct OpenInput {
     connection: Box<dyn Connection>,
 }
 
-/// A device that went away.
+/// A device that was unplugged.
 struct Away {
     device: DeviceId,
     until: Instant,
@@ -204,8 +204,8 @@ impl PortThread {
         }
     }
 
-    /// What of an input is heard; `None` if it is not to be opened. An ambiguous port is opened and not heard,
-    /// so that it can be seen which of the twins is touched.
+    /// The devices on an input; `None` if it is not to be opened. An ambiguous port is opened and its events are
+    /// discarded, so that status can show which of the twins is touched.
     fn hearing(&self, resolved: &Resolved) -> Option<Hearing> {
         let spec = |binding: usize| &self.plan.bindings[binding];
         let mut rest = Channels::ALL;

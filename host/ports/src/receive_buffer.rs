@@ -1,8 +1,8 @@
-//! What the system keeps for a UDP socket until it is read: how large that is, and what found no room in it.
+//! The receive buffer of a UDP socket: its size, and datagrams that the system dropped because it was full.
 //!
-//! A datagram that comes while the buffer is full is dropped by the system, without a word to anybody. So the
-//! buffer is asked to be large enough for a burst that comes while the reader waits for a processor, and what
-//! was dropped all the same is counted where the system tells.
+//! The system drops a datagram silently if the buffer is full. So the buffer is made large enough for a burst that
+//! comes while the reader waits for a processor, and datagrams that are dropped all the same are counted on systems
+//! that report them.
 
 use std::net::UdpSocket;
 
@@ -39,7 +39,7 @@ pub(super) struct DropCounter {
 }
 
 impl DropCounter {
-    /// Datagrams that were dropped since this was asked last; 0 where the system does not tell.
+    /// Datagrams that were dropped since the last call; 0 if the system does not report them.
     pub(super) fn dropped(&mut self, socket: &UdpSocket) -> u64 {
         let Some(now) = total(socket) else { return 0 };
         u64::from(now.wrapping_sub(std::mem::replace(&mut self.last, now)))

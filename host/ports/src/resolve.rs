@@ -1,7 +1,7 @@
-//! Who is who: which binding has which port, and what a port's events are called.
+//! Port resolution: which binding matches which port, and under which device name a port's events come.
 //!
-//! [`resolve`] is a pure function of the ports, the bindings, and the names that ports had before. The
-//! order in which the system lists ports never decides anything: it changes from one start to the next.
+//! [`resolve`] is a pure function of the ports, the bindings, and the names that ports had before. The result does
+//! not depend on the order in which the system lists ports: it changes from one start to the next.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub fn key(port: &PortInfo) -> PortKey {
 
 /// The ports' own names, told apart with `#2`, `#3` where they are the same.
 ///
-/// A port keeps its number for as long as it is there, whatever else comes and goes.
+/// A port keeps its number for as long as it is there; others that come and go do not change it.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
     numbers: HashMap<PortKey, (String, usize)>,
@@ -120,7 +120,7 @@ pub enum BindingState {
 pub struct Resolution {
     /// Every port, in the order of the listing.
     pub ports: Vec<Resolved>,
-    /// What became of the input of each binding; `None` if it has none.
+    /// The state of the input of each binding; `None` if it has no input.
     pub inputs: Vec<Option<BindingState>>,
     /// The same for the outputs.
     pub outputs: Vec<Option<BindingState>>,
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(resolved(&ports[1..2], &bindings).inputs, vec![Some(BindingState::Unbound); 3]);
     }
 
-    // ENG-3: D11, twins are ambiguous: nobody has the alias, whatever the order.
+    // ENG-3: D11, twins are ambiguous: no port has the alias, in either order.
     #[test]
     fn twins_share_no_alias_until_something_tells_them_apart() {
         let twins = [in_socket(port("Pad", "20:0"), "1-2"), in_socket(port("Pad", "24:0"), "1-1")];
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(devices(&ports[..1], &bindings), ["one"]);
     }
 
-    // ENG-3: a device behind an interface is told by its channels; two bindings share the port.
+    // ENG-3: a device behind an interface is recognized by its channels; two bindings share the port.
     #[test]
     fn a_port_is_shared_by_channels() {
         let bindings =
@@ -305,7 +305,7 @@ mod tests {
         };
         assert_eq!([0, 1, 2, 3, 16].map(|slot| owner(slot).unwrap()), ["pedal", "keys", "keys", "rest", "rest"]);
         let resolution = resolved(&[named("UM-ONE")], &bindings[1..]);
-        assert!(!resolution.ports[0].claims.iter().any(|claim| claim.channels.has(16)), "nobody's");
+        assert!(!resolution.ports[0].claims.iter().any(|claim| claim.channels.has(16)), "no binding's");
     }
 
     #[test]

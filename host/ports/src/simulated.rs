@@ -47,7 +47,7 @@ impl SimulatedPorts {
         self.plug_port(PortInfo::new(name, &key, "simulated", Protocol::Midi, direction));
     }
 
-    /// Plugs any port in; its backend is the simulated one, whatever it says. Twins have one name and two keys.
+    /// Plugs any port in; its `backend` becomes the simulated one. Twins have one name and two keys.
     pub fn plug_port(&self, port: PortInfo) {
         let mut state = self.state();
         if port.direction == Direction::Output {
@@ -101,7 +101,7 @@ impl SimulatedPorts {
 
     fn with_sink(&self, port: &str, play: impl FnOnce(&mut EventSink)) -> bool {
         let key = self.state().input_key(port);
-        // Taken out while it plays: a full queue makes it wait, and nobody else should.
+        // Taken out while it plays: a full queue makes it wait, and no other caller should.
         let Some((key, mut sink)) = key.and_then(|key| self.state().sinks.remove_entry(&key)) else { return false };
         play(&mut sink);
         let mut state = self.state();
@@ -111,7 +111,7 @@ impl SimulatedPorts {
         true
     }
 
-    /// What the host sends to an output, message by message. None when no such output was plugged.
+    /// What the host sends to an output, message by message. `None` if no such output was plugged in.
     pub fn sent(&self, name: &str) -> Option<Receiver<Vec<u8>>> {
         self.state().outputs.get(name).map(|(_, receiver)| receiver.clone())
     }

@@ -1,8 +1,8 @@
-//! The way in: a port's bytes become events in the engine's queue.
+//! Event sinks: a port's bytes are parsed into events for the engine's queue.
 //!
 //! Runs on the port's own thread. A full queue never loses a discrete event: the port waits with
-//! it. A continuous value that finds the queue full, or its device over its [`Limit`], waits for its
-//! turn, and a newer one takes its place; each that gave way is counted.
+//! it. A continuous value that finds the queue full, or its device over its rate [`Limit`], waits for its
+//! turn, and a newer one replaces it (coalescing); each that was replaced is counted.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,7 +33,7 @@ pub struct PortCounters {
     pub malformed: AtomicU64,
     /// Datagrams that the system dropped, since its receive buffer was full.
     pub lost: AtomicU64,
-    /// Events that nobody was to hear: of a muted device, of a binding that is ambiguous, of a sender that is
+    /// Events that were discarded: of a muted device, of a binding that is ambiguous, of a sender that is
     /// not allowed.
     pub unheard: AtomicU64,
     /// The slots of [`Channels`] that are muted, as bits.
@@ -42,10 +42,10 @@ pub struct PortCounters {
     pub identity: OnceLock<SysExIdentity>,
 }
 
-/// What of a port is heard, under which names.
+/// Which devices are on a port, and under which names their events go to the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hearing {
-    /// The devices on the port, which share no channel. Nothing else is heard.
+    /// The devices on the port, which share no channel. Events of other channels are discarded.
     pub devices: Vec<HeardDevice>,
     /// How far a stick has to leave its middle before it counts, 0 to 1.
     pub dead_zone: f32,
@@ -54,7 +54,7 @@ pub struct Hearing {
 /// A device on a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeardDevice {
-    /// What its events are called.
+    /// The name that its events carry.
     pub device: DeviceId,
     /// Its part of the port.
     pub channels: Channels,
@@ -96,7 +96,7 @@ enum Offered {
 }
 
 impl Shared {
-    /// The lane that hears events of this slot; counts those that nobody is to hear.
+    /// The lane for events of this slot; `None`, and counted, if they are discarded.
     fn lane(&self, slot: usize) -> Option<&Lane> {
         let muted = self.counters.muted.load(Ordering::Relaxed) >> slot & 1 == 1;
         let lane = self.slots[slot].filter(|_| !muted).and_then(|lane| self.lanes.get(lane));
@@ -277,7 +277,7 @@ impl EventSink {
     /// future is not waited for.
     pub fn osc(&mut self, packet: &[u8]) {
         osc_packet::read(packet, &mut |message| match message {
-            // Nobody sends it again: it is counted as dropped.
+            // The sender does not repeat it: it is counted as dropped.
             Ok(message) => {
                 let _ = self.put(Event::Osc(Arc::new(message)));
             }
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(passed + counters.dropped.load(Ordering::Relaxed), 200);
     }
 
-    // ENG-3, PRT-3: two devices behind one port, one of them muted; the rest of the port is nobody's.
+    // ENG-3, PRT-3: two devices behind one port, one of them muted; the rest of the port belongs to no binding.
     #[test]
     fn a_port_is_heard_by_channels_and_muted_by_device() {
         let heard = |device, channel| HeardDevice {

@@ -8,7 +8,7 @@ const ESC_ESC: u8 = 0xDD;
 /// The longest packet that is taken, as of a datagram.
 pub const MAX_PACKET: usize = 65_536;
 
-/// Takes a stream apart, whatever the portions that it comes in.
+/// Splits a stream into packets; it may come in chunks of any size.
 #[derive(Debug, Default)]
 pub struct SlipReader {
     packet: Vec<u8>,
@@ -18,8 +18,7 @@ pub struct SlipReader {
 }
 
 impl SlipReader {
-    /// Takes the next bytes; calls `each` with every packet that is complete, or with none for one that is
-    /// not as it should be.
+    /// Takes the next bytes; calls `each` with every packet that is complete, or with `None` if it is malformed.
     pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Option<&[u8]>)) {
         for &byte in bytes {
             match byte {

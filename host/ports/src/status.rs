@@ -1,4 +1,4 @@
-//! How ports and bindings are, as listings, the API and health lights show it.
+//! Status and health of ports and bindings, for listings and the API.
 
 use std::collections::HashSet;
 
@@ -44,25 +44,25 @@ pub struct DiscoveredPort {
     pub binding: Option<String>,
     /// All of them.
     pub bindings: Vec<String>,
-    /// The strongest matcher that fits this port and no other, as a configuration has it; none if nothing
-    /// that lasts tells it from its twin.
+    /// The most specific matcher that fits this port and no other, as a configuration has it; `null` if no stable
+    /// property differs from its twin's.
     pub told_apart_by: Option<Value>,
     /// Whether it is open.
     pub connected: bool,
-    /// What became of it.
+    /// Its state.
     pub state: PortState,
     /// Whether a device on it is muted.
     pub muted: bool,
-    /// Events that went in.
+    /// Events that went to the engine.
     pub events: u64,
-    /// Continuous values that gave way to newer ones: the engine was behind, or the device too fast.
+    /// Continuous values that were replaced by newer ones (coalesced): the engine was behind, or the device too fast.
     pub dropped: u64,
-    /// Messages that made no sense.
+    /// Malformed messages.
     pub malformed: u64,
     /// Datagrams that the system dropped: they came faster than they could be read, and its receive buffer was
-    /// full. 0 where the system does not tell.
+    /// full. 0 if the system does not report it.
     pub lost: u64,
-    /// Events that nobody was to hear: of a muted device, an ambiguous binding, a sender that is not allowed.
+    /// Events that were discarded: of a muted device, an ambiguous binding, a sender that is not allowed.
     pub unheard: u64,
 }
 
@@ -89,9 +89,9 @@ pub struct BindingStatus {
     pub protocol: Protocol,
     /// How much of it is there.
     pub health: Health,
-    /// What became of its input; none if it has none.
+    /// The state of its input; `null` if it has no input.
     pub input: Option<SideStatus>,
-    /// What became of its output; none if it has none.
+    /// The state of its output; `null` if it has no output.
     pub output: Option<SideStatus>,
     /// Whether it is muted for now.
     pub muted: bool,

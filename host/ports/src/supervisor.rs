@@ -1,7 +1,7 @@
-//! The supervisor: keeps every matching port open, and notices what is plugged and unplugged.
+//! The supervisor: keeps every matching port open, and detects hot-plug.
 //!
-//! One thread (in `port_thread`) lists the ports at every [`POLL`] and owns the connections; what
-//! a driver says when it sends is not believed, because unplugging is silent on some systems.
+//! One thread (in `port_thread`) lists the ports at every [`POLL`] and owns the connections. A driver's success at
+//! sending does not count as a sign of life, because unplugging is silent on some systems.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What becomes of ports that come, go, look alike, flood and fail, told through the supervisor.
+//! Ports that are plugged in and out, look alike, flood and fail, under the supervisor.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -128,7 +128,7 @@ fn contains(alias: &str, part: &str) -> BindingSpec {
     binding(alias, vec![Matcher::NameContains(part.into())])
 }
 
-// ENG-3, PRT-7: twins are heard by nobody until they are told apart, and then each keeps its own.
+// ENG-3, PRT-7: twins have no alias until they are told apart, and then each keeps its own.
 #[test]
 fn twins_that_swap_places_never_swap_mappings() {
     let stage = Stage::new(vec![]);
@@ -173,7 +173,7 @@ fn ports_come_and_go_without_a_click() {
     }
 }
 
-// PRT-2: pulled and put back faster than anybody looks, a device has its old name and a new address.
+// PRT-2: unplugged and plugged in again between two polls, a device has its old name and a new address.
 #[test]
 fn a_device_that_was_away_for_a_blink_is_opened_anew() {
     let stage = Stage::new(vec![]);
@@ -208,7 +208,7 @@ fn a_device_is_given_up_when_it_stays_away() {
     stage.when("given up", |stage| stage.said.heard("gone pads"));
 }
 
-// PRT-3: muted until it is unmuted, whatever else happens; what was held is given up at once.
+// PRT-3: muted until it is unmuted, across other changes; held notes end at once.
 #[test]
 fn a_muted_device_is_not_heard() {
     let stage = Stage::new(vec![]);
@@ -257,7 +257,7 @@ fn a_device_is_told_by_what_it_answers() {
     assert!(stage.ports.sent("UM-ONE").unwrap().is_empty(), "asked once");
 }
 
-/// A backend that is broken the way that it is told.
+/// A backend that fails as the test says.
 struct Broken(Box<dyn FnMut() -> Vec<PortInfo> + Send>);
 
 impl PortBackend for Broken {
@@ -278,7 +278,7 @@ impl PortBackend for Broken {
     }
 }
 
-// PRT-1: one that hangs or breaks takes nobody down.
+// PRT-1: one that hangs or breaks stops no other.
 #[test]
 fn a_backend_that_hangs_or_panics_leaves_the_others_alone() {
     let (release, held) = crossbeam_channel::bounded::<()>(0);
@@ -306,7 +306,7 @@ fn a_backend_that_hangs_or_panics_leaves_the_others_alone() {
 }
 
 fn endpoint(transport: Transport, allow: &str) -> (BindingSpec, u16) {
-    // Free a moment ago; nobody else on this machine takes ports in this range at random.
+    // Free a moment ago; no other program on this machine takes ports in this range at random.
     let port = match transport {
         Transport::Udp => UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),
         Transport::Tcp => TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),

@@ -1,4 +1,4 @@
-//! The USB device behind a sound card or an input device, as Linux's sysfs tells it.
+//! The USB device behind a sound card or an input device, from Linux's sysfs.
 
 use std::path::Path;
 

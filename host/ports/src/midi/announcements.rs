@@ -1,4 +1,4 @@
-//! What ALSA announces: which plugging of a port it is. A client that goes and comes between two looks has its old
+//! Hot-plug announcements of ALSA: a client that is unplugged and plugged in again between two polls has its old
 //! number and name, and none of its connections.
 
 use std::collections::HashMap;
@@ -79,7 +79,7 @@ impl Pluggings {
         self.numbers.insert((port.client, port.port), self.last);
     }
 
-    /// Nobody knows which: better to open a port once more than never again.
+    /// It is unknown which: a port is rather opened once more than never again.
     fn some_came(&mut self) {
         self.last += 1;
         self.unheard = self.last;

@@ -64,7 +64,7 @@ impl JackBackend {
         Ok(ports)
     }
 
-    /// What our port for this one is called, and the one to connect it to; none for one that is made.
+    /// The name of the host's port for this one, and the port to connect it to; `None` if the host creates it.
     fn names<'a>(&self, port: &'a PortInfo) -> (String, Option<&'a str>) {
         if self.made.contains(port) {
             let (_, own) = port.name.split_once(':').unwrap_or_default();
