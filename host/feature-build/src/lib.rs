@@ -1,6 +1,6 @@
-//! How a feature is built: by which Rust, and what makes a component of what that Rust compiled.
+//! Building features: which Rust toolchain compiles them, and how the module becomes a component.
 //!
-//! Shared by the `conductor` command, for which it builds anybody's features, and by `cargo xtask`, which
+//! Shared by the `conductor` command, for which it builds any author's features, and by `cargo xtask`, which
 //! builds the bundled ones and needs the same care with child processes.
 
 pub mod cargo;

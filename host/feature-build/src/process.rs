@@ -34,7 +34,7 @@ pub fn read(command: &mut Command) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Whether a command starts and succeeds; its output is nobody's business.
+/// Whether a command starts and succeeds; its output is discarded.
 pub fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())

@@ -1,4 +1,4 @@
-//! The token budget of a feature: how much it may have models read and write.
+//! The rate limit of a feature for model tokens, a minute: how much it may have models read and write.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Signatures: bytes that are not signed are vouched for by nobody.
+//! Signatures: bytes that are not signed are rejected.
 
 use conductor_install::signature::{self, MAX_SIGNATURES};
 
@@ -8,7 +8,7 @@ pub fn run(data: &[u8]) {
     if keys.is_empty() {
         return;
     }
-    // What follows a signature is not vouched for.
+    // Bytes after a signature are not signed.
     let mut more = data.to_vec();
     more.extend([0, 2, 1, b'x']);
     assert!(signature::verify(&more).is_err());
