@@ -1,4 +1,4 @@
-//! What the configuration says of the API beyond the Unix socket, and of what agents may bring about over MCP.
+//! The settings of the API beyond the Unix socket, and of what agents may do over MCP.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct Mcp {
 #[serde(rename_all = "snake_case")]
 pub enum ToolList {
     /// Those to look and to map. The others form groups, one for each feature, which an agent opens with
-    /// `conductor_open_tools`; so the list stays short, whatever is installed.
+    /// `conductor_open_tools`; so the list stays short with any number of features.
     #[default]
     Groups,
     /// All of them, for agents whose program reads the list only once.

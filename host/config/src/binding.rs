@@ -1,4 +1,4 @@
-//! Bindings in a configuration: names for devices, and what tells a device.
+//! Bindings in a configuration: names (aliases) for devices, and matchers that recognize a device.
 //!
 //! As in `model`, the attributes are the rules and the doc comments are read by users.
 
@@ -283,7 +283,7 @@ pub enum Matcher {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         serial: Option<String>,
     },
-    /// The port is of the USB device in this socket, whatever it is.
+    /// The port is of the USB device in this socket, of any kind.
     UsbPath {
         /// The bus and the hubs' ports, as `conductor ports --json` shows them: `"1-2.4"`.
         #[schemars(length(min = 1))]
@@ -308,7 +308,7 @@ pub enum Matcher {
         #[schemars(length(min = 1))]
         value: String,
     },
-    /// The name contains `value`, whatever the case.
+    /// The name contains `value`; letter case does not count.
     NameContains {
         /// A part of the name, not empty.
         #[schemars(length(min = 1))]
@@ -340,7 +340,7 @@ pub struct OscInput {
     pub transport: OscTransport,
 
     /// The only senders that are heard: addresses (`"192.168.1.20"`) and networks (`"192.168.1.0/24"`).
-    /// Default: none, for everybody.
+    /// Default: none, which allows all senders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<IpNetwork>,
 }
@@ -371,7 +371,7 @@ pub struct ArtNetInput {
     pub port: u16,
 
     /// The only senders that are heard: addresses (`"192.168.1.20"`) and networks (`"192.168.1.0/24"`).
-    /// Default: none, for everybody.
+    /// Default: none, which allows all senders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<IpNetwork>,
 }

@@ -1,4 +1,4 @@
-//! Holds a parsed file against the schema and finds every mistake in it, each with its place.
+//! Schema validation of a parsed file: finds every mistake in it, each with its place.
 //!
 //! Serde would stop at the first mistake and, inside a union, lose its place. So the tree is walked here
 //! beforehand; a tree without mistakes can be deserialized.
@@ -302,7 +302,7 @@ impl<'s> Checker<'s, '_> {
         layers
     }
 
-    /// The variant that a table is, with the name of it; reports it if the tag does not tell.
+    /// The variant of a table, with its name; reports it if the tag is ambiguous.
     fn variant(
         &mut self,
         place: &Range<usize>,

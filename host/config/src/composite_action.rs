@@ -1,4 +1,4 @@
-//! Actions made of actions: one after the other, again, later, or depending on something.
+//! Composite actions: sequences, repeats, delays and conditionals.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use super::number::{DataBounds, NumberRange};
 use super::text::TimeOfDay;
 
 /// What else must be so for a mapping to fire, by `type`. What is not known, such as which application is
-/// in front where the desktop does not tell, does not hold.
+/// in front on a desktop that does not report it, does not hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 #[schemars(transform = super::schema::also_in_snake_case)]

@@ -116,7 +116,7 @@ impl Diagnostics {
         Self { source, found: Vec::new(), shows_lines: true }
     }
 
-    /// The same for others than the configuration's owner: its lines may hold what is nobody else's concern.
+    /// The same for readers other than the configuration's owner: private values in its lines are redacted.
     #[must_use]
     pub fn without_lines(self) -> Self {
         Self { shows_lines: false, ..self }

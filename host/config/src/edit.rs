@@ -1,8 +1,8 @@
-//! Changing a configuration's text as a person would: what is not changed keeps its comments, its order
+//! Format-preserving edits of a configuration's text: what is not changed keeps its comments, its order
 //! and its layout.
 //!
 //! A change names a place by keys and numbers from the top, `modes/0/mappings/3/action`, and says what
-//! is to be there. Nothing here knows what a configuration means: the caller checks the new text
+//! is to be there. The meaning of a configuration does not matter here: the caller validates the new text
 //! as any other.
 
 use std::fmt;
@@ -429,7 +429,7 @@ name = "Mix"
         let text = with(&windows, "advanced_settings/listen_mode", json!("configured"));
         assert_eq!(text, windows.replace("\"all\"", "\"configured\""));
         let mixed = "a = 1\r\nb = 2\n";
-        assert!(!with(mixed, "a", json!(3)).ends_with("b = 2\r\n"), "nobody's are made up");
+        assert!(!with(mixed, "a", json!(3)).ends_with("b = 2\r\n"), "no line ending is made up");
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl fmt::Display for Key {
 impl FromStr for Key {
     type Err = Malformed;
 
-    /// Reads a single character, or a name, whatever its case.
+    /// Parses a single character, or a name in any case.
     ///
     /// # Errors
     /// Anything else.

@@ -1,11 +1,12 @@
-//! The configuration front-end: from the text of a TOML file to a [`Config`], or to all of its mistakes.
+//! The configuration front-end: parsing and schema validation, from the text of a TOML file to a [`Config`], or to all
+//! of its mistakes.
 //!
 //! ```text
 //! text ─▶ spanned tree ─▶ upgrade (old forms) ─▶ check (against the schema) ─▶ serde ─▶ Config
 //! ```
 //!
 //! The types in [`model`](Config) are the one source of truth: the JSON Schema is generated from them,
-//! and the file is held against that schema. Later stages (compiling rules, preparing features) report
+//! and the file is validated against that schema. Later stages (compiling rules, preparing features) report
 //! through the same [`Diagnostics`], at places that [`Source`] finds for them.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]

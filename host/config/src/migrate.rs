@@ -1,7 +1,7 @@
-//! Old forms of a configuration, brought to today's form in its text; comments, order and layout stay.
+//! Migration of a configuration's text from old forms to the current one; comments, order and layout stay.
 //!
-//! `upgrade` does the same in memory, each time that a file is read. Whatever is written here means the same as
-//! before: that is looked at before anybody gets the new text.
+//! `upgrade` does the same in memory, each time that a file is read. The new text means the same as the old: that is
+//! verified before it is returned.
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
@@ -12,7 +12,7 @@ use super::parse;
 /// Why a text can't be brought to today's form.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// It has mistakes: nobody can say what it means.
+    /// It has mistakes, so its meaning is undefined.
     #[error("{0}")]
     Wrong(Box<Diagnostics>),
     /// What came out means something else. A fault here and not in the file.
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_device_is_a_binding_where_it_stands() {
         let text = "# my show\n\n# the pads\n[device] # old\nname = \"Pads\" # on the left\nauto_reconnect = true\n";
-        assert!(migrated(text, "c.toml").is_err(), "a key that nobody knows is a mistake");
+        assert!(migrated(text, "c.toml").is_err(), "an unknown key is a mistake");
         let text =
             "# my show\n\n# the pads\n[device] # old\nname = \"Pads\" # on the left\n\n[[modes]]\nname   = 'Play'\n";
         assert_eq!(

@@ -101,11 +101,11 @@ pub struct AgentAccess {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Without anybody being asked.
+    /// Without a confirmation.
     #[default]
     Allow,
-    /// After a person agreed to the call: the agent's user where `elicitation` under `[mcp]` is `all`; else nobody can
-    /// be asked, and a person makes the call with `conductor tool call`.
+    /// After a person confirmed the call: the agent's user if `elicitation` under `[mcp]` is `all`; else no one can
+    /// confirm, and a person makes the call with `conductor tool call`.
     Ask,
     /// Not at all.
     Deny,
@@ -151,7 +151,7 @@ pub struct CallsPerMinute {
     #[schemars(range(min = 1, max = 10_000_000))]
     pub hardware_io: u32,
 
-    /// Tools that a person confirms whatever they do; 1 to 10000000 calls. Default: 60.
+    /// Tools that a person confirms each time; 1 to 10000000 calls. Default: 60.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub privileged: u32,
 
@@ -177,14 +177,14 @@ impl Default for CallsPerMinute {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdvancedSettings {
-    /// Which MIDI ports are opened. Without any binding, `all` is used whatever is written here.
+    /// Which MIDI ports are opened. Ignored, and `all`, if there is no binding.
     pub listen_mode: ListenMode,
 
     /// The most MIDI input ports that are open at once, 1 to 256 ports. Default: 32.
     #[schemars(range(min = 1, max = 256))]
     pub max_midi_ports: u16,
 
-    /// Names of ports that are left alone, in both directions, whatever else matches them; `*` stands for any
+    /// Names of ports that are ignored, in both directions, even if something else matches them; `*` stands for any
     /// text, `?` for any character, and case does not count: `"IAC Driver*"`. At most 256 names. Default: none.
     #[schemars(length(max = 256), inner(length(min = 1, max = 256)))]
     pub ignore_ports: Vec<String>,

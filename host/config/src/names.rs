@@ -1,4 +1,4 @@
-//! Names of modes and bindings: who has them, and who refers to names that nobody has.
+//! Names of modes and bindings: their definitions, and references to names that are not defined.
 
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};

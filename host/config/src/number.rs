@@ -49,7 +49,7 @@ pub type DmxRange = Span<1, 512>;
 pub type CoarseRange = Span<0, 31>;
 
 impl<const MIN: u16, const MAX: u16> Span<MIN, MAX> {
-    /// The range from `first` to `last`, or `None` where `first` is above `last` or one is outside.
+    /// The range from `first` to `last`, or `None` if `first` is above `last` or one is out of range.
     pub fn new(first: u16, last: u16) -> Option<Self> {
         (MIN <= first && first <= last && last <= MAX).then_some(Self { first, last })
     }
@@ -64,7 +64,7 @@ impl<const MIN: u16, const MAX: u16> Span<MIN, MAX> {
         self.last
     }
 
-    /// Where `number` stands in the range, counted from 0, or `None` outside it.
+    /// The position of `number` in the range, from 0, or `None` if it is outside.
     /// This is what `{n}` means in an action.
     pub fn position(self, number: u16) -> Option<u16> {
         (self.first..=self.last).contains(&number).then(|| number - self.first)
@@ -176,7 +176,7 @@ impl<const MAX: u16> Bounds<MAX> {
     /// Everything from 0 to `MAX`: what an absent pair means.
     pub const FULL: Self = Self { min: 0, max: MAX };
 
-    /// The bounds `min` to `max`, or `None` where `min` is above `max` or `max` above `MAX`.
+    /// The bounds `min` to `max`, or `None` if `min` is above `max` or `max` above `MAX`.
     pub fn new(min: u16, max: u16) -> Option<Self> {
         (min <= max && max <= MAX).then_some(Self { min, max })
     }

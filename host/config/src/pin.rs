@@ -1,10 +1,10 @@
-//! Pinning: what to change in a configuration so that a binding means one port and no other.
+//! Pinning: the changes of a configuration that make a binding match one port and no other.
 
 use serde_json::Value as Json;
 
 use super::edit::Change;
 
-/// Has the binding of this alias tell its device by this matcher alone, in every direction that it has matchers
+/// Makes the binding of this alias match its device by this matcher alone, in every direction that it has matchers
 /// for. `None` if no binding is called so.
 ///
 /// What it had before goes: as long as a weaker matcher stays, the twin of a device that is unplugged would

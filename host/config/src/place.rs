@@ -45,7 +45,7 @@ struct Inner {
     /// The byte at which each line starts; the first is 0.
     lines: OnceLock<Vec<usize>>,
     spans: OnceLock<Node>,
-    /// Made when somebody else than the owner first looks.
+    /// Made when a reader other than the owner first asks for it.
     hidden: OnceLock<String>,
 }
 

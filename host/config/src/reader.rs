@@ -1,4 +1,4 @@
-//! Reading a configuration again and again: what has not changed since the last time is not read anew.
+//! Incremental reading of a configuration: parts that have not changed since the last time are not parsed anew.
 //!
 //! Nearly all of a long file are mappings, each in lines of its own. A person changes one of them, or a few, and
 //! the rest is known by its text. So the text is cut into blocks, one a mapping, and what is around them; what is
@@ -198,7 +198,7 @@ struct Header<'t> {
     list: bool,
 }
 
-/// `None` if it is no header after all, or one that can be written more simply.
+/// `None` if it is not a header, or one that can be written more simply.
 fn header(line: &str) -> Option<Header<'_>> {
     let line = line.split('#').next()?.trim_matches([' ', '\t', '\r', '\n']);
     let inner = line.strip_prefix('[')?.strip_suffix(']')?;

@@ -1,4 +1,4 @@
-//! The JSON Schema made ready for checking: references resolved, unions sorted by tag, limits as numbers.
+//! The JSON Schema compiled for validation: references resolved, unions sorted by tag, limits as numbers.
 //!
 //! Only what the schema of the configuration uses is understood. A test holds the list of keywords against
 //! the schema, so that no rule can be written there without being enforced.

@@ -1,4 +1,4 @@
-//! Texts with a grammar of their own: SysEx bytes, OSC addresses, destinations, names.
+//! String formats with a grammar of their own: SysEx bytes, OSC addresses, destinations, names.
 //!
 //! [`FORMATS`] is the list of all of them. The JSON Schema takes its patterns from it, the checker its
 //! parsers, so that an editor, the loader and an error message agree on what a text may be.

@@ -402,8 +402,8 @@ fn chord_ms() -> u32 {
 pub enum Readings {
     /// Once, until it has been back.
     Enter,
-    /// Each time that it moves while it is, and once more, with 0, when it comes back to rest: in whatever mode
-    /// that is, and also when the gamepad is unplugged.
+    /// Each time that it moves while it is, and once more, with 0, when it comes back to rest: in any mode,
+    /// and also when the gamepad is unplugged.
     Move,
 }
 

@@ -1,4 +1,4 @@
-//! Old forms of a configuration, brought to today's form in memory; the file stays as it is.
+//! Migration of old forms of a configuration in memory; the file stays as it is.
 //!
 //! The values keep their places in the file, so that a message about one shows what the person wrote.
 

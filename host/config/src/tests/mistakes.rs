@@ -2,7 +2,7 @@
 
 use super::super::*;
 
-/// Each case is a configuration, a line `-----`, and what is said about it; a line `=====` ends the case.
+/// Each case is a configuration, a line `-----`, and the messages about it; a line `=====` ends the case.
 /// After a change of the words on purpose, set `CONFIG_MISTAKES` to a path: the new text is written there.
 const CASES: &str = include_str!("mistakes.txt");
 

@@ -1,4 +1,4 @@
-//! Whatever the text is, it is read or refused, and every place in a refusal can be shown.
+//! Any text is either read or rejected, and every place in an error can be shown.
 
 use proptest::prelude::*;
 
