@@ -46,7 +46,7 @@ const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM
 /// All stores of one home, or stores in memory.
 #[derive(Debug)]
 pub struct FeatureStores {
-    /// `None` if nothing is kept.
+    /// `None` if the stores are in memory.
     folder: Option<PathBuf>,
     open: Mutex<HashMap<String, Weak<Shared>>>,
 }
@@ -95,8 +95,8 @@ impl FeatureStores {
         Ok(Self { folder: Some(folder), open: Mutex::default() })
     }
 
-    /// Stores that begin empty and are forgotten: for features that are only tried out, while those that serve
-    /// may have their files open.
+    /// Stores in memory, empty at first: for trial instances of features, while those that serve may have their
+    /// files open.
     pub fn forgetful() -> Self {
         Self { folder: None, open: Mutex::default() }
     }
