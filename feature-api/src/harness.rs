@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub use serde_json::{Value, json};
 
 /// How long the host may take to answer: longer than the longest call that it allows.
-const ANSWER_WITHIN: Duration = Duration::from_secs(75);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long [`Feature::until`] asks.
 const UNTIL: Duration = Duration::from_secs(10);
 /// The pause between two questions of [`Feature::until`].
@@ -127,8 +127,8 @@ impl Harness {
         self
     }
 
-    /// What the host at this URL answers to an HTTP request. Requests to URLs without an answer fail, as
-    /// if nobody were there; nothing ever leaves the process.
+    /// The response to an HTTP request to this URL. Requests to URLs without a response fail, as
+    /// if no server were there; nothing ever leaves the process.
     #[must_use]
     pub fn answers(mut self, url: &str, status: u16, body: &str) -> Self {
         self.http.push(json!({ "url": url, "status": status, "body": body }));
@@ -453,11 +453,11 @@ impl Feature {
             // Whether it is gone shows when its answer is read.
             let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush());
         }
-        let answer = match self.answers.recv_timeout(ANSWER_WITHIN) {
+        let answer = match self.answers.recv_timeout(REPLY_TIMEOUT) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
                 let _ = self.child.kill();
-                let seconds = ANSWER_WITHIN.as_secs();
+                let seconds = REPLY_TIMEOUT.as_secs();
                 return Err(Failure(format!("no answer within {seconds} s to {request}{}", self.logged())));
             }
             Err(RecvTimeoutError::Disconnected) => {
@@ -493,7 +493,7 @@ pub struct Prepared(u64);
 
 impl Drop for Feature {
     fn drop(&mut self) {
-        // The host ends when nobody can ask any more, and takes its folder along. One that hangs is ended.
+        // The host ends when its standard input is closed, and removes its folder. One that hangs is killed.
         self.stdin = None;
         let deadline = Instant::now() + Duration::from_secs(5);
         while Instant::now() < deadline {

@@ -148,7 +148,7 @@ pub fn register<Args: JsonSchema, Result_: JsonSchema>(registrar: &Registrar, na
 /// Reads a tool's arguments, works, and writes its result; keys without a value are left out.
 ///
 /// # Errors
-/// `invalid` for arguments that do not fit, and whatever `work` gives.
+/// `invalid` if the arguments do not fit, and the errors of `work`.
 pub fn answer<Args: DeserializeOwned, Result_: Serialize>(
     args: &str,
     work: impl FnOnce(Args) -> Result<Result_, Error>,

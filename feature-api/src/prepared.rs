@@ -1,4 +1,4 @@
-//! What a feature has prepared: each use of an action under the number that the host calls it by.
+//! The prepared actions of a feature, each under the number by which the host calls it.
 
 use crate::Error;
 

@@ -1,4 +1,4 @@
-//! One universe at one target: what every channel is, and the packet that says so.
+//! One universe at one target: the values of its channels, and the packet for them.
 //!
 //! The packet is `ArtDmx` ("Art-Net 4 Specification", Artistic Licence, OpDmx, protocol version 14).
 

@@ -36,7 +36,7 @@ struct State {
 }
 
 /// Universes that are remembered.
-const MOST_UNIVERSES: usize = 1024;
+const MAX_UNIVERSES: usize = 1024;
 
 thread_local! {
     static STATE: RefCell<State> = RefCell::default();
@@ -48,8 +48,8 @@ impl State {
         if let Some(frame) = self.known.get(&key) {
             return Ok(*frame);
         }
-        if self.frames.len() >= MOST_UNIVERSES {
-            return Err(Error::Exhausted(format!("there are {MOST_UNIVERSES} universes already")));
+        if self.frames.len() >= MAX_UNIVERSES {
+            return Err(Error::Exhausted(format!("there are {MAX_UNIVERSES} universes already")));
         }
         self.frames.push(Frame::new(universe));
         self.known.insert(key, self.frames.len() - 1);

@@ -1,4 +1,4 @@
-//! What a mapping says under `action`, and what an event makes of it.
+//! The parameters under a mapping's `action`, and their values for an event.
 
 use conductor_feature::Event;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! Tools for ports, devices and bindings: six that look, four that change what holds until the host
 //! stops, four that propose.
 //!
-//! A device identity and a binding are one thing: a name, and what tells the device's ports.
+//! A device identity and a binding are one thing: a name, and matchers for the device's ports.
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, unknown};
 use conductor_feature::planning::Change;
@@ -309,7 +309,7 @@ fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Sugge
     let first = matchers.first().map(Matcher::toml).unwrap_or_default();
     let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = {:?}\nmatchers = [{first}]\n", found.protocol);
     let next = if twins > 1 && matchers.len() == 1 {
-        "nothing that lasts tells it from its twin: conductor_start_learn, and move one of them"
+        "no stable property differs from its twin's: conductor_start_learn, and move one of them"
     } else {
         "conductor_create_device_identity with the alias and the first matcher"
     };

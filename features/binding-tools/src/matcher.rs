@@ -1,4 +1,4 @@
-//! Matchers: what tells a port, as the configuration has them.
+//! Port matchers, as the configuration has them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

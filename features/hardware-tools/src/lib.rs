@@ -1,4 +1,4 @@
-//! Tools that send to devices. Each call is one that a person has agreed to, having seen its bytes.
+//! Tools that send to devices. A person confirms each call, after seeing its bytes.
 
 use conductor_feature::json::{answer, register};
 use conductor_feature::{Access, Context, Error, HardwareIoTools, Invocation, Lifecycle, Reader, tool_registrar};
@@ -110,8 +110,8 @@ impl HardwareIoTools for HardwareTools {
             "conductor_probe_device_identity" => answer(&args, |Device { target }| {
                 let found = devices.probe_identity(&target).map_err(|error| with_outputs(error, reader))?;
                 let next = match found {
-                    Some(_) => "a sys_ex_identity matcher with these numbers tells this device",
-                    None => "it does not say who it is; conductor_suggest_binding tells it by its port",
+                    Some(_) => "a sys_ex_identity matcher with these numbers matches this device",
+                    None => "it does not identify itself; conductor_suggest_binding matches it by its port",
                 };
                 let identity = found.map(|found| {
                     let (one, two, three) = found.manufacturer;

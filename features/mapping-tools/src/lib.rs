@@ -196,8 +196,8 @@ fn read(reader: &Reader) -> Result<Show, Error> {
     Show::parse(&reader.config()?).map_err(Error::Failed)
 }
 
-/// Whether the host or a feature has every action that this one is made of. The host takes a mapping with one that
-/// nobody has, since a feature may bring it later; a question asked here means one that there is.
+/// Whether the host or a feature has every action that this one is made of. The host accepts a mapping with an
+/// unknown action, since a feature may add it later; here the action has to exist.
 fn has_actions(reader: &Reader, action: &Action) -> Result<(), Error> {
     let actions = reader.actions()?;
     let names = |action: &host_state::Action| {

@@ -48,7 +48,7 @@ pub struct ModeView {
 pub struct Found {
     /// Its place in the configuration: modes/0/mappings/3, or `global_mappings/3`.
     pub place: String,
-    /// Its mode's name; none for a global one.
+    /// Its mode's name; `null` if it is global.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// What it says.

@@ -22,7 +22,7 @@ pub struct Control {
     pub toml: String,
 }
 
-/// Which control: what tells it from others of its device.
+/// A control: what identifies it on its device.
 #[derive(Debug, Clone, PartialEq)]
 enum Which {
     Note(u8, u16),
@@ -65,8 +65,8 @@ impl Which {
 }
 
 impl Which {
-    /// What an OSC message was sent to. `None` for what no trigger takes: `#`, quotes for what is no word,
-    /// unusual characters, and patterns with sets of characters.
+    /// The address of an OSC message. `None` if no trigger takes it: `#`, quotes, unusual characters, and
+    /// patterns with sets of characters.
     fn osc(address: &str) -> Option<Self> {
         let is_plain = |c: char| c.is_ascii_graphic() && !"#*,?[]{}\"".contains(c);
         let is_sent = |c: char| is_plain(c) || "*?".contains(c);
@@ -88,7 +88,7 @@ struct Moves {
     values: Vec<f64>,
 }
 
-/// What was heard.
+/// The events that were received.
 #[derive(Debug, Default)]
 pub struct Heard {
     /// The one moved last comes last.
@@ -96,8 +96,8 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// One more event; `text` is what it is in the words of the timeline language.
-    pub fn hear(&mut self, device: &str, text: &str, event: &Event) {
+    /// Adds an event; `text` is the event in the timeline language.
+    pub fn add(&mut self, device: &str, text: &str, event: &Event) {
         let Some(which) = Which::of(text, event) else { return };
         let known = self.moves.iter().position(|moves| moves.device == device && moves.which == which);
         let mut moves = match known {
@@ -221,7 +221,7 @@ mod tests {
 
     fn learned(events: &[(&str, Event)]) -> Vec<Control> {
         let mut heard = Heard::default();
-        events.iter().for_each(|(text, event)| heard.hear("pads", text, event));
+        events.iter().for_each(|(text, event)| heard.add("pads", text, event));
         heard.controls()
     }
 

@@ -1,5 +1,5 @@
-//! Tools that tell which control a person moves: one that begins to listen, one that tells what came
-//! since. Nothing is bound or mapped by them.
+//! Tools for MIDI learn: one that begins to listen, one that reports which controls were moved since. They bind and
+//! map nothing.
 
 use std::cell::RefCell;
 
@@ -73,7 +73,7 @@ struct Session {
     since: u64,
     device: Option<String>,
     midi_only: bool,
-    /// What every port had said by then that nobody was to hear.
+    /// The events that each port had discarded by then.
     unheard: Vec<(String, u64)>,
 }
 
@@ -111,7 +111,7 @@ fn stop(reader: &Reader, keep: bool, midi_only: bool) -> Result<Learned, Error> 
     let wanted = since.filter(|event| session.device.as_ref().is_none_or(|device| *device == event.device));
     let mut heard = Heard::default();
     for event in wanted.filter(|event| !midi_only || event.event.kind < 32) {
-        heard.hear(&event.device, &event.text, &event.event);
+        heard.add(&event.device, &event.text, &event.event);
     }
     let controls = heard.controls();
     let before = |port: &host_state::Port| {

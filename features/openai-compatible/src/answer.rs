@@ -1,4 +1,4 @@
-//! From the bytes of an answer, as they arrive, to what they tell.
+//! Parsing the bytes of a response, as they arrive, into events.
 //!
 //! An answer is a stream of chunks, one whole JSON object (from servers that don't stream), or an error. What
 //! servers do differently is taken as it is meant: tool calls without numbers or ids, the reason to stop missing
@@ -17,7 +17,7 @@ const MAX_ERROR: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Answer {
     form: Form,
-    told: Told,
+    progress: Progress,
 }
 
 #[derive(Debug)]
@@ -28,9 +28,9 @@ enum Form {
     Refused(u16, Vec<u8>),
 }
 
-/// What was sent so far.
+/// The events that were returned so far.
 #[derive(Debug, Default)]
-struct Told {
+struct Progress {
     calls: Vec<Call>,
     thinking: bool,
     over: Option<Over>,
@@ -125,7 +125,7 @@ impl Answer {
             200..=299 => Form::Stream(Lines::default()),
             _ => Form::Refused(status, Vec::new()),
         };
-        Self { form, told: Told::default() }
+        Self { form, progress: Progress::default() }
     }
 
     /// Takes more of the body, and returns what it tells.
@@ -133,9 +133,9 @@ impl Answer {
         let mut events = Vec::new();
         match &mut self.form {
             Form::Stream(lines) => {
-                let told = &mut self.told;
-                if lines.push(bytes, |data| told.data(data, &mut events)).is_err() {
-                    told.fail("the server sends an event without an end".into(), &mut events);
+                let progress = &mut self.progress;
+                if lines.push(bytes, |data| progress.data(data, &mut events)).is_err() {
+                    progress.fail("the server sends an event without an end".into(), &mut events);
                 }
             }
             Form::Whole(body) => body.extend_from_slice(bytes),
@@ -146,12 +146,12 @@ impl Answer {
 
     /// The body is at its end.
     pub fn end(&mut self) -> Vec<Event> {
-        let (mut events, told) = (Vec::new(), &mut self.told);
+        let (mut events, progress) = (Vec::new(), &mut self.progress);
         match &mut self.form {
-            Form::Stream(lines) => lines.end(|data| told.data(data, &mut events)),
+            Form::Stream(lines) => lines.end(|data| progress.data(data, &mut events)),
             Form::Whole(body) => {
-                told.data(&String::from_utf8_lossy(body), &mut events);
-                told.stop(None, &mut events);
+                progress.data(&String::from_utf8_lossy(body), &mut events);
+                progress.stop(None, &mut events);
             }
             Form::Refused(status, body) => events.push(Event::Failed(refused(*status, body))),
         }
@@ -159,7 +159,7 @@ impl Answer {
     }
 }
 
-impl Told {
+impl Progress {
     /// Takes the data of one event.
     fn data(&mut self, data: &str, events: &mut Vec<Event>) {
         if self.over == Some(Over::Failed) {
@@ -219,7 +219,7 @@ impl Told {
         let id = delta.id.filter(|id| !id.is_empty());
         let (name, arguments) = delta.function.map(|it| (it.name, it.arguments)).unwrap_or_default();
         let name = name.filter(|name| !name.is_empty());
-        // Another id is another call, whatever its number says; without an id the number counts, and without
+        // Another id is another call, even under the same number; without an id the number counts, and without
         // both a name begins a call.
         let open = self.calls.iter().rposition(|call| match (&id, delta.index) {
             (Some(id), _) if call.id.is_some() => call.id.as_ref() == Some(id),
@@ -228,9 +228,9 @@ impl Told {
         });
         let at = open.unwrap_or_else(|| {
             let at = self.calls.len();
-            let told = id.clone().unwrap_or_else(|| format!("call-{at}"));
+            let call_id = id.clone().unwrap_or_else(|| format!("call-{at}"));
             self.calls.push(Call { number: delta.index, id });
-            events.push(Event::CallBegin(CallBegin { index: number(at), id: told, name: name.unwrap_or_default() }));
+            events.push(Event::CallBegin(CallBegin { index: number(at), id: call_id, name: name.unwrap_or_default() }));
             at
         });
         if let Some(text) = arguments.filter(|text| !text.is_empty()) {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     /// What an answer tells, as one line an event; texts that follow each other are one.
-    fn told(status: u16, kind: &str, pieces: &[&[u8]]) -> Vec<String> {
+    fn lines_of(status: u16, kind: &str, pieces: &[&[u8]]) -> Vec<String> {
         let mut answer = Answer::new(status, &head(kind));
         let mut events: Vec<Event> = pieces.iter().flat_map(|piece| answer.push(piece)).collect();
         events.extend(answer.end());
@@ -351,7 +351,7 @@ mod tests {
         "data: [DONE]\n\n",
     );
 
-    const TOLD: [&str; 10] = [
+    const EXPECTED: [&str; 10] = [
         "text Grün it is.",
         "call 0 call_A look",
         "args 0 {\"at\":",
@@ -368,18 +368,18 @@ mod tests {
     fn a_stream_tells_the_same_wherever_it_is_cut() {
         let bytes = STREAM.as_bytes();
         for cut in 0..=bytes.len() {
-            assert_eq!(told(200, "text/event-stream", &[&bytes[..cut], &bytes[cut..]]), TOLD, "cut at {cut}");
+            assert_eq!(lines_of(200, "text/event-stream", &[&bytes[..cut], &bytes[cut..]]), EXPECTED, "cut at {cut}");
         }
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        assert_eq!(told(200, "text/event-stream; charset=utf-8", &single), TOLD);
+        assert_eq!(lines_of(200, "text/event-stream; charset=utf-8", &single), EXPECTED);
     }
 
     #[test]
     fn a_stream_that_is_cut_off_tells_no_stop() {
         let upto = STREAM.find(r#"data: {"choices":[{"index":0,"delta":{},"#).unwrap();
-        let lines = told(200, "text/event-stream", &[&STREAM.as_bytes()[..upto]]);
-        assert_eq!(lines, TOLD[..6], "the host says that it was cut off");
-        let within = told(200, "text/event-stream", &[&STREAM.as_bytes()[..upto - 20]]);
+        let lines = lines_of(200, "text/event-stream", &[&STREAM.as_bytes()[..upto]]);
+        assert_eq!(lines, EXPECTED[..6], "the host says that it was cut off");
+        let within = lines_of(200, "text/event-stream", &[&STREAM.as_bytes()[..upto - 20]]);
         assert!(within.last().unwrap().starts_with("failed"), "{within:?}");
     }
 
@@ -387,14 +387,14 @@ mod tests {
     fn an_answer_that_comes_whole_is_one() {
         let body = br#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes.","reasoning":"Hm."},
             "finish_reason":"length"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}"#;
-        let lines = told(200, "application/json", &[body]);
+        let lines = lines_of(200, "application/json", &[body]);
         assert_eq!(lines, ["reasoning Hm.", "reasoned", "text Yes.", "stop StopReason::Length", "usage 5 0 2"]);
     }
 
     #[test]
     fn what_servers_do_differently_is_taken_as_it_is_meant() {
         // Every call with number 0; `stop` after calls; no end mark, no last empty line.
-        let lines = told(
+        let lines = lines_of(
             200,
             "text/event-stream",
             &[br#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{}"}},{"index":0,"id":"b","function":{"name":"hear","arguments":"{}"}}]}}]}
@@ -406,7 +406,7 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
             ["call 0 a look", "args 0 {}", "call 1 b hear", "args 1 {}", "end 0", "end 1", "stop StopReason::Tools"]
         );
         // Neither numbers nor ids nor a reason to stop.
-        let lines = told(
+        let lines = lines_of(
             200,
             "text/event-stream",
             &[b"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"look\"}}]}}]}\n\n\
@@ -418,7 +418,7 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
 
     #[test]
     fn a_refusal_says_what_the_server_says() {
-        let said = |status, body: &str| told(status, "application/json", &[body.as_bytes()]).join("");
+        let said = |status, body: &str| lines_of(status, "application/json", &[body.as_bytes()]).join("");
         let wrong_key = said(401, r#"{"error":{"message":"Incorrect API key provided.","type":"x"}}"#);
         assert!(wrong_key.contains("Denied(\"the server says 401: Incorrect API key provided.\")"), "{wrong_key}");
         assert!(said(404, "page not found").contains("is `url` right?"));
@@ -432,17 +432,17 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
         let stream = b"data: {\"choices\":[{\"delta\":{\"content\":\"Well\"}}]}\n\n\
             data: {\"error\":{\"message\":\"overloaded\"}}\n\n\
             data: {\"choices\":[{\"delta\":{\"content\":\"more\"}}]}\n\ndata: [DONE]\n\n";
-        let lines = told(200, "text/event-stream", &[stream]);
+        let lines = lines_of(200, "text/event-stream", &[stream]);
         assert_eq!(lines, ["text Well", "failed Error::Failed(\"the server broke off: overloaded\")"]);
     }
 
     #[test]
     fn bytes_that_are_no_answer_are_none() {
         for body in ["{", "data: nonsense\n\n", "<html>", "data: {\"choices\": 3}\n\n"] {
-            let lines = told(200, "text/event-stream", &[body.as_bytes()]);
+            let lines = lines_of(200, "text/event-stream", &[body.as_bytes()]);
             assert!(!lines.iter().any(|line| line.starts_with("stop")), "{body}: {lines:?}");
         }
         let endless = vec![b'x'; 1024 * 1024];
-        assert!(told(200, "text/event-stream", &[b"data: ", &endless])[0].starts_with("failed"));
+        assert!(lines_of(200, "text/event-stream", &[b"data: ", &endless])[0].starts_with("failed"));
     }
 }

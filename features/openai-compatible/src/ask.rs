@@ -1,4 +1,4 @@
-//! From a question to the request of the API.
+//! Encoding a chat request for the API.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Server-sent events, from bytes that are cut anywhere to the data of each event.
+//! Server-sent events: from bytes in chunks of any size to the data of each event.
 //!
 //! Of the format (WHATWG HTML, 9.2.6) only `data` is looked at: the API uses nothing else.
 

@@ -1,4 +1,4 @@
-//! The OSC packet that an event makes of a mapping.
+//! The OSC packet for an event, from a mapping's parameters.
 
 use conductor_feature::{Event, kind};
 use rosc::{OscMessage, OscPacket, OscType};

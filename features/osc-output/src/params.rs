@@ -1,4 +1,4 @@
-//! What a mapping says under `action`.
+//! The parameters under a mapping's `action`.
 
 use serde::Deserialize;
 

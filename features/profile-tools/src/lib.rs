@@ -1,4 +1,4 @@
-//! Tools for profiles, which say the mode for an application, and for the settings of the host.
+//! Tools for profiles, which select the mode for an application, and for the settings of the host.
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, remove, set, unknown};
 use conductor_feature::planning::Change;

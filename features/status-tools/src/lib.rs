@@ -1,4 +1,4 @@
-//! Tools that tell how the host is: its status, its features, what happened and why, which plans wait;
+//! Tools that report the host's state: its status, its features, what happened and why, which plans wait;
 //! and two that propose to load a feature, or to load it no more.
 
 use conductor_feature::json::{Nothing, Proposed, answer, register, set, unknown};

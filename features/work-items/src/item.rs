@@ -17,7 +17,7 @@ pub struct Item {
     pub number: u32,
     /// One line.
     pub title: String,
-    /// What there is to say about it.
+    /// Its description.
     pub description: String,
     /// When it was opened: milliseconds since 1970-01-01 UTC.
     pub opened: u64,

@@ -185,15 +185,15 @@ impl ToolHooks for WorkItems {
     }
 }
 
-/// How often the watch looks, in milliseconds.
-const LOOK: u32 = 1000;
+/// The pause between two polls of the watch, in milliseconds.
+const POLL_INTERVAL_MS: u32 = 1000;
 /// Items that wait at once before the person is notified.
 const MANY: usize = 10;
 
 impl Tasks for WorkItems {
     fn start(_name: String, run: &Run) -> Result<(), Error> {
         let mut known = with_table(shelf::all)?;
-        while run.wait(LOOK) {
+        while run.wait(POLL_INTERVAL_MS) {
             let items = with_table(shelf::all)?;
             for item in &items {
                 match known.iter().find(|before| before.number == item.number) {

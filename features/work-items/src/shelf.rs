@@ -1,4 +1,4 @@
-//! The shelf: items in the feature's store, one key each, whichever of its instances writes.
+//! Items in the feature's store, one key each, shared by all of its instances.
 
 use conductor_feature::store::Table;
 use conductor_feature::{Error, clock};
@@ -34,7 +34,7 @@ pub fn item(table: &Table, number: u32) -> Result<Item, Error> {
     decoded(&bytes)
 }
 
-/// Changes an item, as often as somebody else changes it in between.
+/// Changes an item; retries if another instance changes it in between (compare and swap).
 pub fn change(table: &Table, number: u32, change: impl Fn(&mut Item) -> Result<(), String>) -> Result<Item, Error> {
     loop {
         let before = table.get(&key(number))?.ok_or_else(|| Error::Invalid(format!("there is no item {number}")))?;
