@@ -1,7 +1,7 @@
 //! The examples in other languages: built where their language is there, left out loudly where it is not.
 //!
 //! Each folder below `features/examples` is copied to `target/examples`, gets its tools there, and is built
-//! by `conductor feature build`, as anybody's feature is.
+//! by `conductor feature build`, as any author's feature is.
 
 use std::{
     env, fs,

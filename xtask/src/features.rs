@@ -107,7 +107,7 @@ fn build_workspace(repo: &Repo, rust: &GuestRust, guests: &Guests) -> Result<()>
     remove_stale(&guests.output, &built)
 }
 
-/// Keeps the file's date when nothing changed, so that nobody compiles it again.
+/// Keeps the file's date if nothing changed, so that it is not compiled again.
 fn write_if_changed(file: &Path, bytes: &[u8]) -> Result<&'static str> {
     if fs::read(file).is_ok_and(|old| old == bytes) {
         return Ok("unchanged");

@@ -1,7 +1,7 @@
 //! Fuzzing: libFuzzer on a target of `tests/fuzz`, with the toolchain that is there.
 //!
-//! Only what is fuzzed is instrumented. So that no unstable flag is needed for that, Cargo is told that this
-//! very program is the compiler's wrapper, which [adds](instrumented) the flags where they belong.
+//! Only the fuzzed crates are instrumented. To need no unstable flag for that, this program is also Cargo's
+//! `RUSTC_WRAPPER`, which [adds](instrumented) the flags for those crates.
 
 use std::{
     env,

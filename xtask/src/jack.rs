@@ -72,7 +72,7 @@ impl Server {
         let mut stdout = child.stdout.take().context("a piped output is there")?;
         let log = thread::spawn(move || {
             let mut log = Vec::new();
-            // Read to the end, whatever happens: a server whose log nobody takes would stop.
+            // Read to the end in any case: a server whose log is not read would block.
             let _ = stdout.read_to_end(&mut log);
             String::from_utf8_lossy(&log).into_owned()
         });

@@ -4,7 +4,7 @@
 //! A crate is a folder of `host/`. Some have rooms: a room is a folder or a file right in the crate's `src`, and is called
 //! `crate::room`; the crate's own name then stands for its `lib.rs`. The table lists crates and rooms from the lowest to
 //! the highest, each with what it may import. The check fails on an import that is not allowed, on an allowed one that
-//! nobody uses, and on an allowed one that leads upward; what leads only downward has no circle.
+//! is unused, and on an allowed one that leads upward; imports that all lead downward have no cycle.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -261,7 +261,7 @@ fn leads_on(tokens: &[TokenTree]) -> bool {
     matches!(tokens, [TokenTree::Punct(one), TokenTree::Punct(other), ..] if one.as_char() == ':' && other.as_char() == ':')
 }
 
-/// The crate with each of the names right after its own; with none if it stands alone.
+/// The crate with each of the names right after its own; with an empty name if it stands alone.
 fn first_steps(krate: &str, after: &[TokenTree], into: &mut BTreeSet<(String, String)>) {
     let mut add = |name: String| _ = into.insert((krate.to_owned(), name));
     match after.get(2) {

@@ -70,7 +70,7 @@ enum Chore {
     Bench(bench::Args),
     /// Fuzz what reads bytes, rules and gestures, with libFuzzer.
     Fuzz(fuzz::Args),
-    /// Ask the API whatever fits its document, and what doesn't, with schemathesis.
+    /// Send the API requests that fit its OpenAPI document, and some that don't, with schemathesis.
     Schemathesis(schemathesis::Args),
     /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
     Soak(soak::Args),

@@ -1,5 +1,5 @@
-//! schemathesis against the API: whatever fits the document is asked over the TCP door, and what doesn't, too; each
-//! answer has to be one that the document has.
+//! schemathesis against the API: requests that fit the OpenAPI document, and some that don't, go to the TCP door; each
+//! response has to be one that the document describes.
 
 use std::{
     fs,
@@ -57,7 +57,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let home = repo.target().join(format!("schemathesis-home-{}", std::process::id()));
     fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
     let played = play(repo, &program, &conductor, &home, &args);
-    // Whatever came of it.
+    // In any case.
     let _ = fs::remove_dir_all(&home);
     played?;
     Ok(ExitCode::SUCCESS)

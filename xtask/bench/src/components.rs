@@ -19,7 +19,7 @@ pub struct Lane {
 impl Lane {
     /// Starts a sandbox. Compiled code is kept in `home`.
     pub fn new(home: &Path) -> Result<Self> {
-        // Nobody takes out what features say: here they say nothing.
+        // The receiver is dropped: these features send no messages.
         let (sinks, _) = SinkQueue::new();
         let mut services = Services::new(sinks, Box::new(Discard)).home(Some(home));
         services.datagram_rate = 1e12;

@@ -114,12 +114,12 @@ fn watchers(home: &Path, ports: &SimulatedPorts, section: &mut Section<'_>) -> R
         seen.push(bytes.load(Ordering::Relaxed) as f64 / WATCHERS as f64 / played.len() as f64);
         watched.extend(played);
     }
-    // A line about an event has more than this many bytes: else nobody has watched.
+    // A line about an event has more than this many bytes: else there was no watcher.
     ensure!(seen.iter().all(|bytes| *bytes > 40.0), "the watchers saw too little: {seen:?} bytes an event");
     for (share, name) in [(0.5, "p50"), (0.99, "p99"), (1.0, "max")] {
         let [watched, alone] = [&watched, &alone].map(|times| quantile(times, share));
         let name = format!("an event, in to out, with {WATCHERS} who watch 1000 a second, {name}");
-        section.beside(name, watched, Unit::Microseconds, "nobody watches", alone);
+        section.beside(name, watched, Unit::Microseconds, "no watcher", alone);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What an event costs where gestures are looked for, beside the original engine's event processor.
 //!
-//! The original finds whatever there is and leaves it to the rules; here the rules say what is looked for. So
-//! both are measured with everything looked for, on every key.
+//! The original detects all gestures and leaves them to the rules; here only gestures that rules use are detected. So
+//! both are measured with rules for all gestures, on every key.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -48,7 +48,7 @@ enum Person {
 pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     let home = Folder::new()?;
     let feature = arguments.features()?.join("tests/bench-tools.wasm");
-    // Free a moment ago; nothing else on this machine is told.
+    // Free a moment ago; no other program on this machine uses it.
     let port = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
     let configuration = configuration(&feature, port);
     let (_host, _) = process::conductor(arguments.conductor()?, arguments.features()?, home.path(), &configuration)?;
@@ -90,7 +90,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
             format!("a tool call of {AGENTS} agents while {what}, p99, median of {} turns", TURN.1),
             p99,
             Unit::Microseconds,
-            "nobody looks",
+            "no plan preview",
             quiet,
         );
     }

@@ -7,7 +7,7 @@ const ROUNDS: usize = 25;
 /// How long a turn lasts.
 const TURN: Duration = Duration::from_millis(8);
 
-/// Something to be timed: does its work as often as it is told.
+/// Something to be timed: does its work the given number of times.
 pub type Work<'a> = Box<dyn FnMut(u64) + 'a>;
 
 /// Nanoseconds per call of each contender: the median over rounds in which each has its turn.

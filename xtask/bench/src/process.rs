@@ -28,7 +28,7 @@ pub struct Resident {
 }
 
 impl Process {
-    /// Starts a program; nobody reads what it says.
+    /// Starts a program; its output is discarded.
     pub fn start(command: &mut Command) -> Result<Self> {
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = spawned.with_context(|| format!("{} can't be started", command.get_program().display()))?;

@@ -1,4 +1,4 @@
-//! A whole host in this process, with simulated ports, and somebody who plays on them at a steady pace.
+//! A whole host in this process, with simulated ports that are played at a steady pace.
 
 use std::time::{Duration, Instant};
 

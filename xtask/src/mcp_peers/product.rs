@@ -122,7 +122,7 @@ impl Conductor {
             }
             said += &(line + "\n");
         }
-        // It must not wait for somebody to read its log.
+        // Its log is read to the end, so that it never blocks on it.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         Ok(conductor)
     }

@@ -99,7 +99,7 @@ fn as_root(program: &str) -> Result<Command> {
     let mut command = Command::new("sudo");
     if !process::succeeds(Command::new("sudo").args(["-n", "true"])) {
         if !io::stdin().is_terminal() {
-            bail!("packages must be installed, and sudo wants a password, but there is nobody to ask");
+            bail!("packages must be installed, and sudo needs a password, but standard input is not a terminal");
         }
         eprintln!("sudo may ask for your password");
     }

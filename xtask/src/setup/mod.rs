@@ -25,7 +25,7 @@ pub struct Args {
     purpose: Option<Purpose>,
 }
 
-/// What somebody wants to do.
+/// What the installed packages are for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Purpose {
     /// Build the host and the features.
@@ -126,7 +126,7 @@ const SCREEN: &[Need] = &[
     },
     Need {
         probe: Probe::Program("xev"),
-        why: "tells the tests which keys a window was told of",
+        why: "reports to the tests which keys a window received",
         packages: &["x11-utils"],
     },
     Need {
@@ -136,7 +136,7 @@ const SCREEN: &[Need] = &[
     },
     Need {
         probe: Probe::Program("kwin_wayland"),
-        why: "KDE's, which tells it in another way",
+        why: "KDE's, which reports it in another way",
         packages: &["kwin-wayland"],
     },
 ];

@@ -19,13 +19,13 @@ use crate::process;
 /// Where Debian packages put the libraries that programs load.
 const LIBRARIES: [&str; 4] = ["usr/lib", "lib", "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
 
-/// A package and whatever it needs that this machine lacks, in a folder of its own.
+/// A package, with its dependencies that this machine lacks, in a folder of its own.
 pub struct Unpacked {
     root: PathBuf,
 }
 
 impl Unpacked {
-    /// The package, downloaded first if it is not there. `why` is told when it is.
+    /// The package, downloaded first if it is not there; then `why` is printed.
     ///
     /// # Errors
     /// apt's, when it does not know the package or cannot fetch it.

@@ -121,7 +121,7 @@ fn module_name(path: &Path) -> Option<String> {
     ["", ".xz", ".zst", ".gz"].contains(&compression).then(|| name.replace('-', "_"))
 }
 
-/// A module's object file; newer packages compress them, and nobody inside could unpack them.
+/// A module's object file; newer packages compress them, and the virtual machine could not unpack them.
 fn read_object(file: &Path) -> Result<Vec<u8>> {
     let unpack = match file.extension().and_then(|extension| extension.to_str()) {
         Some("xz") => "xz",

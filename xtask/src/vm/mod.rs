@@ -2,7 +2,7 @@
 //! devices that can be plugged and unplugged, game pads.
 //!
 //! It runs Debian's kernel, and its root is this machine's own `/`, read-only below an overlay in memory: every
-//! program built here runs there as it is, and whatever it writes is gone afterwards. Results are what the
+//! program built here runs there as it is, and its writes are discarded afterwards. Results are what the
 //! command prints, and its exit status.
 
 mod cpio;

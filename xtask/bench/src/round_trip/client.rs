@@ -159,7 +159,7 @@ impl Client {
         Ok(())
     }
 
-    /// The number in the next answer; none when nothing comes.
+    /// The number in the next answer; `None` if none comes in time.
     fn receive(&self, peer: &Peer) -> Result<Option<u16>> {
         let mut buffer = [0; 64];
         loop {
@@ -174,7 +174,7 @@ impl Client {
                     return Ok(Some(number));
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(None),
-                // Word that nobody listens at the peer's port yet.
+                // An ICMP message that no program listens at the peer's port yet.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 Err(error) => return Err(error.into()),
             }
