@@ -17,13 +17,13 @@ pub fn shell(commands: impl BufRead, mut out: impl Write + Send) -> Result<(), O
     ports.plug("Pads", Direction::Input);
     let conductor = Conductor::builder().config_text(CONFIG).ports(ports.backend()).start()?;
     let (host, happens) = (conductor.host(), conductor.host().subscribe());
-    let mut tell = |line: String| drop(writeln!(out, "{line}"));
-    // What has happened is told when nothing has for a moment.
+    let mut print = |line: String| drop(writeln!(out, "{line}"));
+    // Events are printed once none has come for a moment.
     let mut catch_up = |answer: Option<String>| {
         while let Ok(observation) = happens.recv_timeout(std::time::Duration::from_millis(200)) {
-            tell(serde_json::to_string(&ObservationView::of(host, &observation)).unwrap_or_default());
+            print(serde_json::to_string(&ObservationView::of(host, &observation)).unwrap_or_default());
         }
-        answer.into_iter().for_each(&mut tell);
+        answer.into_iter().for_each(&mut print);
     };
     catch_up(Some("note NUMBER, mode NAME, status, quit".into()));
     for line in commands.lines().map_while(Result::ok) {

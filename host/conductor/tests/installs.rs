@@ -625,7 +625,7 @@ fn grants_of_the_configuration_are_bound_to_a_package_by_one_command() {
     assert!(pinned.status.success(), "{}", err(&pinned));
     let shown = err(&pinned);
     let digest = sha256(&lamp("1", &asks));
-    for line in ["network: UDP to 10.0.0.1:9", "asks for alert", &format!("sha256:{digest}"), "signed by    nobody"] {
+    for line in ["network: UDP to 10.0.0.1:9", "asks for alert", &format!("sha256:{digest}"), "signed by    none"] {
         assert!(shown.contains(line), "no {line}: {shown}");
     }
     let loaded = config::parse(&written(), "config.toml").unwrap();

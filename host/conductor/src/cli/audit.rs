@@ -1,4 +1,4 @@
-//! `conductor audit`: what was asked of the hosts of this home, and whether the record is as it was written.
+//! `conductor audit`: shows the audit log of the hosts of this home, and verifies its hash chain.
 //!
 //! The file is read as it is; no host has to run.
 
@@ -41,7 +41,7 @@ pub(super) enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check every row: exit code 0 if the record is whole, 1 if it was altered, 3 if that can't be told
+    /// Check every row: exit code 0 if the record is whole, 1 if it was altered, 3 if that is unknown
     Verify(Output),
     /// Print every row as it is, as JSON, a row a line
     Export,

@@ -1,4 +1,4 @@
-//! `conductor bindings`: how each binding is, and what to do where it is not as it should be.
+//! `conductor bindings`: the state of each binding, and how to repair those with problems.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub(super) struct BindingsArguments {
 
 #[derive(Debug, Subcommand)]
 enum BindingsCommand {
-    /// Say which of several ports a binding means, for good: writes what tells it apart into the configuration
+    /// Pin a binding to one of several ports: writes a matcher for that port alone into the configuration
     Pin {
         /// The binding
         alias: String,
@@ -120,8 +120,8 @@ fn pin(places: &Paths, alias: &str, port: Option<&str>) -> CommandResult {
     let matcher = &port["told_apart_by"];
     if matcher.is_null() {
         return Err(Failure::Wrong(format!(
-            "conductor: nothing that lasts tells {} from its twin: both have the same ids and names; put each into a \
-             USB socket of its own",
+            "conductor: no stable property differs between {} and its twin: both have the same ids and names; put each \
+             into a USB socket of its own",
             text(&port["label"])
         )));
     }

@@ -1,4 +1,4 @@
-//! `conductor completions`: scripts with which shells complete this program's commands.
+//! `conductor completions`: shell completion scripts for this program's commands.
 
 use clap::CommandFactory as _;
 use clap_complete::{Shell, generate};
@@ -7,7 +7,7 @@ use super::{Arguments, CommandResult};
 use conductor_terminal as terminal;
 
 pub(super) fn run(shell: Shell) -> CommandResult {
-    // Made first: the generator panics where it can't write, as when nobody reads to the end.
+    // Made first: the generator panics if it can't write, as when the reader closes the pipe.
     let mut script = Vec::new();
     generate(shell, &mut Arguments::command(), "conductor", &mut script);
     terminal::document(&String::from_utf8_lossy(&script));

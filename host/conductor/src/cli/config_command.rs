@@ -1,4 +1,4 @@
-//! `conductor config`: check it, bring it to today's form, compare it, or print its schema.
+//! `conductor config`: validates it, migrates it to the current form, compares it, or prints its schema.
 
 use std::path::Path;
 

@@ -35,7 +35,7 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
     let at = before.entries.last().map_or(0, |entry| entry.at);
     let text = arguments.event.join(" ");
     let asked = Timeline::parse(&format!("0s {text}")).map_err(|errors| {
-        // The time that is put in front is nobody's business.
+        // Errors do not mention the time that is put in front.
         Failure::Wrong(errors.iter().map(|error| format!("{text}: {}", error.message)).collect::<Vec<_>>().join("\n"))
     })?;
     let Some(asked) = asked.entries.into_iter().next() else {

@@ -1,4 +1,4 @@
-//! `conductor feature`: what is installed and how it does, and what is in a package.
+//! `conductor feature`: lists installed features and their state, and inspects packages.
 
 use std::path::{Path, PathBuf};
 
@@ -212,7 +212,7 @@ fn inspect(places: &Paths, file: &Path, json: bool) -> CommandResult {
         outln!("signed by");
         signers.iter().for_each(|signer| outln!("  {signer}"));
         if signers.is_empty() {
-            outln!("  nobody");
+            outln!("  none");
         }
     }
     if problems.is_empty() {

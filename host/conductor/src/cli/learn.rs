@@ -1,6 +1,6 @@
 //! `conductor learn`: move a control, and see what it is called in a mapping.
 //!
-//! What was moved is reported by the tools that agents use, too; what this adds is to wait until
+//! The tools that agents use report what was moved; this command adds waiting until
 //! something was.
 
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use super::tool::asked;
 use super::{CommandResult, Failure, Paths};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 
-/// How often the ports are looked at.
+/// The pause between two polls of the ports.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// A control that rests for so long was moved; a double tap has no longer pause.
-const REST: Duration = Duration::from_millis(700);
-/// Some devices never rest, since they send a clock. Then it is looked so often whether there is more than that.
-const RESTLESS: Duration = Duration::from_secs(3);
+/// How long a control has to rest before it counts as moved (debounce); longer than the pause in a double tap.
+const SETTLE_TIME: Duration = Duration::from_millis(700);
+/// The settle time for devices that never rest, since they send a clock.
+const MAX_SETTLE_TIME: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(super) struct LearnArguments {
@@ -71,7 +71,7 @@ fn await_a_move(places: &Paths, deadline: Instant) -> Result<bool, Failure> {
             moved => moved,
         };
         match moved {
-            Some((first, last)) if now - last >= REST || now - first >= RESTLESS => return Ok(true),
+            Some((first, last)) if now - last >= SETTLE_TIME || now - first >= MAX_SETTLE_TIME => return Ok(true),
             None if now >= deadline => return Ok(false),
             _ => {}
         }
@@ -111,7 +111,7 @@ fn show(learned: &Value) {
                 outln!("    alias = \"...\"");
                 outln!("    matchers = [{matcher}]");
             }
-            (_, None) => outln!("{name} has no binding, and nothing that lasts tells it from its twin"),
+            (_, None) => outln!("{name} has no binding, and no stable property differs from its twin's"),
         }
     }
 }

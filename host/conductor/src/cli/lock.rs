@@ -1,4 +1,4 @@
-//! `conductor lock` and `conductor unlock`: while the show is locked, nothing but a person changes anything.
+//! `conductor lock` and `conductor unlock`: while the show is locked, only its owner changes anything.
 
 use clap::Args;
 use serde_json::json;

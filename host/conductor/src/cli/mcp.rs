@@ -1,4 +1,4 @@
-//! `conductor mcp`: an agent's standard input and output, passed on to the running host.
+//! `conductor mcp`: a stdio proxy between an agent and the MCP socket of the running host.
 
 use super::{CommandResult, Paths};
 

@@ -1,6 +1,6 @@
 //! The command line. Every command is a client of the library or of a running host.
 //!
-//! Exit codes: 0 done, 1 it failed, 2 the command line or the configuration is wrong, 3 it can't be told.
+//! Exit codes: 0 done, 1 it failed, 2 the command line or the configuration is wrong, 3 unknown.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ mod tool;
 /// What the help says of them.
 const EXIT_CODES: &str = "Exit codes:\n  0  it is done\n  1  it failed, or a check did not pass\n  \
                           2  the command line, or the configuration, is wrong; nothing was done\n  \
-                          3  it can't be told: `audit verify` without audit.head, or with a file that can't be read";
+                          3  unknown: `audit verify` without audit.head, or with a file that can't be read";
 
 /// Plug in any controller, say what it should do, extend it with features that cannot hurt you.
 #[derive(Debug, Parser)]
@@ -101,7 +101,7 @@ enum Command {
     Learn(learn::LearnArguments),
     /// Let an agent talk to the running host over standard input and output (MCP)
     Mcp,
-    /// Lock the show: nobody but you changes anything, whatever agents and lent tokens may do else
+    /// Lock the show: only you change anything; agents and lent tokens can't
     Lock(lock::LockArguments),
     /// Unlock the show
     Unlock(Output),

@@ -1,4 +1,4 @@
-//! `conductor mode`: which mode is active, and another one.
+//! `conductor mode`: shows and changes the active mode.
 
 use clap::Subcommand;
 use serde_json::json;

@@ -1,7 +1,7 @@
-//! `conductor monitor`: every event as it comes.
+//! `conductor monitor`: prints every event as it comes.
 //!
-//! Watches the host that runs in this home. Where none runs, it opens every input itself and shows
-//! what comes; then no rule is there to fire.
+//! Watches the host that runs in this home. If none runs, it opens every input itself and shows
+//! its events; then there are no rules to fire.
 
 use super::{CommandResult, Paths, signals};
 use crate::embedding::system_ports;
@@ -52,7 +52,7 @@ fn without_rules(mut loaded: config::Loaded) -> config::Loaded {
     loaded
 }
 
-/// False when nobody reads any more.
+/// Returns false if the reader has closed the pipe.
 fn print(view: &ObservationView, json: bool) -> bool {
     if json {
         return terminal::try_json_line(view).is_ok();

@@ -1,4 +1,4 @@
-//! `conductor feature install` and its like: what changes the set of installed features.
+//! `conductor feature install`, `remove`, `enable` and others, which change the set of installed features.
 //!
 //! They change the package store of the home; a host that runs there notices.
 
@@ -224,7 +224,7 @@ const LIFTED: &str = "it kept trapping and was left alone; from now on it is cal
 /// Ends the quarantine of a feature of the running host: whether it was in one. `None` if no host runs, or
 /// has no such feature.
 fn lift_quarantine(places: &Paths, name: &str) -> Option<bool> {
-    // Names are words without anything that a path would have to escape; others are nobody's.
+    // Names have only characters that need no escapes in a path; no feature has another name.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.chars().all(plain) {
         return None;
@@ -328,7 +328,7 @@ fn try_out(places: &Paths, candidate: FeatureSource) -> CommandResult {
     };
     if loaded.config.features.get(&candidate.name).is_some_and(|feature| feature.path.is_some() || !feature.enabled) {
         tracing::warn!(
-            "[features.{0}] in {1} decides about {0}, whatever is installed",
+            "[features.{0}] in {1} takes precedence over the installed {0}",
             candidate.name,
             places.config.display()
         );
@@ -352,7 +352,7 @@ fn print(report: &FeatureInstallReport, json: bool) -> CommandResult {
     outln!("{}: {} {} ({}){state}", report.what.word(), report.feature, report.version, report.id);
     outln!("  digest       sha256:{}", report.digest);
     outln!("  from         {}", report.source);
-    outln!("  signed by    {}", words(&report.signers, "nobody"));
+    outln!("  signed by    {}", words(&report.signers, "none"));
     prompt::print_list("may use", &report.granted, "nothing");
     prompt::print_list("may not use", &report.denied, "nothing that it asks for");
     for (title, contributions) in [("adds", &report.installed), ("leaves out", &report.skipped)] {
@@ -406,7 +406,7 @@ fn info(places: &Paths, name: &str, json: bool) -> CommandResult {
     outln!("  {}", descriptor.summary.as_deref().unwrap_or("no summary"));
     outln!("  digest       sha256:{}", current.digest);
     outln!("  from         {}", current.origin);
-    outln!("  signed by    {}", words(&signers.iter().map(ToString::to_string).collect::<Vec<_>>(), "nobody"));
+    outln!("  signed by    {}", words(&signers.iter().map(ToString::to_string).collect::<Vec<_>>(), "none"));
     prompt::print_list("may use", &current.grants, "nothing");
     prompt::print_list("may not use", &denied, "nothing that it asks for");
     for (kind, names) in descriptor.contributions() {

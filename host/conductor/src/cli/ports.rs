@@ -1,4 +1,4 @@
-//! `conductor ports`: what is there, what became of it, and why.
+//! `conductor ports`: lists the ports, their state, and why they are in it.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `conductor secret`: keys for the host to show to APIs. Values never stand on a command line.
+//! `conductor secret`: credentials for APIs. Values are never passed on the command line.
 
 use std::io::{IsTerminal as _, Read as _};
 

@@ -1,4 +1,4 @@
-//! `conductor simulate`: what rules would do for the events of a script. Nothing is done.
+//! `conductor simulate`: a dry run of the rules for the events of a script.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! `conductor skills`: what features tell agents to read.
+//! `conductor skills`: texts with instructions that features offer to agents.
 
 use clap::Subcommand;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `conductor status`: how the running host is, on one screen.
+//! `conductor status`: the state of the running host, on one screen.
 
 use serde_json::Value;
 

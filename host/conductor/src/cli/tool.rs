@@ -60,7 +60,7 @@ fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> Comman
                 return Err(Failure::Wrong(by_hand(name, &asked)));
             }
             if !agreed(&asked)? {
-                return Err(Failure::Failed(anyhow::anyhow!("not called: nobody agreed to it")));
+                return Err(Failure::Failed(anyhow::anyhow!("not called: it was not confirmed")));
             }
             sent(places, name, &args, Some(&asked.id))?
         }
@@ -70,8 +70,8 @@ fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> Comman
     Ok(())
 }
 
-/// What a tool of the running host answers that needs nobody's consent; what features remark about it, and which plans
-/// it proposed, is printed beside.
+/// The result of a tool of the running host that needs no confirmation; remarks of features, and the plans that it
+/// proposed, are printed beside.
 pub(super) fn asked(places: &Paths, name: &str, args: &Value) -> Result<Value, Failure> {
     Ok(sent(places, name, args, None)?)
 }

@@ -1,5 +1,5 @@
-//! The config_watcher: one thread that puts in force what changes in the configuration file and among what is
-//! installed.
+//! The configuration watcher: one thread that reloads the host when the configuration file or the set of installed
+//! features changes (hot reload).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use conductor_stdx::plain_file;
 
 /// How often the host looks whether an upgrade went wrong.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Editors write a file in several steps; the last one counts.
-const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
+/// Debounce of file changes: editors write a file in several steps; the last one counts.
+const DEBOUNCE: Duration = Duration::from_millis(50);
 
-/// What wakes the config_watcher.
+/// What wakes the watcher.
 enum Wake {
     Stop,
     /// The configuration may have changed, what is installed, or both.
@@ -110,7 +110,7 @@ impl WatchedConfig {
                 }
             };
             // What else comes while the file settles belongs to the same change.
-            let settled = crossbeam_channel::after(SETTLE_INTERVAL);
+            let settled = crossbeam_channel::after(DEBOUNCE);
             loop {
                 crossbeam_channel::select! {
                     recv(woken) -> wake => match wake {

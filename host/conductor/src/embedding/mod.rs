@@ -1,4 +1,4 @@
-//! Conductor as a library: all that `conductor run` is, in whatever process wants it.
+//! Embedding: Conductor as a library, with all that `conductor run` does, in a process of your own.
 //!
 //! ```no_run
 //! use conductor::Conductor;
@@ -102,8 +102,8 @@ impl std::fmt::Debug for ConductorBuilder {
 }
 
 impl ConductorBuilder {
-    /// The folder for the configuration, the cache and the sockets; it is made if it is not there. Without one
-    /// nothing is kept, and nobody else can ask.
+    /// The folder for the configuration, the cache and the sockets; it is made if it is missing. Without one
+    /// nothing is persisted, and the API is not served.
     #[must_use]
     pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
         self.home = Some(home.into());
@@ -153,8 +153,8 @@ impl ConductorBuilder {
         self
     }
 
-    /// Does not serve the API in the home, for a shell that nobody else is to talk to. The home must not be that of a
-    /// host that runs; nobody looks.
+    /// Does not serve the API in the home, for a shell that other processes are not to reach. The home must not be
+    /// that of a running host; this is not checked.
     #[must_use]
     pub fn alone(mut self) -> Self {
         self.serve = false;
@@ -169,10 +169,10 @@ impl ConductorBuilder {
         self
     }
 
-    /// Tells of everything that is doubtful or wrong in the configuration. Default: it is logged.
+    /// A callback that gets the warnings and errors of the configuration. Default: they are logged.
     #[must_use]
-    pub fn on_diagnostics(mut self, tell: impl Fn(&Diagnostics) + Send + Sync + 'static) -> Self {
-        self.on_diagnostics = Box::new(tell);
+    pub fn on_diagnostics(mut self, callback: impl Fn(&Diagnostics) + Send + Sync + 'static) -> Self {
+        self.on_diagnostics = Box::new(callback);
         self
     }
 

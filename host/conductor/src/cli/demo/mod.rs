@@ -119,7 +119,7 @@ struct Show {
     observations: Receiver<Observation>,
     packets: Receiver<(Instant, rosc::OscMessage)>,
     synth: Receiver<Vec<u8>>,
-    /// Somebody wants it to end early.
+    /// Receives a signal to end early.
     end: Receiver<()>,
     screen: Screen,
     host: Host,
@@ -127,7 +127,7 @@ struct Show {
 }
 
 impl Show {
-    /// Waits until the instruments are open: what is played before is heard by nobody.
+    /// Waits until the instruments are open: events that are played before would be lost.
     fn open(&self) -> CommandResult {
         let deadline = Instant::now() + OPEN_TIMEOUT;
         loop {
@@ -290,7 +290,7 @@ impl Screen {
     fn print(&self, spans: &[(Style, &dyn Display)]) {
         let mut line = Lines::new();
         line.push_spans(spans);
-        // Nobody reads any more: the show goes on all the same.
+        // The reader has closed the pipe: the demo goes on all the same.
         let _ = terminal::try_print(&line);
     }
 

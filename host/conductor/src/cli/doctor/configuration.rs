@@ -163,7 +163,11 @@ impl Facts {
             Ok(features) => features,
             Err(why) => {
                 let mend = "move that file away and install the features anew; receipts in the same folder say which";
-                findings.push(Finding::trouble(ABOUT, format!("what is installed can't be told: {why}"), mend));
+                findings.push(Finding::trouble(
+                    ABOUT,
+                    format!("the list of installed features can't be read: {why}"),
+                    mend,
+                ));
                 return findings;
             }
         };
@@ -199,7 +203,7 @@ impl Facts {
     }
 }
 
-/// What there is to say of bindings.
+/// The findings about bindings.
 fn bindings(bindings: &[Value]) -> Vec<Finding> {
     const ABOUT: &str = "bindings";
     let mut findings = Vec::new();

@@ -1,4 +1,4 @@
-//! What the doctor has to say: one thing each, how bad it is, and how to mend it.
+//! Findings of the doctor: one problem each, its severity, and how to repair it.
 
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ impl Finding {
         Self { about, level: Level::Trouble, what: what.into(), mend: Some(mend.into()) }
     }
 
-    /// A trouble where somebody wants it, else a warning.
+    /// A trouble if it is used (`wanted`), else a warning.
     pub(super) fn missed(wanted: bool, about: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
         if wanted { Self::trouble(about, what, mend) } else { Self::warning(about, what, mend) }
     }

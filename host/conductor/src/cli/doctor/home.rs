@@ -1,4 +1,4 @@
-//! The home: whether it can be written, has room, and is its owner's alone.
+//! The home: whether it is writable, has free disk space, and is private to its owner.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use super::finding::Finding;
 
 const ABOUT: &str = "home";
-/// Below it, the audit, plans and receipts soon can't be written.
-const LITTLE: u64 = 16 << 20;
-/// Below it, a few more features and their compiled code fill the disk.
-const SOME: u64 = 256 << 20;
-/// Files that hold what nobody else may read.
+/// Free bytes below which the audit, plans and receipts soon can't be written.
+const MIN_FREE_BYTES: u64 = 16 << 20;
+/// Free bytes below which a few more features and their compiled code fill the disk.
+const LOW_FREE_BYTES: u64 = 256 << 20;
+/// Files that only the owner may read.
 const PRIVATE: [&str; 5] = ["host.key", "audit.sqlite", "audit.head", "api.token", "mcp.token"];
 
 /// How the home is.
@@ -19,7 +19,7 @@ const PRIVATE: [&str; 5] = ["host.key", "audit.sqlite", "audit.head", "api.token
 pub(super) struct Facts {
     pub(super) path: PathBuf,
     pub(super) folder: Folder,
-    /// Bytes that are free there, for this user; `None` if that can't be told.
+    /// Bytes that are free there, for this user; `None` if that is unknown.
     pub(super) free: Option<u64>,
     /// Folders in it in which files are made, with the reason where none can be.
     pub(super) inside: Vec<(PathBuf, io::Result<()>)>,
@@ -126,10 +126,12 @@ impl Facts {
 fn room(free: u64) -> Finding {
     let there = format!("{} MiB are free", free >> 20);
     match free {
-        ..LITTLE => {
+        ..MIN_FREE_BYTES => {
             Finding::trouble("disk", there, "make room: without any, nothing can be put on record, and no plan applied")
         }
-        LITTLE..SOME => Finding::warning("disk", there, "make room: compiled features and the audit need some"),
+        MIN_FREE_BYTES..LOW_FREE_BYTES => {
+            Finding::warning("disk", there, "make room: compiled features and the audit need some")
+        }
         _ => Finding::ok("disk", there),
     }
 }
@@ -215,8 +217,8 @@ mod tests {
         };
         let levels: Vec<Level> = facts.judge().iter().map(|finding| finding.level).collect();
         assert_eq!(levels, [Level::Ok, Level::Warning, Level::Trouble, Level::Trouble]);
-        assert_eq!(room(SOME - 1).level, Level::Warning);
-        assert_eq!(room(SOME).level, Level::Ok);
+        assert_eq!(room(LOW_FREE_BYTES - 1).level, Level::Warning);
+        assert_eq!(room(LOW_FREE_BYTES).level, Level::Ok);
     }
 
     #[cfg(unix)]

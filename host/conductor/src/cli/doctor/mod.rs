@@ -1,4 +1,4 @@
-//! `conductor doctor`: what is wrong on this machine, and how to mend it.
+//! `conductor doctor`: diagnoses problems on this machine, and says how to repair them.
 //!
 //! Each subject has a file: it collects facts from the system, and judges them apart from that, so that every
 //! judgement can be tried with facts that this machine doesn't have. What is tried (a file is written, an endpoint
@@ -46,7 +46,7 @@ pub(super) fn run(places: &Paths, as_json: bool) -> CommandResult {
     }
 }
 
-/// Everything that there is to say.
+/// All findings.
 fn look(places: &Paths) -> Vec<Finding> {
     let status = asked(places);
     let sockets = sockets::Facts::gather(&places.home, &status);

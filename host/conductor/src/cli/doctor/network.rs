@@ -1,4 +1,4 @@
-//! Endpoints that bindings listen at: whether they are free, and who has them where they are not.
+//! Endpoints that bindings listen at: whether they are free, and which process has them if not.
 
 use std::io;
 use std::net::{TcpListener, ToSocketAddrs as _, UdpSocket};

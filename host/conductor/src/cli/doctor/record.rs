@@ -1,4 +1,4 @@
-//! What the host keeps: the audit and secrets.
+//! The audit log and the secret store.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -128,7 +128,7 @@ impl Facts {
             Ok(Verdict { rows, unknown, .. }) => Finding::warning(
                 ABOUT,
                 format!("{}, as written; {}", plural_u64(rows.unsigned_abs(), "row"), unknown.join("; ")),
-                "the next row writes it again; where you did not remove it, somebody else did",
+                "the next row writes it again; if you did not remove it, find out who did",
             ),
         }
     }
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// One that this system may have; nobody asks it.
+    /// A keychain that this system may have; it is not queried.
     fn a_keychain() -> Keychain {
         Keychain::value_variants()[0]
     }

@@ -15,7 +15,7 @@ const MAX_SOCKET_PATH: usize = 107;
 pub(super) enum Silence {
     /// None runs.
     NotRunning,
-    /// Somebody is there, and does not answer.
+    /// A host is there, and does not answer.
     Failed(String),
 }
 
@@ -92,7 +92,7 @@ impl Facts {
                 [] => findings.push(Finding::ok(ABOUT, "no host is running here; `conductor run` starts one")),
                 [socket, ..] => findings.push(Finding::warning(
                     ABOUT,
-                    format!("{} is there, but nobody answers: the last host was killed", socket.path.display()),
+                    format!("{} is there, but no host answers: the last one was killed", socket.path.display()),
                     "the next `conductor run` takes its place, and ends the notes that may be left sounding",
                 )),
             },

@@ -1,4 +1,4 @@
-//! What an author does: begin a feature, build it, check it, test it.
+//! Commands for authors of features: new, build, check, test.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub(in super::super) enum AuthorCommand {
         #[arg(last = true)]
         rest: Vec<String>,
     },
-    /// Check a package, and install it where nothing can leave. Every problem is told
+    /// Check a package, and install it in an isolated host. Reports every problem
     Check {
         /// The `.wasm` file, or the folder of a feature that was built
         #[arg(default_value = ".")]

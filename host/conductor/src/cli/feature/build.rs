@@ -1,4 +1,4 @@
-//! `conductor feature build`: from a folder to a checked package, whatever language is in it.
+//! `conductor feature build`: from a folder to a checked package, in any of the supported languages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ impl Program {
         Self { command, words }
     }
 
-    /// Tells it where the contract is and where the component goes.
+    /// Fills in the paths of the contract and of the component.
     fn fill(&mut self, contract: &Path, out: &Path) {
         let (contract, out) = (contract.display().to_string(), out.display().to_string());
         let value = |name: &str| match name {

@@ -1,4 +1,4 @@
-//! `conductor feature check`: what is wrong with a package, found before anybody else finds it.
+//! `conductor feature check`: validates a package and tries it out before it is published.
 
 use std::path::Path;
 

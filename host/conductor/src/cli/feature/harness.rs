@@ -1,5 +1,5 @@
-//! The other end of the SDK's test harness: a request a line on standard input, an answer a line on standard
-//! output. `{"ok": ...}` or `{"error": "..."}`.
+//! The server of the SDK's test harness: a request per line on standard input, a response per line on standard
+//! output, `{"ok": ...}` or `{"error": "..."}`.
 
 use std::io::BufRead as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! HTTP for a world that nothing leaves: requests are recorded, and answered as a script says.
+//! A mock of the network for HTTP: requests are recorded, and responses come from a script.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,4 +1,4 @@
-//! `conductor feature top`: what features use, as it changes.
+//! `conductor feature top`: the resource usage of features, live.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -85,7 +85,7 @@ struct Usage {
     /// How much of the time its calls were made to wait for a share of the processor, in percent; of several at once
     /// together it may be more than 100.
     throttled_percent: f64,
-    /// Seconds for which it is not called, since it kept trapping. `None` if it is called.
+    /// Seconds of quarantine that are left, since it kept trapping. `None` if it is not in quarantine.
     quarantine: Option<u64>,
 }
 

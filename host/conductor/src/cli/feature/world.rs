@@ -1,4 +1,4 @@
-//! A world in which a feature can be tried: a whole host, of which nothing leaves the process.
+//! An isolated host in which a feature can be tried: nothing leaves the process.
 //!
 //! Its ports are simulated, its datagrams are recorded instead of sent, its clock moves by hand, and its
 //! home is a folder that goes away with it.
@@ -101,7 +101,7 @@ impl Datagrams for Recorded {
             names.push(host.to_owned());
             names.len() - 1
         });
-        // 198.18.0.0/15 is nobody's: it is kept for measuring.
+        // 198.18.0.0/15 is reserved for benchmarks (RFC 2544).
         let [high, low] = u16::try_from(index).map_err(io::Error::other)?.to_be_bytes();
         Ok(Ipv4Addr::new(198, 18, high, low).into())
     }
@@ -240,7 +240,7 @@ impl World {
         self.host.as_ref().ok_or_else(|| "the host has ended".to_owned())
     }
 
-    /// What there is to say about the feature.
+    /// The report about the feature.
     pub(super) fn report(&self) -> Value {
         let name = self.descriptor.id.name();
         let features = self.host.as_ref().map(|host| host.status().features).unwrap_or_default();
@@ -248,7 +248,7 @@ impl World {
         serde_json::to_value(found).unwrap_or_default()
     }
 
-    /// Calls a tool, and notes what it tells of its progress. Where a person has to agree to the call, they do if
+    /// Calls a tool, and records its progress reports. If the call needs a confirmation, it is given if
     /// `agrees`.
     pub(super) fn call(
         &self,

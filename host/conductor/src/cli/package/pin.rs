@@ -95,7 +95,7 @@ fn shown(places: &Paths, name: &str, feature: &config::Feature, package: &Packag
     let trusted = TrustedSigners::read(&places.home)?;
     let signers = signature::verify(&package.bytes).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
     let signers: Vec<String> = signers.iter().map(|key| trusted.signer(*key).to_string()).collect();
-    let signers = if signers.is_empty() { "nobody".to_owned() } else { signers.join("; ") };
+    let signers = if signers.is_empty() { "none".to_owned() } else { signers.join("; ") };
     out.push(format_args!("  signed by    {signers}"));
     if let Some(id) = feature.id.as_deref().filter(|id| *id != descriptor.id.as_str()) {
         out.push(format_args!("  note: the file has the grants for {id}; this is another feature"));

@@ -1,4 +1,4 @@
-//! What a person sees of capabilities before they grant them, and after.
+//! Prompts and lists of capabilities, for granting them and afterwards.
 
 use super::Failure;
 use conductor_install::installation::Plan;

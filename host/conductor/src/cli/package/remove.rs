@@ -1,4 +1,4 @@
-//! `conductor feature remove`: takes a feature out, and says what of it is left.
+//! `conductor feature remove`: uninstalls a feature, and lists what of it is left.
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ fn left_in_configuration(
     left
 }
 
-/// How many mappings do one of these actions of features, in whatever depth.
+/// The number of mappings that do one of these actions of features, at any depth.
 fn mappings_with(config: &Config, actions: &[&str]) -> usize {
     fn does(value: &Value, actions: &[&str]) -> bool {
         match value {

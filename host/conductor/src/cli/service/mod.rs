@@ -1,4 +1,4 @@
-//! `conductor service`: has the system start a host when its person logs in, and again when it fails.
+//! `conductor service`: has the system start a host at login, and restart it if it fails.
 //!
 //! What is written is for this person alone: a user unit of systemd, a launchd agent on macOS. Nothing needs root.
 
@@ -76,7 +76,7 @@ pub(super) fn run(places: &Paths, command: &ServiceCommand) -> CommandResult {
         match command {
             ServiceCommand::Install { print: true } => conductor_terminal::document(&system::text(&wanted)?),
             ServiceCommand::Install { print: false } => {
-                // A service that ends at once helps nobody.
+                // With a broken configuration the service would end at once.
                 super::load(&places.config)?;
                 let running = conductor_api::client::status(&places.home).ok();
                 system::install(&wanted, running.and_then(|status| status["pid"].as_u64()))?;

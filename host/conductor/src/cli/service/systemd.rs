@@ -101,7 +101,7 @@ fn told(arguments: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The word that systemd has for something, such as `active`; `None` if it can't be asked.
+/// A state that systemd reports, such as `active`; `None` if it can't be asked.
 fn word(question: &str) -> Option<String> {
     let output = ask(&[question, UNIT]).ok()?;
     let word = String::from_utf8_lossy(&output.stdout).trim().to_owned();

@@ -1,9 +1,9 @@
-//! Whether programs of this user may run in real time and keep memory from being swapped, which JACK wants.
+//! Real-time scheduling and memory locking for programs of this user, which JACK needs.
 
 use super::super::finding::Finding;
 
-/// Bytes that JACK's clients need to lock, roughly.
-const ENOUGH: u64 = 64 << 20;
+/// Bytes of memory that JACK's clients lock, roughly.
+const MIN_MEMLOCK_BYTES: u64 = 64 << 20;
 
 /// The limits of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Facts {
         let memlock = self.memlock.map_or("any memory".to_owned(), |bytes| format!("{} MiB", bytes >> 20));
         let rtkit = if self.rtkit { "rtkit is there" } else { "no rtkit" };
         let what = format!("priority up to {}, {memlock} may be locked, {rtkit}", self.rtprio);
-        let enough = (self.rtprio > 0 || self.rtkit) && self.memlock.is_none_or(|bytes| bytes >= ENOUGH);
+        let enough = (self.rtprio > 0 || self.rtkit) && self.memlock.is_none_or(|bytes| bytes >= MIN_MEMLOCK_BYTES);
         if enough {
             return Finding::ok(ABOUT, what);
         }
@@ -71,6 +71,9 @@ mod tests {
         assert_eq!(Facts { jack: true, ..none }.judge().level, Level::Warning);
         assert_eq!(Facts { jack: true, rtprio: 95, ..none }.judge().level, Level::Warning);
         assert_eq!(Facts { jack: true, rtprio: 95, memlock: None, ..none }.judge().level, Level::Ok);
-        assert_eq!(Facts { jack: true, rtkit: true, memlock: Some(ENOUGH), ..none }.judge().level, Level::Ok);
+        assert_eq!(
+            Facts { jack: true, rtkit: true, memlock: Some(MIN_MEMLOCK_BYTES), ..none }.judge().level,
+            Level::Ok
+        );
     }
 }

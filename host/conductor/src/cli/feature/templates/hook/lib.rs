@@ -1,5 +1,5 @@
-//! A hook: it sees events as they come, and says which notes are very loud. It observes; what the events
-//! do goes on whatever happens here.
+//! A hook: it receives events as they come, and reports notes that are very loud. It observes; it cannot stop what the
+//! events do.
 
 use std::cell::OnceCell;
 

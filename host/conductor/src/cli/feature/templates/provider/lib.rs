@@ -1,6 +1,6 @@
-//! A provider: what to send to an API, and what its answer tells. The host does the rest.
+//! A provider: encodes requests for an API, and decodes its responses. The host does the rest.
 //!
-//! Every question has an instance of its own, so there is one answer to read at most.
+//! Every exchange has an instance of its own, so there is at most one response to decode.
 
 use std::cell::RefCell;
 

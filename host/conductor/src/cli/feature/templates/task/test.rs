@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conductor_feature::harness::{Failure, Harness};
 
-/// The clock moves by hand: nobody waits for 25 minutes.
+/// The clock moves by hand: the test does not wait for 25 minutes.
 #[test]
 fn a_break_is_due_after_25_minutes() -> Result<(), Failure> {
     let mut feature = Harness::new()?.grant("background_task = true\nalert = true").install()?;
