@@ -1,4 +1,4 @@
-//! HTTP connections: how many, how long a client may be silent, and how long it may leave an answer unread.
+//! HTTP connections: their limits and timeouts, also for clients that do not read their responses.
 //!
 //! Who connects over TCP is known only when the first request has shown its token. Until then a connection stays in a
 //! [`WaitingRoom`], which has room for so many and lets the one that has waited longest go for a new one; afterwards

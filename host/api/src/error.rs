@@ -1,4 +1,4 @@
-//! What every route answers where it does not do what was asked: one shape, with a word for programs.
+//! The error response of all routes: one shape, with an error code for programs.
 
 use std::fmt::Display;
 

@@ -1,4 +1,4 @@
-//! A request and its answer as bytes: how long the one may take to come, how many of both there may be at once.
+//! The bodies of requests and responses: their timeouts, and the memory budget for bytes in flight.
 //!
 //! A request's body is read here, whole, before anything else sees it. An answer takes room in its client's budget
 //! until the client has read it, so that clients that do not read can't fill the memory.
@@ -62,7 +62,7 @@ pub(super) async fn metered(client: Client, request: Request, next: Next) -> Res
     }
 }
 
-/// An answer to a request of which more may be on its way, which nobody is going to read.
+/// A response to a request whose remaining body will not be read, which closes the connection.
 pub(super) fn closed(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
     response

@@ -1,4 +1,4 @@
-//! The kinds of client that a door tells apart, by their tokens.
+//! The kinds of client that a door distinguishes, by their tokens.
 
 use std::path::{Path, PathBuf};
 

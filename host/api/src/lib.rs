@@ -1,4 +1,4 @@
-//! The API: what other processes of the same user may ask a running host.
+//! The API of a running host for other processes: HTTP, the event stream, MCP.
 //!
 //! HTTP over a Unix socket that only its owner can open, in the host's home; and beside it, for agents, MCP. Where a
 //! person wants it, both over TCP too, on this computer only, for clients with a token (see `tcp`).

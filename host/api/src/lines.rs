@@ -1,4 +1,4 @@
-//! What an agent says, a line at a time, before anybody parses it: no line is longer than may be, or nested deeper.
+//! Lines of JSON from an agent, bounded in length and nesting before they are parsed.
 //!
 //! A line that is takes no memory beyond what is allowed. In its place stands one that the protocol answers with an
 //! error, so that the agent learns that it was not understood and the connection goes on.

@@ -1,7 +1,7 @@
-//! What one kind of client may use of a door at once, and how often it may ask.
+//! Quotas and rate limits of a door, for each kind of client.
 //!
-//! A door has a [`Quota`] for each kind of token, so that whatever one kind uses up, the others still have theirs: an
-//! agent can fill all places of agents, and the owner's are free. Nothing here waits in line behind another kind.
+//! A door has a [`Quota`] for each kind of token, so that one kind can't use up the quota of another: agents can take
+//! all connections of agents, and the owner's stay free. No kind queues behind another.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,12 +33,12 @@ pub(super) struct Limits {
     pub(super) streams: usize,
     /// Requests that are worked on by threads of their own, such as a check of a configuration.
     pub(super) jobs: usize,
-    /// Requests a second after a burst of twice as many; `None` for no limit.
+    /// Requests a second after a burst of twice as many; `None` if there is no limit.
     pub(super) per_second: Option<f64>,
 }
 
 impl Limits {
-    /// The owner, at a socket that nobody else can open.
+    /// The owner, at a socket that only the owner can open.
     pub(super) const OWNER_SOCKET: Self = Self { connections: 256, streams: 192, jobs: 8, per_second: None };
 
     fn of(holder: Holder) -> Self {

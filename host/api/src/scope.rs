@@ -14,7 +14,7 @@ use conductor_audit::caller::Caller;
 pub use conductor_audit::caller::Scope;
 
 fn client(extensions: &Extensions) -> Result<&Client, ErrorResponse> {
-    let nobody = || ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, "nobody let this request in");
+    let nobody = || ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, "this request has no caller");
     extensions.get::<Client>().ok_or_else(nobody)
 }
 

@@ -1,7 +1,7 @@
 //! The server: one router, on two threads.
 //!
-//! The owner's socket has a thread of its own, with threads of its own for long jobs: whatever agents and holders of
-//! lent tokens have the other one do, the owner's commands are answered.
+//! The owner's socket has a thread of its own, with threads of its own for long jobs: the owner's commands are
+//! answered under any load from agents and lent tokens.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -51,7 +51,7 @@ pub enum ServeError {
     Running {
         /// The home.
         home: PathBuf,
-        /// Which process, since when, with which configuration; none if it does not say.
+        /// Which process, since when, with which configuration; `None` if it does not report that.
         who: Option<String>,
     },
     /// The socket can't be made.
@@ -133,7 +133,7 @@ impl Server {
     }
 }
 
-/// Serves the owner, whose socket nobody else can open.
+/// Serves the owner's socket, which only the owner can open.
 async fn serve_owner(listener: std::os::unix::net::UnixListener, router: Router, host: Weak<Host>) {
     let listener = match UnixListener::from_std(listener) {
         Ok(listener) => listener,
@@ -186,7 +186,7 @@ impl Drop for Server {
 /// A socket that only its owner can open.
 fn listen(path: &path::Path) -> Result<std::os::unix::net::UnixListener, ServeError> {
     let error = |source| ServeError::Socket { socket: path.to_owned(), source };
-    // Nobody answers there, so it is what a killed host left behind.
+    // Nothing answers there, so it is the stale socket of a host that was killed.
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(error(source)),
         _ => {}

@@ -1,4 +1,4 @@
-//! The event stream: what happens in the host, one JSON object after the other, each with a cursor to come back to.
+//! The event stream: observations of the host, one JSON object each, with a cursor for resuming.
 //!
 //! Every client reads the [history](conductor_observer::history) at its own pace. One that is slower than the host
 //! gets the number of lost observations; nothing waits for it, and nothing is kept for it.
@@ -23,8 +23,8 @@ use conductor_stdx::digest::hex;
 
 /// What is sent at once, at most.
 const BATCH: usize = 256;
-/// How long a client lets observations gather, so that many clients cost little.
-const GATHER: Duration = Duration::from_millis(10);
+/// How long observations are batched for a client, so that many clients cost little.
+const BATCH_INTERVAL: Duration = Duration::from_millis(10);
 
 /// From where, and what.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -57,7 +57,7 @@ pub(super) struct Reader {
     last: watch::Receiver<u64>,
     /// The last that was sent, or lost.
     position: u64,
-    /// None for all.
+    /// `None` if it is all.
     kinds: Option<BTreeSet<Kind>>,
     /// What is sent first.
     first: Option<Arc<str>>,
@@ -116,7 +116,7 @@ impl Reader {
         Ok(Self { host, history, last, position, kinds, first, gathered: Instant::now(), _permit: permit })
     }
 
-    /// What comes next, one message or more; none when the host is gone.
+    /// The next messages, at least one; `None` if the host is gone.
     pub(super) async fn next(&mut self) -> Option<Vec<Arc<str>>> {
         let mut told: Vec<Arc<str>> = self.first.take().into_iter().collect();
         loop {
@@ -124,7 +124,7 @@ impl Reader {
             if moments.is_empty() && told.is_empty() {
                 // Changed since it was last looked at, or waited for.
                 self.last.changed().await.ok()?;
-                tokio::time::sleep_until(self.gathered + GATHER).await;
+                tokio::time::sleep_until(self.gathered + BATCH_INTERVAL).await;
                 self.gathered = Instant::now();
                 self.last.borrow_and_update();
                 continue;

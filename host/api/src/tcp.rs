@@ -1,4 +1,4 @@
-//! The HTTP door: the API and MCP on a TCP port of this computer's own address, for clients with a token.
+//! The HTTP door: the API and MCP on a TCP port of the loopback address, for clients with a token.
 //!
 //! A web page that a browser shows can reach this port, under any name that its author has point here, and so can
 //! any user of the computer. So before anything else of a request is read, its `Host` has to be this door, its

@@ -1,4 +1,4 @@
-//! The tokens of the HTTP door: who has read one out of the home may come in.
+//! The bearer tokens of the HTTP door, which are files of the home.
 //!
 //! There are several, because an agent is not its user, and a display is neither: what the agent's token opens can
 //! look, call tools and propose, over MCP; only the owner's applies plans; the others are to be lent to shells that
@@ -82,7 +82,7 @@ impl Token {
         Ok(Self(digits))
     }
 
-    /// Whether it is this one, in a time that does not tell how much of it is right.
+    /// Whether it is this one, compared in constant time.
     fn is(&self, said: &[u8]) -> bool {
         if said.len() != self.0.len() {
             return false;

@@ -1,4 +1,4 @@
-//! Questions to the user of an agent (elicitation): what is asked, and what counts as which answer.
+//! Elicitation: questions to the user of an agent, and how their answers are interpreted.
 //!
 //! The host asks, as text of its own, and what it shows is what it would do: the plan as it lies on its desk, the
 //! arguments as the tool would get them. What can't be shown whole is not asked. Whether anything is asked at all is
@@ -40,12 +40,12 @@ pub(super) enum About {
 pub(super) struct Question {
     message: Lines,
     field: &'static str,
-    wants: Wants,
+    wants: Expected,
 }
 
-/// What is to be answered.
+/// The answers that are accepted.
 #[derive(Debug, Clone, PartialEq)]
-enum Wants {
+enum Expected {
     /// One of two words: yes, or no.
     Choice([&'static str; 2]),
     /// This very text, written anew.
@@ -62,7 +62,7 @@ pub(super) enum Answer {
 }
 
 impl Decision {
-    /// Whether a plan is applied. `None` if it is too long to be shown.
+    /// The decision whether a plan is applied. `None` if it is too long to be shown.
     pub(super) fn plan(view: &PlanView, agent: &str) -> Option<Self> {
         let PlanView { plan, rehearsal, .. } = view;
         let notes =
@@ -77,7 +77,7 @@ impl Decision {
         message.push_text(GUTTER, &plan.diff);
         message.push("");
         message.push(format_args!("{}.", rehearsal.in_words()));
-        let mut questions = vec![Question { message, field: "decision", wants: Wants::Choice(["apply", "reject"]) }];
+        let mut questions = vec![Question { message, field: "decision", wants: Expected::Choice(["apply", "reject"]) }];
         if plan.risk.level == Level::Privileged {
             let digits = plan.id.get(..DIGITS)?.to_owned();
             let mut message = Lines::new();
@@ -85,7 +85,7 @@ impl Decision {
             notes(&mut message);
             message.push("");
             message.push(format_args!("To apply it, write the first {DIGITS} digits of its id, {digits}."));
-            questions.push(Question { message, field: "plan", wants: Wants::Text(digits) });
+            questions.push(Question { message, field: "plan", wants: Expected::Text(digits) });
         }
         Self { about: About::Plan(plan.id.clone()), questions }.bounded()
     }
@@ -98,14 +98,14 @@ impl Decision {
         message.push("");
         message.push_text(GUTTER, shown);
         let yes = if phrase.is_some() { ["send", "don't send"] } else { ["allow", "don't allow"] };
-        let mut questions = vec![Question { message, field: "decision", wants: Wants::Choice(yes) }];
+        let mut questions = vec![Question { message, field: "decision", wants: Expected::Choice(yes) }];
         if let Some(phrase) = phrase {
             let mut again = Lines::new();
             again.push(format_args!("Once more: {tool} {effect}."));
             again.push_text(GUTTER, shown);
             again.push("");
             again.push(format_args!("To agree, write {phrase:?} again."));
-            questions.push(Question { message: again, field: "again", wants: Wants::Text(phrase.clone()) });
+            questions.push(Question { message: again, field: "again", wants: Expected::Text(phrase.clone()) });
         }
         Self { about: About::Call(id.clone()), questions }.bounded()
     }
@@ -124,13 +124,13 @@ impl Question {
     /// As the protocol asks it.
     pub(super) fn params(&self) -> Option<ElicitRequestParams> {
         let field = match &self.wants {
-            Wants::Choice(words @ [yes, no]) => json!({
+            Expected::Choice(words @ [yes, no]) => json!({
                 "type": "string",
                 "title": "Decision",
                 "description": format!("{yes}, or {no}. Closing this window decides nothing."),
                 "enum": words,
             }),
-            Wants::Text(text) => json!({
+            Expected::Text(text) => json!({
                 "type": "string",
                 "title": "Once more",
                 "description": "What the text above asks to be written again.",
@@ -152,9 +152,9 @@ impl Question {
         let content = said.content.as_ref().filter(|_| said.action == ElicitationAction::Accept);
         let Some(word) = content.and_then(|content| content[self.field].as_str()) else { return Answer::Open };
         match &self.wants {
-            Wants::Choice([yes, _]) if word == *yes => Answer::Yes,
-            Wants::Choice([_, no]) if word == *no => Answer::No,
-            Wants::Text(text) if word == text => Answer::Yes,
+            Expected::Choice([yes, _]) if word == *yes => Answer::Yes,
+            Expected::Choice([_, no]) if word == *no => Answer::No,
+            Expected::Text(text) if word == text => Answer::Yes,
             _ => Answer::Open,
         }
     }

@@ -1,4 +1,4 @@
-//! What one agent on the socket may have under way, and leave unread.
+//! Bounds for an agent on the socket: requests in flight, and bytes that it has not read (backpressure).
 //!
 //! An agent that does not read its answers is not listened to until it has ([`MAX_UNDER_WAY`], [`PAUSE_BYTES`]). What
 //! it asked for before is answered by errors beyond [`MAX_CLIENT_BYTES`], or if all agents together leave more than

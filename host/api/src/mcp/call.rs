@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::{About, Answer, Decision};
 use super::questions::{ANSWER_TIMEOUT, PendingCall};
-use super::tasks::{PATIENCE, Running};
+use super::tasks::{Running, TASK_AFTER};
 use super::{ClientKey, Server};
 use conductor_audit::caller::Caller;
 use conductor_config::Elicitation;
@@ -106,7 +106,7 @@ impl<'c> Call<'c> {
         let mut running = Running { call: tokio::spawn(work), steps, cancel };
         // A client that is gone takes its call with it.
         let guard = running.cancel.clone().drop_guard();
-        let patience = tokio::time::sleep(PATIENCE);
+        let patience = tokio::time::sleep(TASK_AFTER);
         tokio::pin!(patience);
         let mut is_patient = true;
         loop {

@@ -1,4 +1,4 @@
-//! Telling agents that tools, resources or prompts are different now.
+//! Notifications to agents that tools, resources or prompts have changed.
 //!
 //! Clients before 2026-07-28 are notified of lists once they are initialized, and of resources that they subscribe
 //! to; those since then subscribe to all of it in one request.
@@ -58,18 +58,18 @@ pub(super) fn accepted(wanted: &SubscriptionFilter, exists: impl Fn(&str) -> boo
     accepted
 }
 
-/// Makes notifications of changes.
-struct Teller {
+/// Turns changes of the host into notifications.
+struct Notifier {
     host: Weak<Host>,
     /// The tools of the last notification.
     tools: u64,
 }
 
-impl Teller {
+impl Notifier {
     fn new(host: Weak<Host>) -> Self {
-        let mut teller = Self { host, tools: 0 };
-        teller.tools = teller.current_tools();
-        teller
+        let mut notifier = Self { host, tools: 0 };
+        notifier.tools = notifier.current_tools();
+        notifier
     }
 
     fn current_tools(&self) -> u64 {
@@ -82,35 +82,35 @@ impl Teller {
     }
 
     /// The notifications for a client that is subscribed to these resources.
-    fn told(&mut self, new: HostChange, subscribed: &[String]) -> Vec<ServerNotification> {
-        let mut told = Vec::new();
+    fn notifications(&mut self, new: HostChange, subscribed: &[String]) -> Vec<ServerNotification> {
+        let mut notifications = Vec::new();
         if matches!(new, HostChange::Config | HostChange::Everything) {
             let tools = self.current_tools();
             if tools != self.tools {
                 self.tools = tools;
-                told.push(ToolListChangedNotification::default().into());
+                notifications.push(ToolListChangedNotification::default().into());
             }
         }
         if matches!(new, HostChange::Prompts | HostChange::Everything) {
-            told.push(PromptListChangedNotification::default().into());
+            notifications.push(PromptListChangedNotification::default().into());
         }
         if matches!(new, HostChange::Plans | HostChange::Config | HostChange::Everything) {
-            told.push(ResourceListChangedNotification::default().into());
+            notifications.push(ResourceListChangedNotification::default().into());
         }
         for uri in subscribed.iter().filter(|uri| resources::is_touched(uri, new)) {
-            told.push(ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri)).into());
+            notifications.push(ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri)).into());
         }
-        told
+        notifications
     }
 }
 
-/// Tells a client that has said hello, until it is gone or the host stops.
-pub(super) fn keep_telling(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed: Subscribed) {
+/// Notifies a client that has initialized, until it is gone or the host stops.
+pub(super) fn notify_until_closed(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed: Subscribed) {
     let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
-    let mut teller = Teller::new(Weak::clone(host));
+    let mut notifier = Notifier::new(Weak::clone(host));
     tokio::spawn(async move {
         while let Some(new) = changes.next().await {
-            for notification in teller.told(new, &subscribed.all()) {
+            for notification in notifier.notifications(new, &subscribed.all()) {
                 if peer.send_notification(notification).await.is_err() && peer.is_transport_closed() {
                     return;
                 }
@@ -121,10 +121,15 @@ pub(super) fn keep_telling(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed
 
 /// Sends a client the notifications that it subscribed to, until it leaves or the host stops. Its list of tools changes
 /// with the groups that it opens, too.
-pub(super) async fn tell(host: &Weak<Host>, subscription: SubscriptionContext, client: &ClientKey, opened: &Opened) {
+pub(super) async fn notify_subscriber(
+    host: &Weak<Host>,
+    subscription: SubscriptionContext,
+    client: &ClientKey,
+    opened: &Opened,
+) {
     let (mut opens, mut groups) = (opened.watch(), opened.of(client));
     let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
-    let mut teller = Teller::new(Weak::clone(host));
+    let mut notifier = Notifier::new(Weak::clone(host));
     let uris = subscription.accepted().resource_subscriptions.clone().unwrap_or_default();
     loop {
         let new = tokio::select! {
@@ -142,7 +147,7 @@ pub(super) async fn tell(host: &Weak<Host>, subscription: SubscriptionContext, c
             () = subscription.cancelled() => return,
         };
         let Some(new) = new else { return };
-        for notification in teller.told(new, &uris) {
+        for notification in notifier.notifications(new, &uris) {
             // What it did not ask for is left out there.
             let _ = subscription.sink().send(notification).await;
         }

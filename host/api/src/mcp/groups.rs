@@ -1,6 +1,6 @@
 //! Which tools a client is listed: those of the core, and of the groups that it has opened.
 //!
-//! A model reads the list before every conversation, so it is kept short, whatever is installed. The tools of a feature
+//! A model reads the list before every conversation, so it is short with any number of features. The tools of a feature
 //! that is not [core](CORE) form a group, called like the feature. [`OPEN_TOOLS`] names the groups with their tools, and
 //! opens one for the client that calls it. This is about the list alone: a tool that is not listed can be called by its
 //! name, and what may be called is for the gate to decide.

@@ -25,8 +25,8 @@ const RATE: f64 = 10.0;
 const BURST: f64 = 20.0;
 /// Observations that are looked at without a pause.
 const BATCH: usize = 256;
-/// How long observations gather, so that a busy host wakes nothing for each of them.
-const GATHER: Duration = Duration::from_millis(100);
+/// How long observations are batched, so that a busy host does not wake the thread for each of them.
+const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// How often it is checked whether the client is still there.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// The level of a client that has asked for no messages.
@@ -68,7 +68,7 @@ pub(super) fn start(host: &Weak<Host>, peer: Peer<RoleServer>, threshold: Arc<Th
                     if changed.is_err() {
                         return;
                     }
-                    tokio::time::sleep(GATHER).await;
+                    tokio::time::sleep(BATCH_INTERVAL).await;
                     last.borrow_and_update();
                 }
                 () = tokio::time::sleep(CHECK_INTERVAL) => {}

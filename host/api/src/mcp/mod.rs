@@ -320,7 +320,7 @@ impl ServerHandler for Server {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         self.is_session.store(true, Ordering::Relaxed);
-        changes::keep_telling(&self.host, context.peer, self.subscribed.clone());
+        changes::notify_until_closed(&self.host, context.peer, self.subscribed.clone());
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -348,7 +348,7 @@ impl ServerHandler for Server {
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let key = self.key(&self.caller(subscription.request_context()));
-        changes::tell(&self.host, subscription, &key, &self.shared.opened).await;
+        changes::notify_subscriber(&self.host, subscription, &key, &self.shared.opened).await;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Prompts: what people often want of an agent here, with how to go about it; and completion of what they fill in.
+//! MCP prompts: instructions for frequent tasks of agents, and completion of their arguments.
 
 use rmcp::ErrorData;
 use rmcp::model::{CompletionInfo, GetPromptResult, Prompt, PromptArgument, PromptMessage, Reference, Role};
@@ -49,7 +49,7 @@ const PROMPTS: &[Template] = &[
     },
     Template {
         name: "clean_up",
-        what: "Find mappings that are in each other's way, or that nobody needs.",
+        what: "Find mappings that conflict, or that are not needed.",
         fields: &[("mode", "Only this mode. Default: all", false)],
         text: "Look at my mappings ({mode}) for those that can never fire, that do the same twice, that belong to \
                devices which are not there, or that have no description. List what you found by how sure you are. \

@@ -1,8 +1,8 @@
-//! Questions to users that wait for an answer, each in the window of some agent.
+//! Pending elicitations: questions to users that wait for an answer in an agent's window.
 //!
-//! One client has at most [`MAX_OWN`] of them: what else it would have to ask is not asked, and waits for a person at
-//! the command line. All together have [`MAX_QUESTIONS`]; for one more, the oldest of the client that has most gives
-//! way, so that nobody who asks much, or under many names, keeps the others from asking at all.
+//! One client has at most [`MAX_OWN`] of them: further questions are not asked, and wait for a person at
+//! the command line. All clients together have [`MAX_QUESTIONS`]; for one more, the oldest of the client with the most
+//! is evicted, so that a client that asks much, or under many names, can't keep the others from asking.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +52,7 @@ pub(super) struct PendingCall {
     pub(super) matter: Decision,
     /// Questions that were answered with yes.
     pub(super) answered: usize,
-    /// The tool's answer; `None` if it has given none.
+    /// The tool's result; `None` if there is none yet.
     pub(super) result: Option<CallToolResult>,
 }
 
@@ -88,7 +88,7 @@ impl PendingElicitations {
         Some(Place { questions: Arc::clone(self), number, gave_way })
     }
 
-    /// Keeps a call until it is sent again, under a number that nobody can guess; `None` if the client has too many.
+    /// Keeps a call until it is sent again, and returns its unguessable number; `None` if the client has too many.
     pub(super) fn keep(&self, asker: ClientKey, kept: PendingCall) -> Option<String> {
         self.add(asker, Waiting::PendingCall(Box::new(kept)))
     }

@@ -1,4 +1,4 @@
-//! What can be read without a tool: the configuration, plans, ports, skills, and the manual.
+//! MCP resources: the configuration, plans, ports, skills, and the manual.
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 

@@ -120,7 +120,7 @@ impl Sessions {
     pub(super) fn new(note: Note) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(IDLE_TIMEOUT);
-        // An answer is kept for nobody who comes back for it: the memory would be the client's to fill.
+        // Responses are not kept for clients that reconnect: a client could fill the memory with them.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
         Self { inner, used: Arc::default(), note }
     }

@@ -1,7 +1,7 @@
 //! Calls that take long, as tasks of the extension `io.modelcontextprotocol/tasks`: a client that declares it gets a
 //! handle instead of waiting, and asks for the result later.
 //!
-//! A call becomes a task if it has not ended after [`PATIENCE`]. With the places for tasks taken it is waited for, as
+//! A call becomes a task if it has not ended after [`TASK_AFTER`]. With the places for tasks taken it is waited for, as
 //! it is for clients without the extension. A task belongs to the client that made the call; others do not find it.
 //! Its user is asked nothing: a plan that it proposes waits for a person at the command line.
 
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::ClientKey;
 
 /// How long a call is waited for before its client gets a handle.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const TASK_AFTER: Duration = Duration::from_secs(1);
 /// How long a task may take, and its result is kept after it.
 const RETENTION: Duration = Duration::from_secs(300);
 /// How often a client should ask.
