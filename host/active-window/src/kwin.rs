@@ -42,7 +42,8 @@ pub(super) fn follow(end: &End, notify: &mut dyn FnMut(ActiveWindow)) -> Result<
         return Err(WatchError::NoSuchDisplay);
     }
     block_on(async {
-        let Some(loaded) = unless_over(end, Script::load()).await.map_err(|why| WatchError::Because(message(&why)))? else {
+        let Some(loaded) = unless_over(end, Script::load()).await.map_err(|why| WatchError::Because(message(&why)))?
+        else {
             return Ok(());
         };
         let (mut script, front) = loaded.ok_or(WatchError::NoSuchDisplay)?;

@@ -39,6 +39,8 @@ fn front() -> ActiveWindow {
             let program = Path::new(&window.info.path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
             Application::named([window.info.name, window.info.exec_name, program], window.title).into()
         }
-        Err(error) => ActiveWindow::Unknown(format!("the system does not report which application is in front: {error}")),
+        Err(error) => {
+            ActiveWindow::Unknown(format!("the system does not report which application is in front: {error}"))
+        }
     }
 }

@@ -42,7 +42,9 @@ pub(super) fn follow(end: &End, notify: &mut dyn FnMut(ActiveWindow)) -> Result<
     queue.roundtrip(&mut windows).map_err(|error| because(&error))?;
     loop {
         if windows.is_over {
-            return Err(WatchError::Lost("the Wayland compositor stopped reporting which application is in front".into()));
+            return Err(WatchError::Lost(
+                "the Wayland compositor stopped reporting which application is in front".into(),
+            ));
         }
         notify(windows.front());
         if wait(end, &mut queue, &mut windows).map_err(|error| WatchError::Lost(no_compositor(&error)))? {
@@ -115,7 +117,14 @@ impl Dispatch<Manager, ()> for Windows {
 }
 
 impl Dispatch<Handle, ()> for Windows {
-    fn event(windows: &mut Self, sender: &Handle, event: handle::Event, (): &(), _: &Connection, _: &QueueHandle<Self>) {
+    fn event(
+        windows: &mut Self,
+        sender: &Handle,
+        event: handle::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
         let windows = &mut windows.windows;
         let Some(place) = windows.iter().position(|(window, _)| window == sender) else { return };
         let window = &mut windows[place].1;

@@ -439,9 +439,9 @@ pub(super) fn ends_elsewhere(last: Option<&(i64, String)>, head: Option<&Head>, 
     match (last, head) {
         (None, None) => None,
         (Some((last, _)), None) => Some(format!("the file ends at row {last}, and its head is gone")),
-        (_, Some(head)) if !head.is_ours(key) => {
-            Some("the head was not written with this host's key: another program wrote it, or the key was replaced".into())
-        }
+        (_, Some(head)) if !head.is_ours(key) => Some(
+            "the head was not written with this host's key: another program wrote it, or the key was replaced".into(),
+        ),
         (last, Some(head)) => {
             let there = last.map_or(0, |(number, _)| *number);
             match there.cmp(&head.number) {

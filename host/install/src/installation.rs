@@ -290,7 +290,9 @@ impl Plan {
     ) -> Self {
         let mut notes = Vec::new();
         for signer in signers.iter().map(|key| trusted.signer(*key)).filter(|signer| signer.name.is_none()) {
-            notes.push(format!("{signer}: the key has no name in trusted-signers.toml, so the signature gives no trust"));
+            notes.push(format!(
+                "{signer}: the key has no name in trusted-signers.toml, so the signature gives no trust"
+            ));
         }
         if signers.is_empty() && !matches!(origin, Origin::Bundled { .. }) {
             notes.push("the package is not signed".to_owned());
