@@ -24,7 +24,7 @@ const HEADING: &str = "## Layers";
 /// The folder whose folders are crates.
 const CRATES: &str = "host";
 /// The crates whose folders and files are rooms.
-const WITH_ROOMS: [&str; 2] = ["host", "conductor"];
+const WITH_ROOMS: [&str; 3] = ["rules", "host", "conductor"];
 /// How the crates of the workspace are called in sources; the program's is called `conductor` alone.
 const PREFIX: &str = "conductor_";
 
