@@ -12,8 +12,8 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::error::ApiError;
-use super::view::ObservationView;
 use conductor_host::control::confirmation::Confirmation;
+use conductor_host::observation::ObservationView;
 
 /// How long a host may take to answer a question about its status.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(10);

@@ -12,11 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::quota::JobError;
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::ToolError;
 use conductor_host::control::lock::Locked;
 use conductor_host::control::plan::PlanError;
+use conductor_stdx::jobs::JobError;
 
 /// Why it was not done, as a word that stays as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

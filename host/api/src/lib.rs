@@ -19,10 +19,6 @@ mod error;
 #[cfg(unix)]
 mod exchange;
 mod holder;
-#[cfg(unix)]
-pub mod lines;
-#[cfg(unix)]
-pub mod mcp;
 pub mod openapi;
 mod quota;
 mod route;
@@ -36,7 +32,6 @@ mod stream;
 pub mod tcp;
 #[cfg(unix)]
 pub mod token;
-pub mod view;
 
 pub use error::{ApiError, Code};
 pub use stream::StreamItem;

@@ -21,9 +21,10 @@ use super::door::{Client, Entrance};
 use super::holder::Holder;
 use super::quota::{Limits, Quota};
 use super::tcp::HttpListener;
-use super::{client, connection, exchange, mcp, mcp_socket, socket};
+use super::{client, connection, exchange, mcp_socket, socket};
 use conductor_audit::caller::Door;
 use conductor_host::host::Host;
+use conductor_mcp as mcp;
 
 /// Threads for long jobs of the owner.
 const MAX_OWNER_JOBS: usize = 16;

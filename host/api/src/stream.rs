@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use super::door::Client;
 use super::error::ErrorResponse;
-use super::view::{Kind, ObservationView};
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
+use conductor_host::observation::{Kind, ObservationView};
 use conductor_observer::history::{History, HistoryEntry};
 use conductor_stdx::digest::hex;
 
@@ -146,7 +146,7 @@ impl Reader {
             told.push(line(moment.number - 1, ObservationView::Gap { lost: Some(lost) }).into());
         }
         if self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::of(&moment.observation))) {
-            told.push(moment.line(|| line(moment.number, ObservationView::of(host, &moment.observation))));
+            told.push(moment.line(|| line(moment.number, host.view(&moment.observation))));
         }
     }
 }

@@ -22,18 +22,17 @@ use super::connection::{self, Connection};
 use super::door::{self, Client, Entrance};
 use super::error::{ApiError, Code};
 use super::exchange::{closed, metered};
-use super::mcp;
 use super::quota::Quotas;
 use super::token::{Holder, Tokens};
 use conductor_audit::caller::Door;
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
+use conductor_mcp as mcp;
+use conductor_mcp::http::PATH as MCP;
 use conductor_stdx::rate::Rate;
 
 /// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.
 const RECORDED_REFUSALS_RATE: (f64, f64) = (1.0, 10.0);
-/// Where MCP is.
-pub(super) const MCP: &str = "/mcp";
 
 /// Where the address of the open door is, in this home.
 pub fn address_file(home: &Path) -> PathBuf {

@@ -14,5 +14,6 @@ pub mod control;
 pub mod environment;
 pub mod event_loop;
 pub mod host;
+pub mod observation;
 
 pub use crate::host::{Host, HostBuilder, StartError};

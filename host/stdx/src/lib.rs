@@ -12,6 +12,7 @@ pub mod digest;
 pub mod doorbell;
 pub mod hidden;
 pub mod host_key;
+pub mod jobs;
 pub mod nearest;
 pub mod plain_file;
 pub mod plural;

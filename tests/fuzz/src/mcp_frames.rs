@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use conductor_api::lines::{Lines, MAX_DEPTH, MAX_LINE};
+use conductor_mcp::lines::{Lines, MAX_DEPTH, MAX_LINE};
 use tokio::io::{AsyncRead, ReadBuf};
 
 pub fn run(data: &[u8]) {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use conductor_api::mcp::Server;
 use conductor_host::host::Host;
+use conductor_mcp::Server;
 use conductor_stdx::changes::HostChange;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};

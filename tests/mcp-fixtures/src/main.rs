@@ -14,9 +14,10 @@ use anyhow::Context as _;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::middleware;
-use conductor_api::{mcp, tcp, token::Holder};
+use conductor_api::{tcp, token::Holder};
 use conductor_config as config;
 use conductor_host::host::Host;
+use conductor_mcp as mcp;
 
 use fixtures::Fixtures;
 

@@ -6,9 +6,9 @@
 use super::{CommandResult, Paths, signals};
 use crate::embedding::system_ports;
 use conductor_api::client::{self, AskError};
-use conductor_api::view::ObservationView;
 use conductor_config as config;
 use conductor_host::host::Host;
+use conductor_host::observation::ObservationView;
 use conductor_terminal::{self as terminal, Lines, errln};
 
 /// Columns of a line: an OSC packet may hold 64 KB of text.
@@ -35,7 +35,7 @@ pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     loop {
         crossbeam_channel::select! {
             recv(observations) -> observation => match observation {
-                Ok(observation) if print(&ObservationView::of(&host, &observation), json) => {}
+                Ok(observation) if print(&host.view(&observation), json) => {}
                 _ => break,
             },
             recv(end) -> _ => break,

@@ -2,12 +2,11 @@
 //!
 //! ```no_run
 //! use conductor::Conductor;
-//! use conductor::api::view::ObservationView;
 //!
 //! let conductor = Conductor::builder().home("/home/me/.conductor").system_ports().start()?;
 //! println!("{} rules", conductor.host().status().rules);
 //! for observation in conductor.host().subscribe().iter().take(10) {
-//!     println!("{:?}", ObservationView::of(conductor.host(), &observation));
+//!     println!("{:?}", conductor.host().view(&observation));
 //! }
 //! conductor.stop();
 //! # Ok::<(), conductor::OpenError>(())

@@ -5,18 +5,23 @@
 //! any other. No message applies a plan or agrees to anything: what a tool proposes waits for a
 //! person, whom the host asks through the agent's program only where the configuration says that it may.
 
+#![cfg(unix)]
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 mod ask;
 mod bounded;
 mod call;
 mod changes;
 mod groups;
 pub mod http;
+pub mod lines;
 mod log;
 mod prompts;
 mod questions;
 mod resources;
 mod sessions;
-pub(super) mod socket;
+pub mod socket;
 mod tasks;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,10 +49,10 @@ use self::groups::Opened;
 use self::log::Threshold;
 use self::questions::PendingElicitations;
 use self::tasks::Tasks;
-use crate::quota::{JobError, Jobs};
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_host::control::gate::ToolError;
 use conductor_host::host::Host;
+use conductor_stdx::jobs::{JobError, Jobs};
 use conductor_terminal::excerpt;
 
 /// The instructions for agents.

@@ -11,10 +11,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::bounded::{Bounded, Budget};
 use super::{BUSY, MAX_JOBS, MAX_SOCKET_JOBS, Server, Shared};
 use crate::lines::Lines;
-use crate::quota::Jobs;
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
+use conductor_stdx::jobs::Jobs;
 
 /// This door, as the status calls it.
 const DOOR: Door = Door::McpSocket;
@@ -84,7 +84,7 @@ impl Drop for Place {
 }
 
 /// Serves clients until the future is dropped.
-pub(crate) async fn serve(listener: UnixListener, host: Weak<Host>) {
+pub async fn serve(listener: UnixListener, host: Weak<Host>) {
     let clients = Arc::new(Clients {
         host,
         places: Arc::new(Semaphore::new(MAX_CLIENTS)),

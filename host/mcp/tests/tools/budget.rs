@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use conductor_api::mcp;
 use conductor_config::ToolList;
 use conductor_host::control::gate::ToolView;
+use conductor_mcp as mcp;
 use serde_json::json;
 use tiktoken_rs::o200k_base;
 

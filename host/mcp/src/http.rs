@@ -8,20 +8,22 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::sessions::{Note, Sessions};
-use crate::MAX_BODY;
-use crate::tcp::MCP;
+use crate::lines::MAX_LINE;
 use conductor_audit::caller::Door;
 
+/// Where it is at the HTTP door.
+pub const PATH: &str = "/mcp";
+
 /// This door, as the status calls it.
-pub(crate) const DOOR: Door = Door::McpHttp;
+pub const DOOR: Door = Door::McpHttp;
 
 /// What is served there: a server for each session and each request without one, by what makes them. Whose request
 /// gets here has the token, and means this door; its quota bounds the requests that have no session.
 pub fn router<S: ServerHandler>(servers: Servers<S>) -> Router {
-    let config = StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
+    let config = StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_LINE);
     let Servers { make, note } = servers;
     let service = StreamableHttpService::new(move || Ok(make()), Arc::new(Sessions::new(note)), config);
-    Router::new().route_service(MCP, service)
+    Router::new().route_service(PATH, service)
 }
 
 /// Makes a server for each client.

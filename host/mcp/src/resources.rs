@@ -10,11 +10,11 @@ use conductor_stdx::changes::HostChange;
 
 /// The pages of the manual.
 const DOCS: &[(&str, &str)] = &[
-    ("mappings", include_str!("../../../../docs/mappings.md")),
-    ("configuration", include_str!("../../../../docs/configuration.md")),
-    ("features", include_str!("../../../../docs/features.md")),
-    ("audit", include_str!("../../../../docs/audit.md")),
-    ("mcp", include_str!("../../../../docs/mcp.md")),
+    ("mappings", include_str!("../../../docs/mappings.md")),
+    ("configuration", include_str!("../../../docs/configuration.md")),
+    ("features", include_str!("../../../docs/features.md")),
+    ("audit", include_str!("../../../docs/audit.md")),
+    ("mcp", include_str!("../../../docs/mcp.md")),
 ];
 
 const CONFIG: &str = "conductor://config";

@@ -4,8 +4,8 @@ use conductor_engine::{Nanos, RuleSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
 use conductor_dispatch::{Action, describe_rule_id as rule};
-use conductor_host::host::Host;
 use conductor_observer::sink_message::SinkKind;
 use conductor_observer::{LockNews, Observation, PlanNews, PlanStep};
 
@@ -140,11 +140,6 @@ impl Kind {
 }
 
 impl ObservationView {
-    /// An observation of this host as text, its rules named where they are in force.
-    pub fn of(host: &Host, observation: &Observation) -> Self {
-        host.with_rules(|rules, generation| Self::new(observation, rules, generation))
-    }
-
     /// Puts an observation into words. Rules are named only if they are of this set.
     pub fn new(observation: &Observation, rules: &RuleSet<Action>, generation: u64) -> Self {
         match observation {
@@ -180,5 +175,12 @@ impl ObservationView {
                 text: message.text.clone(),
             },
         }
+    }
+}
+
+impl Host {
+    /// An observation as text.
+    pub fn view(&self, observation: &Observation) -> ObservationView {
+        self.with_rules(|rules, generation| ObservationView::new(observation, rules, generation))
     }
 }
