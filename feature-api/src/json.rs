@@ -40,6 +40,7 @@ impl Proposed {
             "Nothing has changed yet. A person decides: conductor plan show {plan}, conductor plan apply {plan}; \
              afterwards, conductor undo takes it back."
         );
+        let risk = risk.to_string();
         Ok(Self { plan, risk, notes, diff: (diff.len() <= MAX_DIFF).then_some(diff), next })
     }
 }

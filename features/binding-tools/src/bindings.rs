@@ -1,9 +1,9 @@
 //! The bindings of a configuration as it is written, the mappings that name them, and the changes that
 //! add, alter and remove them.
 
-use conductor_feature::Error;
 use conductor_feature::json::{remove, set, unknown};
 use conductor_feature::planning::Change;
+use conductor_feature::{Error, host_state};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -22,14 +22,14 @@ pub enum Protocol {
     ArtNet,
 }
 
-impl Protocol {
-    /// As ports have it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Midi => "midi",
-            Self::Hid => "hid",
-            Self::Osc => "osc",
-            Self::ArtNet => "artnet",
+/// As ports have it.
+impl From<Protocol> for host_state::Protocol {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Midi => Self::Midi,
+            Protocol::Hid => Self::Hid,
+            Protocol::Osc => Self::Osc,
+            Protocol::ArtNet => Self::Artnet,
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! A device identity and a binding are one thing: a name, and matchers for the device's ports.
 
+use conductor_feature::host_state::{PortState, SideState};
 use conductor_feature::json::{Nothing, Proposed, answer, register, unknown};
 use conductor_feature::planning::Change;
 use conductor_feature::{
@@ -208,9 +209,9 @@ fn shown(port: host_state::Port) -> Port {
     Port {
         name: port.name,
         device: port.device,
-        protocol: port.protocol,
-        direction: port.direction,
-        state: port.state,
+        protocol: port.protocol.to_string(),
+        direction: port.direction.to_string(),
+        state: port.state.to_string(),
         binding: port.binding,
         muted: port.muted,
     }
@@ -229,17 +230,17 @@ fn ports(reader: &Reader, wanted: impl Fn(&host_state::Port) -> bool) -> Result<
 fn devices(reader: &Reader) -> Result<Devices, Error> {
     let mut devices: Vec<DeviceView> = Vec::new();
     for binding in reader.bindings()? {
-        let bound = |side: &Option<host_state::Side>| side.as_ref().is_some_and(|side| side.state == "bound");
+        let bound = |side: &Option<host_state::Side>| side.as_ref().is_some_and(|side| side.state == SideState::Bound);
         let connected = bound(&binding.input) || bound(&binding.output);
-        let (name, protocol) = (binding.alias, binding.protocol);
+        let (name, protocol) = (binding.alias, binding.protocol.to_string());
         devices.push(DeviceView { name, protocol, bound: true, connected, muted: binding.muted });
     }
     for port in reader.ports()? {
         if port.binding.is_none() && !devices.iter().any(|device| device.name == port.device) {
-            let connected = port.state == "open";
+            let connected = matches!(port.state, PortState::Open);
             devices.push(DeviceView {
                 name: port.device,
-                protocol: port.protocol,
+                protocol: port.protocol.to_string(),
                 bound: false,
                 connected,
                 muted: port.muted,
@@ -252,12 +253,12 @@ fn devices(reader: &Reader) -> Result<Devices, Error> {
 fn listed(reader: &Reader) -> Result<Listed, Error> {
     let written = Bindings::parse(&reader.config()?)?;
     let binding = |status: host_state::Binding| Binding {
-        enabled: status.health != "off",
+        enabled: status.health != host_state::Health::Off,
         matchers: written.find(&status.alias).map(|found| written.matchers(found)).unwrap_or_default(),
         mappings: written.impact(&status.alias).mappings.len(),
         alias: status.alias,
-        protocol: status.protocol,
-        health: status.health,
+        protocol: status.protocol.to_string(),
+        health: status.health.to_string(),
     };
     Ok(Listed { bindings: reader.bindings()?.into_iter().map(binding).collect() })
 }
@@ -270,14 +271,14 @@ fn healths(reader: &Reader, alias: Option<&str>) -> Result<Healths, Error> {
         return Err(unknown("binding", alias, all.iter().map(|binding| binding.alias.as_str())));
     }
     let side = |side: host_state::Side| Side {
-        state: side.state,
+        state: side.state.to_string(),
         ports: side.ports,
         matched_by: side.matched_by,
         problem: side.problem,
     };
     let health = |binding: host_state::Binding| Health {
         alias: binding.alias,
-        health: binding.health,
+        health: binding.health.to_string(),
         input: binding.input.map(side),
         output: binding.output.map(side),
         muted: binding.muted,
@@ -307,13 +308,13 @@ fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Sugge
     let aliases: Vec<String> = reader.bindings()?.into_iter().map(|binding| binding.alias).collect();
     let alias = alias.unwrap_or_else(|| matcher::alias_for(&found.name, &aliases));
     let first = matchers.first().map(Matcher::toml).unwrap_or_default();
-    let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = {:?}\nmatchers = [{first}]\n", found.protocol);
+    let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = \"{}\"\nmatchers = [{first}]\n", found.protocol);
     let next = if twins > 1 && matchers.len() == 1 {
         "no stable property differs from its twin's: conductor_start_learn, and move one of them"
     } else {
         "conductor_create_device_identity with the alias and the first matcher"
     };
-    Ok(Suggestion { alias, protocol: found.protocol.clone(), matchers, toml, next: next.to_owned() })
+    Ok(Suggestion { alias, protocol: found.protocol.to_string(), matchers, toml, next: next.to_owned() })
 }
 
 fn enable(change: &Controls, device: String, enabled: bool) -> Result<Muted, Error> {
@@ -328,11 +329,11 @@ impl ReadOnlyTools for BindingTools {
             "conductor_scan_ports" => answer(&args, |Nothing {}| ports(reader, |_| true)),
             "conductor_list_discovered_ports" => answer(&args, |Wanted { protocol, direction, unbound }| {
                 let direction = direction.map(|direction| match direction {
-                    Direction::Input => "input",
-                    Direction::Output => "output",
+                    Direction::Input => host_state::Direction::Input,
+                    Direction::Output => host_state::Direction::Output,
                 });
                 ports(reader, |port| {
-                    protocol.is_none_or(|protocol| port.protocol == protocol.as_str())
+                    protocol.is_none_or(|protocol| port.protocol == protocol.into())
                         && direction.is_none_or(|direction| port.direction == direction)
                         && (!unbound || port.binding.is_none())
                 })

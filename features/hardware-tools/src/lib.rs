@@ -1,5 +1,6 @@
 //! Tools that send to devices. A person confirms each call, after seeing its bytes.
 
+use conductor_feature::host_state::{Direction, PortState};
 use conductor_feature::json::{answer, register};
 use conductor_feature::{Access, Context, Error, HardwareIoTools, Invocation, Lifecycle, Reader, tool_registrar};
 use schemars::JsonSchema;
@@ -69,7 +70,7 @@ fn bytes(text: &str) -> Result<Vec<u8>, Error> {
 fn with_outputs(error: Error, reader: &Reader) -> Error {
     let Error::Unavailable(text) = error else { return error };
     let ports = reader.ports().unwrap_or_default();
-    let open = ports.iter().filter(|port| port.direction == "output" && port.state == "open");
+    let open = ports.iter().filter(|port| port.direction == Direction::Output && matches!(port.state, PortState::Open));
     let open: Vec<&str> = open.map(|port| port.device.as_str()).collect();
     let there = if open.is_empty() { "no output is open".to_owned() } else { format!("open are {}", open.join(", ")) };
     Error::Unavailable(format!("{text}; {there}"))

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 
+use conductor_feature::host_state::{Direction, PortState};
 use conductor_feature::json::{answer, register, unknown};
 use conductor_feature::mapping::Trigger;
 use conductor_feature::{
@@ -82,7 +83,7 @@ thread_local! {
 }
 
 fn inputs(reader: &Reader) -> Result<Vec<host_state::Port>, Error> {
-    Ok(reader.ports()?.into_iter().filter(|port| port.direction == "input").collect())
+    Ok(reader.ports()?.into_iter().filter(|port| port.direction == Direction::Input).collect())
 }
 
 fn start(reader: &Reader, device: Option<String>, midi_only: bool) -> Result<Started, Error> {
@@ -124,7 +125,7 @@ fn stop(reader: &Reader, keep: bool, midi_only: bool) -> Result<Learned, Error> 
     });
     let unbound: Vec<Unbound> = moved
         .map(|port| Unbound {
-            could_be: port.state.rsplit_once("could as well be ").map(|(_, binding)| binding.to_owned()),
+            could_be: if let PortState::Ambiguous(binding) = port.state { Some(binding) } else { None },
             port: port.device,
             matcher: port.told_apart_by,
         })

@@ -290,7 +290,7 @@ impl ReadOnlyTools for StatusTools {
                     id: plan.id,
                     proposer: plan.proposer,
                     description: plan.description,
-                    risk: plan.risk,
+                    risk: plan.risk.to_string(),
                     notes: plan.notes,
                     diff: plan.diff,
                     expires: plan.expires,
@@ -302,14 +302,16 @@ impl ReadOnlyTools for StatusTools {
             "conductor_validate_config" => answer(&args, |Validate { text }| {
                 let text = text.map_or_else(|| reader.config(), Ok)?;
                 let finding = |one: host_state::Finding| Finding {
-                    severity: one.severity,
+                    severity: one.severity.to_string(),
                     line: one.line,
                     column: one.column,
                     message: one.message,
                     help: one.help,
                 };
-                let findings: Vec<_> = reader.check(&text)?.into_iter().map(finding).collect();
-                Ok(Validated { valid: findings.iter().all(|finding| finding.severity != "error"), findings })
+                let found = reader.check(&text)?;
+                let valid = found.iter().all(|one| one.severity != host_state::Severity::Error);
+                let findings: Vec<_> = found.into_iter().map(finding).collect();
+                Ok(Validated { valid, findings })
             }),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }

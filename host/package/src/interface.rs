@@ -232,6 +232,31 @@ mod tests {
         assert_eq!(names(Import::ALL.iter().map(|it| it.name())), &all - &exported);
     }
 
+    /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
+    const FROZEN: &str = "eddccf5945488ff59f919d850062e75a7dbba02a30a05bbe6c5ffd927579b168";
+
+    #[test]
+    fn the_contract_is_frozen() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/v0.1");
+        let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let mut all = Vec::new();
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap().replace("\r\n", "\n");
+            all.extend_from_slice(
+                format!("{}\n{}\n{text}", file.file_name().unwrap().display(), text.len()).as_bytes(),
+            );
+        }
+        let found = conductor_stdx::digest::sha256(&all);
+        assert_eq!(
+            found, FROZEN,
+            "wit/v0.1 is not what was published, and features that were built for it may not link any more. What is new \
+             and leaves every interface as it is (a file with a service or a contribution, a comment) is allowed: then \
+             put the found digest into FROZEN. Anything else belongs into a folder of its own, for the next version of \
+             the contract."
+        );
+    }
+
     #[test]
     fn the_contract_names_the_capabilities_by_which_an_interface_is_imported() {
         let resolve = contract();

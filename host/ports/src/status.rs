@@ -99,11 +99,23 @@ pub struct BindingStatus {
     pub help: Option<String>,
 }
 
+/// What became of one direction of a binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SideState {
+    /// It has its port.
+    Bound,
+    /// No port that is there matches.
+    Unbound,
+    /// Several match equally well, and none of them is heard.
+    Ambiguous,
+}
+
 /// One direction of a binding, as listings show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SideStatus {
-    /// `bound`, `unbound` or `ambiguous`.
-    pub state: &'static str,
+    /// What became of it.
+    pub state: SideState,
     /// The labels of the ports that are meant.
     pub ports: Vec<String>,
     /// What told the port that it has, in the words of the configuration.
@@ -219,11 +231,11 @@ impl BindingStatus {
         };
         let (input, output) = (side(Direction::Input), side(Direction::Output));
         let sides = || input.iter().chain(&output);
-        let bound = sides().filter(|side| side.state == "bound").count();
-        let ambiguous = sides().any(|side| side.state == "ambiguous");
+        let bound = sides().filter(|side| side.state == SideState::Bound).count();
+        let ambiguous = sides().any(|side| side.state == SideState::Ambiguous);
         let problem = sides().find_map(|side| side.problem.clone());
         let missing = |direction: Direction, side: &Option<SideStatus>| {
-            spec.needs.contains(&direction) && side.as_ref().is_none_or(|side| side.state != "bound")
+            spec.needs.contains(&direction) && side.as_ref().is_none_or(|side| side.state != SideState::Bound)
         };
         let incomplete = missing(Direction::Input, &input) || missing(Direction::Output, &output);
         let health = match () {
@@ -234,7 +246,7 @@ impl BindingStatus {
         let alias = &spec.alias;
         let help = if ambiguous {
             let ports: Vec<String> = sides()
-                .filter(|side| side.state == "ambiguous")
+                .filter(|side| side.state == SideState::Ambiguous)
                 .flat_map(|side| side.ports.iter().map(|port| format!("{port:?}")))
                 .collect();
             Some(format!(
@@ -257,10 +269,10 @@ impl BindingStatus {
 
 impl SideStatus {
     fn of(state: &BindingState, spec: &BindingSpec, direction: Direction, ports: &[DiscoveredPort]) -> Self {
-        let (word, places) = match state {
-            BindingState::Bound(place) => ("bound", vec![*place]),
-            BindingState::Unbound => ("unbound", Vec::new()),
-            BindingState::Ambiguous(places) => ("ambiguous", places.clone()),
+        let (state, places) = match state {
+            BindingState::Bound(place) => (SideState::Bound, vec![*place]),
+            BindingState::Unbound => (SideState::Unbound, Vec::new()),
+            BindingState::Ambiguous(places) => (SideState::Ambiguous, places.clone()),
         };
         let meant = || places.iter().filter_map(|place| ports.get(*place));
         let problem = meant().find_map(|port| match &port.state {
@@ -268,13 +280,13 @@ impl SideStatus {
             PortState::OverLimit => Some("there are `max_midi_ports` open already".to_owned()),
             _ => None,
         });
-        let matched_by = match (word, meant().next()) {
-            ("bound", Some(port)) => {
+        let matched_by = match (state, meant().next()) {
+            (SideState::Bound, Some(port)) => {
                 let matching = spec.matchers(direction).iter().filter(|matcher| matcher.matches(&port.port));
                 matching.max_by_key(|matcher| matcher.specificity()).map(ToString::to_string)
             }
             _ => None,
         };
-        Self { state: word, ports: meant().map(|port| port.label.clone()).collect(), matched_by, problem }
+        Self { state, ports: meant().map(|port| port.label.clone()).collect(), matched_by, problem }
     }
 }

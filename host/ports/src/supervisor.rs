@@ -19,7 +19,7 @@ use crate::engine_input::Input;
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
 
-pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideStatus};
+pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideState, SideStatus};
 
 /// How often ports are listed. A new port is open within this time and what opening takes.
 pub const POLL: Duration = Duration::from_millis(500);

@@ -27,7 +27,7 @@ use conductor_ports::SysExIdentity;
 use conductor_registry::{FeatureSource, Registry};
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::bindings::Error;
-use conductor_sandbox::bindings::imports::{hardware, host_state, planning};
+use conductor_sandbox::bindings::imports::{hardware, host_state, planning, types};
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::host_state::{Captured, HostView, MidiRefusal};
 use conductor_sandbox::host_functions::models::{Answer as Asked, Later, ModelView};
@@ -289,7 +289,12 @@ impl HostView for View {
         let base = Base { file: "config.toml".into(), text: self.config() };
         let judge = |after: &str| risk::assess(&read(&base.text)?.config, &read(after)?.config);
         let plan = self.plans.propose(proposal, &base, judge)?;
-        let (risk, notes) = (plan.risk.level.as_str().to_owned(), plan.risk.notes);
+        let risk = match plan.risk.level {
+            risk::Level::Usual => types::Risk::Usual,
+            risk::Level::Raised => types::Risk::Raised,
+            risk::Level::Privileged => types::Risk::Privileged,
+        };
+        let notes = plan.risk.notes;
         Ok(planning::Proposal { id: plan.id, risk, notes, diff: plan.diff })
     }
 

@@ -1,23 +1,41 @@
 //! What the host knows, in the types of the contract, as features get it.
 
 use crate::control::plan::Plan;
-use conductor_ports::SysExIdentity;
-use conductor_ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, SideStatus};
+use crate::control::plan::risk::Level;
+use conductor_config::Severity;
+use conductor_ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, SideState, SideStatus};
+use conductor_ports::{Direction, PortMetadata, Protocol, SysExIdentity, UsbDevice};
 use conductor_registry::FeatureReport;
-use conductor_sandbox::bindings::imports::{hardware, host_state};
+use conductor_sandbox::bindings::imports::{host_state, types};
 
 pub(super) fn port(port: DiscoveredPort) -> host_state::Port {
+    let PortMetadata { core_midi_unique_id, sysex_identity, usb, .. } = port.port.metadata;
+    let usb_device = |UsbDevice { vendor_id, product_id, serial, .. }| host_state::UsbDevice {
+        vendor: vendor_id,
+        product: product_id,
+        serial,
+    };
     host_state::Port {
         name: port.port.name,
-        protocol: port.port.protocol.to_string(),
-        direction: port.port.direction.to_string(),
+        protocol: protocol(port.port.protocol),
+        direction: match port.port.direction {
+            Direction::Input => host_state::Direction::Input,
+            Direction::Output => host_state::Direction::Output,
+        },
         state: match port.state {
-            PortState::Open => "open".to_owned(),
-            PortState::Idle => "closed".to_owned(),
-            PortState::Ambiguous(binding) => format!("closed: another port could as well be {binding}"),
-            PortState::Ignored => "closed: left alone by ignore_ports".to_owned(),
-            PortState::OverLimit => "closed: there are too many".to_owned(),
-            PortState::Failed(reason) => reason,
+            PortState::Open => host_state::PortState::Open,
+            PortState::Idle => host_state::PortState::Closed,
+            PortState::Ambiguous(binding) => host_state::PortState::Ambiguous(binding),
+            PortState::Ignored => host_state::PortState::Ignored,
+            PortState::OverLimit => host_state::PortState::OverLimit,
+            PortState::Failed(reason) => host_state::PortState::Failed(reason),
+        },
+        metadata: host_state::PortMetadata {
+            backend: port.port.backend.to_owned(),
+            platform_id: port.port.key,
+            usb: usb.map(usb_device),
+            sysex_identity: sysex_identity.map(identity),
+            core_midi_unique_id,
         },
         binding: port.binding,
         device: port.device,
@@ -29,21 +47,24 @@ pub(super) fn port(port: DiscoveredPort) -> host_state::Port {
 
 pub(super) fn binding(binding: BindingStatus) -> host_state::Binding {
     let side = |side: SideStatus| host_state::Side {
-        state: side.state.to_owned(),
+        state: match side.state {
+            SideState::Bound => host_state::SideState::Bound,
+            SideState::Unbound => host_state::SideState::Unbound,
+            SideState::Ambiguous => host_state::SideState::Ambiguous,
+        },
         ports: side.ports,
         matched_by: side.matched_by,
         problem: side.problem,
     };
     host_state::Binding {
         alias: binding.alias,
-        protocol: binding.protocol.to_string(),
+        protocol: protocol(binding.protocol),
         health: match binding.health {
-            Health::Green => "green",
-            Health::Amber => "amber",
-            Health::Red => "red",
-            Health::Off => "off",
-        }
-        .to_owned(),
+            Health::Green => host_state::Health::Green,
+            Health::Amber => host_state::Health::Amber,
+            Health::Red => host_state::Health::Red,
+            Health::Off => host_state::Health::Off,
+        },
         input: binding.input.map(side),
         output: binding.output.map(side),
         muted: binding.muted,
@@ -76,14 +97,38 @@ pub(super) fn plan(plan: Plan) -> host_state::WaitingPlan {
         id: plan.id,
         proposer: plan.proposer,
         description: plan.description,
-        risk: plan.risk.level.as_str().to_owned(),
+        risk: risk(plan.risk.level),
         notes: plan.risk.notes,
         diff: plan.diff,
         expires: plan.expires,
     }
 }
 
-pub(super) fn identity(identity: SysExIdentity) -> hardware::Identity {
+pub(super) const fn risk(level: Level) -> types::Risk {
+    match level {
+        Level::Usual => types::Risk::Usual,
+        Level::Raised => types::Risk::Raised,
+        Level::Privileged => types::Risk::Privileged,
+    }
+}
+
+pub(super) const fn severity(severity: Severity) -> host_state::Severity {
+    match severity {
+        Severity::Error => host_state::Severity::Error,
+        Severity::Warning => host_state::Severity::Warning,
+    }
+}
+
+const fn protocol(protocol: Protocol) -> host_state::Protocol {
+    match protocol {
+        Protocol::Midi => host_state::Protocol::Midi,
+        Protocol::Hid => host_state::Protocol::Hid,
+        Protocol::Osc => host_state::Protocol::Osc,
+        Protocol::ArtNet => host_state::Protocol::Artnet,
+    }
+}
+
+pub(super) fn identity(identity: SysExIdentity) -> types::Identity {
     let [one, two, three] = identity.manufacturer;
-    hardware::Identity { manufacturer: (one, two, three), family: identity.family, model: identity.model }
+    types::Identity { manufacturer: (one, two, three), family: identity.family, model: identity.model }
 }

@@ -274,7 +274,7 @@ impl HostView for View {
     fn propose(&self, proposal: ProposedPlan) -> Result<planning::Proposal, Error> {
         let plan = self.store_plan(proposal).map_err(Error::from)?;
         let plan = self.hidden(plan);
-        let (risk, notes) = (plan.risk.level.as_str().to_owned(), plan.risk.notes);
+        let (risk, notes) = (contract_types::risk(plan.risk.level), plan.risk.notes);
         Ok(planning::Proposal { id: plan.id, risk, notes, diff: plan.diff })
     }
 
@@ -434,7 +434,7 @@ fn finding(source: &Source, one: &Diagnostic) -> host_state::Finding {
     let help: Vec<String> = [allowed, nearest, one.help.clone()].into_iter().flatten().collect();
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     host_state::Finding {
-        severity: if one.severity == Severity::Error { "error" } else { "warning" }.to_owned(),
+        severity: contract_types::severity(one.severity),
         line: number(line),
         column: number(column),
         message: one.message.clone(),
