@@ -34,6 +34,7 @@ pub mod tcp;
 pub mod token;
 
 pub use error::{ApiError, Code};
+pub use routes::features::Lifted;
 pub use stream::StreamItem;
 
 /// Bytes of a request's body: the most that a tool takes, however much of it JSON has to escape.

@@ -24,6 +24,7 @@ use super::tcp::HttpListener;
 use super::{client, connection, exchange, mcp_socket, socket};
 use conductor_audit::caller::Door;
 use conductor_host::host::Host;
+use conductor_host::host::status::Status;
 use conductor_mcp as mcp;
 
 /// Threads for long jobs of the owner.
@@ -79,9 +80,9 @@ pub fn claim(home: &path::Path) -> Result<(), ServeError> {
 /// Who runs in this home, as they say themselves.
 fn who(home: &path::Path) -> Option<String> {
     // On a thread of its own: the embedding program may be in a runtime already.
-    let status = std::thread::scope(|scope| scope.spawn(|| client::status(home)).join()).ok()?.ok()?;
-    let started = DateTime::from_timestamp_millis(status["started"].as_i64()?)?.with_timezone(&Local);
-    let (pid, config) = (status["pid"].as_u64()?, status["config"].as_str()?);
+    let status = std::thread::scope(|scope| scope.spawn(|| client::Client::new(home).status()).join()).ok()?.ok()?;
+    let started = DateTime::from_timestamp_millis(i64::try_from(status.started).ok()?)?.with_timezone(&Local);
+    let Status { pid, config, .. } = status;
     Some(format!("process {pid}, since {}, with {config}", started.format("%Y-%m-%d %H:%M:%S")))
 }
 

@@ -717,12 +717,12 @@ fn conductor_run_notices_what_is_installed() {
     let has_hello = |wanted: bool| {
         let end = Instant::now() + Duration::from_secs(20);
         loop {
-            let status = conductor_api::client::status(&home.0).unwrap();
-            let has = status["features"].as_array().unwrap().iter().any(|feature| feature["name"] == "hello");
+            let status = conductor_api::client::Client::new(&home.0).status().unwrap();
+            let has = status.features.iter().any(|feature| feature.name == "hello");
             if has == wanted {
                 return;
             }
-            assert!(Instant::now() < end, "{status:#}");
+            assert!(Instant::now() < end, "{status:#?}");
             std::thread::yield_now();
         }
     };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use conductor::api::client::Client;
 use conductor::{Conductor, OpenError};
 
 #[allow(dead_code, reason = "the program's main is not a test's")]
@@ -54,8 +55,8 @@ fn a_home_has_one_host_and_serves_who_asks() {
     let refused = Conductor::builder().home(&home.0).start().unwrap_err().to_string();
     let who = format!("already: process {}, since 20", std::process::id());
     assert!(refused.contains(&who) && refused.contains("config.toml; stop it first"), "{refused}");
-    let asked = conductor_api::client::status(&home.0).unwrap();
-    assert_eq!((&asked["mode"], &asked["home"]), (&"Play".into(), &home.0.display().to_string().into()));
+    let asked = Client::new(&home.0).status().unwrap();
+    assert_eq!((asked.mode.as_deref(), asked.home.as_deref()), (Some("Play"), Some(&*home.0)));
     first.stop();
     let again = Conductor::builder().home(&home.0).start().unwrap();
     // Nobody but its own process can ask a host that is alone; dropping it stops it.

@@ -263,7 +263,7 @@ impl PortBackend for Hanging {
         Ok(vec![PortInfo {
             name,
             key,
-            backend: "hanging",
+            backend: "hanging".into(),
             protocol: Protocol::Midi,
             direction: Direction::Output,
             metadata: Default::default(),

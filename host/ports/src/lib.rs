@@ -8,10 +8,11 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+use std::borrow::Cow;
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub mod artnet;
 mod backend_thread;
@@ -44,7 +45,7 @@ pub use matcher::Matcher;
 pub use sink::EventSink;
 
 /// What a port speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// MIDI 1.0.
@@ -58,7 +59,7 @@ pub enum Protocol {
 }
 
 /// Which way events go, seen from the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// From the controller to the host.
@@ -88,14 +89,14 @@ impl fmt::Display for Direction {
 }
 
 /// A port that a backend offers.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PortInfo {
     /// What people call it; not unique (twins share it).
     pub name: String,
     /// The backend's own key for it, unique per direction within the backend.
     pub key: String,
     /// The backend, such as `alsa`.
-    pub backend: &'static str,
+    pub backend: Cow<'static, str>,
     /// What it speaks.
     pub protocol: Protocol,
     /// Which way.
@@ -108,21 +109,21 @@ impl PortInfo {
     /// A port of which nothing more is known.
     pub fn new(name: &str, key: &str, backend: &'static str, protocol: Protocol, direction: Direction) -> Self {
         let (name, key, metadata) = (name.to_owned(), key.to_owned(), PortMetadata::default());
-        Self { name, key, backend, protocol, direction, metadata }
+        Self { name, key, backend: backend.into(), protocol, direction, metadata }
     }
 }
 
 /// What is known of a port beyond its name. A field is `None` if the system does not report it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PortMetadata {
     /// The number that CoreMIDI gave the port, which it keeps for good.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_midi_unique_id: Option<i32>,
     /// What the device answered to a SysEx identity request.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sysex_identity: Option<SysExIdentity>,
     /// The USB device that the port is of.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usb: Option<UsbDevice>,
     /// Which plugging of the port it is, where the backend knows: another number says that it went and came again,
     /// and that what was open of it is dead.
@@ -132,7 +133,7 @@ pub struct PortMetadata {
 
 /// A device's answer to a SysEx identity request (MIDI 1.0 Detailed Specification, "General
 /// Information").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct SysExIdentity {
     /// The maker's id: three bytes where the first is 0, else one byte and two zeros.
     pub manufacturer: [u8; 3],
@@ -175,24 +176,24 @@ impl fmt::Display for SysExIdentity {
 }
 
 /// What is known of a USB device.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct UsbDevice {
     /// `idVendor`.
     pub vendor_id: u16,
     /// `idProduct`.
     pub product_id: u16,
     /// `iSerial`, where the device has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
     /// The bus.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus: Option<u8>,
     /// The address on the bus, which is given anew with every plugging.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<u8>,
     /// The socket: the bus and the hubs' ports, such as `1-2.4`. It stays the same for as long as the
     /// cable is put into the same hole.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 

@@ -275,7 +275,7 @@ impl PortThread {
     }
 
     fn speaks_midi(&self, (backend, _, key): &PortKey) -> bool {
-        let listed = self.listed.get(backend).into_iter().flatten();
+        let listed = self.listed.get(&**backend).into_iter().flatten();
         listed.filter(|port| port.key == *key).any(|port| port.protocol == Protocol::Midi)
     }
 
@@ -306,7 +306,7 @@ impl PortThread {
         let sink = EventSink::new(hearing, self.queue.clone(), self.clock, Arc::clone(&counters), &self.pacer);
         let port = resolved.port.clone();
         let connection = self
-            .ask(resolved.port.backend, move |backend| backend.open_input(&port, sink))
+            .ask(&resolved.port.backend, move |backend| backend.open_input(&port, sink))
             .map_err(|reason| self.fail(resolved, reason))?;
         self.failed.remove(&key(&resolved.port));
         let names = names(hearing, resolved);
@@ -372,15 +372,15 @@ impl PortThread {
         let is_its_output = |resolved: &&Resolved| {
             let port = &resolved.port;
             port.direction == Direction::Output
-                && (port.backend, &port.name) == (input.port.backend, &input.port.name)
+                && (&port.backend, &port.name) == (&input.port.backend, &input.port.name)
                 && port.metadata.usb == input.port.metadata.usb
         };
         // With two outputs it could be anyone's.
         let mut outputs = resolution.ports.iter().filter(is_its_output);
         if let (Some(output), None) = (outputs.next(), outputs.next()) {
             let port = output.port.clone();
-            let asked =
-                self.ask(output.port.backend, move |backend| backend.open_output(&port)?.send(&SysExIdentity::REQUEST));
+            let asked = self
+                .ask(&output.port.backend, move |backend| backend.open_output(&port)?.send(&SysExIdentity::REQUEST));
             if let Err(reason) = asked {
                 self.events.trouble(format!("{} can't be asked who it is: {reason}", input.label));
             }
@@ -454,7 +454,7 @@ impl PortThread {
     fn open_output(&mut self, target: &str, resolved: &Resolved) -> Result<(), String> {
         let port = resolved.port.clone();
         let opened = self
-            .ask(resolved.port.backend, move |backend| backend.open_output(&port))
+            .ask(&resolved.port.backend, move |backend| backend.open_output(&port))
             .map_err(|reason| self.fail(resolved, reason))?;
         self.failed.remove(&key(&resolved.port));
         self.events.changed(format!("opened output {target} ({})", resolved.port.name));

@@ -3,6 +3,7 @@
 //! [`resolve`] is a pure function of the ports, the bindings, and the names that ports had before. The result does
 //! not depend on the order in which the system lists ports: it changes from one start to the next.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use conductor_engine::DeviceId;
@@ -12,11 +13,11 @@ use super::matcher::Specificity;
 use super::{Direction, PortInfo};
 
 /// A port, beyond the moment of one listing.
-pub type PortKey = (&'static str, Direction, String);
+pub type PortKey = (Cow<'static, str>, Direction, String);
 
 /// The key of a port.
 pub fn key(port: &PortInfo) -> PortKey {
-    (port.backend, port.direction, port.key.clone())
+    (port.backend.clone(), port.direction, port.key.clone())
 }
 
 /// The ports' own names, told apart with `#2`, `#3` where they are the same.
@@ -49,7 +50,7 @@ impl Labels {
         }
         new.sort_by_key(|port| {
             let socket = port.metadata.usb.as_ref().and_then(|usb| usb.path.clone());
-            (socket, port.protocol, port.backend, port.key.clone())
+            (socket, port.protocol, port.backend.clone(), port.key.clone())
         });
         for port in new {
             let is_free = |number: &usize| {

@@ -53,7 +53,7 @@ impl SimulatedPorts {
         if port.direction == Direction::Output {
             state.outputs.entry(port.name.clone()).or_insert_with(crossbeam_channel::unbounded);
         }
-        state.ports.push(PortInfo { backend: "simulated", ..port });
+        state.ports.push(PortInfo { backend: "simulated".into(), ..port });
     }
 
     /// Pulls a port out, by its name or its key.

@@ -1,9 +1,10 @@
 //! Status and health of ports and bindings, for listings and the API.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::binding::BindingSpec;
@@ -12,7 +13,7 @@ use super::supervisor::PortPlan;
 use super::{Direction, Matcher, PortInfo, Protocol};
 
 /// What became of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PortState {
     /// Open.
@@ -31,7 +32,7 @@ pub enum PortState {
 }
 
 /// A port of any protocol, as listings show it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DiscoveredPort {
     /// The port.
     #[serde(flatten)]
@@ -67,7 +68,7 @@ pub struct DiscoveredPort {
 }
 
 /// How much of a binding is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     /// Every port that it asks for.
@@ -81,7 +82,7 @@ pub enum Health {
 }
 
 /// A binding, as listings show it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct BindingStatus {
     /// Its name.
     pub alias: String,
@@ -100,7 +101,7 @@ pub struct BindingStatus {
 }
 
 /// What became of one direction of a binding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SideState {
     /// It has its port.
@@ -112,7 +113,7 @@ pub enum SideState {
 }
 
 /// One direction of a binding, as listings show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SideStatus {
     /// What became of it.
     pub state: SideState,
@@ -125,7 +126,7 @@ pub struct SideStatus {
 }
 
 /// All ports, all bindings, and the backends that can't be reached.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PortsStatus {
     /// Every port of every backend.
     pub ports: Vec<DiscoveredPort>,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::installed::{Actions, Installed};
 use self::report::report;
@@ -217,7 +217,7 @@ pub struct Tool {
 }
 
 /// A skill that a feature contributes. It is guidance, and untrusted.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Skill {
     /// Its name.
     pub name: String,

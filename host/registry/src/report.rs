@@ -5,14 +5,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Entry;
 use conductor_package::Grants;
 use conductor_sandbox::task::{Task, TaskReport};
 
 /// What listings show of a feature.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+///
+/// Read from a host of another version, what it does not say is as in the default.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct FeatureReport {
     /// What configuration calls it.
     pub name: String,
@@ -67,7 +70,10 @@ pub struct FeatureReport {
 }
 
 /// What listings show of an installed package.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+///
+/// Read from a host of another version, what it does not say is as in the default.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct PackageReport {
     /// Source-qualified.
     pub id: String,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use conductor_engine::AppName;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use conductor_active_window::ActiveWindow;
 use conductor_config::{Config, Diagnostic, Diagnostics};
@@ -71,7 +71,7 @@ pub fn applying<'p>(profiles: &'p [Arc<Profile>], active_window: &ActiveWindow) 
 }
 
 /// A profile, as the API and the commands show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileView {
     /// What people call it.
     pub name: String,

@@ -1,11 +1,12 @@
 //! Background tasks: started, watched, restarted and ended by the host. Each has an instance of
 //! its own.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::{check_quarantine, record_trap};
@@ -18,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// How a task is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum TaskState {
     /// It runs.
@@ -41,6 +42,18 @@ pub enum TaskState {
     Ended,
 }
 
+impl fmt::Display for TaskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running => f.write_str("running"),
+            Self::Done => f.write_str("done"),
+            Self::Failed { reason } => write!(f, "failed: {reason}"),
+            Self::Waiting { reason, .. } => write!(f, "waiting: {reason}"),
+            Self::Ended => f.write_str("ended"),
+        }
+    }
+}
+
 /// A background task. Dropping it tells the task to end.
 #[derive(Debug)]
 pub struct Task {
@@ -61,7 +74,7 @@ impl Shared {
 }
 
 /// A task as text and numbers.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TaskReport {
     /// Its name.
     pub name: String,

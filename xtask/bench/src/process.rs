@@ -110,7 +110,7 @@ pub fn conductor(program: &Path, features: &Path, home: &Path, configuration: &s
             Err(RecvTimeoutError::Timeout) => bail!("conductor did not get ready: {all}"),
         }
     };
-    conductor_api::client::status(home)?;
+    conductor_api::client::Client::new(home).status()?;
     let took = start.elapsed();
     if ready.contains(" 0 features") {
         bail!("there are no features in {}: {all}", features.display());

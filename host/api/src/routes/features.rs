@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{ErrorResponse, Named};
 use crate::route::{Route, get, post};
@@ -34,10 +34,10 @@ async fn features(State(host): State<Arc<Host>>) -> Json<Vec<FeatureReport>> {
 }
 
 /// What came of it.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Lifted {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lifted {
     /// Whether it was in quarantine.
-    lifted: bool,
+    pub lifted: bool,
 }
 
 async fn lift(

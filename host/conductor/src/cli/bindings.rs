@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::{CommandResult, Failure, Paths};
+use conductor_api::client::Client;
 use conductor_config as config;
 use conductor_config::edit::edited;
 use conductor_config::pin::pin as pinned;
@@ -197,7 +198,8 @@ fn touched(places: &Paths, status: &Value, alias: &str) -> Result<Value, Failure
 }
 
 fn mute(places: &Paths, device: &str, muted: bool) -> CommandResult {
-    conductor_api::client::post(&places.home, "/v1/mute", &serde_json::json!({ "device": device, "muted": muted }))?;
+    let asked = serde_json::json!({ "device": device, "muted": muted });
+    Client::new(&places.home).post::<Value>("/v1/mute", &asked)?;
     outln!("{device} is {}", if muted { "muted until the host ends" } else { "heard again" });
     Ok(())
 }

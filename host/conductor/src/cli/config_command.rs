@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::plan::Agreed;
 use super::{CommandResult, Failure, Output, Paths, load, plan, unreadable, warn};
+use conductor_api::client::Client;
 use conductor_config as config;
 use conductor_config::migrate::{MigrateError, migrated};
 use conductor_config::{Loaded, Severity};
@@ -84,7 +85,7 @@ fn migrate(places: &Paths, agreed: &Agreed) -> CommandResult {
 }
 
 fn differences(places: &Paths, as_json: bool) -> CommandResult {
-    let in_force = conductor_api::client::json(&places.home, "/v1/config")?;
+    let in_force: serde_json::Value = Client::new(&places.home).get("/v1/config")?;
     let text = |key: &str| in_force[key].as_str().unwrap_or_default();
     let (file, before) = (text("file"), text("text"));
     // The host may have been started elsewhere.

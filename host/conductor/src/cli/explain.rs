@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::simulate::{self, Quiet};
 use super::{CommandResult, Failure, Paths, load, warn};
+use conductor_api::client::Client;
 use conductor_dispatch::describe_rule_id;
 use conductor_host::host;
 use conductor_terminal::{self as terminal, errln, outln};
@@ -87,6 +88,5 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
 
 /// The mode that is active in the host of this home, if one runs.
 fn running_mode(places: &Paths) -> Option<String> {
-    let status = conductor_api::client::status(&places.home).ok()?;
-    status["mode"].as_str().map(str::to_owned)
+    Client::new(&places.home).status().ok()?.mode
 }

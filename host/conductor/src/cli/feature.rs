@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::{CommandResult, Failure, Paths, load, package};
 
 mod top;
 
+use conductor_api::client::Client;
 use conductor_host::host;
 use conductor_install::signature::{self, Signer, TrustedSigners};
 use conductor_install::store::PackageStore;
 use conductor_package::file::PackageInfo;
 use conductor_package::{Package, consent};
+use conductor_registry::FeatureReport;
 use conductor_terminal::{self as terminal, Lines, outln};
 
 pub(super) mod author;
@@ -102,67 +102,15 @@ fn list(places: &Paths, json: bool) -> CommandResult {
             } else {
                 conductor_config::parse("", "nothing").map_err(super::wrong)?
             };
-            (
-                serde_json::to_value(
-                    host::installed(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?,
-                )?,
-                false,
-            )
+            (host::installed(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?, false)
         }
     };
     if json {
         terminal::json(&features)?;
         return Ok(());
     }
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     outln!("{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  ADDS", "FEATURE", "VERSION", "DIGEST", "DONE", "FAILED", "TRAPPED");
-    for feature in features.as_array().into_iter().flatten() {
-        let package = &feature["package"];
-        if package.is_null() || feature["refused"].is_string() {
-            outln!("{:<26} NOT INSTALLED: {}", text(&feature["name"]), text(&feature["refused"]));
-            if let Some(displaced) = feature["displaces"].as_str() {
-                outln!("{:<26} displaces {displaced}, which comes with Conductor and is not loaded", "");
-            }
-            continue;
-        }
-        let adds: Vec<String> = ["actions", "tools", "providers", "skills"]
-            .iter()
-            .flat_map(|kind| package[*kind].as_array().into_iter().flatten().map(text))
-            .collect();
-        outln!(
-            "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",
-            text(&package["id"]),
-            text(&package["version"]),
-            text(&package["digest"]).get(..8).unwrap_or("-"),
-            sum(feature, &["performed", "calls"]),
-            sum(feature, &["failed", "calls_failed"]),
-            feature["trapped"].to_string(),
-            few(&adds),
-        );
-        if let Some(left) = feature["quarantine"].as_u64() {
-            outln!(
-                "{:<26} kept trapping; left alone for {left} s more, or until `conductor feature enable {}`",
-                "",
-                text(&feature["name"])
-            );
-        }
-        if let Some(displaced) = feature["displaces"].as_str() {
-            outln!("{:<26} displaces {displaced}, which comes with Conductor and is not loaded", "");
-        }
-        for denied in feature["denied"].as_array().into_iter().flatten() {
-            outln!("{:<26} not granted: {}", "", text(denied));
-        }
-        for skipped in feature["skipped"].as_array().into_iter().flatten() {
-            outln!("{:<26} left out: {}", "", text(skipped));
-        }
-        for task in feature["tasks"].as_array().into_iter().flatten() {
-            let reason = task["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
-            outln!("{:<26} task {}: {}{reason}", "", text(&task["name"]), text(&task["state"]));
-        }
-        if let Some(failure) = feature["last_failure"].as_str() {
-            outln!("{:<26} last failure: {failure}", "");
-        }
-    }
+    features.iter().for_each(print_feature);
     for (name, feature) in &PackageStore::at(&places.home).installed()?.features {
         if !feature.enabled {
             outln!("{name:<26} DISABLED; `conductor feature enable {name}`");
@@ -176,6 +124,45 @@ fn list(places: &Paths, json: bool) -> CommandResult {
     Ok(())
 }
 
+/// A feature in the list: a line, and one more for each thing that a person should know of it.
+fn print_feature(feature: &FeatureReport) {
+    let more = |what: &dyn std::fmt::Display| outln!("{:<26} {what}", "");
+    let displaced = feature.displaces.iter();
+    let displaced = displaced.map(|it| format!("displaces {it}, which comes with Conductor and is not loaded"));
+    let package = match (&feature.package, &feature.refused) {
+        (Some(package), None) => package,
+        (_, refused) => {
+            outln!("{:<26} NOT INSTALLED: {}", feature.name, refused.as_deref().unwrap_or("-"));
+            return displaced.for_each(|line| more(&line));
+        }
+    };
+    let adds = [&package.actions, &package.tools, &package.providers, &package.skills];
+    let adds: Vec<String> = adds.into_iter().flatten().cloned().collect();
+    outln!(
+        "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",
+        package.id,
+        package.version,
+        package.digest.get(..8).unwrap_or("-"),
+        feature.performed + feature.calls,
+        feature.failed + feature.calls_failed,
+        feature.trapped,
+        few(&adds),
+    );
+    if let Some(left) = feature.quarantine {
+        let enable = format_args!("`conductor feature enable {}`", feature.name);
+        more(&format_args!("kept trapping; left alone for {left} s more, or until {enable}"));
+    }
+    displaced.for_each(|line| more(&line));
+    feature.denied.iter().for_each(|denied| more(&format_args!("not granted: {denied}")));
+    feature.skipped.iter().for_each(|skipped| more(&format_args!("left out: {skipped}")));
+    for task in &feature.tasks {
+        more(&format_args!("task {}: {}", task.name, task.state));
+    }
+    if let Some(failure) = &feature.last_failure {
+        more(&format_args!("last failure: {failure}"));
+    }
+}
+
 /// The first of what a feature adds; `conductor feature info` has the rest.
 fn few(adds: &[String]) -> String {
     const MAX_LISTED: usize = 4;
@@ -185,12 +172,9 @@ fn few(adds: &[String]) -> String {
     }
 }
 
-fn sum(feature: &Value, keys: &[&str]) -> String {
-    keys.iter().filter_map(|key| feature[*key].as_u64()).sum::<u64>().to_string()
-}
-
-fn running(places: &Paths) -> Option<Value> {
-    Some(conductor_api::client::status(&places.home).ok()?["features"].take())
+/// The features of the host that runs in this home; `None` if none runs.
+fn running(places: &Paths) -> Option<Vec<FeatureReport>> {
+    Client::new(&places.home).features().ok()
 }
 
 fn inspect(places: &Paths, file: &Path, json: bool) -> CommandResult {

@@ -1,10 +1,10 @@
 //! `conductor mode`: shows and changes the active mode.
 
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{CommandResult, Output, Paths};
-use conductor_api::client;
+use conductor_api::client::Client;
 use conductor_terminal::{self as terminal, outln};
 
 #[derive(Debug, Subcommand)]
@@ -24,7 +24,7 @@ pub(super) enum ModeCommand {
 pub(super) fn run(places: &Paths, command: &ModeCommand) -> CommandResult {
     match command {
         ModeCommand::List(output) => {
-            let answer = client::json(&places.home, "/v1/modes")?;
+            let answer: Value = Client::new(&places.home).get("/v1/modes")?;
             if output.json {
                 terminal::json(&answer)?;
                 return Ok(());
@@ -38,7 +38,7 @@ pub(super) fn run(places: &Paths, command: &ModeCommand) -> CommandResult {
             }
         }
         ModeCommand::Switch { name, json } => {
-            let answer = client::post(&places.home, "/v1/mode", &json!({ "mode": name }))?;
+            let answer: Value = Client::new(&places.home).post("/v1/mode", &json!({ "mode": name }))?;
             if *json {
                 terminal::json(&answer)?;
             }

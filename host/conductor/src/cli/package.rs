@@ -224,13 +224,7 @@ const LIFTED: &str = "it kept trapping and was left alone; from now on it is cal
 /// Ends the quarantine of a feature of the running host: whether it was in one. `None` if no host runs, or
 /// has no such feature.
 fn lift_quarantine(places: &Paths, name: &str) -> Option<bool> {
-    // Names have only characters that need no escapes in a path; no feature has another name.
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.chars().all(plain) {
-        return None;
-    }
-    conductor_api::client::post(&places.home, &format!("/v1/features/{name}/lift"), &json!({})).ok()?["lifted"]
-        .as_bool()
+    Some(conductor_api::client::Client::new(&places.home).lift_quarantine(name).ok()?.lifted)
 }
 
 fn parse(places: &Paths, source: &str, options: &Options) -> Result<Source, Failure> {

@@ -3,12 +3,14 @@
 use std::io::IsTerminal as _;
 
 use clap::Subcommand;
-use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CommandResult, Failure, Output, Paths};
-use conductor_api::client;
-use conductor_host::control::plan::rehearsal::{Difference, Rehearsal};
+use conductor_api::client::Client;
+use conductor_host::control::plan::rehearsal::Difference;
+use conductor_host::control::plan::risk::Level;
+use conductor_host::control::plan::{Plan, PlanSummary};
+use conductor_host::host::{Applied, PlanView};
 use conductor_stdx::plural::plural;
 use conductor_terminal::{self as terminal, Lines, outln};
 
@@ -72,22 +74,22 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
             if !agreed.yes {
                 let mut all = shown(&plan, false);
                 all.push("");
-                summary(&plan, &mut all);
+                summary(&plan.plan, &mut all);
                 terminal::eprint(&all);
             }
-            let agreed_to = match text(&plan["risk"]["level"]) {
-                "privileged" => repeats(text(&plan["id"]), agreed)?,
+            let PlanView { plan, .. } = plan;
+            let agreed_to = match plan.risk.level {
+                Level::Privileged => repeats(&plan.id, agreed)?,
                 _ => agrees("Apply it?", agreed)?,
             };
             if agreed_to {
-                let path = format!("/v1/plans/{}/apply", text(&plan["id"]));
-                applied(&client::post(&places.home, &path, &json!({}))?, "applied", agreed)?;
+                applied(&Client::new(&places.home).apply_plan(&plan.id)?, "applied", agreed)?;
             }
             Ok(())
         }
         PlanCommand::Reject { id, json } => {
             let id = whole_id(places, id)?;
-            client::post(&places.home, &format!("/v1/plans/{id}/reject"), &json!({}))?;
+            Client::new(&places.home).reject_plan(&id)?;
             if *json {
                 terminal::json_line(&json!({ "rejected": id }));
             }
@@ -99,34 +101,34 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
 /// `undo` or `redo`.
 pub(super) fn step(places: &Paths, what: &str, agreed: &Agreed) -> CommandResult {
     if agrees(&format!("{what} the last change of the configuration?"), agreed)? {
-        let done = if what == "undo" { "taken back" } else { "applied again" };
-        applied(&client::post(&places.home, &format!("/v1/{what}"), &json!({}))?, done, agreed)?;
+        let client = Client::new(&places.home);
+        match what {
+            "undo" => applied(&client.undo()?, "taken back", agreed)?,
+            _ => applied(&client.redo()?, "applied again", agreed)?,
+        }
     }
     Ok(())
 }
 
 fn list(places: &Paths, as_json: bool) -> CommandResult {
-    let plans = client::json(&places.home, "/v1/plans")?;
+    let plans = Client::new(&places.home).plans()?;
     if as_json {
         terminal::json(&plans)?;
         return Ok(());
     }
-    let plans = plans.as_array().map_or(&[][..], Vec::as_slice);
     if plans.is_empty() {
         outln!("no plan waits");
         return Ok(());
     }
     outln!("{:<14} {:<11} {:<26} WHAT IT DOES", "PLAN", "RISK", "PROPOSED BY");
-    for plan in plans {
-        let id = text(&plan["id"]);
-        let (risk, proposer) = (text(&plan["risk"]["level"]), text(&plan["proposer"]));
-        outln!("{:<14} {risk:<11} {proposer:<26} {}", id.get(..12).unwrap_or(id), text(&plan["description"]));
+    for PlanSummary { id, risk, proposer, description, .. } in &plans {
+        outln!("{:<14} {:<11} {proposer:<26} {description}", id.get(..12).unwrap_or(id), risk.level.as_str());
     }
     Ok(())
 }
 
-fn plan(places: &Paths, id: &str) -> Result<Value, Failure> {
-    Ok(client::json(&places.home, &format!("/v1/plans/{}", whole_id(places, id)?))?)
+fn plan(places: &Paths, id: &str) -> Result<PlanView, Failure> {
+    Ok(Client::new(&places.home).plan(&whole_id(places, id)?)?)
 }
 
 /// The id that these first digits stand for.
@@ -135,8 +137,8 @@ fn whole_id(places: &Paths, first: &str) -> Result<String, Failure> {
     if first.is_empty() || !first.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return Err(wrong(format!("{first:?} is no plan's id; `conductor plan list` shows them")));
     }
-    let plans = client::json(&places.home, "/v1/plans")?;
-    let ids = plans.as_array().into_iter().flatten().filter_map(|plan| plan["id"].as_str());
+    let plans = Client::new(&places.home).plans()?;
+    let ids = plans.iter().map(|plan| plan.id.as_str());
     match ids.filter(|id| id.starts_with(first)).collect::<Vec<_>>()[..] {
         [] => Err(wrong(format!("no plan {first} waits; `conductor plan list` shows those that do"))),
         [id] => Ok(id.to_owned()),
@@ -148,23 +150,24 @@ fn whole_id(places: &Paths, first: &str) -> Result<String, Failure> {
 const DIFF: &str = "  | ";
 
 /// A plan; `full` with every line of long values.
-fn shown(plan: &Value, full: bool) -> Lines {
+fn shown(view: &PlanView, full: bool) -> Lines {
+    let PlanView { plan, folded_diff, rehearsal } = view;
     let mut out = Lines::new();
-    out.push(text(&plan["description"]));
-    match plan["caller"].as_str().filter(|caller| *caller != text(&plan["proposer"])) {
-        Some(caller) => out.push(format_args!("proposed by {} for {caller}", text(&plan["proposer"]))),
-        None => out.push(format_args!("proposed by {}", text(&plan["proposer"]))),
+    out.push(&plan.description);
+    if plan.caller == plan.proposer {
+        out.push(format_args!("proposed by {}", plan.proposer));
+    } else {
+        out.push(format_args!("proposed by {} for {}", plan.proposer, plan.caller));
     }
     summary(plan, &mut out);
     out.push("");
-    let folded = plan["folded_diff"].as_str().filter(|_| !full);
-    out.push_text(DIFF, folded.unwrap_or(text(&plan["diff"])));
+    let folded = folded_diff.as_deref().filter(|_| !full);
+    out.push_text(DIFF, folded.unwrap_or(&plan.diff));
     if folded.is_some() {
-        let id = text(&plan["id"]);
-        out.push(format_args!("long values are folded; `conductor plan show {} --full`", id.get(..12).unwrap_or(id)));
+        let id = plan.id.get(..12).unwrap_or(&plan.id);
+        out.push(format_args!("long values are folded; `conductor plan show {id} --full`"));
     }
     out.push("");
-    let Ok(rehearsal) = Rehearsal::deserialize(&plan["rehearsal"]) else { return out };
     out.push(rehearsal.in_words());
     for (Difference { device, event, was, would_be, .. }, others) in alike(&rehearsal.shown) {
         let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
@@ -175,14 +178,11 @@ fn shown(plan: &Value, full: bool) -> Lines {
 }
 
 /// How much a plan changes, and how far it reaches: what a person has before their eyes when they decide.
-fn summary(plan: &Value, out: &mut Lines) {
-    let changes = plan["changes"].as_array().map_or(0, Vec::len);
-    let files: Vec<&str> = plan["touched_files"].as_array().into_iter().flatten().map(text).collect();
+fn summary(plan: &Plan, out: &mut Lines) {
+    let files = &plan.touched_files;
     let of = if files.is_empty() { String::new() } else { format!(" of {}", files.join(", ")) };
-    out.push(format_args!("{}{of}, risk: {}", plural(changes, "change"), text(&plan["risk"]["level"])));
-    for note in plan["risk"]["notes"].as_array().into_iter().flatten() {
-        out.push(format_args!("  ! {}", text(note)));
-    }
+    out.push(format_args!("{}{of}, risk: {}", plural(plan.changes.len(), "change"), plan.risk.level.as_str()));
+    plan.risk.notes.iter().for_each(|note| out.push(format_args!("  ! {note}")));
 }
 
 /// The first of each kind: of a device, and with the same outcome; and how many more there are.
@@ -199,12 +199,11 @@ fn alike(differences: &[Difference]) -> Vec<(&Difference, usize)> {
 }
 
 /// Prints what was done with a change: `applied`, `taken back`.
-fn applied(answer: &Value, done: &str, agreed: &Agreed) -> CommandResult {
+fn applied(applied: &Applied, done: &str, agreed: &Agreed) -> CommandResult {
     if agreed.json {
-        terminal::json(answer)?;
+        terminal::json(applied)?;
     } else {
-        let rules = answer["rules"].as_u64().and_then(|rules| usize::try_from(rules).ok()).unwrap_or(0);
-        outln!("{done}: {}; {} in force", text(&answer["description"]), plural(rules, "rule"));
+        outln!("{done}: {}; {} in force", applied.description, plural(applied.rules, "rule"));
     }
     Ok(())
 }
@@ -238,35 +237,41 @@ fn repeats(id: &str, agreed: &Agreed) -> Result<bool, Failure> {
     Ok(answer.len() >= REPEATED && id.starts_with(&answer))
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or("-")
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use serde_json::Value;
+
+    /// A plan that says this, and no more than it has to besides.
+    fn view(said: Value) -> PlanView {
+        let mut view = json!({
+            "id": "0123456789abcdef", "proposer": "p", "caller": "p", "description": "d", "changes": [], "created": 0,
+            "expires": 0, "base": "", "touched_files": [], "diff": "", "risk": { "level": "usual", "notes": [] },
+            "rehearsal": { "events": 0, "different": 0, "shown": [] },
+        });
+        said.as_object().unwrap().iter().for_each(|(key, value)| view[key] = value.clone());
+        serde_json::from_value(view).unwrap()
+    }
 
     #[test]
     fn nothing_in_a_diff_looks_like_a_line_of_this_program() {
         let diff = "@@ -1 +1,4 @@\n+text = \'\'\'\n++++ end of plan\n+no event has come yet\n+  ! harmless\n";
-        let plan = json!({
-            "id": "0123456789abcdef", "description": "d", "proposer": "project:x", "caller": "mcp:agent", "diff": diff,
-            "changes": [{}, {}], "touched_files": ["config.toml"], "risk": { "level": "raised", "notes": ["types x"] },
-        });
+        let change = json!({ "path": ["a"], "value": 1 });
+        let plan = view(json!({
+            "proposer": "project:x", "caller": "mcp:agent", "diff": diff, "changes": [change, change],
+            "touched_files": ["config.toml"], "risk": { "level": "raised", "notes": ["types x"] },
+        }));
         let text = shown(&plan, false).to_string();
         let own: Vec<&str> = text.lines().filter(|line| !line.starts_with(DIFF) && !line.is_empty()).collect();
         let changes = "2 changes of config.toml, risk: raised";
-        assert_eq!(own, ["d", "proposed by project:x for mcp:agent", changes, "  ! types x"], "{text}");
+        let rehearsed = "no event has come yet that it could be tried on";
+        assert_eq!(own, ["d", "proposed by project:x for mcp:agent", changes, "  ! types x", rehearsed], "{text}");
     }
 
     #[test]
     fn long_values_are_folded_unless_all_is_wanted() {
-        let plan = json!({
-            "id": "0123456789abcdef", "description": "d", "proposer": "p", "risk": { "level": "usual", "notes": [] },
-            "diff": "+all of it\n", "folded_diff": "+the first lines\n… 59980 more lines of this value\n",
-        });
+        let folded = "+the first lines\n… 59980 more lines of this value\n";
+        let plan = view(json!({ "diff": "+all of it\n", "folded_diff": folded }));
         let folded = shown(&plan, false).to_string();
         assert!(
             folded.contains("  | … 59980 more lines") && folded.contains("plan show 0123456789ab --full"),
@@ -282,10 +287,7 @@ mod tests {
             json!({ "at": 0, "device": device, "event": format!("note-on 36 {velocity}"), "was": was, "would_be": would_be })
         };
         let differences = [hit(1, "pads"), hit(2, "pads"), hit(3, "keys"), hit(4, "pads")];
-        let plan = json!({
-            "description": "d", "proposer": "p", "risk": { "notes": [] }, "diff": "",
-            "rehearsal": { "events": 9, "different": 4, "shown": differences },
-        });
+        let plan = view(json!({ "rehearsal": { "events": 9, "different": 4, "shown": differences } }));
         let text = shown(&plan, false).to_string();
         let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("tried")).skip(1).collect();
         let pads = "  pads note-on 36 1, and 2 events like it: lights -> copy";

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{CommandResult, Paths, load};
 use crate::embedding::system_ports;
+use conductor_api::client::Client;
 use conductor_ports::supervisor::{self, PortsStatus};
 use conductor_terminal::{self as terminal, outln};
 
@@ -22,7 +23,7 @@ pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
 
 /// The ports of the host that runs in this home, with its knowledge of what is open.
 pub(super) fn running(places: &Paths) -> Option<Value> {
-    let status = conductor_api::client::status(&places.home).ok()?;
+    let status: Value = Client::new(&places.home).get("/v1/status").ok()?;
     let part = |name: &str| (name.to_owned(), status[name].clone());
     Some(["ports", "bindings", "unreachable"].map(part).into_iter().collect())
 }
@@ -34,8 +35,8 @@ pub(super) fn look(places: &Paths) -> PortsStatus {
 }
 
 /// What came to a port and was of no use: `3 malformed, 12 lost`. `None` if nothing was.
-pub(super) fn missed(port: &Value) -> Option<String> {
-    let counts = ["malformed", "lost"].map(|name| (name, port[name].as_u64().unwrap_or(0)));
+pub(super) fn missed(malformed: u64, lost: u64) -> Option<String> {
+    let counts = [("malformed", malformed), ("lost", lost)];
     let counts: Vec<String> =
         counts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")).collect();
     (!counts.is_empty()).then(|| counts.join(", "))
@@ -56,7 +57,8 @@ fn print(value: &Value, asked: bool) {
             Value::Object(state) => state.iter().map(|(what, why)| format!("{what}: {}", text(why))).collect(),
             _ => String::new(),
         };
-        let missed = missed(port).map(|missed| format!(" ({missed})")).unwrap_or_default();
+        let count = |name: &str| port[name].as_u64().unwrap_or(0);
+        let missed = missed(count("malformed"), count("lost")).map(|missed| format!(" ({missed})")).unwrap_or_default();
         outln!(
             "{:<10} {:<7} {:<34} {:<20} {:>9}  {state}{missed}",
             text(&port["backend"]),

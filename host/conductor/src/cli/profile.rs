@@ -6,6 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{CommandResult, Failure, Output, Paths, load, wrong};
+use conductor_api::client::Client;
 use conductor_config::{Diagnostics, Severity, nearest};
 use conductor_rules::profile::{self, ProfileView};
 use conductor_terminal::{self as terminal, outln};
@@ -39,9 +40,7 @@ pub(super) fn run(places: &Paths, command: &ProfileCommand) -> CommandResult {
 
 /// What the host says that runs in this home.
 fn running(places: &Paths) -> Option<Value> {
-    let status = conductor_api::client::status(&places.home).ok()?;
-    let part = |name: &str| (name.to_owned(), status[name].clone());
-    let mut told: Value = ["profiles", "front", "front_unknown", "mode"].map(part).into_iter().collect();
+    let mut told: Value = Client::new(&places.home).get("/v1/profiles").ok()?;
     told["running"] = true.into();
     Some(told)
 }

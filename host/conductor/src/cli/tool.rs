@@ -1,11 +1,12 @@
 //! `conductor tool`: the tools of features, from a shell.
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::{CommandResult, Failure, Output, Paths};
-use conductor_api::client::{self, AskError};
+use conductor_api::client::{AskError, Client};
 use conductor_host::control::confirmation::Confirmation;
+use conductor_host::control::gate::{ToolRequest, ToolResult, ToolView};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 
 #[derive(Debug, Subcommand)]
@@ -33,16 +34,14 @@ pub(super) fn run(places: &Paths, command: &ToolCommand) -> CommandResult {
 }
 
 fn list(places: &Paths, as_json: bool) -> CommandResult {
-    let tools = client::json(&places.home, "/v1/tools")?;
+    let tools = Client::new(&places.home).tools()?;
     if as_json {
         terminal::json(&tools)?;
         return Ok(());
     }
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     outln!("{:<28} {:<14} {:<28} WHAT IT DOES", "TOOL", "TIER", "FEATURE");
-    for tool in tools.as_array().into_iter().flatten() {
-        let (name, tier) = (text(&tool["name"]), text(&tool["tier"]));
-        outln!("{name:<28} {tier:<14} {:<28} {}", text(&tool["feature"]), text(&tool["summary"]));
+    for ToolView { feature, tool } in &tools {
+        outln!("{:<28} {:<14} {feature:<28} {}", tool.name, tool.tier.as_str(), tool.summary);
     }
     Ok(())
 }
@@ -50,9 +49,9 @@ fn list(places: &Paths, as_json: bool) -> CommandResult {
 fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> CommandResult {
     let args: Value = serde_json::from_str(args)
         .map_err(|error| Failure::Wrong(format!("conductor: the arguments are not JSON: {error}")))?;
-    if !args.is_object() {
+    let Value::Object(args) = args else {
         return Err(Failure::Wrong("conductor: the arguments are a JSON object, such as {\"limit\": 5}".into()));
-    }
+    };
     let result = match sent(places, name, &args, confirm) {
         Err(AskError::Confirm(asked)) if confirm.is_none() => {
             if !terminal::is_interactive() {
@@ -73,20 +72,17 @@ fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> Comman
 /// The result of a tool of the running host that needs no confirmation; remarks of features, and the plans that it
 /// proposed, are printed beside.
 pub(super) fn asked(places: &Paths, name: &str, args: &Value) -> Result<Value, Failure> {
-    Ok(sent(places, name, args, None)?)
+    let args = args.as_object().cloned().unwrap_or_default();
+    Ok(sent(places, name, &args, None)?)
 }
 
-fn sent(places: &Paths, name: &str, args: &Value, confirmation: Option<&str>) -> Result<Value, AskError> {
-    let path = format!("/v1/tools/{}", name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-"));
-    let mut request = json!({ "args": args });
-    if let Some(id) = confirmation {
-        (request["confirmed"], request["confirmation"]) = (true.into(), id.into());
-    }
-    let mut answer = client::post(&places.home, &path, &request)?;
-    let texts = |key: &str| answer[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-    texts("remarks").for_each(|remark| errln!("{remark}"));
-    texts("plans").for_each(|plan| errln!("a plan waits for a person: `conductor plan show {plan}`"));
-    Ok(answer["result"].take())
+fn sent(places: &Paths, name: &str, args: &Map<String, Value>, confirmation: Option<&str>) -> Result<Value, AskError> {
+    let confirmation = confirmation.map(str::to_owned);
+    let request = ToolRequest { args: args.clone(), confirmed: confirmation.is_some(), confirmation };
+    let ToolResult { result, plans, remarks } = Client::new(&places.home).call_tool(name, &request)?;
+    remarks.iter().for_each(|remark| errln!("{remark}"));
+    plans.iter().for_each(|plan| errln!("a plan waits for a person: `conductor plan show {plan}`"));
+    Ok(result)
 }
 
 /// What the call does, as the host reads it.

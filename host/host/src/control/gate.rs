@@ -139,7 +139,7 @@ pub struct ToolResult {
 }
 
 /// A tool as listings show it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ToolView {
     /// The feature that has it.
     pub feature: String,

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use conductor_audit::caller::{Caller, Door, Scope};
 
@@ -14,7 +14,7 @@ use conductor_audit::caller::{Caller, Door, Scope};
 const MAX_ENTRIES: usize = 32;
 
 /// What a client did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Misconduct {
     /// It has too many connections, or did not say what they are for. New ones were rejected.
@@ -37,8 +37,25 @@ pub enum Misconduct {
     Questions,
 }
 
+impl Misconduct {
+    /// What it did, in a word or two.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Streams => "streams",
+            Self::Sessions => "sessions",
+            Self::Rate => "rate",
+            Self::SlowRequest => "slow request",
+            Self::LongRequest => "long request",
+            Self::UnreadAnswers => "unread answers",
+            Self::Stalled => "stalled",
+            Self::Questions => "questions",
+        }
+    }
+}
+
 /// A client that did something of the kind, once or more often.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TroublesomeClient {
     /// What it calls itself, with escapes, which may be false; `null` if it has not said.
     pub name: Option<String>,

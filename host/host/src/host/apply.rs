@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::look::For;
 use super::{Host, State};
@@ -29,7 +29,7 @@ use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;
 
 /// A plan, with what it would have done.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PlanView {
     /// The plan.
     #[serde(flatten)]
@@ -42,7 +42,7 @@ pub struct PlanView {
 }
 
 /// What was applied, undone or redone.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
     /// What it does, in its proposer's words.
     pub description: String,

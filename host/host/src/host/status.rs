@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use conductor_engine::Nanos;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Host;
 use crate::control::lock::Lock;
@@ -18,10 +18,13 @@ use conductor_registry::FeatureReport;
 use conductor_rules::profile::{Profile, ProfileView};
 
 /// Everything there is to know about a running host.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+///
+/// Read from a host of another version, what it does not say is as in the default.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Status {
     /// The version of the host.
-    pub version: &'static str,
+    pub version: String,
     /// Its process.
     pub pid: u32,
     /// When it started, in milliseconds since 1970.
@@ -79,7 +82,7 @@ pub struct Status {
 }
 
 /// What there is to know about a MIDI output that rules send to.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct OutputStatus {
     /// What rules call it.
     pub target: String,
@@ -92,7 +95,7 @@ pub struct OutputStatus {
 }
 
 /// What there is to know about a worker that is no MIDI output.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerStatus {
     /// What it is called: `desktop`, `processes`, `scripts`.
     pub name: String,
@@ -131,7 +134,7 @@ impl Host {
         let applies = |profile: &Arc<Profile>| seen.profile.as_ref() == Some(profile);
         let profiles = seen.profiles.iter().map(|profile| ProfileView::new(profile, applies(profile)));
         Status {
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             started: self.clock.wall().saturating_sub(uptime / 1_000_000),
             uptime,

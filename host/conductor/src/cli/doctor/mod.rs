@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{CommandResult, Failure, Paths};
-use conductor_api::client::{self, AskError};
+use conductor_api::client::{AskError, Client};
 use conductor_terminal as terminal;
 
 mod configuration;
@@ -67,7 +67,7 @@ fn look(places: &Paths) -> Vec<Finding> {
 fn asked(places: &Paths) -> Result<Value, sockets::Silence> {
     let (sender, answer) = crossbeam_channel::bounded(1);
     let home = places.home.clone();
-    std::thread::spawn(move || sender.send(client::status(&home)));
+    std::thread::spawn(move || sender.send(Client::new(&home).get("/v1/status")));
     match answer.recv_timeout(STATUS_TIMEOUT) {
         Ok(Ok(status)) => Ok(status),
         Ok(Err(AskError::NotRunning(_) | AskError::NoDoor)) => Err(sockets::Silence::NotRunning),

@@ -5,9 +5,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::super::{CommandResult, Failure, Paths};
+use conductor_registry::{FeatureReport, PackageReport};
 use conductor_terminal::{self as terminal, outln};
 
 /// What of a feature is shown as a rate.
@@ -35,8 +35,8 @@ pub(super) fn run(places: &Paths, every: f64, looks: Option<u32>, as_json: bool)
         if !as_json {
             head();
         }
-        for feature in features.as_array().into_iter().flatten().filter(|feature| !feature["package"].is_null()) {
-            let usage = Usage::new(feature, &mut before, passed);
+        for (feature, package) in features.iter().filter_map(|feature| Some((feature, feature.package.as_ref()?))) {
+            let usage = Usage::new(feature, package, &mut before, passed);
             if as_json {
                 terminal::json_line(&serde_json::to_value(&usage)?);
             } else {
@@ -73,7 +73,7 @@ struct Usage {
     /// Of one core, in percent.
     busy_percent: f64,
     /// Bytes.
-    memory: u64,
+    memory: usize,
     calls_per_second: f64,
     events_per_second: f64,
     /// Calls that failed, since the host started.
@@ -81,7 +81,7 @@ struct Usage {
     /// Traps, since the host started.
     trapped: u64,
     /// Calls that wait.
-    waiting: u64,
+    waiting: usize,
     /// How much of the time its calls were made to wait for a share of the processor, in percent; of several at once
     /// together it may be more than 100.
     throttled_percent: f64,
@@ -91,14 +91,18 @@ struct Usage {
 
 impl Usage {
     /// What a feature of the status has used in the `passed` seconds since the look before.
-    fn new(feature: &Value, before: &mut HashMap<String, Counts>, passed: f64) -> Self {
-        let number = |key: &str| feature[key].as_u64().unwrap_or(0);
-        let id = feature["package"]["id"].as_str().unwrap_or("-").to_owned();
+    fn new(
+        feature: &FeatureReport,
+        package: &PackageReport,
+        before: &mut HashMap<String, Counts>,
+        passed: f64,
+    ) -> Self {
+        let id = package.id.clone();
         let now = Counts {
-            done: number("performed") + number("calls"),
-            events: number("events_seen"),
-            busy_ms: number("busy_ms"),
-            throttled_ms: number("throttled_ms"),
+            done: feature.performed + feature.calls,
+            events: feature.events_seen,
+            busy_ms: feature.busy_ms,
+            throttled_ms: feature.throttled_ms,
         };
         // The first look has nothing to compare with.
         let then = before.insert(id.clone(), now).unwrap_or(now);
@@ -106,14 +110,14 @@ impl Usage {
         Self {
             feature: id,
             busy_percent: rate(now.busy_ms, then.busy_ms) / 10.0,
-            memory: number("memory"),
+            memory: feature.memory,
             calls_per_second: rate(now.done, then.done),
             events_per_second: rate(now.events, then.events),
-            failed: number("failed") + number("calls_failed"),
-            trapped: number("trapped"),
-            waiting: number("waiting"),
+            failed: feature.failed + feature.calls_failed,
+            trapped: feature.trapped,
+            waiting: feature.waiting,
             throttled_percent: rate(now.throttled_ms, then.throttled_ms) / 10.0,
-            quarantine: feature["quarantine"].as_u64(),
+            quarantine: feature.quarantine,
         }
     }
 }
@@ -145,16 +149,19 @@ mod tests {
 
     #[test]
     fn rates_are_between_two_looks() {
-        let feature = |done: u64, busy: u64| {
-            let throttled = busy / 2;
-            serde_json::json!({ "throttled_ms": throttled,
-                "package": { "id": "project:x" }, "performed": done, "busy_ms": busy, "memory": 2_000_000,
-                "waiting": 3, "failed": 1, "trapped": 0, "quarantine": null,
-            })
+        let package = PackageReport { id: "project:x".into(), ..PackageReport::default() };
+        let feature = |performed: u64, busy_ms: u64| FeatureReport {
+            performed,
+            busy_ms,
+            throttled_ms: busy_ms / 2,
+            memory: 2_000_000,
+            waiting: 3,
+            failed: 1,
+            ..FeatureReport::default()
         };
         let mut before = HashMap::new();
-        assert!(Usage::new(&feature(100, 50), &mut before, 1.0).to_string().contains("  0.0"));
-        let second = Usage::new(&feature(300, 550), &mut before, 2.0).to_string();
+        assert!(Usage::new(&feature(100, 50), &package, &mut before, 1.0).to_string().contains("  0.0"));
+        let second = Usage::new(&feature(300, 550), &package, &mut before, 2.0).to_string();
         let words: Vec<&str> = second.split_whitespace().collect();
         assert_eq!(words, ["project:x", "25.0", "2.0M", "100.0", "0.0", "1", "0", "3", "THROTTLED", "12%"]);
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 
 use super::{CommandResult, Failure, Output, Paths};
+use conductor_api::client::Client;
 use conductor_stdx::plain_file;
 
 #[cfg(any(target_os = "macos", test))]
@@ -78,8 +79,8 @@ pub(super) fn run(places: &Paths, command: &ServiceCommand) -> CommandResult {
             ServiceCommand::Install { print: false } => {
                 // With a broken configuration the service would end at once.
                 super::load(&places.config)?;
-                let running = conductor_api::client::status(&places.home).ok();
-                system::install(&wanted, running.and_then(|status| status["pid"].as_u64()))?;
+                let running = Client::new(&places.home).status().ok();
+                system::install(&wanted, running.map(|status| u64::from(status.pid)))?;
             }
             ServiceCommand::Status(output) => system::status(&wanted, output.json)?,
             ServiceCommand::Uninstall => system::uninstall()?,

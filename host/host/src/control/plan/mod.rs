@@ -82,7 +82,7 @@ pub struct Plan {
 }
 
 /// A plan as lists show it, without what it changes: that can be long, and is shown with the plan alone.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanSummary {
     /// A UUID (version 4) as 32 hex digits, without hyphens.
     pub id: String,
@@ -107,7 +107,7 @@ pub struct PlanSummary {
 }
 
 /// A plan's risk as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RiskSummary {
     /// How far it reaches.
     pub level: risk::Level,
