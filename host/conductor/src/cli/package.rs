@@ -8,22 +8,19 @@ use serde_json::json;
 
 use super::plan::Agreed;
 use super::{CommandResult, Failure, Paths, load, make_home};
-use conductor_config as config;
+use conductor_api::client::Client;
+use conductor_audit::caller::Caller;
 use conductor_host::host;
-use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_host::host::installer::{FetchOptions, Installer, InstallerError, LeftData, Removed};
+use conductor_install::installation::{self, ChangeError, GrantWords, Plan};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
-use conductor_install::source::{Origin, Source};
 use conductor_install::store::{InstalledFeature, PackageStore};
-use conductor_package::admission::Provenance;
-use conductor_package::capability::CapabilityRequest;
-use conductor_package::{FeatureId, Grants, Package};
-use conductor_registry::FeatureSource;
+use conductor_package::{FeatureId, Package};
 use conductor_terminal::{self as terminal, outln};
 
 mod pin;
 mod prompt;
-mod remove;
 
 /// What to change.
 #[derive(Debug, clap::Subcommand)]
@@ -146,61 +143,46 @@ pub(super) fn run(places: &Paths, command: &ChangeCommand) -> CommandResult {
         return pin::run(places, name, agreed);
     }
     make_home(&places.home);
-    let store = PackageStore::open(&places.home)?;
-    host::adopt_data(&places.home, &store);
-    let trusted = TrustedSigners::read(&places.home)?;
-    let change = |name: &str, change: Change, json: bool| {
-        print(&installation::change(&store, name, change, &trusted).map_err(|error| hint(places, error))?, json)
+    let installer = Installer::open(&places.home, Caller::cli())
+        .map_err(|error| failed(places, error))?
+        .features(places.features.as_deref())
+        .config_file(&places.config);
+    let done = |report: Result<FeatureInstallReport, InstallerError>, json: bool| {
+        print(&report.map_err(|error| failed(places, error))?, json)
     };
     match command {
         ChangeCommand::Install { source, name, options } => {
-            let source = parse(places, source, options)?;
-            put(places, &store, &source, wanted(places, name.clone(), options, &trusted), options, false)
+            let plan = installer.fetch(source, &wanted(name.clone(), options));
+            put(places, &installer, plan.map_err(|error| failed(places, error))?, options)
         }
         ChangeCommand::Upgrade { name, source, options } => {
-            let installed = store.installed()?;
-            let feature = installation::find(&installed, name).map_err(|error| hint(places, error))?;
-            let source = match source {
-                Some(source) => parse(places, source, options)?,
-                None => Source::again(&feature.current.origin, places.features.as_deref()).ok_or_else(|| {
-                    Failure::Wrong(format!(
-                        "conductor: {name} came from {}, which stands for just that package; name the new one",
-                        feature.current.origin
-                    ))
-                })?,
-            };
-            put(places, &store, &source, wanted(places, Some(name.clone()), options, &trusted), options, true)
+            let plan = installer.fetch_upgrade(name, source.as_deref(), &wanted(None, options));
+            put(places, &installer, plan.map_err(|error| failed(places, error))?, options)
         }
         ChangeCommand::Downgrade(Named { name, json }) => {
-            let plan = Plan::back(&store, name, trusted.clone()).map_err(|error| hint(places, error))?;
-            let grants = plan.grants(Vec::new())?;
-            commit(places, &store, plan, grants, *json)
+            done(installer.previous(name).and_then(|plan| installer.install(plan, Vec::new())), *json)
         }
-        ChangeCommand::Grant { name, capabilities, json } => {
-            let installed = store.installed()?;
-            let feature = installation::find(&installed, name).map_err(|error| hint(places, error))?;
-            let grants = installation::granted(&store, feature, capabilities).map_err(|error| hint(places, error))?;
-            if feature.enabled {
-                try_out(places, host::installed_source(&store, name, feature, &grants))?;
+        ChangeCommand::Grant { name, capabilities, json } => done(installer.grant(name, capabilities), *json),
+        ChangeCommand::Revoke { name, capabilities, json } => done(installer.revoke(name, capabilities), *json),
+        ChangeCommand::Enable(Named { name, json }) => enable(places, &installer, name, *json),
+        ChangeCommand::Disable(Named { name, json }) => done(installer.disable(name), *json),
+        ChangeCommand::Remove { name, data, json } => {
+            match installer.remove(name, *data).map_err(|error| failed(places, error))? {
+                Removed::Feature(report) => print(&report, *json),
+                Removed::Data(left) => print_deleted(name, &left, *json),
             }
-            change(name, Change::Grant(feature.current.clone(), grants), *json)
         }
-        ChangeCommand::Revoke { name, capabilities, json } => change(name, Change::Revoke(capabilities.clone()), *json),
-        ChangeCommand::Enable(Named { name, json }) => enable(places, &store, &trusted, name, *json),
-        ChangeCommand::Disable(Named { name, json }) => change(name, Change::Enable(false), *json),
-        ChangeCommand::Remove { name, data, json } => remove::run(places, &store, &trusted, name, *data, *json),
         // Done above, without touching the store.
         ChangeCommand::Info(_) | ChangeCommand::Pin { .. } => Ok(()),
     }
 }
 
 /// Has hosts load a feature, and ends the quarantine of one that runs, wherever it came from.
-fn enable(places: &Paths, store: &PackageStore, trusted: &TrustedSigners, name: &str, json: bool) -> CommandResult {
-    let installed = store.installed()?;
-    let feature = match installation::find(&installed, name) {
-        Ok(feature) => feature,
-        Err(error) => {
-            let Some(lifted) = lift_quarantine(places, name) else { return Err(hint(places, error)) };
+fn enable(places: &Paths, installer: &Installer, name: &str, json: bool) -> CommandResult {
+    let mut report = match installer.enable(name) {
+        Ok(report) => report,
+        Err(error @ InstallerError::Change(ChangeError::Unknown { .. })) => {
+            let Some(lifted) = lift_quarantine(places, name) else { return Err(failed(places, error)) };
             if json {
                 terminal::json_line(&json!({ "feature": name, "lifted": lifted }));
             } else {
@@ -208,10 +190,8 @@ fn enable(places: &Paths, store: &PackageStore, trusted: &TrustedSigners, name: 
             }
             return Ok(());
         }
+        Err(error) => return Err(failed(places, error)),
     };
-    try_out(places, host::installed_source(store, name, feature, &feature.current.grants))?;
-    let mut report =
-        installation::change(store, name, Change::Enable(true), trusted).map_err(|error| hint(places, error))?;
     if lift_quarantine(places, name) == Some(true) {
         report.diagnostics.push(LIFTED.to_owned());
     }
@@ -224,21 +204,22 @@ const LIFTED: &str = "it kept trapping and was left alone; from now on it is cal
 /// Ends the quarantine of a feature of the running host: whether it was in one. `None` if no host runs, or
 /// has no such feature.
 fn lift_quarantine(places: &Paths, name: &str) -> Option<bool> {
-    Some(conductor_api::client::Client::new(&places.home).lift_quarantine(name).ok()?.lifted)
+    Some(Client::new(&places.home).lift_quarantine(name).ok()?.lifted)
 }
 
-fn parse(places: &Paths, source: &str, options: &Options) -> Result<Source, Failure> {
-    Source::parse(source, options.digest.as_deref(), places.features.as_deref())
-        .map_err(|error| Failure::Wrong(format!("conductor: {error}")))
+fn wanted(name: Option<String>, options: &Options) -> FetchOptions {
+    FetchOptions { name, digest: options.digest.clone(), replace_bundled: options.replace_bundled }
 }
 
-fn wanted(places: &Paths, name: Option<String>, options: &Options, trusted: &TrustedSigners) -> Wanted {
-    Wanted {
-        name,
-        digest: options.digest.clone(),
-        trusted: trusted.clone(),
-        bundled: places.features.clone(),
-        replace_bundled: options.replace_bundled,
+/// Tells wrong words from failures.
+fn failed(places: &Paths, error: InstallerError) -> Failure {
+    match error {
+        InstallerError::Change(error) => hint(places, error),
+        InstallerError::Start(error) => super::started(error),
+        InstallerError::NoSource(_) | InstallerError::OnePackage { .. } => {
+            Failure::Wrong(format!("conductor: {error}"))
+        }
+        other => other.into(),
     }
 }
 
@@ -262,78 +243,24 @@ fn hint(places: &Paths, error: ChangeError) -> Failure {
     }
 }
 
-/// Installs or upgrades.
-fn put(
-    places: &Paths,
-    store: &PackageStore,
-    source: &Source,
-    wanted: Wanted,
-    options: &Options,
-    upgrade: bool,
-) -> CommandResult {
-    let mut plan = Plan::new(store, source.fetch()?, wanted, upgrade).map_err(|error| hint(places, error))?;
-    plan.notes.extend(remove::data_of_others(places, &plan));
+/// Asks for what a plan asks for, and installs or upgrades.
+fn put(places: &Paths, installer: &Installer, plan: Plan, options: &Options) -> CommandResult {
     let given = if options.grant.is_empty() {
         prompt::ask(&plan)?
     } else {
         let asks = &plan.package.info.descriptor.capabilities;
         GrantWords::select(&options.grant, asks).map_err(|error| hint(places, error.into()))?
     };
-    let grants = plan.grants(given)?;
-    commit(places, store, plan, grants, options.json)
+    print(&installer.install(plan, given).map_err(|error| failed(places, error))?, options.json)
 }
 
-fn commit(
-    places: &Paths,
-    store: &PackageStore,
-    plan: Plan,
-    grants: Vec<CapabilityRequest>,
-    json: bool,
-) -> CommandResult {
-    if plan.enabled() {
-        let path = store.stage(&plan.package.bytes)?;
-        try_out(
-            places,
-            FeatureSource {
-                name: plan.name.clone(),
-                path,
-                label: Some(plan.origin.to_string()),
-                bundled: matches!(plan.origin, Origin::Bundled { .. }),
-                grants: Grants::of(&grants),
-                digest: Some(plan.package.info.digest.clone()),
-                provenance: Provenance::Installed,
-                owner: plan.owner().map(str::to_owned),
-                displaces_bundled: plan.replaces_bundled(),
-                ..FeatureSource::default()
-            },
-        )?;
-    }
-    print(&plan.commit(store, grants)?, json)
-}
-
-/// Has a feature install itself beside all others, as in a host. What hosts would refuse is not
-/// installed.
-fn try_out(places: &Paths, candidate: FeatureSource) -> CommandResult {
-    // A configuration that is wrong is another matter: `conductor config validate` tells.
-    let loaded = if places.config.exists() { load(&places.config).ok() } else { None };
-    let loaded = match loaded {
-        Some(loaded) => loaded,
-        None => config::parse("", "nothing").map_err(super::wrong)?,
-    };
-    if loaded.config.features.get(&candidate.name).is_some_and(|feature| feature.path.is_some() || !feature.enabled) {
-        tracing::warn!(
-            "[features.{0}] in {1} takes precedence over the installed {0}",
-            candidate.name,
-            places.config.display()
-        );
-    }
-    let refused =
-        host::try_out(&loaded, &places.home, places.features.as_deref(), candidate).map_err(super::started)?;
-    if refused.is_empty() {
+fn print_deleted(name: &str, left: &[LeftData], json: bool) -> CommandResult {
+    if json {
+        terminal::json(&json!({ "feature": name, "deleted": left }))?;
         return Ok(());
     }
-    let list: Vec<String> = refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
-    Err(Failure::Failed(anyhow::anyhow!("nothing was changed: {}", list.join("\n"))))
+    left.iter().for_each(|data| outln!("deleted: {} in {}", data.size(), data.path.display()));
+    Ok(())
 }
 
 fn print(report: &FeatureInstallReport, json: bool) -> CommandResult {

@@ -189,7 +189,7 @@ pub(super) fn feature_sources(
 }
 
 /// Gives data that older hosts kept by short names to those whose it is, as far as that can be told.
-pub fn adopt_data(home: &Path, store: &PackageStore) {
+pub(super) fn adopt_data(home: &Path, store: &PackageStore) {
     let Ok(installed) = store.installed() else { return };
     let known: Vec<(FeatureId, DataKey)> =
         installed.features.values().map(|feature| (feature.id.clone(), feature.data())).collect();
@@ -212,7 +212,7 @@ fn bundled_source(name: &str, path: PathBuf, configured: Option<ConfiguredGrants
 }
 
 /// A package of the store with these grants, as the registry takes it.
-pub fn installed_source(
+pub(super) fn installed_source(
     store: &PackageStore,
     name: &str,
     feature: &InstalledFeature,
@@ -273,7 +273,7 @@ pub fn installed(
 ///
 /// # Errors
 /// See [`StartError`].
-pub fn try_out(
+pub(super) fn try_out(
     loaded: &Loaded,
     home: &Path,
     features: Option<&Path>,

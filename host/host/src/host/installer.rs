@@ -1,0 +1,368 @@
+//! Installing features and changing what is installed, as every shell does it.
+//!
+//! ```text
+//! fetch ─▶ Plan ─▶ a person sees what it asks for, and decides ─▶ stage ─▶ Staged ─▶ try out ─▶ TriedOut ─▶ commit
+//! ```
+//!
+//! Each step takes what the step before gave, so that nothing is put in use that was not tried out with just those
+//! grants, beside all other features. A shell shows the plan, asks, and prints the report; what is decided is here.
+//! A host that runs in the home notices the change by itself.
+
+mod removal;
+
+use std::path::{Path, PathBuf};
+
+pub use self::removal::{LeftData, Removed};
+use super::StartError;
+use super::assembler::{adopt_data, installed_source, try_out};
+use conductor_audit::caller::Caller;
+use conductor_config::{self as config, Loaded};
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_install::receipt::FeatureInstallReport;
+use conductor_install::signature::{SignatureError, TrustedSigners};
+use conductor_install::source::{Origin, Source, SourceError};
+use conductor_install::store::{PackageStore, StoreError};
+use conductor_package::Grants;
+use conductor_package::admission::Provenance;
+use conductor_package::capability::CapabilityRequest;
+use conductor_registry::FeatureSource;
+use conductor_services::error::ServiceError;
+use conductor_stdx::plain_file;
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallerError {
+    /// The package, the grants or the set of installed features.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// Where the package should come from is not understood.
+    #[error(transparent)]
+    NoSource(SourceError),
+    /// The package can't be fetched.
+    #[error(transparent)]
+    Fetch(SourceError),
+    /// The installed package came from where there is only that one.
+    #[error("{name} came from {origin}, which stands for just that package; name the new one")]
+    OnePackage {
+        /// The feature.
+        name: String,
+        /// Where it came from.
+        origin: Box<Origin>,
+    },
+    /// The file of trusted signers can't be read.
+    #[error(transparent)]
+    Signers(#[from] SignatureError),
+    /// Features that hosts would not load any more, or not load: the one itself, or another one because of it.
+    #[error("nothing was changed: {}", listed(.0))]
+    Refused(Vec<RefusedFeature>),
+    /// There is no sandbox to try it out in.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The data of features can't be listed.
+    #[error("the data of features can't be listed: {0}")]
+    Data(std::io::Error),
+    /// The data of a feature can't be deleted.
+    #[error(transparent)]
+    Delete(#[from] ServiceError),
+}
+
+impl From<StoreError> for InstallerError {
+    fn from(error: StoreError) -> Self {
+        Self::Change(error.into())
+    }
+}
+
+/// A feature that hosts would not load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedFeature {
+    /// Its name.
+    pub name: String,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+fn listed(refused: &[RefusedFeature]) -> String {
+    refused.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect::<Vec<_>>().join("\n")
+}
+
+/// How to fetch and look at a package.
+#[derive(Debug, Clone, Default)]
+pub struct FetchOptions {
+    /// What it has to call itself.
+    pub name: Option<String>,
+    /// The digest that it has to have: 64 hex digits, perhaps after `sha256:`.
+    pub digest: Option<String>,
+    /// Whether it may take the place of a feature that comes with the host.
+    pub replace_bundled: bool,
+}
+
+/// The configuration that features are tried out under.
+#[derive(Debug, Clone)]
+enum Under {
+    /// An empty one.
+    Nothing,
+    /// What this file says then.
+    File(PathBuf),
+    Loaded(Box<Loaded>),
+}
+
+/// Changes the features of a home.
+#[derive(Debug, Clone)]
+pub struct Installer {
+    home: PathBuf,
+    features: Option<PathBuf>,
+    config: Under,
+    store: PackageStore,
+    trusted: TrustedSigners,
+}
+
+/// A package that lies in the store and is not in use, with what it is to be granted.
+#[derive(Debug)]
+#[must_use = "nothing is installed before `commit`"]
+pub struct Staged {
+    plan: Plan,
+    grants: Vec<CapabilityRequest>,
+    /// How a host would load it; `None` if hosts would not, since the feature is disabled.
+    source: Option<FeatureSource>,
+}
+
+/// A package that hosts would load.
+#[derive(Debug)]
+#[must_use = "nothing is installed before `commit`"]
+pub struct TriedOut {
+    plan: Plan,
+    grants: Vec<CapabilityRequest>,
+}
+
+impl Installer {
+    /// Opens the package store of `home`, which has to exist, for changes by `who`, as the audit names them.
+    ///
+    /// # Errors
+    /// The store or the file of trusted signers can't be read or made.
+    pub fn open(home: &Path, who: Caller) -> Result<Self, InstallerError> {
+        let store = PackageStore::open(home)?.by(who);
+        adopt_data(home, &store);
+        let trusted = TrustedSigners::read(home)?;
+        Ok(Self { home: home.to_owned(), features: None, config: Under::Nothing, store, trusted })
+    }
+
+    /// The folder of the features that come with the host, one `.wasm` file each. Default: there are none.
+    #[must_use]
+    pub fn features(mut self, folder: Option<&Path>) -> Self {
+        self.features = folder.map(Path::to_owned);
+        self
+    }
+
+    /// The configuration file under which features are tried out. One that is missing or has mistakes counts as empty.
+    #[must_use]
+    pub fn config_file(mut self, file: &Path) -> Self {
+        self.config = Under::File(file.to_owned());
+        self
+    }
+
+    /// The configuration under which features are tried out.
+    #[must_use]
+    pub fn config(mut self, loaded: Loaded) -> Self {
+        self.config = Under::Loaded(Box::new(loaded));
+        self
+    }
+
+    /// The package store.
+    pub fn store(&self) -> &PackageStore {
+        &self.store
+    }
+
+    /// Whose signatures count.
+    pub fn trusted(&self) -> &TrustedSigners {
+        &self.trusted
+    }
+
+    /// Fetches a package that is to be installed, and looks at it: from a file, `https://…#sha256=HEX`,
+    /// `oci://host/repository:tag`, or by the name of a feature that comes with the host. Nothing changes.
+    ///
+    /// # Errors
+    /// [`InstallerError::NoSource`], [`InstallerError::Fetch`], [`InstallerError::Change`].
+    pub fn fetch(&self, source: &str, options: &FetchOptions) -> Result<Plan, InstallerError> {
+        self.look(&self.parsed(source, options)?, options, false)
+    }
+
+    /// The same for a package that is to take the place of the one that is installed; from where that one came, if no
+    /// source is named.
+    ///
+    /// # Errors
+    /// As [`fetch`](Self::fetch), and [`InstallerError::OnePackage`].
+    pub fn fetch_upgrade(
+        &self,
+        name: &str,
+        source: Option<&str>,
+        options: &FetchOptions,
+    ) -> Result<Plan, InstallerError> {
+        let installed = self.store.installed()?;
+        let origin = &installation::find(&installed, name)?.current.origin;
+        let source = match source {
+            Some(source) => self.parsed(source, options)?,
+            None => Source::again(origin, self.features.as_deref()).ok_or_else(|| InstallerError::OnePackage {
+                name: name.to_owned(),
+                origin: Box::new(origin.clone()),
+            })?,
+        };
+        let options = FetchOptions { name: Some(name.to_owned()), ..options.clone() };
+        self.look(&source, &options, true)
+    }
+
+    /// The package before the last upgrade, with the grants that it had. Nothing changes.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`].
+    pub fn previous(&self, name: &str) -> Result<Plan, InstallerError> {
+        Ok(Plan::back(&self.store, name, self.trusted.clone())?)
+    }
+
+    fn parsed(&self, source: &str, options: &FetchOptions) -> Result<Source, InstallerError> {
+        Source::parse(source, options.digest.as_deref(), self.features.as_deref()).map_err(InstallerError::NoSource)
+    }
+
+    fn look(&self, source: &Source, options: &FetchOptions, upgrade: bool) -> Result<Plan, InstallerError> {
+        let FetchOptions { name, digest, replace_bundled } = options.clone();
+        let wanted =
+            Wanted { name, digest, trusted: self.trusted.clone(), bundled: self.features.clone(), replace_bundled };
+        let fetched = source.fetch().map_err(InstallerError::Fetch)?;
+        let mut plan = Plan::new(&self.store, fetched, wanted, upgrade)?;
+        plan.notes.extend(removal::data_of_others(&self.home, &plan));
+        Ok(plan)
+    }
+
+    /// Puts the package of a plan into the store, with what a person has granted of what it asks for. Hosts don't see
+    /// it there.
+    ///
+    /// # Errors
+    /// [`ChangeError::NotGranted`], and what the store refuses.
+    pub fn stage(&self, plan: Plan, given: Vec<CapabilityRequest>) -> Result<Staged, InstallerError> {
+        let grants = plan.grants(given)?;
+        let source = if plan.enabled() {
+            Some(FeatureSource {
+                name: plan.name.clone(),
+                path: self.store.stage(&plan.package.bytes)?,
+                label: Some(plan.origin.to_string()),
+                bundled: matches!(plan.origin, Origin::Bundled { .. }),
+                grants: Grants::of(&grants),
+                digest: Some(plan.package.info.digest.clone()),
+                provenance: Provenance::Installed,
+                owner: plan.owner().map(str::to_owned),
+                displaces_bundled: plan.replaces_bundled(),
+                ..FeatureSource::default()
+            })
+        } else {
+            None
+        };
+        Ok(Staged { plan, grants, source })
+    }
+
+    /// Has a staged package install itself beside all other features, as in a host. No host is started, and features
+    /// find no data and leave none. A package that hosts would not load, because its feature is disabled, is not run.
+    ///
+    /// # Errors
+    /// [`InstallerError::Refused`], [`InstallerError::Start`].
+    pub fn try_out(&self, staged: Staged) -> Result<TriedOut, InstallerError> {
+        let Staged { plan, grants, source } = staged;
+        source.map_or(Ok(()), |source| self.would_be_loaded(source))?;
+        Ok(TriedOut { plan, grants })
+    }
+
+    /// Puts a package in use that was tried out.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`]: the feature was changed meanwhile, or the store refuses it.
+    pub fn commit(&self, tried: TriedOut) -> Result<FeatureInstallReport, InstallerError> {
+        Ok(tried.plan.commit(&self.store, tried.grants)?)
+    }
+
+    /// The steps from the decision to the report: stages the package of a plan, tries it out and puts it in use.
+    ///
+    /// # Errors
+    /// Those of the steps.
+    pub fn install(&self, plan: Plan, given: Vec<CapabilityRequest>) -> Result<FeatureInstallReport, InstallerError> {
+        let staged = self.stage(plan, given)?;
+        self.commit(self.try_out(staged)?)
+    }
+
+    /// Lets a feature use more, after it was tried out with that.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`], [`InstallerError::Refused`], [`InstallerError::Start`].
+    pub fn grant(&self, name: &str, words: &[GrantWords]) -> Result<FeatureInstallReport, InstallerError> {
+        let installed = self.store.installed()?;
+        let feature = installation::find(&installed, name)?;
+        let grants = installation::granted(&self.store, feature, words)?;
+        if feature.enabled {
+            self.would_be_loaded(installed_source(&self.store, name, feature, &grants))?;
+        }
+        self.change(name, Change::Grant(feature.current.clone(), grants))
+    }
+
+    /// Lets a feature use less; nothing, if there are no words.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`].
+    pub fn revoke(&self, name: &str, words: &[GrantWords]) -> Result<FeatureInstallReport, InstallerError> {
+        self.change(name, Change::Revoke(words.to_vec()))
+    }
+
+    /// Has hosts load a feature, after it was tried out.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`], [`InstallerError::Refused`], [`InstallerError::Start`].
+    pub fn enable(&self, name: &str) -> Result<FeatureInstallReport, InstallerError> {
+        let installed = self.store.installed()?;
+        let feature = installation::find(&installed, name)?;
+        self.would_be_loaded(installed_source(&self.store, name, feature, &feature.current.grants))?;
+        self.change(name, Change::Enable(true))
+    }
+
+    /// Keeps a feature installed, but has no host load it.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`].
+    pub fn disable(&self, name: &str) -> Result<FeatureInstallReport, InstallerError> {
+        self.change(name, Change::Enable(false))
+    }
+
+    fn change(&self, name: &str, change: Change) -> Result<FeatureInstallReport, InstallerError> {
+        Ok(installation::change(&self.store, name, change, &self.trusted)?)
+    }
+
+    /// The configuration; `None` if there is none that can be read.
+    fn loaded(&self) -> Option<Loaded> {
+        match &self.config {
+            Under::Nothing => None,
+            Under::File(file) => {
+                let text = plain_file::read_text(file, plain_file::MAX_TEXT).ok()?;
+                config::parse(&text, &file.display().to_string()).ok()
+            }
+            Under::Loaded(loaded) => Some(Loaded::clone(loaded)),
+        }
+    }
+
+    /// Has a candidate install itself beside all others, as in a host.
+    fn would_be_loaded(&self, candidate: FeatureSource) -> Result<(), InstallerError> {
+        // A configuration that is wrong is another matter, which `config::parse` and its callers report.
+        let loaded = match self.loaded() {
+            Some(loaded) => loaded,
+            None => config::parse("", "nothing").map_err(StartError::Config)?,
+        };
+        let section = loaded.config.features.get(&candidate.name);
+        if section.is_some_and(|feature| feature.path.is_some() || !feature.enabled) {
+            tracing::warn!(
+                "[features.{0}] in {1} takes precedence over the installed {0}",
+                candidate.name,
+                loaded.source.file()
+            );
+        }
+        let refused = try_out(&loaded, &self.home, self.features.as_deref(), candidate)?;
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let refused = refused.into_iter().map(|(name, reason)| RefusedFeature { name, reason });
+        Err(InstallerError::Refused(refused.collect()))
+    }
+}
