@@ -256,7 +256,7 @@ fn what_peers_send_does_not_steer_the_monitor() {
 fn a_package_cannot_speak_to_the_terminal_through_its_descriptor() {
     let home = Home::new("");
     let bytes = fs::read(conductor::guest("hello")).unwrap();
-    let (old, new) = (b"Greet whoever plays.", "Greet\u{202e} who\u{9b} play.".as_bytes());
+    let (old, new) = (b"Greet each musician.", "Greet\u{202e} who\u{9b} play.".as_bytes());
     // It may be in the code as well as in the descriptor.
     let places: Vec<usize> =
         bytes.windows(old.len()).enumerate().filter(|(_, window)| window == old).map(|(at, _)| at).collect();

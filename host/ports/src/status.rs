@@ -1,6 +1,5 @@
 //! Status and health of ports and bindings, for listings and the API.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use schemars::JsonSchema;

@@ -150,7 +150,7 @@ fn print_feature(feature: &FeatureReport) {
     );
     if let Some(left) = feature.quarantine {
         let enable = format_args!("`conductor feature enable {}`", feature.name);
-        more(&format_args!("kept trapping; left alone for {left} s more, or until {enable}"));
+        more(&format_args!("kept trapping; quarantined for {left} s more, or until {enable}"));
     }
     displaced.for_each(|line| more(&line));
     feature.denied.iter().for_each(|denied| more(&format_args!("not granted: {denied}")));

@@ -71,7 +71,7 @@ pub(super) enum ChangeCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Have hosts load a feature; one that runs and was left alone for its traps is called again
+    /// Have hosts load a feature; ends its quarantine if it kept trapping
     Enable(Named),
     /// Keep a feature installed, but have no host load it
     Disable(Named),
@@ -186,7 +186,7 @@ fn enable(places: &Paths, installer: &Installer, name: &str, json: bool) -> Comm
             if json {
                 terminal::json_line(&json!({ "feature": name, "lifted": lifted }));
             } else {
-                outln!("{name}: {}", if lifted { LIFTED } else { "it runs, and was not left alone" });
+                outln!("{name}: {}", if lifted { LIFTED } else { "it runs, and was not quarantined" });
             }
             return Ok(());
         }
@@ -199,7 +199,7 @@ fn enable(places: &Paths, installer: &Installer, name: &str, json: bool) -> Comm
 }
 
 /// What is said of a quarantine that a person ended.
-const LIFTED: &str = "it kept trapping and was left alone; from now on it is called again";
+const LIFTED: &str = "it kept trapping; its quarantine is lifted, and it is called again";
 
 /// Ends the quarantine of a feature of the running host: whether it was in one. `None` if no host runs, or
 /// has no such feature.

@@ -87,7 +87,7 @@ fn shown(status: &Status, plans: usize) -> Lines {
         .iter()
         .filter_map(|feature| {
             let name = &feature.name;
-            let left = feature.quarantine.map(|left| format!("{name}: left alone for {left} s"));
+            let left = feature.quarantine.map(|left| format!("{name}: quarantined for {left} s"));
             left.or_else(|| feature.refused.as_ref().map(|why| format!("{name}: {why}")))
         })
         .collect();

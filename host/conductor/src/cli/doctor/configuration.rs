@@ -178,7 +178,7 @@ impl Facts {
                 let mend = format!("`conductor feature info {name}` shows what it asks for and where it came from");
                 findings.push(Finding::trouble(ABOUT, format!("{name} is not used: {why}"), mend));
             } else if let Some(left) = feature["quarantine"].as_u64() {
-                let what = format!("{name} kept trapping, and is left alone for {left} s more");
+                let what = format!("{name} kept trapping, and is quarantined for {left} s more");
                 let mend = format!("`conductor feature enable {name}` tries it again now; tell its author");
                 findings.push(Finding::warning(ABOUT, what, mend));
             } else {
@@ -197,7 +197,7 @@ impl Facts {
             findings.push(Finding::ok(ABOUT, format!("{name} is switched off; `conductor feature enable {name}`")));
         }
         if working > 0 && findings.iter().all(|finding| finding.level == Level::Ok) {
-            findings.push(Finding::ok(ABOUT, format!("{working} are installed, none is refused or left alone")));
+            findings.push(Finding::ok(ABOUT, format!("{working} are installed, none is refused or quarantined")));
         }
         findings
     }
