@@ -18,7 +18,7 @@ fn features() -> PathBuf {
     std::env::var_os("CONDUCTOR_FEATURES").map_or_else(beside, PathBuf::from)
 }
 
-// CFG-1: somebody who copies one has something that works.
+// CFG-1: a copy of one works as it is.
 #[test]
 fn every_example_loads_and_does_what_it_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/configs");
@@ -36,7 +36,7 @@ fn every_example_loads_and_does_what_it_says() {
             host::check(&loaded, Some(&home), Some(&features())).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
         assert!(compiled.warnings.is_empty(), "{}", compiled.warnings.render(false));
 
-        // Numbers are somebody's: whose, the file says.
+        // Numbers are of a device, which the file names.
         assert!(text.starts_with("# ") && text.contains('"'), "{name} does not begin with what it is and whence");
         let tests =
             std::fs::read_to_string(path.with_extension("test")).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));

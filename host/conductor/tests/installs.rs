@@ -180,7 +180,7 @@ fn a_bad_package_changes_nothing() {
     assert_eq!(std::fs::read(&state).unwrap(), before);
 }
 
-/// FEA-11: whoever is killed while installing leaves what was there, or what was to be there.
+/// FEA-11: a process that is killed while installing leaves the old state or the new one.
 #[test]
 fn a_kill_at_any_moment_leaves_the_set_before_or_after() {
     let home = Home::new();
@@ -190,7 +190,7 @@ fn a_kill_at_any_moment_leaves_the_set_before_or_after() {
     while Instant::now() < end && kills < 200 {
         let mut child = installing(&home, last);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        // It lives until it works, and then for a moment that nobody chose.
+        // It lives until it works, and then for a random moment.
         lines.find(|line| line.contains("start ")).unwrap();
         let mut random = [0; 2];
         getrandom::fill(&mut random).unwrap();
@@ -303,7 +303,7 @@ fn serve() -> (u16, Answers) {
             let answer = served.lock().unwrap().get(&path).cloned();
             let knows_word = head.iter().any(|line| line.eq_ignore_ascii_case("authorization: Bearer open"));
             let (status, (headers, body)) = match answer {
-                // A registry tells everybody where to get the word for what it keeps.
+                // A registry names the realm where clients get a token.
                 _ if path.starts_with("/v2/kept/") && !knows_word || path == "/v2/" => {
                     let realm = format!("www-authenticate: Bearer realm=\"http://127.0.0.1:{port}/word\"\r\n");
                     ("401 Unauthorized", (realm, Vec::new()))
@@ -386,7 +386,7 @@ fn a_registry_that_lies_is_found_out() {
     assert!(fetch(&tag).unwrap_err().contains("the rest was not read"));
 }
 
-/// FEA-11: a registry that hands out a word to everybody gets it back.
+/// FEA-11: a registry that issues tokens to all clients gets its token back.
 #[test]
 fn a_registry_may_want_a_word_that_it_gives_to_everybody() {
     let (port, answers) = serve();
@@ -620,7 +620,7 @@ fn grants_of_the_configuration_are_bound_to_a_package_by_one_command() {
     let written = || std::fs::read_to_string(&file).unwrap();
 
     let asked = pin(&[]);
-    assert_eq!((asked.status.code(), written().as_str()), (Some(2), text), "nobody has agreed: {}", err(&asked));
+    assert_eq!((asked.status.code(), written().as_str()), (Some(2), text), "it was not confirmed: {}", err(&asked));
     let pinned = pin(&["--yes"]);
     assert!(pinned.status.success(), "{}", err(&pinned));
     let shown = err(&pinned);
@@ -667,7 +667,7 @@ fn a_removed_feature_says_what_it_leaves() {
     let file = home.0.join("store").join(format!("{}.sqlite", kept.as_str()));
     assert!(file.is_file());
 
-    // A stranger of the same name is told of it, and does not get it.
+    // An unrelated feature of the same name does not get it, and the report says so.
     let stranger = called_hello();
     let note = home.plan_notes(&stranger);
     assert!(note.contains("another package of the id project:hello left") && note.contains("does not get"), "{note}");

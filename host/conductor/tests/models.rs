@@ -229,7 +229,7 @@ fn a_server_that_stays_busy_is_given_up() {
 fn a_stream_that_is_cut_in_the_middle_is_no_answer() {
     let (port, server) = serve(vec![vec![HEAD.as_bytes().to_vec(), chunk(&delta("Hel")), b"1f\r\ndata: {".to_vec()]]);
     let (text, last) = Stage::new(port).told();
-    assert_eq!(text, "Hel", "what came is told");
+    assert_eq!(text, "Hel", "what came is returned");
     assert!(matches!(last, Some(Event::Failed(_))), "{last:?}");
     server.join().unwrap();
     // The same where the server ends it as if all were well.

@@ -434,7 +434,7 @@ fn a_metronome_ticks_at_exact_times_until_it_is_stopped() {
     assert_eq!(queue.counters().failed.load(Ordering::Relaxed), 0, "{:?}", queue.counters());
 }
 
-/// FEA-9: the same by the system's clock, for which nobody has to move a hand.
+/// FEA-9: the same by the system's clock, which the test does not move.
 #[test]
 fn a_metronome_ticks_by_the_systems_clock() {
     let lab = Lab::new();

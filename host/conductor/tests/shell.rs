@@ -59,7 +59,7 @@ fn a_home_has_one_host_and_serves_who_asks() {
     assert_eq!((asked.mode.as_deref(), asked.home.as_deref()), (Some("Play"), Some(&*home.0)));
     first.stop();
     let again = Conductor::builder().home(&home.0).start().unwrap();
-    // Nobody but its own process can ask a host that is alone; dropping it stops it.
+    // Only its own process can reach a host that is alone; dropping it stops it.
     drop(again);
     drop(Conductor::builder().home(&home.0).alone().start().unwrap());
 }

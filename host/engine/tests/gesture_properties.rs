@@ -1,4 +1,4 @@
-//! Whatever happens, and however often time is told: the same rules fire, and nothing is left over
+//! For any events, and any number of ticks: the same rules fire, and nothing is left over
 //! (ENG-4, REL-2).
 
 use std::sync::Arc;
@@ -105,7 +105,7 @@ fn events() -> impl Strategy<Value = Vec<(Nanos, &'static str, Event)>> {
     proptest::collection::vec((pause, select(vec!["pads", "pads", "keys"]), event), 1..80)
 }
 
-/// Plays events; `tick` says how time is told in between.
+/// Plays events; `tick` advances the clock in between.
 fn play(
     source: &RuleSource<Option<Arc<str>>>,
     events: &[(Nanos, &'static str, Event)],
@@ -138,7 +138,7 @@ fn play(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
-    /// No stuck state for any sequence of events, and nothing depends on how often time is told.
+    /// No stuck state for any sequence of events, and nothing depends on the number of ticks.
     #[test]
     fn how_often_time_is_told_does_not_matter(source in rules(), events in events(), steps in 1u64..7) {
         let never = play(&source, &events, |_, _, _, _| {});

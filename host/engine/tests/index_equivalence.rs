@@ -1,4 +1,4 @@
-//! The index against the definition: whatever the rules and the event, a match through the index gives
+//! The index against the definition: for any rules and any event, a match through the index gives
 //! what asking every rule in turn would give (ENG-7).
 
 mod small_world;

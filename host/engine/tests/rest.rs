@@ -9,7 +9,7 @@ use proptest::sample::select;
 
 type Action = Option<Arc<str>>;
 
-/// What each rule was told last, and how often it was told 0 twice in a row.
+/// The last reading that each rule got, and how often it got 0 twice in a row.
 #[derive(Default)]
 struct Last {
     values: HashMap<RuleId, f64>,
@@ -150,7 +150,7 @@ proptest! {
                 engine.event(99, moved(number, 0.0), &mut last);
             }
         }
-        // One rule may follow two axes, so that what it was told last is of either: both are at rest.
+        // One rule may follow two axes, so that its last reading is of either: both are at rest.
         prop_assert!(last.values.values().all(|value| *value == 0.0), "{:?}", last.all);
         prop_assert!(engine.is_idle());
     }

@@ -1,4 +1,4 @@
-//! Somebody at the API's socket, who speaks HTTP/1.1 and WebSocket without a library: what is tested has one.
+//! A client at the API's socket that implements HTTP/1.1 and WebSocket without the library that the server uses.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -19,7 +19,7 @@ fn connect(home: &Path) -> UnixStream {
     stream
 }
 
-/// Asks, with whatever head and body, and returns the status, the head and the body.
+/// Sends a request with any head and body; returns the status, the head and the body.
 pub fn raw(home: &Path, request: &str, head: &str, body: &[u8]) -> (u16, String, Vec<u8>) {
     let mut stream = connect(home);
     let length = body.len();
@@ -110,7 +110,7 @@ impl Socket {
                 self.0.read_exact(&mut long).unwrap();
                 u16::from_be_bytes(long).into()
             }
-            127 => panic!("a message that is longer than any that is told"),
+            127 => panic!("a message that is longer than any that the server sends"),
             short => usize::from(short),
         };
         let mut payload = vec![0; length];

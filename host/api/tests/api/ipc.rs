@@ -36,7 +36,7 @@ fn whoever_asks_is_answered() {
     let stop = stage.host().stop_asked();
     assert!(stop.try_recv().is_err());
     assert_eq!(done(&stage, json!({ "command": "Stop" }))["data"]["stopping"], true);
-    assert!(stop.try_recv().is_ok(), "whoever has the host hears of it");
+    assert!(stop.try_recv().is_ok(), "the owner of the host is notified");
 }
 
 // ADR-009 §8: the devices, all at once; and those commands that knew of one.
@@ -70,7 +70,7 @@ fn devices_are_listed_muted_and_heard_again() {
     assert_eq!(code(&asked(&stage, json!({ "command": "SetDevice", "args": { "port": 7 } }))), (404, "not_found"));
 }
 
-// ADR-009 §8: what asks features goes through the gate, and says so where nobody has the tool.
+// ADR-009 §8: calls of features go through the gate, and fail with a reason if no feature has the tool.
 #[test]
 fn tools_and_learn_go_through_the_gate() {
     let stage = Stage::new(SHOW);

@@ -173,7 +173,7 @@ fn modes_are_switched_and_devices_muted_on_record() {
     assert_eq!(get(home, "/v1/audit?limit=1").1[0]["number"], all.len());
 }
 
-// CFG-2, API-1: what is wrong is said with its place, and nothing changes before somebody reloads.
+// CFG-2, API-1: errors are reported with their place, and nothing changes before a reload.
 #[test]
 fn a_configuration_is_looked_at_and_read_anew() {
     let stage = Stage::new(SHOW);

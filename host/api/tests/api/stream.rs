@@ -1,4 +1,4 @@
-//! The stream: in order, from a cursor, of some kinds; and who does not read holds up nobody.
+//! The stream: in order, from a cursor, of some kinds; and a client that does not read slows no other down.
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn only_the_kinds_that_were_asked_for_are_told() {
     assert_eq!(modes.next()["mode"], "Mix");
 }
 
-// API-1: a cursor of another run can't be continued; what there is is told, and that something is missing.
+// API-1: a cursor of another run can't be continued; what there is is sent, after a gap.
 #[test]
 fn a_cursor_of_another_run_is_a_gap_of_unknown_size() {
     let stage = Stage::new(SHOW);
@@ -73,7 +73,7 @@ fn a_cursor_of_another_run_is_a_gap_of_unknown_size() {
     assert_eq!(Lines::open(stage.home(), &format!("?after={run}.99999")).next()["kind"], "gap");
 }
 
-// API-1: who does not read is told how much they have missed, and the others miss nothing for it.
+// API-1: a client that does not read gets the number of observations that it missed, and the others miss none.
 #[test]
 fn a_client_that_does_not_read_misses_something_and_holds_up_nobody() {
     let stage = Stage::new(SHOW);
@@ -103,7 +103,7 @@ fn a_client_that_does_not_read_misses_something_and_holds_up_nobody() {
                 _ => panic!("{told}"),
             }
         }
-        assert_eq!(events + lost, u64::from(MOVES), "each was told or counted");
+        assert_eq!(events + lost, u64::from(MOVES), "each was sent or counted");
         lost
     };
     for lines in &mut slow {
@@ -139,7 +139,7 @@ fn the_number_of_streams_is_bounded() {
     assert_eq!((status, &said["code"]), (429, &json!("too_many")), "{said}");
     stage.fader(5);
     assert_eq!(moved(&open[191].next()), 5);
-    // A place becomes free as soon as somebody leaves.
+    // A place becomes free as soon as a client leaves.
     open.truncate(150);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while stage.host().observed().history().watched() > 150 {

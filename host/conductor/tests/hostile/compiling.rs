@@ -38,7 +38,7 @@ fn refused(sandbox: &Sandbox, package: &Package) -> CompileError {
     }
 }
 
-/// Whatever became of another package, this one is compiled and works.
+/// This package is compiled and works, also after another one failed.
 fn goes_on(lab: &Lab) {
     let tools = lab.sandbox.prepare(&guest("tests/hostile-tools"), lab.grants()).unwrap();
     crate::lab::Tools::new(tools).goes_on();
@@ -98,7 +98,7 @@ fn a_host_that_stops_ends_what_is_being_compiled() {
     goes_on(&lab);
 }
 
-/// A worker that never ends keeps the one waiting who changed something, and nobody else; and not for long.
+/// A worker that never ends blocks the change that needs it, and nothing else; and not for long.
 #[cfg(unix)]
 #[test]
 fn a_host_answers_while_a_package_is_compiled() {
@@ -162,7 +162,7 @@ fn a_host_that_is_killed_leaves_no_compiler_behind() {
         if let Some(status) = worker.try_wait().unwrap() {
             break status;
         }
-        assert!(Instant::now() < deadline, "it goes on compiling for nobody");
+        assert!(Instant::now() < deadline, "it goes on compiling for a caller that is gone");
         std::thread::sleep(Duration::from_millis(10));
     };
     let mut code = Vec::new();
@@ -197,7 +197,7 @@ fn a_worker_that_is_fed_with_nonsense() {
     }
 }
 
-/// An embedder without the program compiles nothing, and is told what to do.
+/// An embedder without the program compiles nothing, and gets an error with what to do.
 #[test]
 fn without_a_program_that_compiles() {
     let lab = Lab::new();

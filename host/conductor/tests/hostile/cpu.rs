@@ -1,4 +1,4 @@
-//! Processor time: what the host does for a guest is the guest's, and nobody has all of it.
+//! Processor time: what the host does for a guest is charged to the guest, and no feature can use up all of it.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -109,7 +109,7 @@ fn of_tasks_is_a_share_for_all_and_calls_go_before_them() {
     let began = Instant::now();
     let (features, tasks) = busy(&lab);
     share_holds(&features, &tasks, began, || used(&features));
-    // Whoever has used little does not wait for what others have used up.
+    // A feature that has used little is not throttled for what others have used up.
     for _ in 0..50 {
         other.goes_on();
     }

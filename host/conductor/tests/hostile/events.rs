@@ -42,7 +42,7 @@ fn a_slow_hook_misses_events_and_nobody_else_does() {
     let mut came = 0;
     for put in 1..=EVENTS {
         observer.put(seen(6));
-        // As fast as somebody plays who does not overrun the observer itself.
+        // As fast as the observer itself can keep up with.
         if put % 1000 == 0 {
             until("the twin does not see them", || {
                 came += other.try_iter().count() as u64;

@@ -1,4 +1,4 @@
-//! Hooks: they can deny, they can't approve, and they hold nobody up for long.
+//! Hooks: they can deny, they can't approve, and they block callers for a short time at most.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ fn a_hook_can_not_approve_what_the_host_refused() {
     assert!(lab.view.midi.lock().unwrap().is_empty());
 }
 
-// Whoever calls a tool is told to rely on what its output schema says.
+// Callers rely on a tool's output schema.
 #[test]
 fn a_result_that_is_not_what_its_schema_says_is_none() {
     let lab = Lab::new();
@@ -214,7 +214,7 @@ fn a_tool_that_never_answers_does_not_hold_up_the_hooks_of_its_feature() {
     });
 }
 
-/// FEA-6: a host tells of another mode, and of another configuration.
+/// FEA-6: a host notifies features of another mode, and of another configuration.
 #[test]
 fn a_host_tells_of_changes() {
     let text = |extra: &str| {
@@ -232,10 +232,10 @@ fn a_host_tells_of_changes() {
         hooks.trapped
     };
     host.set_mode("trap");
-    until("the hook is told of the mode", || traps() == 1);
+    until("the hook is notified of the mode", || traps() == 1);
     host.set_mode("next-trap");
     until("the mode", || host.status().mode.as_deref() == Some("next-trap"));
-    until("the hook is told of a configuration", || {
+    until("the hook is notified of a configuration", || {
         host.reload(&text("# again\n"), "config.toml").unwrap();
         traps() > 1
     });

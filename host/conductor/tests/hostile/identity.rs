@@ -196,7 +196,7 @@ fn a_package_with_the_name_of_a_bundled_feature_is_installed_only_if_a_person_sa
     assert!(id(&lamp) == "builtin:lamp" && has_lamp(&lamp));
 }
 
-/// A later version of the host may come with a feature whose name is taken: nobody has said that it is displaced.
+/// A later version of the host may come with a feature whose name is taken: it does not displace the installed one.
 #[test]
 fn a_package_that_was_there_first_does_not_displace_a_new_bundled_feature() {
     let home = Home::new();
@@ -346,7 +346,7 @@ fn a_grant_for_every_host_is_never_advised() {
     assert!(error.ends_with("--grant network:text=HOST:PORT") && !error.contains('*'), "{error}");
 }
 
-/// Another package of the same id, and the same name under another source, come into nobody's data.
+/// Another package of the same id, and the same name under another source, get no feature's data.
 #[test]
 fn data_belongs_to_an_id_and_to_whose_packages_it_is() {
     let (lab, home) = (Lab::new(), Home::new());
@@ -387,7 +387,7 @@ fn data_of_a_signed_package_is_its_signers() {
     let by_ann = |text: &str| signature::sign(&version(text), &ann).unwrap();
     let first = key(by_ann("1"), false);
     assert_eq!(first, key(by_ann("2"), false), "a later version, installed anew");
-    assert_ne!(first, key(signature::sign(&version("2"), &mallory).unwrap(), false), "nobody trusts that key");
+    assert_ne!(first, key(signature::sign(&version("2"), &mallory).unwrap(), false), "that key is not trusted");
     assert_ne!(first, key(version("2"), false));
     // Nor does an upgrade that she did not sign take over what is hers.
     home.put(by_ann("1"), false, &["alert"]).unwrap();

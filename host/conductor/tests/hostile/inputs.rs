@@ -212,7 +212,7 @@ fn address_patterns_that_are_made_to_be_slow_are_not() {
     assert_eq!(sent(format!("/{}c", "*a".repeat(OscMessage::MAX_WILDCARDS))), 0);
     assert_eq!(sent(format!("/{}b", "*a".repeat(OscMessage::MAX_WILDCARDS - 1))), 2000);
     assert_eq!(sent(format!("/{}*", "{a,aa,}".repeat(OscMessage::MAX_WILDCARDS - 1))), 2000);
-    // More than that is no pattern, and so for nobody.
+    // More than that is no pattern, and so matches no address.
     assert_eq!(sent(format!("/{}b", "*a".repeat(OscMessage::MAX_WILDCARDS + 1))), 0);
     assert_eq!(sent(format!("/{}*", "a".repeat(OscMessage::MAX_PATTERN))), 0);
 }

@@ -151,7 +151,7 @@ pub enum Play {
     Hang,
 }
 
-/// A network that plays what it is told, `200` with nothing where it is told nothing.
+/// A network with scripted responses; `200` without a body where the script has none.
 #[derive(Debug, Clone, Default)]
 pub struct Stage {
     pub plays: Arc<Mutex<VecDeque<Play>>>,
@@ -477,13 +477,13 @@ impl Tools {
         self.call_for(Caller::library(), tier, args)
     }
 
-    /// Calls the tool of a tier for somebody; `args` is JSON.
+    /// Calls the tool of a tier for a caller; `args` is JSON.
     pub fn call_for(&self, caller: Caller, tier: Tier, args: &str) -> Result<String, CallError> {
         let name = ["look", "change", "propose", "send", "rule"][tier as usize];
         self.output(caller, tier, name, args).map(|output| output.result.to_string())
     }
 
-    /// Calls a tool by its name for somebody; `args` is JSON.
+    /// Calls a tool by its name for a caller; `args` is JSON.
     pub fn output(&self, caller: Caller, tier: Tier, name: &str, args: &str) -> Result<ToolOutput, CallError> {
         let call = self.actor.call(caller, tier, name, args.into(), CancellationToken::new(), Arc::new(|_, _| {}));
         self.feature.runtime().block_on(call)

@@ -52,7 +52,7 @@ impl Room {
         let lab = Lab::new();
         let (registry, observer, observed) = lab.registry(&["tests/hostile-models"]);
         let model = |way: &str| config::Model {
-            provider: if way == "missing" { "nobody".into() } else { "hostile".into() },
+            provider: if way == "missing" { "no-such-provider".into() } else { "hostile".into() },
             model: way.into(),
             url: None,
             secret: None,
@@ -199,7 +199,7 @@ fn a_hook_that_traps_after_a_turn_changes_nothing_about_it() {
     room.goes_on();
 }
 
-/// FEA-4: the tokens per minute hold for what is read and written, whatever the provider counts.
+/// FEA-4: the tokens per minute hold for what is read and written, not for what the provider counts.
 #[test]
 fn asking_costs_and_the_budget_holds() {
     let room = Room::new();

@@ -183,7 +183,7 @@ fn components_nested_a_thousand_deep() {
     assert!(error.contains("components that stand in each other"), "{error}");
 }
 
-/// Handles of types that the host does not know would be counted by nobody.
+/// Handles of types that the host does not know would not be counted.
 #[test]
 fn resource_types_of_its_own() {
     let wat = r#"(component (type $r (resource (rep i32))) (core func (canon resource.new $r)))"#;
@@ -241,7 +241,7 @@ fn a_contract_of_another_version() {
     assert!(error.contains("written for contract 0.2"), "{error}");
 }
 
-/// Whatever bit falls over, there is an answer and no panic.
+/// With any bit flipped, there is a result and no panic.
 #[test]
 fn bytes_that_fell_over() {
     let whole = std::fs::read(path("tests/hostile-tasks")).unwrap();

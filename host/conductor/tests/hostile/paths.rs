@@ -1,4 +1,4 @@
-//! Paths that lead to what is no plain file: nobody waits for it, and the host goes on.
+//! Paths that lead to what is not a regular file: no thread blocks on it, and the host goes on.
 
 use std::fs;
 use std::io::Write as _;

@@ -179,7 +179,7 @@ fn another_command_behind_a_pad_is_privileged_by_every_spelling() {
     let says = "starts a program: \"/tmp/evil\" \"-a\" on Note 36 of \"pads\"";
     let risks: Vec<Risk> = ways.iter().filter(|way| way.len() == 1).map(|way| stage.risk(way)).collect();
     for risk in &risks {
-        assert_eq!((risk.level, risk), (Level::Privileged, &risks[0]), "whatever the way");
+        assert_eq!((risk.level, risk), (Level::Privileged, &risks[0]), "in each way");
         assert!(risk.notes.iter().any(|note| note.contains(says)), "{risk:#?}");
     }
     // Taking it away is no start.
@@ -255,7 +255,7 @@ fn another_meaning_of_a_name_and_a_switched_feature_are_privileged() {
     stage.is_privileged(&[("features", Value::Null)], "switches the feature \"guard\" on");
 }
 
-/// Who decides sees what starts, whatever it looks like; others, who see less, can't have it applied.
+/// The owner, who decides, sees what starts in full; others, who see less, can't have it applied.
 #[test]
 fn a_program_that_looks_like_a_password_is_shown_to_who_decides() {
     let stage = Stage::new(SHOW);

@@ -134,7 +134,7 @@ fn an_encoding_that_unpacks_to_more() {
 fn a_registry_that_redirects_without_end_or_to_another_port() {
     let port = serve(|_, peer| say(peer, "HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n"));
     assert!(pulled(port).contains("too many redirects"));
-    // Whoever listens there is not the registry, and is never asked.
+    // The program that listens there is not the registry, and never gets a request.
     let (asked, was_asked) = std::sync::mpsc::channel();
     let asked = std::sync::Mutex::new(asked);
     let other = serve(move |_, _| asked.lock().unwrap().send(()).unwrap());

@@ -174,7 +174,7 @@ fn core_types_that_are_only_declared() {
     }
 }
 
-/// Three bytes a level. Whoever reads them recurses, and has a stack of a few megabytes.
+/// Three bytes a level. Parsers recurse, and have a stack of a few megabytes.
 #[test]
 fn a_million_types_in_each_other() {
     let bytes = nested_types(1_000_000);

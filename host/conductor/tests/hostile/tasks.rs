@@ -1,4 +1,4 @@
-//! Background tasks: they end when they are told to, and take no more than their share.
+//! Background tasks: they end when they are cancelled, and take no more than their share.
 
 use std::time::{Duration, Instant};
 

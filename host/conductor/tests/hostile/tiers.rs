@@ -260,7 +260,7 @@ fn a_confirmed_call_reaches_what_its_arguments_name() {
     assert_eq!(lab.view.midi.lock().unwrap().len(), 2);
 }
 
-// Nobody agreed to a call of a tool that says of itself that it only proposes.
+// A call of a tool that declares that it only proposes was not confirmed.
 #[test]
 fn a_tool_that_proposes_performs_nothing() {
     let lab = Lab::new();

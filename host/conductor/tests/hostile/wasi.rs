@@ -52,7 +52,7 @@ fn time_and_randomness_are_there() {
     assert_eq!(told["random"], 16);
 }
 
-/// What is printed is told line by line, made plain, whichever stream it came through.
+/// Output on either stream becomes diagnostics line by line, sanitized.
 #[test]
 fn what_is_printed_goes_to_the_log() {
     let (lab, tools) = lab();

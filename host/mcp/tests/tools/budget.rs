@@ -13,7 +13,7 @@ use crate::stage::Stage;
 /// Tokens that the whole list may have.
 const MAX: usize = 12_000;
 
-/// Two features of somebody else, with ten tools each that are as long as the bundled ones are.
+/// Two third-party features, with ten tools each that are as long as the bundled ones are.
 fn third_party(bundled: &[ToolView]) -> impl Iterator<Item = ToolView> + '_ {
     ["plugin:0123456789abcdef:stage-lights", "project:lyrics-for-singers"].into_iter().flat_map(move |feature| {
         (0..10).map(move |number| {
@@ -51,7 +51,7 @@ fn the_list_of_tools_is_short() {
     count(ToolList::All, &BTreeSet::new());
 }
 
-// MCP-2: whatever is not listed from the start is in a group that is named there.
+// MCP-2: tools that are not listed from the start are in a group that is named there.
 #[test]
 fn every_tool_is_listed_or_in_a_group_that_is_named() {
     let stage = Stage::new();

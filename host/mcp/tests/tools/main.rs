@@ -17,7 +17,7 @@ use conductor_package::descriptor::Tier;
 use serde_json::{Value, json};
 use stage::Stage;
 
-/// The tools that agents are told of, by tier.
+/// The tools that agents can list, by tier.
 const PROMISED: &[(Tier, &str)] = &[
     (
         Tier::ReadOnly,

@@ -56,7 +56,7 @@ fn midi_learn(stage: &Stage) {
 fn learn(stage: &Stage) {
     turn_a_knob(stage, "conductor_start_learn");
     assert!(stage.ports.play("twin:1-2", &[0x90, 60, 100]));
-    stage.until("it is counted that nobody heard the twin", || {
+    stage.until("the twin's discarded event is counted", || {
         stage.host.status().ports.ports.iter().any(|port| port.port.name == "Twin" && port.unheard > 0)
     });
 }
