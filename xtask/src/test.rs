@@ -291,7 +291,7 @@ impl Run<'_> {
     }
 
     fn references(&self, built: &Built) {
-        if self.board.reached("references", self.reach.has("xtask") || self.reach.end_to_end()) {
+        if self.board.reached("references", self.reach.end_to_end()) {
             self.board.step("references", self.with_built(built, with(self.repo.xtask("docs"), ["--check"])));
         }
     }
