@@ -31,7 +31,7 @@ pub(super) fn port(port: DiscoveredPort) -> host_state::Port {
             PortState::Failed(reason) => host_state::PortState::Failed(reason),
         },
         metadata: host_state::PortMetadata {
-            backend: port.port.backend.to_owned(),
+            backend: port.port.backend.into_owned(),
             platform_id: port.port.key,
             usb: usb.map(usb_device),
             sysex_identity: sysex_identity.map(identity),
