@@ -233,7 +233,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "eddccf5945488ff59f919d850062e75a7dbba02a30a05bbe6c5ffd927579b168";
+    const FROZEN: &str = "a37e247f26c80ba1081aa9a9ef5a119d14e1bf488855b1e92e080799224e1b01";
 
     #[test]
     fn the_contract_is_frozen() {

@@ -11,7 +11,7 @@ use super::resolve::{BindingState, Resolution};
 use super::supervisor::PortPlan;
 use super::{Direction, Matcher, PortInfo, Protocol};
 
-/// What became of a port.
+/// The state of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PortState {
@@ -99,7 +99,7 @@ pub struct BindingStatus {
     pub help: Option<String>,
 }
 
-/// What became of one direction of a binding.
+/// The state of one direction of a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SideState {
@@ -114,7 +114,7 @@ pub enum SideState {
 /// One direction of a binding, as listings show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SideStatus {
-    /// What became of it.
+    /// Its state.
     pub state: SideState,
     /// The labels of the ports that are meant.
     pub ports: Vec<String>,
