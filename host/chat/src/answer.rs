@@ -1,4 +1,4 @@
-//! From the pieces of an answer to the whole.
+//! Assembles an answer from its streamed pieces.
 
 use super::{Event, Part, Reasoning, StopReason, ToolCall, Usage};
 use conductor_sandbox::bindings::Error;
@@ -114,7 +114,7 @@ impl Gathering {
 }
 
 fn nonsense(what: &str) -> Error {
-    Error::Failed(format!("the provider tells of an answer that {what}"))
+    Error::Failed(format!("the provider reports an answer that {what}"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! One question to a model, and its answer as it comes.
+//! A chat completion: one request to a model, and its streamed answer, with retries and backoff.
 //!
 //! The provider's instance says what to send; the request then takes the same guarded way as every other
 //! ([`conductor_services::http`]), under the grant of the provider's feature. Too many requests and errors of the
-//! server are tried again a few times, as the server asks for it or after a while that doubles. What comes
-//! back goes through the provider piece by piece.
+//! server are retried a few times, after the server's `Retry-After` or with exponential backoff. The response
+//! goes through the provider piece by piece.
 
 use std::time::{Duration, SystemTime};
 
@@ -47,9 +47,9 @@ pub struct Ask {
     pub provider: String,
     /// The model, as the provider calls it.
     pub model: String,
-    /// The base URL; none for the provider's own.
+    /// The base URL; `None` if it is the provider's default.
     pub url: Option<String>,
-    /// The id of the secret; none for the provider's own, or none.
+    /// The id of the secret; `None` if it is the provider's default, or there is none.
     pub secret: Option<String>,
     /// What to ask.
     pub question: Question,
@@ -68,7 +68,7 @@ impl Completion {
     }
 }
 
-/// Asks, and returns what tells of the answer as it comes. `cancelled` ends it at any moment.
+/// Sends the request, and returns the events of the answer as they come. `cancelled` ends it at any moment.
 pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> Completion {
     let (events, told) = mpsc::channel(WAITING);
     let runtime = provider.feature.runtime().clone();

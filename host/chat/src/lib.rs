@@ -1,4 +1,4 @@
-//! Models: asking one, through the provider that a feature contributes.
+//! Chat with language models, through the providers that features contribute.
 //!
 //! A [`completion`] is one question and its answer: the provider says what to send and reads what comes
 //! back, and everything in between is the host's: the grant, the secret, the connection, trying again, giving

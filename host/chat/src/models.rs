@@ -1,4 +1,4 @@
-//! The models that there are, and asking one of them on somebody's behalf: hooks before, hooks after.
+//! The models of the configuration, and completions on behalf of a caller: hooks before, hooks after.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -99,8 +99,8 @@ impl Models {
         Ok(Found { model, provider })
     }
 
-    /// Asks a model, and returns what tells of the answer as it comes. No hooks are asked: that is for whoever
-    /// knows the whole turn.
+    /// Asks a model, and returns the events of the answer as they come. No hooks are called: that is for callers
+    /// that have the whole turn.
     ///
     /// # Errors
     /// `Invalid` when there is no such model, `Unavailable` when its provider is not installed, `Exhausted` when it was
