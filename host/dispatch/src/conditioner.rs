@@ -1,5 +1,4 @@
-//! Conditioning of what is forwarded to one output, as far as something has to be remembered for it:
-//! smoothing, and soft takeover.
+//! Signal conditioning of values for one output, with the state that it needs: smoothing, and soft takeover.
 
 use std::collections::HashMap;
 
@@ -13,7 +12,7 @@ use super::ledger::{Owner, Release};
 pub struct Forwarding {
     /// What is changed.
     pub transform: MidiTransform,
-    /// How strongly continuous values are smoothed before; none for not at all.
+    /// How strongly continuous values are smoothed before; `None` if they are not.
     pub smoothing: Option<Smoothing>,
     /// Whether continuous values are held back until they reach what they move.
     pub pickup: bool,
@@ -48,7 +47,7 @@ struct Source {
 #[derive(Debug, Default)]
 pub struct Conditioner {
     sources: HashMap<SourceKey, Source>,
-    /// Where each parameter stands, and which source moved it there; none for something else.
+    /// The value of each parameter, and which source moved it there; `None` if it was something else.
     stands: HashMap<Parameter, (f32, Option<SourceKey>)>,
 }
 

@@ -1,4 +1,4 @@
-//! The worker at the desktop: keys, text, the mouse, the volume.
+//! The worker for desktop actions: keys, text, the mouse, the volume.
 //!
 //! One thread owns the connection, which is made when it is first needed. Without a display the action
 //! fails and says so; the next one tries again, so that a host that was started before the desktop, or
@@ -20,7 +20,7 @@ use conductor_stdx::plural::plural;
 
 pub use system::connect;
 
-/// A keyboard and a mouse that nobody touches. Dropping it lets go of what is down.
+/// A virtual keyboard and mouse. Dropping it releases keys and buttons that are down.
 pub trait Desktop: Send {
     /// Moves a key down or up.
     ///

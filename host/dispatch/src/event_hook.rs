@@ -1,7 +1,7 @@
-//! The worker that shows events to one feature's hook, in batches, off the event path.
+//! The worker that passes events to one feature's hook, in batches, off the event path.
 //!
 //! It is a subscriber of the observer like any monitor: what it can't take in time it misses, and
-//! events go on whatever happens here.
+//! it can't delay events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ struct Worker {
     counted: u64,
     /// Events that were left out since the last batch that the hook was shown.
     since_shown: u64,
-    /// Batches that it was not shown, because it was left alone or left out.
+    /// Batches that it did not get, because it was quarantined or too slow.
     refused: u64,
     instance: Option<ActionInstance>,
     /// Device numbers that were asked for before, by the device's key; `None` if the grant does

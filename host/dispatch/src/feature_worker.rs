@@ -32,8 +32,8 @@ use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
 
-/// Commands to the worker, which go before its jobs: nobody who changes the configuration
-/// or ends the host should wait for all that a slow feature still has to do.
+/// Commands to the worker, which have priority over its jobs: a change of the configuration
+/// or a shutdown should not wait for the backlog of a slow feature.
 enum ControlRequest {
     Prepare {
         name: Arc<str>,
@@ -371,7 +371,7 @@ impl Worker {
         match order {
             ControlRequest::Prepare { name, params, reply } => {
                 let slot = self.prepare(name, params);
-                // Nobody waits any more: then nobody will give it back either.
+                // The caller has given up, so it will not release the slot either.
                 if let Err(SendError(Ok(slot))) = reply.send(slot) {
                     self.release(slot);
                 }
@@ -560,7 +560,7 @@ impl Worker {
             self.slots[slot as usize].uses += 1;
             return Ok(slot);
         }
-        // Nobody waits for the end of a quarantine: it is prepared when it is first performed.
+        // The end of a quarantine is not waited for: it is prepared when it is first performed.
         let id = if check_quarantine(self.feature.facts()).is_err() {
             None
         } else {

@@ -1,6 +1,6 @@
-//! What actions have switched on and not yet off: notes, keys, mouse buttons.
+//! The ledger of active outputs: what actions have switched on and not yet off (notes, keys, mouse buttons).
 //!
-//! Each worker that switches things on keeps a [`Held`] of them, with who did it. When an owner goes
+//! Each worker that switches things on keeps a [`Held`] of them, with their owners. When an owner goes
 //! (its mode is left, its rules are replaced, its device is gone), what it alone held is switched off.
 
 use conductor_engine::{DeviceId, ModeIx, RuleId};
@@ -13,7 +13,7 @@ pub struct Owner {
     device: DeviceId,
     rule: RuleId,
     generation: u64,
-    /// The mode that the rule is awake in; none for every mode.
+    /// The mode that the rule is active in; `None` if it is active in every mode.
     mode: Option<ModeIx>,
 }
 
@@ -81,21 +81,21 @@ impl<T: Copy + PartialEq> Held<T> {
         self.entries.iter().any(|(held, _)| *held == thing)
     }
 
-    /// The owner holds it no longer. True when nobody else does, so that it is to be switched off.
+    /// The owner holds it no longer. Returns true if no other owner does, so that it is to be switched off.
     pub fn let_go(&mut self, thing: T, owner: &Owner) -> bool {
         let before = self.entries.len();
         self.entries.retain(|(held, by)| *held != thing || by != owner);
         self.entries.len() < before && !self.is_on(thing)
     }
 
-    /// It is off, whichever rule held it. Returns whether any did.
+    /// It is off, for all of its owners. Returns whether there were any.
     pub fn is_off_now(&mut self, thing: T) -> bool {
         let before = self.entries.len();
         self.entries.retain(|(held, _)| *held != thing);
         self.entries.len() < before
     }
 
-    /// Takes away the owners that go, and returns what nobody holds any more, in the order in which
+    /// Removes the owners that go, and returns what has no owner any more, in the order in which
     /// it was switched on.
     pub fn release(&mut self, release: &Release) -> Vec<T> {
         self.take(|owner| release.takes(owner))

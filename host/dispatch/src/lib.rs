@@ -1,10 +1,10 @@
-//! Dispatch: what rules do, and the workers that do it.
+//! Dispatch: the actions of rules, and the workers that perform them.
 //!
 //! The engine thread hands an [`Envelope`] to a worker's bounded queue and goes on; it never waits.
 //! One worker owns one backend: a MIDI output ([`midi_out`]), one feature ([`feature_worker`]), the
-//! [`desktop`], the programs that are started ([`process`]). A slow or dead backend delays nobody else,
-//! and each worker keeps its order. What takes its time is a [`script`], which hands its steps over one by
-//! one. What is switched on is in the worker's ledger ([`ledger`]) and goes off with its owner.
+//! [`desktop`], the programs that are started ([`process`]). A slow or dead backend delays no other,
+//! and each worker keeps its order. Multi-step actions (delays, repeats) run as a [`script`], which hands its steps
+//! over one by one. What is switched on is in the worker's ledger ([`ledger`]) and goes off with its owner.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -257,7 +257,7 @@ pub struct Envelope {
     pub rule: RuleId,
     /// Which rule set.
     pub generation: u64,
-    /// The mode that the rule is awake in; none for every mode.
+    /// The mode that the rule is active in; `None` if it is active in every mode.
     pub mode: Option<ModeIx>,
 }
 

@@ -29,7 +29,7 @@ impl Lights {
     }
 
     /// Takes over what lights show while nothing has happened, by mode, and which mode is active. Returns
-    /// what is to be sent: lights that nobody sets any more go dark.
+    /// what is to be sent: lights that no mapping sets any more go dark.
     pub fn replace(&mut self, idle: &[(Option<ModeIx>, MidiMessage)], active: Option<ModeIx>) -> Vec<MidiMessage> {
         let before = self.shown();
         self.pages.clear();
@@ -91,7 +91,7 @@ impl Lights {
     }
 }
 
-/// Which light a message sets; none for a message that sets none, and is only sent.
+/// The light that a message sets; `None` if it sets none, and is only sent.
 fn place(message: &MidiMessage) -> Option<Place> {
     Some(match *message {
         MidiMessage::NoteOn { channel, note, .. } | MidiMessage::NoteOff { channel, note, .. } => {
@@ -105,7 +105,7 @@ fn place(message: &MidiMessage) -> Option<Place> {
     })
 }
 
-/// What makes the light dark that a message sets. A motor fader stays where it is: nobody wants it to run
+/// The message that makes the light of another message dark. A motor fader stays where it is: it should not run
 /// down because a mode is left.
 fn dark(message: &MidiMessage) -> Option<MidiMessage> {
     match *message {

@@ -298,7 +298,7 @@ impl Worker {
         sent
     }
 
-    /// Nobody holds it any more; where the port has not heard of it, it still has to.
+    /// No owner holds it any more; if the port has not got the end of it yet, it is sent later.
     fn goes_off(&mut self, on: On, heard: bool) {
         if !heard && self.is_on(on) {
             self.owe(on);
@@ -339,7 +339,7 @@ impl Worker {
         }
     }
 
-    /// The port did not end this: it is asked again later. Without a port there is nobody to owe it to.
+    /// The port did not end this: it is retried later. Without a port there is nothing to end.
     fn owe(&mut self, on: On) {
         if self.port.is_some() && !self.owed.contains(&on) {
             self.owed.push(on);
@@ -400,7 +400,7 @@ mod tests {
             if self.is_loose.load(Ordering::SeqCst) {
                 return Err(PortError("the cable is loose".into()));
             }
-            self.heard.send(message.to_vec()).map_err(|_| PortError("nobody listens".into()))
+            self.heard.send(message.to_vec()).map_err(|_| PortError("the receiver is gone".into()))
         }
     }
 

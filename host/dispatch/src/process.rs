@@ -1,8 +1,8 @@
-//! The worker that starts programs.
+//! The worker that starts programs, with timeouts and an upper bound on how many run.
 //!
 //! Programs are started in the order in which they are asked for. At most [`MAX_RUNNING`] commands run
-//! at once; the next one waits for a place, and nobody waits for it. What has a time to end by is killed
-//! with everything that it started, then and at shutdown.
+//! at once; the next one waits in a queue without blocking its caller. A command with a timeout is killed
+//! with its whole process group, at the timeout and at shutdown.
 
 use std::collections::BTreeMap;
 use std::process::{ExitStatus, Stdio};

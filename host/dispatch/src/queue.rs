@@ -1,4 +1,4 @@
-//! The way to a worker, and the worker's end of it.
+//! The bounded queue of a worker: its sender and its receiver.
 //!
 //! Jobs are few and bounded, and handing one over never waits. Commands come from the control
 //! side, which may not wait for a worker that hangs either: they have a line of their own, and are
@@ -256,7 +256,7 @@ impl<J, O> Inbox<J, O> {
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 return Next::Timeout;
             }
-            // The line of jobs ends before that of commands, and then there is nobody whom waiting would serve.
+            // The queue of jobs ends before that of commands, and then there is nothing left to wait for.
             if is_alone && self.jobs.is_empty() && self.due.is_empty() {
                 return Next::Stop;
             }

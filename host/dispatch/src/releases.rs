@@ -1,4 +1,4 @@
-//! Everybody who has to hear of it when owners go.
+//! Subscribers that are notified when owners of outputs end: a mode is left, rules are replaced, a device is unplugged.
 
 use std::sync::Arc;
 

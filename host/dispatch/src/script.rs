@@ -1,7 +1,7 @@
-//! Actions that take their time: sequences, repetitions, delays.
+//! Scripts: the scheduler of multi-step actions (sequences, repeats, delays).
 //!
 //! They are compiled into a list of [`Step`]s. One thread runs all of them by a queue of deadlines, a few
-//! steps at a time, and hands what they do to the workers as the engine thread does: it waits for nobody.
+//! steps at a time, and hands their actions to the workers as the engine thread does, without waiting.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -185,7 +185,7 @@ impl Runner {
                 Next::Job((envelope, script)) => self.begin(envelope, script),
                 Next::Timeout => self.go_on(),
                 Next::Release(release) => self.release(&release),
-                // Which one was missed nobody knows any more: it may have been either.
+                // It is unknown which one was missed: it may have been either.
                 Next::ReleaseAll => self.cancel(|script| script.cancel_on_mode_change || script.cancel_on_reload),
                 Next::Command(()) => {}
                 Next::Stop => return,

@@ -1,4 +1,4 @@
-//! A desktop that only writes down what is done on it; for tests, and for trying a configuration out.
+//! A desktop that only records actions; for tests, and for trying a configuration out.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -8,7 +8,7 @@ use conductor_config::{Axis, Key, MouseButton, NamedKey};
 /// Connects to it.
 ///
 /// # Errors
-/// When there is none, or it lets nobody simulate input, as text.
+/// If there is none, or it does not allow simulated input, as text.
 pub fn connect() -> Result<Box<dyn Desktop>, String> {
     // A host that asks for permissions in a dialogue would do so in the middle of a performance.
     let settings = Settings { open_prompt_to_get_permissions: false, ..Settings::default() };
