@@ -1,4 +1,4 @@
-//! One installed feature: its instances, and what goes on in it by itself.
+//! One installed feature: its instances, background tasks and hooks.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What listings show of a feature.
+//! The report of a feature, for listings.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ pub struct FeatureReport {
     pub bundled: bool,
     /// The id of the feature that comes with the host and is not loaded, because this one has its name.
     pub displaces: Option<String>,
-    /// Its source-qualified id, version, digest and size; none if it was refused.
+    /// Its source-qualified id, version, digest and size; `null` if it was refused.
     pub package: Option<PackageReport>,
     /// Why it is not installed.
     pub refused: Option<String>,
@@ -35,7 +35,7 @@ pub struct FeatureReport {
     pub denied: Vec<String>,
     /// Its contributions that are left out, each with the capability that it needs and that was not granted.
     pub skipped: Vec<String>,
-    /// How much longer it is left alone because it kept trapping, in seconds.
+    /// How much longer it is quarantined because it kept trapping, in seconds.
     pub quarantine: Option<u64>,
     /// Its background tasks.
     pub tasks: Vec<TaskReport>,
