@@ -1,4 +1,4 @@
-//! From the bindings of a configuration to what the ports side needs of them.
+//! Compiles the bindings of a configuration into those of the port thread.
 
 use std::collections::BTreeMap;
 
@@ -72,8 +72,8 @@ pub fn check(loaded: &Loaded) -> Result<(), Diagnostics> {
     diagnostics.into_result().map(drop)
 }
 
-/// The expression that a name has to match for its port to be left alone. None for a text that is too long,
-/// which the schema refuses.
+/// The expression that matches names of ignored ports. `None` if the text is too long,
+/// which the schema rejects.
 fn ignored(glob: &str) -> Option<Regex> {
     let pattern = regex::escape(glob).replace(r"\*", ".*").replace(r"\?", ".");
     RegexBuilder::new(&format!("^(?:{pattern})$")).case_insensitive(true).dot_matches_new_line(true).build().ok()
@@ -289,7 +289,7 @@ mod tests {
         assert!(open_unbound("[advanced_settings]\nlisten_mode = 'all'\n[device]\nname = 'Pads'"));
     }
 
-    // PRT-2: names that are left alone.
+    // PRT-2: names of ignored ports.
     #[test]
     fn a_glob_is_the_whole_name_whatever_the_case() {
         let left_alone = |glob: &str, name: &str| ignored(glob).unwrap().is_match(name);

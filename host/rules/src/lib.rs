@@ -1,4 +1,4 @@
-//! From a configuration to what it makes the host do: rules that are ready to fire, profiles, and what ports need.
+//! Compiles a configuration: rules that are ready to fire, profiles, and bindings of ports.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]

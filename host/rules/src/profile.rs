@@ -79,7 +79,7 @@ pub struct ProfileView {
     pub mode: String,
     /// The applications that it is for.
     pub apps: Vec<String>,
-    /// What the window's title contains; none for any.
+    /// What the window's title contains; `None` if it may be any.
     pub title: Option<String>,
     /// Whether it applies now.
     pub applies: bool,

@@ -16,7 +16,7 @@ pub(super) fn edge(said: Option<config::Edge>, action: &config::Action) -> engin
     }
 }
 
-/// Whether the rule hears of releases for the sake of an action that wants them, and nobody has said so.
+/// Whether the rule matches releases only because its action needs them, not because the mapping says so.
 pub(super) fn hears_releases_of_itself(event: &TriggerEvent, action: &config::Action) -> bool {
     let unsaid = match event {
         TriggerEvent::Note { on, .. } | TriggerEvent::NoteRange { on, .. } | TriggerEvent::GamepadButton { on, .. } => {

@@ -629,7 +629,7 @@ mod tests {
         assert!(text.contains("c.toml:6:6: conditions go no deeper than 16"), "{text}");
     }
 
-    /// CFG-2: an action that nobody has is reported with its place, what there is, and what was meant.
+    /// CFG-2: an unknown action is reported with its place, the known ones, and what was meant.
     #[test]
     fn an_unknown_action_is_reported_at_its_place() {
         let toml = r#"

@@ -1,4 +1,4 @@
-//! Mappings that answer to the same events: what somebody who adds one, or changes one, may not have meant.
+//! Overlaps: mappings that fire for the same events, which the author of a new one may not have intended.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! Parameters of a feature's action against the schema that the feature gave for them: what a person is told at each
-//! key, where the feature itself stops at the first mistake.
+//! Schema validation of the parameters of a feature's action: reports every mistake at its key, while the feature
+//! itself stops at the first.
 
 use serde_json::Value;
 

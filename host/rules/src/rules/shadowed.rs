@@ -1,4 +1,4 @@
-//! Mappings that no event gets to, since one before them consumes all that they wait for.
+//! Shadowed mappings: no event reaches them, since one before them consumes all that they wait for.
 
 use std::cmp::Reverse;
 
