@@ -1,4 +1,4 @@
-//! JSON and the JSON Schemas that features bring along: values are validated, and references bounded.
+//! Schema validation: JSON values against the JSON Schemas of features, with bounded references.
 //!
 //! Schemas and values are both a feature's, so whatever is done with them is bounded in depth and steps.
 

@@ -1,7 +1,7 @@
 //! Validation of a tool's result against its output schema, which agents rely on.
 //!
 //! What is understood is what schemas of results are made of: types, keys, entries, choices, references
-//! within the schema. Whatever else a schema asks is taken to be so.
+//! within the schema. Other keywords are ignored.
 //!
 //! Both the schema and the result are a guest's. The schema is compiled once, when the tool is registered: references
 //! are resolved and sets are hashed, so that a check takes steps by the size of the result alone. The steps are
