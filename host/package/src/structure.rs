@@ -281,7 +281,7 @@ impl Arity {
 /// What has been defined in the core module that is being read.
 #[derive(Debug, Default)]
 struct Module {
-    /// By type index; none for types of anything but functions.
+    /// By type index; `None` if the type is not of a function.
     types: Vec<Arity>,
     /// Type indices by function index.
     functions: Vec<u32>,
