@@ -274,7 +274,7 @@ pub fn check_quarantine(facts: &FeatureFacts) -> Result<(), CallError> {
     match facts.quarantine.left(Instant::now()) {
         None => Ok(()),
         Some(left) => Err(CallError::Refused(ServiceError::Unavailable(format!(
-            "it kept trapping and is left alone for {} s more",
+            "it kept trapping and is quarantined for {} s more",
             left.max(Duration::from_secs(1)).as_secs()
         )))),
     }
@@ -314,7 +314,7 @@ pub fn may_watch_now(facts: &FeatureFacts) -> Result<(), CallError> {
 /// Counts a trap of a feature.
 pub fn record_trap(facts: &FeatureFacts) {
     if facts.quarantine.record_trap(Instant::now()) {
-        tracing::warn!(feature = %facts.descriptor.id, "keeps trapping; it is left alone for a while");
+        tracing::warn!(feature = %facts.descriptor.id, "keeps trapping; it is quarantined");
     }
 }
 

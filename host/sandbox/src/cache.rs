@@ -60,7 +60,7 @@ impl Code {
             Self::Cached(file) => mapped(engine, file),
             // SAFETY: `deserialize` runs these bytes as machine code, so they must be what `serialize` or
             // `precompile_component` of a compatible engine returned. They came from the compiler: from an engine in
-            // this process, or through the pipe of a worker that this process started, into which nobody else writes.
+            // this process, or through the pipe of a worker that this process started, into which no other process writes.
             // Whether the engines are compatible is checked.
             Self::Fresh(code) => unsafe { Component::deserialize(engine, code) },
         }

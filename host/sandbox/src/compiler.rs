@@ -355,7 +355,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match work(arguments) {
         Ok(code) => match io::stdout().write_all(&code).and_then(|()| io::stdout().flush()) {
             Ok(()) => ExitCode::SUCCESS,
-            // Nobody wants it any more.
+            // The host has closed the pipe.
             Err(_) => ExitCode::FAILURE,
         },
         Err(WorkerError::Rejected(said)) => {

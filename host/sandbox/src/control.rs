@@ -1,6 +1,6 @@
 //! One running instance in the control lane: tools, hooks, background tasks, skills.
 //!
-//! Calls here may wait. Each has processor time ([`meter`]), and time that may pass whatever it waits for; a call that
+//! Calls here may wait. Each has processor time ([`meter`]), and a timeout, whatever it waits for; a call that
 //! is given up leaves the instance in the middle of something, so that instance is done with.
 
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl ControlInstance {
         &self.store.data().registered
     }
 
-    /// Calls a tool. `cancelled` tells it that nobody wants the answer any more; a while later it is
+    /// Calls a tool. `cancelled` signals that the caller has given up; a while later the call is
     /// stopped.
     ///
     /// # Errors
@@ -346,7 +346,7 @@ fn checked(text: &str, schema: Option<&ResultSchema>) -> Result<Value, CallError
     Ok(result)
 }
 
-/// A tool call, until it takes too long, or goes on for too long after nobody wants it any more.
+/// A tool call, until its timeout, or until it goes on for too long after it was cancelled.
 async fn wanted<T>(call: &Call, work: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, CallError> {
     let given_up = async {
         cancelled.cancelled().await;

@@ -1,4 +1,4 @@
-//! How engines are configured: what code is compiled for, and in which of them instances are made.
+//! The configuration of `wasmtime` engines: compilation targets, and the engine of each lane.
 
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 

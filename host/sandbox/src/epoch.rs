@@ -1,4 +1,4 @@
-//! The epoch: the clock by which guests are looked at while they run.
+//! Epoch interruption: the tick by which the host checks running guests.
 //!
 //! A tick that finds a guest at work is noted. Where for a while none does, ticks become rare: a host that has
 //! nothing to do should not wake a processor a thousand times a second. A call that is short is seldom found, and
@@ -11,7 +11,7 @@ use wasmtime::{Engine, EngineWeak};
 
 use crate::limits;
 
-/// Ticks that find nobody at work, until they become rare.
+/// Ticks that find no guest at work, until they become rare.
 const IDLE: u32 = 50;
 
 /// Whether a guest was at work at the last tick, and the ticks so far.

@@ -1,4 +1,4 @@
-//! Quarantine: a feature that keeps trapping is left alone for a while.
+//! Quarantine with exponential backoff: a feature that keeps trapping is not called for a while.
 //!
 //! Traps are counted for the package, by id and digest, in whichever instance and installation they happened:
 //! installing it again or another configuration clears nothing. Many traps in a short time are too many, and so are
@@ -102,7 +102,7 @@ impl Quarantine {
         self.record().strikes.back().is_none_or(|last| now.saturating_duration_since(*last) >= FORGIVEN)
     }
 
-    /// How much longer the feature is left alone; `None` when it may be called.
+    /// How much longer the feature is quarantined; `None` if it may be called.
     pub fn left(&self, now: Instant) -> Option<Duration> {
         if !self.closed.load(Ordering::Acquire) {
             return None;

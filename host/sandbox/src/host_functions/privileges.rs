@@ -40,7 +40,7 @@ impl privileges::Host for InstanceState {}
 impl privileges::HostAuthority for InstanceState {
     fn perform(&mut self, authority: Resource<Authority>, action: String) -> wasmtime::Result<Result<String, Error>> {
         if !self.table.get(&authority)?.is_confirmed {
-            let why = "this tool only proposes, as its descriptor says (`proposes = true`), so nobody agreed to this";
+            let why = "this tool only proposes, as its descriptor says (`proposes = true`), so it was not confirmed";
             return Ok(Err(Error::Denied(why.to_owned())));
         }
         // A feature may have to prepare it.

@@ -43,7 +43,7 @@ impl waiting_runs::HostRun for InstanceState {
         let pause = Duration::from_millis(milliseconds.into()).min(MAX_WAIT);
         let sleep = async {
             match pause {
-                // A timer would take up to a millisecond, of which nobody has to pay.
+                // A timer would take up to a millisecond; without a pause it is enough to yield.
                 Duration::ZERO => tokio::task::yield_now().await,
                 pause => clock.sleep(pause).await,
             }

@@ -43,7 +43,7 @@ pub trait DatagramSender: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The socket's error; `WouldBlock` when it is full, `ConnectionRefused` when the machine at
-    /// the other end said that nobody listens.
+    /// the other end reported that no program listens.
     fn send(&self, data: &[u8]) -> io::Result<()>;
 }
 
@@ -72,8 +72,8 @@ impl Datagrams for SystemDatagrams {
 impl DatagramSender for SystemSender {
     fn send(&self, data: &[u8]) -> io::Result<()> {
         match self.0.send(data) {
-            // A connected socket reports here that the datagram *before* found nobody, and sends
-            // nothing. This one still deserves its try: somebody may be there by now.
+            // A connected socket reports here that no program received the datagram *before*, and sends
+            // nothing. This one is still tried: a program may listen by now.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let _ = self.0.send(data);
                 Err(error)
