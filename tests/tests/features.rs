@@ -114,7 +114,7 @@ fn a_third_partys_feature_greets_the_player() {
 // FEA-9, REL-1: whatever a feature does, its action fails for that reason, and nothing else suffers.
 #[test]
 fn a_feature_that_misbehaves_costs_only_its_own_actions() {
-    // One more, and it would be left alone for a while.
+    // One more, and it would be quarantined for a while.
     const EVENTS: i32 = 4;
     for (how, reason, trapped) in [
         ("loop", "stopped: it ran longer than its 20 ms", true),
@@ -192,7 +192,7 @@ fn a_feature_that_is_far_behind_holds_up_nobody() {
     let stage = Stage::new();
     let host = stage.run_hostile("loop");
     stage.works(0..EVENTS);
-    // Its queue is full, or it is left alone already: both fail at once and cost nobody else anything.
+    // Its queue is full, or it is quarantined already: both fail at once and cost no other feature anything.
     let behind = |feature: &Value| feature["queue_full"].as_u64() > Some(0) || feature["quarantine"].is_u64();
     host.feature_when("hostile", behind);
     assert_eq!(host.feature("osc-output")["failed"], 0);

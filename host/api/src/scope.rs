@@ -14,8 +14,8 @@ use conductor_audit::caller::Caller;
 pub use conductor_audit::caller::Scope;
 
 fn client(extensions: &Extensions) -> Result<&Client, ErrorResponse> {
-    let nobody = || ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, "this request has no caller");
-    extensions.get::<Client>().ok_or_else(nobody)
+    let no_caller = || ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, "this request has no caller");
+    extensions.get::<Client>().ok_or_else(no_caller)
 }
 
 /// Who asks: the door and the scope that let the request in, and the name in `user-agent`.

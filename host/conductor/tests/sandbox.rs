@@ -301,7 +301,7 @@ fn a_spare_takes_over_after_a_trap() {
     assert!(queue.counters().last_failure().unwrap().contains("unreachable"));
 }
 
-/// FEA-9: one trap more, and the feature is left alone for a while: nothing in it runs, not even what
+/// FEA-9: one trap more, and the feature is quarantined for a while: nothing in it runs, not even what
 /// is in order.
 #[test]
 fn a_feature_that_keeps_trapping_is_left_alone() {
@@ -319,7 +319,7 @@ fn a_feature_that_keeps_trapping_is_left_alone() {
     wait_for(queue.counters(), 2 * strikes + 2);
     assert_eq!(queue.counters().done.load(Ordering::Relaxed), strikes);
     assert_eq!(queue.counters().trapped.load(Ordering::Relaxed), strikes, "the last one did not even run");
-    assert!(queue.counters().last_failure().unwrap().contains("it kept trapping and is left alone"));
+    assert!(queue.counters().last_failure().unwrap().contains("it kept trapping and is quarantined"));
 }
 
 /// FEA-3: the same action with the same parameters is prepared once, and given back with the last use.

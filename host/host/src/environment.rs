@@ -1,5 +1,5 @@
-//! What only the system knows, pushed to the engine: the local time, the applications that run, and the one
-//! in front.
+//! The environment for conditions: OS state (local time, running applications, the active window), pushed to the
+//! engine.
 //!
 //! A thread of its own polls the first two every few seconds; it is notified of the third, and
 //! then finds the profile that applies. The engine never asks the system; it reads the last snapshot.
@@ -91,8 +91,8 @@ pub struct EnvironmentSources {
     pub profiles: Vec<Arc<Profile>>,
 }
 
-/// Begins to keep facts fresh. The first are there when this returns, but for what is in front: that is told
-/// when it is known.
+/// Starts the monitor. The first snapshot is in place when this returns, but for the active window, which follows
+/// as soon as it is known.
 ///
 /// # Errors
 /// When the system has no thread left.

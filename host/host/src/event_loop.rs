@@ -19,8 +19,8 @@ use conductor_observer::{Observation, Observer};
 use conductor_ports::engine_input::{Input, Inputs};
 use conductor_stdx::clock::Clock;
 
-/// Starts the engine thread. It ends on [`Input::Stop`], or when nobody can send to it any more. Whoever is
-/// in `releases` hears when a mode is left, rules are replaced or a device is gone.
+/// Starts the engine thread. It ends on [`Input::Stop`], or when all senders are dropped. Subscribers of
+/// `releases` are notified when a mode is left, rules are replaced or a device is gone.
 ///
 /// # Errors
 /// When the system has no thread left.

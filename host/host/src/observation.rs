@@ -1,4 +1,4 @@
-//! Observations as people and programs see them: words and numbers, no handles.
+//! Observations as JSON, for clients: names and numbers instead of handles.
 
 use conductor_engine::{Nanos, RuleSet};
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ pub enum ObservationView {
     Plan {
         /// What.
         step: PlanStep,
-        /// Its id; none if a revision was undone or redone.
+        /// Its id; `null` if a revision was undone or redone.
         plan: Option<String>,
         /// Who proposed it, or who decided.
         who: String,
@@ -83,7 +83,7 @@ pub enum ObservationView {
     },
     /// Something is missing here.
     Gap {
-        /// How many observations, of any kind; none if that is not known, because the host has been started anew.
+        /// How many observations, of any kind; `null` if that is unknown, because the host has been restarted.
         lost: Option<u64>,
     },
 }

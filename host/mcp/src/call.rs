@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Clients before 2026-07-28 are asked while the call waits. Those since get the question as the call's answer, and
-//! send the call again with what their user said. What it was about is kept here meanwhile, under a number that
-//! nobody can guess and that serves once: what comes back from a client decides nothing but yes or no.
+//! send the call again with what their user said. The pending call is kept here meanwhile, under an
+//! unguessable number that serves once: what comes back from a client decides nothing but yes or no.
 
 use std::sync::{Arc, Weak};
 
@@ -363,7 +363,7 @@ fn refused(error: ToolError) -> Result<CallToolResponse, ErrorData> {
     }
 }
 
-/// The result of a call that became a task. A plan in it waits for a person: of a task nobody is asked.
+/// The result of a call that became a task. A plan in it waits for a person: tasks have no elicitation.
 fn finished(host: &Weak<Host>, ended: Result<ToolResult, ToolError>) -> CallToolResult {
     match ended {
         Ok(answer) => {

@@ -1,4 +1,4 @@
-//! What is on record.
+//! Routes of the audit log.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ struct AuditRow {
     subject: String,
     /// `begun`, `done`, `refused` or `failed`.
     outcome: String,
-    /// Microseconds; none if nothing was waited for.
+    /// Microseconds; `null` if nothing was waited for.
     took_us: Option<i64>,
     /// More, by kind.
     detail: Value,

@@ -1,4 +1,4 @@
-//! The configuration: what is in force, what is wrong with another, reading the file anew.
+//! Routes of the configuration: the one in force, validation of another, reload.
 
 use std::sync::Arc;
 

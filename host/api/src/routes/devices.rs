@@ -1,4 +1,4 @@
-//! Ports, bindings, and devices that are not to be heard.
+//! Routes of ports, bindings, and muted devices.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What happens, as it happens: in lines, and as a WebSocket.
+//! Routes of the event stream: in lines, and as a WebSocket.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
 struct LockState {
     /// Whether it is.
     locked: bool,
-    /// Who locked it, and since when; none if it is not locked.
+    /// Who locked it, and since when; `null` if it is not locked.
     lock: Option<Lock>,
 }
 

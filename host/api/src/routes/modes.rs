@@ -34,7 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// The modes of the configuration.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Modes {
-    /// The active one; none if there are no modes.
+    /// The active one; `null` if there are no modes.
     mode: Option<String>,
     /// All of them, in the configuration's order.
     modes: Vec<String>,
@@ -69,7 +69,7 @@ async fn switch(
 struct Profiles {
     /// In the configuration's order.
     profiles: Vec<ProfileView>,
-    /// The application in front; none if there is none or it is not known.
+    /// The application in front (the active window); `null` if there is none or it is unknown.
     front: Option<String>,
     /// Why it is not known which one is in front.
     front_unknown: Option<String>,

@@ -1,4 +1,4 @@
-//! How the host is, and what can be asked of it.
+//! Routes of the host's status, and of the API's own description.
 
 use std::sync::Arc;
 

@@ -58,7 +58,7 @@ fn a_slow_hook_misses_events_and_nobody_else_does() {
     });
 }
 
-/// What a hook was not shown while it was left alone counts as missed, for the person and for the hook.
+/// What a hook was not shown while it was quarantined counts as missed, for the person and for the hook.
 #[test]
 fn a_hook_is_told_how_many_events_it_missed() {
     let lab = Lab::new();
@@ -71,7 +71,7 @@ fn a_hook_is_told_how_many_events_it_missed() {
     while !quarantine.record_trap(std::time::Instant::now()) {}
     for missed in 1..=3 {
         observer.put(seen(0));
-        until("it was not left alone", || hook.counts().1 == missed);
+        until("it was not quarantined", || hook.counts().1 == missed);
     }
     quarantine.lift();
     observer.put(seen(5));

@@ -139,7 +139,7 @@ fn a_provider_that_keeps_trapping_is_left_alone() {
         assert!(room.refused("trap", "").contains("trapped"));
     }
     let error = room.refused("good", "");
-    assert!(error.contains("left alone"), "{error}");
+    assert!(error.contains("quarantined"), "{error}");
     assert_eq!(room.dialled(), 0);
 }
 

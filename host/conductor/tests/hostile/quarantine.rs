@@ -1,4 +1,4 @@
-//! Quarantine: a feature that keeps trapping is left alone, in either lane, and the others go on.
+//! Quarantine: a feature that keeps trapping is quarantined, in either lane, and the others go on.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn of_tools() {
         assert!(tools.how("trap").unwrap_err().to_string().contains("unreachable"));
     }
     let error = tools.refused("{}");
-    assert!(error.contains("it kept trapping and is left alone"), "{error}");
+    assert!(error.contains("it kept trapping and is quarantined"), "{error}");
     other.goes_on();
     tools.feature.facts().quarantine.lift();
     tools.goes_on();
@@ -53,9 +53,9 @@ fn of_actions() {
     }
     quiet.try_perform(envelope()).unwrap();
     let failed = || queue.counters().failed.load(Ordering::Relaxed);
-    until("it was not left alone", || failed() == STRIKES as u64 + 1);
+    until("it was not quarantined", || failed() == STRIKES as u64 + 1);
     assert_eq!(queue.counters().trapped.load(Ordering::Relaxed), STRIKES as u64);
-    assert!(queue.counters().last_failure().unwrap().contains("left alone"));
+    assert!(queue.counters().last_failure().unwrap().contains("quarantined"));
     let quiet = other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap();
     quiet.try_perform(envelope()).unwrap();
     until("the other one does not go on", || other.counters().done.load(Ordering::Relaxed) == 1);
@@ -79,7 +79,7 @@ fn of_actions_that_trap_while_they_are_prepared() {
         queue.prepare("Misbehave", &params).unwrap();
     }
     assert_eq!(traps(), STRIKES as u64, "the others were not tried");
-    assert!(queue.unavailable().unwrap().contains("left alone"));
+    assert!(queue.unavailable().unwrap().contains("quarantined"));
 }
 
 /// What is first asked for in a quarantine fails until its end, and is prepared then.
@@ -94,8 +94,8 @@ fn an_action_that_is_new_in_a_quarantine_works_after_it() {
     while !quarantine.record_trap(Instant::now()) {}
     let quiet = queue.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap();
     quiet.try_perform(envelope()).unwrap();
-    until("it was not left alone", || queue.counters().failed.load(Ordering::Relaxed) == 1);
-    assert!(queue.counters().last_failure().unwrap().contains("left alone"));
+    until("it was not quarantined", || queue.counters().failed.load(Ordering::Relaxed) == 1);
+    assert!(queue.counters().last_failure().unwrap().contains("quarantined"));
     quarantine.lift();
     quiet.try_perform(envelope()).unwrap();
     until("it does not work", || queue.counters().done.load(Ordering::Relaxed) == 1);
@@ -111,7 +111,7 @@ fn is_not_cleared_by_installing_again() {
     }
     drop(tools);
     let again = lab.tools();
-    assert!(again.refused("{}").contains("it kept trapping and is left alone"));
+    assert!(again.refused("{}").contains("it kept trapping and is quarantined"));
 }
 
 /// Switched off and on again, as a configuration would.
@@ -140,7 +140,7 @@ fn is_not_cleared_by_disabling_and_enabling() {
     };
     let on = off.with(vec![source], &lab.sandbox, &observer);
     assert!(on.refused().is_empty());
-    assert!(call(&on.tools().next().unwrap().actor).contains("it kept trapping and is left alone"));
+    assert!(call(&on.tools().next().unwrap().actor).contains("it kept trapping and is quarantined"));
     assert!(on.reports()[0].quarantine.is_some());
     assert_eq!(on.lift_quarantine("hostile-tools"), Some(true), "a person may");
     assert!(call(&on.tools().next().unwrap().actor).contains("unreachable"));
@@ -187,7 +187,7 @@ fn traps_of_tasks_count() {
     let feature = lab.prepare("tests/hostile-tasks");
     let declared = feature.facts().descriptor.tasks.iter().find(|task| task.name == "trap").unwrap().clone();
     let tasks: Vec<Task> = (0..STRIKES).map(|_| Task::start(feature.clone(), &declared)).collect();
-    until("it was not left alone", || is_quarantined(&feature));
+    until("it was not quarantined", || is_quarantined(&feature));
     drop(tasks);
 }
 

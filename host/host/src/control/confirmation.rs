@@ -1,4 +1,4 @@
-//! Confirmations: what a person agrees to before a call reaches devices, or as far.
+//! Confirmations: a person's consent to a call before it reaches devices, or as far.
 //!
 //! ```text
 //! call ─▶ a confirmation (what would be done, as the host reads the arguments; an id that serves once)
@@ -60,7 +60,7 @@ pub struct Confirmation {
 /// Why an id is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConfirmError {
-    /// Nobody waits for it.
+    /// It is not pending.
     #[error(
         "no confirmation of this id waits: it was used, has expired, or is another caller's; ask again without one"
     )]

@@ -1,10 +1,10 @@
-//! The gate: the one way to a tool.
+//! The gate, which every tool call passes: rate limit, allow-list, lock, confirmation, hooks, audit.
 //!
-//! Every call comes through here, whoever the caller is: how often it called, whether the tool is allowed and the show
+//! Calls of all callers come through here: how often it called, whether the tool is allowed and the show
 //! is not locked, the arguments are looked at, the tier decides whether a person has to agree first (see
 //! [`confirmation`](super::confirmation)), hooks may deny, and only then is the feature asked. The host's own refusals
-//! come before the hooks of features, so that no feature sees what was refused, or could approve it. Whatever comes of
-//! it is put on record.
+//! come before the hooks of features, so that no feature sees what was refused, or could approve it. Every
+//! outcome is put on record.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -271,7 +271,7 @@ impl Gate {
         if let Consent::Denied(key) = consent {
             return Err(ToolError::NotForAgents { tier: tier.as_str(), key });
         }
-        if consent == Consent::RateDecision && !tool.registered.proposes {
+        if consent == Consent::Confirmation && !tool.registered.proposes {
             self.confirm(caller, tool, &args, confirmation.filter(|_| confirmed))?;
         }
         if tier.is_confirmed() && !tool.registered.proposes {

@@ -1,4 +1,4 @@
-//! Who may call what, and how often: what the configuration says under `[tools]`, and what was used of it.
+//! The tool policy of `[tools]`: the allow-list, and a rate limiter for each caller and tier.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -22,10 +22,10 @@ const MAX_CALLERS: usize = 1024;
 /// Whose consent a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
-    /// Nobody's.
+    /// None is needed.
     Free,
     /// A person's, for each call.
-    RateDecision,
+    Confirmation,
     /// The caller may not make it at all, by this setting under `[tools.agents]`.
     Denied(&'static str),
 }
@@ -74,8 +74,8 @@ impl Policy {
         };
         match access {
             Access::Deny if caller.scope() == Some(Scope::Agent) => Consent::Denied(key),
-            Access::Ask if caller.scope() == Some(Scope::Agent) => Consent::RateDecision,
-            _ if tier.is_confirmed() => Consent::RateDecision,
+            Access::Ask if caller.scope() == Some(Scope::Agent) => Consent::Confirmation,
+            _ if tier.is_confirmed() => Consent::Confirmation,
             _ => Consent::Free,
         }
     }
@@ -104,7 +104,7 @@ impl Default for Policy {
     }
 }
 
-/// A name with `*` for any text. None for what is too long, which the schema refuses.
+/// A name with `*` for any text. `None` if it is too long, which the schema rejects.
 fn matcher(name: &str) -> Option<Regex> {
     Regex::new(&format!("^(?:{})$", regex::escape(name).replace(r"\*", ".*"))).ok()
 }
@@ -209,16 +209,16 @@ mod tests {
     fn agents_are_let_do_what_the_configuration_says_and_never_more_than_the_tier() {
         let owner = Caller::client(Door::Socket, Scope::Owner, None);
         let consent = |policy: &Policy, caller: &Caller| Tier::ALL.map(|tier| policy.consent(caller, tier));
-        let usual = [Consent::Free, Consent::Free, Consent::Free, Consent::RateDecision, Consent::RateDecision];
+        let usual = [Consent::Free, Consent::Free, Consent::Free, Consent::Confirmation, Consent::Confirmation];
         assert_eq!(consent(&policy(""), &agent("x")), usual);
         let strict = policy("[tools.agents]\nstateful = 'ask'\nconfig_change = 'deny'\nhardware_io = 'deny'");
         let denied = Consent::Denied;
         let expected = [
             Consent::Free,
-            Consent::RateDecision,
+            Consent::Confirmation,
             denied("config_change"),
             denied("hardware_io"),
-            Consent::RateDecision,
+            Consent::Confirmation,
         ];
         assert_eq!(consent(&strict, &agent("x")), expected);
         assert_eq!(consent(&strict, &agent("x").by_elicitation()), expected);

@@ -1,4 +1,4 @@
-//! The lock for the show: while it holds, nothing but a person changes anything.
+//! The lock for the show: while it holds, only the owner changes anything.
 //!
 //! Agents, and clients with a token that is lent, may look on. What the show itself does (controllers, mappings,
 //! profiles, features within their grants) goes on, and so does reading the configuration file anew when its author
@@ -190,7 +190,7 @@ mod tests {
             assert_eq!(lock.check(&agent()), Err(Locked), "{content:.10}");
             lock.unlock().unwrap();
         }
-        // A pipe that nobody writes to is not waited for.
+        // A pipe without a writer is not waited for.
         #[cfg(unix)]
         {
             use rustix::fs::{CWD, FileType, Mode, mknodat};

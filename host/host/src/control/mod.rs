@@ -1,7 +1,7 @@
-//! Control: what happens between somebody who asks for something and the thing done.
+//! Control: the gate to tools with rate limits and confirmations, plans, and the lock.
 //!
 //! [`gate`] is the way to a tool, for every caller, within its [`limit`], with a [`confirmation`] where a person has to
-//! agree; [`lock`] keeps everybody but a person from changing anything; [`plan`] is the way to another configuration.
+//! agree; [`lock`] lets only the owner change anything; [`plan`] is the way to another configuration.
 //! Nothing on the event path comes here.
 
 pub mod confirmation;

@@ -1,4 +1,4 @@
-//! Clients that were slowed, turned away or cut off, for a person to see in the status.
+//! Clients that were throttled, refused or disconnected, for the status.
 //!
 //! The list is bounded: a client that keeps changing its name displaces other entries of the same list and nothing
 //! else. What is on record for good is in the audit.

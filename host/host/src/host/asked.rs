@@ -128,7 +128,7 @@ impl Host {
         self.lock.held()
     }
 
-    /// Locks the show for `caller`, or unlocks it: while it is locked, nobody but the home's owner changes anything.
+    /// Locks the show for `caller`, or unlocks it: while it is locked, only the home's owner changes anything.
     /// With `persistent` it stays locked when the host starts again.
     ///
     /// # Errors

@@ -399,7 +399,7 @@ impl From<Diagnostics> for StartError {
     }
 }
 
-/// The way for scripts to change the mode: like everybody else they wait for nobody.
+/// Lets scripts change the mode, without waiting.
 fn change_mode_by(queue: doorbell::Sender<Input>) -> ChangeMode {
     Box::new(move |mode| match queue.try_send(Input::SetMode(Arc::clone(mode))) {
         Ok(()) => Ok(()),

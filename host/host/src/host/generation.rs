@@ -1,10 +1,10 @@
-//! What is in force: one immutable snapshot, replaced as a whole.
+//! The generation: one immutable snapshot of everything in force, swapped atomically.
 //!
-//! Reads load it without a lock, so that no client waits for a reload or for another client's request, and whatever
-//! one request looks at belongs together. Only [`Host`](super::Host)'s writers, who hold its state, store another.
+//! Reads load it without a lock, so that no client waits for a reload or for another client's request, and each
+//! request sees one consistent state. Only [`Host`](super::Host)'s writers, who hold its state, store another.
 //!
-//! Beside it, the engine has the same rules in a handle of its own, since the event path loads nothing else; whoever
-//! writes replaces both. Ports, lights and profiles go to their own threads, which carry them out.
+//! Beside it, the engine has the same rules in a handle of its own, since the event path loads nothing else; a
+//! writer replaces both. Ports, lights and profiles go to their own threads, which carry them out.
 
 use std::sync::Arc;
 

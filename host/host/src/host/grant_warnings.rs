@@ -27,7 +27,7 @@ pub(super) fn push(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnost
             },
             None if registry.has(name) && feature.path.is_some() => Diagnostic::warning(
                 place("grants"),
-                format!("the grants of {name} are for nobody: its package can't be read"),
+                format!("the grants of {name} have no effect: its package can't be read"),
             )
             .with_help(format!("`conductor feature list` says why; then `conductor feature pin {name}`")),
             None => {
@@ -35,7 +35,7 @@ pub(super) fn push(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnost
                 let known = names.iter().map(String::as_str).filter(|known| known != name);
                 Diagnostic::warning(
                     place("grants"),
-                    format!("the grants of {name} are for nobody: no feature of that name is loaded"),
+                    format!("the grants of {name} have no effect: no feature of that name is loaded"),
                 )
                 .with_nearest(config::nearest(name, known))
                 .with_help(format!(

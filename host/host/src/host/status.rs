@@ -31,15 +31,15 @@ pub struct Status {
     pub started: u64,
     /// Nanoseconds since it started.
     pub uptime: Nanos,
-    /// What it keeps between starts, and where its sockets are; none if it keeps nothing.
+    /// The folder of what it keeps between starts, and of its sockets; `null` if it keeps nothing.
     pub home: Option<PathBuf>,
     /// The file of the configuration in force, as messages show it.
     pub config: String,
-    /// The active mode; none if the configuration has no modes.
+    /// The active mode; `null` if the configuration has no modes.
     pub mode: Option<String>,
     /// The modes there are.
     pub modes: Vec<String>,
-    /// The application in front; none if there is none or it is not known.
+    /// The application in front (the active window); `null` if there is none or it is unknown.
     pub front: Option<String>,
     /// Why it is not known which one is in front.
     pub front_unknown: Option<String>,
@@ -51,8 +51,8 @@ pub struct Status {
     pub generation: u64,
     /// What was said of the last configuration, where it was refused; the rules are older then.
     pub refused: Option<String>,
-    /// What is doubtful in the configuration in force, a line each: mappings that lead nowhere, grants that are
-    /// for nobody.
+    /// Warnings about the configuration in force, a line each: mappings that lead nowhere, grants without a
+    /// feature.
     pub warnings: Vec<String>,
     /// Events that reached the rules.
     pub events: u64,
@@ -60,13 +60,13 @@ pub struct Status {
     pub failures: u64,
     /// The last of them.
     pub last_failure: Option<String>,
-    /// Observations that nobody saw because the observer was behind.
+    /// Observations that were dropped because the observer was behind.
     pub unobserved: u64,
     /// Messages of features that were left out: too many, or too fast.
     pub dropped_messages: u64,
     /// Whether what happens is put on record.
     pub audit: AuditStatus,
-    /// The lock for the show: who holds it, since when; none if it is not locked.
+    /// The lock for the show: who holds it, since when; `null` if it is not locked.
     pub lock: Option<Lock>,
     /// Clients that were slowed, turned away or cut off, the most recent first; at most 32.
     pub troublesome_clients: Vec<TroublesomeClient>,

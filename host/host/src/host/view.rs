@@ -401,7 +401,7 @@ impl Sink<Action> for Hands<'_> {
             position: firing.position,
             answers: firing.answers,
             rule: firing.rule.id,
-            // No set of rules in use has this number, so that nobody takes the rule for another.
+            // No set of rules in use has this number, so that the rule is not taken for another.
             generation: u64::MAX,
             mode: None,
         };
@@ -460,7 +460,7 @@ pub(super) fn invalid(wrong: Diagnostics) -> PlanError {
     PlanError::Invalid(lines.join("\n"))
 }
 
-/// What is wrong, without the places: the text is nobody's file.
+/// The errors without their places, since the text is not a file.
 fn in_words<'d>(wrong: impl Iterator<Item = &'d Diagnostic>) -> String {
     let words: Vec<String> = wrong
         .filter(|one| one.severity == Severity::Error)

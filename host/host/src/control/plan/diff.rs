@@ -1,7 +1,7 @@
 //! The difference that a plan makes, as text: whole, and with long values folded.
 //!
 //! Only the lines inside of one string value are ever folded, as the TOML parser sees them, and their number is said:
-//! whatever else a change contains is shown line by line.
+//! everything else in a change is shown line by line.
 
 use std::ops::Range;
 

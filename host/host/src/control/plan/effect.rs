@@ -1,7 +1,7 @@
 //! Effects: what a configuration can bring about, one by one, each with a stable key and a text for people.
 //!
 //! Two configurations are compared by their effects, never by their texts or by the way that leads from one to the
-//! other: whatever is spelt differently and means the same has the same key. Texts of others (commands, names,
+//! other: effects that are spelt differently and mean the same have the same key. Texts of others (commands, names,
 //! addresses) are quoted, escaped and cut, so that a note stays one line of the host's own.
 
 use std::fmt::Write as _;
@@ -148,7 +148,7 @@ pub(super) fn program(action: &Action) -> Option<String> {
     if let Some(folder) = folder {
         let _ = write!(text, " in {}", quoted(folder));
     }
-    // Their values are nobody else's concern; the diff shows them to the owner.
+    // Their values are private; the diff shows them to the owner.
     for name in env.keys().take(MAX_ITEMS) {
         let _ = write!(text, " with {} set", quoted(name));
     }

@@ -201,7 +201,7 @@ impl<'c> Reach<'c> {
             };
             let named = |binding: &&Binding| match device {
                 None => true,
-                // Identical devices are told apart by a number after the alias.
+                // Identical devices are distinguished by a number after the alias.
                 Some(device) => {
                     device.strip_prefix(&binding.alias).is_some_and(|rest| rest.is_empty() || rest.starts_with(" #"))
                 }

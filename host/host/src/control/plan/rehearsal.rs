@@ -1,4 +1,4 @@
-//! The rehearsal: what would have fired differently, had a plan been in force for the events that the
+//! The rehearsal, a dry run: what would have fired differently, had a plan been in force for the events that the
 //! flight recorder still has.
 
 use std::sync::Arc;

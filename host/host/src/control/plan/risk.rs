@@ -1,4 +1,4 @@
-//! What a person should know before a plan is applied: how far the configuration reaches with it that did not without.
+//! Risk assessment of a plan: how far the configuration reaches with it that did not without.
 //!
 //! The two configurations are compared as a whole, by their [effects](super::effect): neither the path of a change nor
 //! its spelling counts, and every list of changes that leads from one to the other has the same risk. What only a

@@ -1,9 +1,9 @@
-//! The plan store: plans that wait and revisions that can be undone, kept in `<home>/plans.sqlite`.
+//! The plan store: pending plans, and revisions that can be undone, kept in `<home>/plans.sqlite`.
 //!
-//! A change of the configuration file happens in three steps, so that a process that is killed between two of
-//! them leaves file and record in agreement: the store writes down what is [intended](PlanStore::intend),
-//! with the hash that the file will have; the host replaces the file as a whole; the store
-//! [writes down](PlanStore::done) that it is done. What it finds intended when it is opened, it decides by
+//! A change of the configuration file is a write-ahead log of three steps, so that a process that is killed between
+//! two of them leaves file and record in agreement: the store records the [intention](PlanStore::intend),
+//! with the hash that the file will have; the host replaces the file atomically; the store
+//! [records](PlanStore::done) that it is done. An intention that it finds when it is opened is resolved by
 //! the file's hash.
 
 use std::path::Path;
@@ -24,7 +24,7 @@ use conductor_terminal::excerpt;
 
 /// Plans that wait at once.
 pub const MAX_PLANS: usize = 64;
-/// Of those, plans that one caller had made, or that a feature makes by itself: nobody may take every place.
+/// Of those, plans of one caller, or of a feature by itself: none may take all places.
 pub const MAX_OWN: usize = 16;
 /// Places that are kept for the owner: what agents and features have made waits in the others.
 pub const OWNER_RESERVE: usize = 16;
@@ -135,7 +135,7 @@ impl PlanStore {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            // Configurations name what is nobody else's business.
+            // Configurations contain private values.
             let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600));
         }
         Self::new(record, clock, expires)

@@ -94,7 +94,7 @@ fn what_is_no_plan_is_refused() {
     assert_eq!(desk.waiting().unwrap(), []);
 }
 
-// PLN-4: nobody takes every place, under however many names, and the owner always has some.
+// PLN-4: no client takes every place, under any number of names, and the owner always has some.
 #[test]
 fn places_are_counted_by_caller_and_some_are_kept_for_the_owner() {
     let (desk, hand) = desk();
