@@ -73,9 +73,8 @@ impl Actions for Metronome {
             let State { scheduler, prepared, .. } = state;
             let (scheduler, one) = (scheduler.as_ref().ok_or_else(not_installed)?, prepared.get(action)?);
             match one.times {
-                Some(times) => (1..=times).try_for_each(|echo| {
-                    scheduler.after(echo, one.nanoseconds.saturating_mul(echo.into())).map(drop)
-                }),
+                Some(times) => (1..=times)
+                    .try_for_each(|echo| scheduler.after(echo, one.nanoseconds.saturating_mul(echo.into())).map(drop)),
                 // What was cancelled was ticking: this press ends it.
                 None if scheduler.cancel(0) => Ok(()),
                 None => tick(scheduler, one, event.at),
