@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::source::Origin;
@@ -9,7 +10,7 @@ use conductor_package::FeatureId;
 use conductor_package::capability::CapabilityRequest;
 
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
     /// A feature came.
@@ -47,7 +48,7 @@ impl What {
 }
 
 /// What a change of the set did, for one feature, and how it stands then.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureInstallReport {
     /// What was done.
     pub what: What,

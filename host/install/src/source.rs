@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use oci_client::Reference;
 use reqwest::Url;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::download::{Downloader, Expected, Timeouts, may_be_asked, without_query};
@@ -30,7 +31,7 @@ pub enum Source {
 }
 
 /// Where an installed package came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Origin {
     /// A file of this machine.

@@ -273,6 +273,28 @@ impl PackageStore {
         Ok(path)
     }
 
+    /// The last receipts, oldest first: one for each change of the set. One that can't be understood is left out.
+    ///
+    /// # Errors
+    /// They can't be listed.
+    pub fn read_receipts(&self) -> Result<Vec<FeatureInstallReport>, StoreError> {
+        let folder = self.receipts();
+        if !folder.is_dir() {
+            return Ok(Vec::new());
+        }
+        let mut paths = files(&folder)?;
+        paths.sort();
+        let receipt = |path: &PathBuf| {
+            let read = plain_file::read(path, MAX_STATE).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            if read.is_none() {
+                tracing::warn!("{}: is no receipt", path.display());
+            }
+            read
+        };
+        let is_receipt = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json");
+        Ok(paths.iter().filter(is_receipt).filter_map(receipt).collect())
+    }
+
     /// Changes the set atomically, under an exclusive lock. If `change` returns an error,
     /// nothing changes. `package` is put there first, if the change needs one. That it is about to be
     /// changed is on record before it is, and what came of it afterwards.

@@ -1,9 +1,11 @@
 //! Capabilities: what a feature asks for, how wide, and how much of it another one covers.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
@@ -23,7 +25,7 @@ pub struct CapabilityRequest {
 }
 
 /// Something that can be asked for, and given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Capability {
     /// Datagrams to UDP targets, requests to HTTP hosts. The grant is opened by `purpose`.
@@ -554,6 +556,27 @@ impl<'de> Deserialize<'de> for CapabilityRequest {
         };
         let capability = Capability::deserialize(serde_json::Value::Object(fields)).map_err(D::Error::custom)?;
         Ok(Self { capability, required, reason })
+    }
+}
+
+impl JsonSchema for CapabilityRequest {
+    fn schema_name() -> Cow<'static, str> {
+        "CapabilityRequest".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        /// A capability that a feature asks for, or was granted.
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is of use")]
+        struct Written {
+            #[serde(flatten)]
+            capability: Capability,
+            /// Whether the feature is useless without it.
+            required: bool,
+            /// Why, in a sentence for the person who grants it.
+            reason: String,
+        }
+        Written::json_schema(generator)
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use keyring_core::{CredentialStore, Entry, Error};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(all(unix, not(target_os = "macos")))]
@@ -16,7 +17,7 @@ const SERVICE: &str = "conductor";
 const PROBE_ID: &str = "conductor-doctor";
 
 /// A place that the system keeps secrets in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keychain {
     /// The desktop's keyring (GNOME's, KDE's, KeePassXC's)

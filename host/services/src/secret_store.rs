@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::http::secrets::{EnvironmentSecrets, Secret, SecretError, Secrets, from_environment};
@@ -19,7 +20,7 @@ use conductor_stdx::plain_file;
 const FILE: &str = "secrets.toml";
 
 /// Where the value of a secret is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Place {
     /// In a keychain.

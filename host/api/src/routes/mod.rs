@@ -5,10 +5,12 @@ pub(super) mod config;
 pub(super) mod devices;
 pub(super) mod events;
 pub(super) mod features;
+pub(super) mod install;
 pub(super) mod ipc;
 pub(super) mod lock;
 pub(super) mod modes;
 pub(super) mod plans;
+pub(super) mod secrets;
 pub(super) mod status;
 pub(super) mod tools;
 
@@ -25,6 +27,8 @@ pub(super) fn all() -> Vec<Route> {
         config::routes(),
         plans::routes(),
         features::routes(),
+        install::routes(),
+        secrets::routes(),
         tools::routes(),
         lock::routes(),
         events::routes(),

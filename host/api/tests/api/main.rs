@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 mod client;
+mod installs;
 mod ipc;
 mod stream;
 
@@ -18,6 +19,7 @@ use conductor_host::host::Host;
 use conductor_ports::Direction;
 use conductor_ports::engine_input::Input;
 use conductor_ports::simulated::SimulatedPorts;
+use conductor_sandbox::Compiler;
 use serde_json::{Value, json};
 
 use client::{get, post, raw};
@@ -43,7 +45,9 @@ impl Stage {
         let loaded = config::parse(config, &file.display().to_string()).unwrap();
         let ports = SimulatedPorts::new();
         ports.plug("Pads", Direction::Input);
-        let host = Host::builder().home(&home).config_file(&file).backend(ports.backend());
+        // There is no program beside this test that could compile packages.
+        let compiler = Compiler::in_process();
+        let host = Host::builder().home(&home).config_file(&file).backend(ports.backend()).compiler(compiler);
         let host = Arc::new(host.start(&loaded).unwrap());
         let server = Server::start(&home, Arc::clone(&host), None).unwrap();
         Self { home, host: Some(host), server: Some(server) }

@@ -6,9 +6,9 @@ use clap::Subcommand;
 
 use super::{CommandResult, Failure, Output, Paths, make_home};
 use conductor_audit::caller::Caller;
-use conductor_audit::{Chain, Entry, Kind, Outcome};
+use conductor_host::host::secrets::{SecretChangeError, SecretHome};
 use conductor_services::keychain::Keychain;
-use conductor_services::secret_store::{SecretStore, StoreError};
+use conductor_services::secret_store::StoreError;
 use conductor_terminal::{self as terminal, outln};
 
 #[derive(Debug, Subcommand)]
@@ -37,44 +37,25 @@ pub(super) enum SecretCommand {
 const MAX_VALUE: u64 = 16 * 1024;
 
 pub(super) fn run(places: &Paths, command: &SecretCommand) -> CommandResult {
-    let store = SecretStore::at(&places.home);
+    let secrets = SecretHome::new(&places.home, Caller::cli());
     match command {
         SecretCommand::Set { id, env: Some(variable), .. } => {
             make_home(&places.home);
-            let entry = Entry::new(Kind::Secret, "set", &Caller::cli(), id).with("in", "the environment");
-            on_record(places, entry.with("variable", variable.as_str()), || store.refer(id, variable))?;
+            secrets.refer(id, variable).map_err(failed)?;
             outln!("{id} is read from {variable} of the environment that the host is started in");
         }
         SecretCommand::Set { id, keychain, env: None } => {
             make_home(&places.home);
-            let value = value(id)?;
-            let keychain = keychain.unwrap_or_else(Keychain::of_this_system);
-            let entry = Entry::new(Kind::Secret, "set", &Caller::cli(), id).with("in", keychain.to_string());
-            on_record(places, entry, || store.set(id, &value, keychain))?;
-            outln!("{id} is kept in the {keychain}");
+            let place = secrets.set(id, &value(id)?, *keychain).map_err(failed)?;
+            outln!("{id} is kept in {place}");
         }
-        SecretCommand::List(output) => list(&store, output.json)?,
+        SecretCommand::List(output) => list(&secrets, output.json)?,
         SecretCommand::Remove { id } => {
-            on_record(places, Entry::new(Kind::Secret, "remove", &Caller::cli(), id), || store.remove(id))?;
+            secrets.remove(id).map_err(failed)?;
             outln!("{id} is forgotten");
         }
     }
     Ok(())
-}
-
-/// Does something with a secret: not before it is on record that it is about to be done.
-fn on_record(places: &Paths, entry: Entry, work: impl FnOnce() -> Result<(), StoreError>) -> CommandResult {
-    let chain = Chain::at(&places.home);
-    chain.append(&[entry.clone().outcome(Outcome::Begun)])?;
-    let result = work();
-    let came = match &result {
-        Ok(()) => entry,
-        Err(error) => entry.failed(error),
-    };
-    if let Err(error) = chain.append(&[came]) {
-        tracing::warn!("{error}");
-    }
-    result.map_err(failed)
 }
 
 /// The value, from the terminal without showing it, or from standard input.
@@ -87,8 +68,8 @@ fn value(id: &str) -> Result<String, Failure> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn list(store: &SecretStore, as_json: bool) -> CommandResult {
-    let list = store.list().map_err(failed)?;
+fn list(secrets: &SecretHome, as_json: bool) -> CommandResult {
+    let list = secrets.list().map_err(failed)?;
     if as_json {
         terminal::json(&list)?;
         return Ok(());
@@ -99,11 +80,11 @@ fn list(store: &SecretStore, as_json: bool) -> CommandResult {
     Ok(())
 }
 
-fn failed(error: StoreError) -> Failure {
+fn failed(error: SecretChangeError) -> Failure {
     match error {
-        StoreError::Id(_) | StoreError::Variable(_) | StoreError::Value(_) | StoreError::Unknown(_) => {
-            Failure::Wrong(format!("conductor: {error}"))
-        }
+        SecretChangeError::Store(
+            StoreError::Id(_) | StoreError::Variable(_) | StoreError::Value(_) | StoreError::Unknown(_),
+        ) => Failure::Wrong(format!("conductor: {error}")),
         other => Failure::Failed(other.into()),
     }
 }

@@ -44,11 +44,11 @@ pub(super) struct Assembler {
 impl Assembler {
     /// A assembler without a host around it. One may run in the same home, so features find no data there and leave
     /// none behind.
-    fn on_its_own(home: Option<&Path>, features: Option<&Path>) -> Result<Self, StartError> {
+    fn on_its_own(home: Option<&Path>, features: Option<&Path>, compiler: Compiler) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None)?;
         let services = Services::new(sinks, Box::new(SystemDatagrams)).tried_out_in(home);
-        let sandbox = Sandbox::new(home, Arc::new(services), Compiler::find()).map_err(StartError::Sandbox)?;
+        let sandbox = Sandbox::new(home, Arc::new(services), compiler).map_err(StartError::Sandbox)?;
         let workers = Workers::idle(observer.clone());
         let (bundled, packages) = (features.map(Path::to_owned), home.map(PackageStore::at));
         Ok(Self { sandbox, observer, workers, bundled, packages, listen_to_all: false })
@@ -248,7 +248,7 @@ pub fn configured_grants(name: &str, feature: &config::Feature) -> Option<Config
 /// # Errors
 /// See [`StartError`].
 pub fn check(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> Result<Compiled, StartError> {
-    let (_, compiled) = Assembler::on_its_own(home, features)?.make(loaded, &Registry::default())?;
+    let (_, compiled) = Assembler::on_its_own(home, features, Compiler::find())?.make(loaded, &Registry::default())?;
     Ok(compiled)
 }
 
@@ -261,7 +261,7 @@ pub fn installed(
     home: Option<&Path>,
     features: Option<&Path>,
 ) -> Result<Vec<FeatureReport>, StartError> {
-    let assembler = Assembler::on_its_own(home, features)?;
+    let assembler = Assembler::on_its_own(home, features, Compiler::find())?;
     let sources = assembler.feature_sources(loaded);
     assembler.announce(&sources);
     Ok(Registry::default().with(sources, &assembler.sandbox, &assembler.observer).reports())
@@ -277,9 +277,10 @@ pub(super) fn try_out(
     loaded: &Loaded,
     home: &Path,
     features: Option<&Path>,
+    compiler: Compiler,
     candidate: FeatureSource,
 ) -> Result<Vec<(String, String)>, StartError> {
-    let assembler = Assembler::on_its_own(Some(home), features)?;
+    let assembler = Assembler::on_its_own(Some(home), features, compiler)?;
     let mut sources = assembler.feature_sources(loaded);
     assembler.announce(&sources);
     let before = Registry::default().with(sources.clone(), &assembler.sandbox, &assembler.observer);

@@ -12,26 +12,33 @@ mod removal;
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 pub use self::removal::{LeftData, Removed};
-use super::StartError;
 use super::assembler::{adopt_data, installed_source, try_out};
+use super::{Host, StartError};
 use conductor_audit::caller::Caller;
 use conductor_config::{self as config, Loaded};
 use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
-use conductor_install::receipt::FeatureInstallReport;
-use conductor_install::signature::{SignatureError, TrustedSigners};
+use conductor_install::receipt::{FeatureInstallReport, What};
+use conductor_install::signature::{PublicKey, SignatureError, TrustedSigners};
 use conductor_install::source::{Origin, Source, SourceError};
 use conductor_install::store::{PackageStore, StoreError};
-use conductor_package::Grants;
 use conductor_package::admission::Provenance;
 use conductor_package::capability::CapabilityRequest;
+use conductor_package::{FeatureId, Grants, consent};
 use conductor_registry::FeatureSource;
+use conductor_sandbox::Compiler;
 use conductor_services::error::ServiceError;
 use conductor_stdx::plain_file;
 
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallerError {
+    /// The host keeps nothing.
+    #[error("this host has no home, so nothing can be installed")]
+    NoHome,
     /// The package, the grants or the set of installed features.
     #[error(transparent)]
     Change(#[from] ChangeError),
@@ -96,6 +103,73 @@ pub struct FetchOptions {
     pub replace_bundled: bool,
 }
 
+/// A plan as a person sees it before they decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InstallView {
+    /// What would be done.
+    pub what: What,
+    /// The feature's name.
+    pub name: String,
+    /// Its source-qualified id.
+    pub id: FeatureId,
+    /// The author's version of the package.
+    pub version: String,
+    /// What it does, in its author's words; `null` if the package does not say.
+    pub summary: Option<String>,
+    /// SHA-256 of the package, lower-case hex.
+    pub digest: String,
+    /// Where the package came from.
+    pub source: Origin,
+    /// Who signed the package: the names of trusted signers, the keys of unknown ones.
+    pub signers: Vec<String>,
+    /// What it may use without a question.
+    pub kept: Vec<CapabilityRequest>,
+    /// What it asks for beyond that.
+    pub asked: Vec<AskedCapability>,
+    /// What a person should know before they decide, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A capability that a package asks for, as a person is asked about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedCapability {
+    /// The request.
+    pub request: CapabilityRequest,
+    /// What it means, a line for each target.
+    pub lines: Vec<String>,
+    /// The words that grant it, each a part of it.
+    pub words: Vec<String>,
+}
+
+impl InstallView {
+    /// The view of a plan, with the names of signers that a person trusts.
+    pub fn new(plan: &Plan, trusted: &TrustedSigners) -> Self {
+        let info = &plan.package.info;
+        let asked = |request: &CapabilityRequest| AskedCapability {
+            request: request.clone(),
+            lines: consent::lines(&request.capability),
+            words: consent::words(&request.capability),
+        };
+        let signer = |key: &PublicKey| {
+            let signer = trusted.signer(*key);
+            signer.name.unwrap_or_else(|| signer.key.to_string())
+        };
+        Self {
+            what: plan.what,
+            name: plan.name.clone(),
+            id: info.descriptor.id.clone(),
+            version: info.descriptor.version.clone(),
+            summary: info.descriptor.summary.clone(),
+            digest: info.digest.clone(),
+            source: plan.origin.clone(),
+            signers: plan.signers.iter().map(signer).collect(),
+            kept: plan.kept.clone(),
+            asked: plan.asked.iter().map(asked).collect(),
+            notes: plan.notes.clone(),
+        }
+    }
+}
+
 /// The configuration that features are tried out under.
 #[derive(Debug, Clone)]
 enum Under {
@@ -114,6 +188,7 @@ pub struct Installer {
     config: Under,
     store: PackageStore,
     trusted: TrustedSigners,
+    compiler: Compiler,
 }
 
 /// A package that lies in the store and is not in use, with what it is to be granted.
@@ -143,7 +218,8 @@ impl Installer {
         let store = PackageStore::open(home)?.by(who);
         adopt_data(home, &store);
         let trusted = TrustedSigners::read(home)?;
-        Ok(Self { home: home.to_owned(), features: None, config: Under::Nothing, store, trusted })
+        let compiler = Compiler::find();
+        Ok(Self { home: home.to_owned(), features: None, config: Under::Nothing, store, trusted, compiler })
     }
 
     /// The folder of the features that come with the host, one `.wasm` file each. Default: there are none.
@@ -164,6 +240,13 @@ impl Installer {
     #[must_use]
     pub fn config(mut self, loaded: Loaded) -> Self {
         self.config = Under::Loaded(Box::new(loaded));
+        self
+    }
+
+    /// Compiles what is tried out with this compiler. Default: [`Compiler::find`].
+    #[must_use]
+    pub fn compiler(mut self, compiler: Compiler) -> Self {
+        self.compiler = compiler;
         self
     }
 
@@ -358,11 +441,38 @@ impl Installer {
                 loaded.source.file()
             );
         }
-        let refused = try_out(&loaded, &self.home, self.features.as_deref(), candidate)?;
+        let refused = try_out(&loaded, &self.home, self.features.as_deref(), self.compiler.clone(), candidate)?;
         if refused.is_empty() {
             return Ok(());
         }
         let refused = refused.into_iter().map(|(name, reason)| RefusedFeature { name, reason });
         Err(InstallerError::Refused(refused.collect()))
+    }
+}
+
+impl Host {
+    /// Changes what is installed in this host's home, for `who`, under the configuration in force. What was changed is put
+    /// in force by [`Host::reload_features`].
+    ///
+    /// # Errors
+    /// [`InstallerError::NoHome`], and those of [`Installer::open`].
+    pub fn installer(&self, who: &Caller) -> Result<Installer, InstallerError> {
+        let home = self.home.as_deref().ok_or(InstallerError::NoHome)?;
+        let source = self.in_force.load().source.clone();
+        let installer = Installer::open(home, who.clone())?.features(self.assembler.bundled.as_deref());
+        let installer = installer.compiler(self.compiler.clone());
+        Ok(match config::parse(source.text(), source.file()) {
+            Ok(loaded) => installer.config(loaded),
+            Err(_) => installer,
+        })
+    }
+
+    /// What was installed and changed in this host's home, oldest first.
+    ///
+    /// # Errors
+    /// [`InstallerError::NoHome`], [`InstallerError::Change`].
+    pub fn receipts(&self) -> Result<Vec<FeatureInstallReport>, InstallerError> {
+        let home = self.home.as_deref().ok_or(InstallerError::NoHome)?;
+        Ok(PackageStore::at(home).read_receipts()?)
     }
 }

@@ -14,6 +14,7 @@ mod look;
 mod planned;
 mod rollback;
 mod secret_audit;
+pub mod secrets;
 pub mod status;
 mod view;
 
