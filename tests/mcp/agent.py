@@ -24,7 +24,7 @@ MAPPING = {
 
 
 async def look(host, name, mode):
-    """List, read, complete, subscribe; and be told of a plan that somebody else proposes."""
+    """List, read, complete, subscribe; and be notified of a plan that another client proposes."""
     heard = []
     arrived = anyio.Event()
 

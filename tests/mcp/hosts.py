@@ -100,7 +100,7 @@ class Played(Host):
         assert self.lines.get(timeout=30) == "ready", (self.home / "log").read_text()
 
     def strikes(self, note):
-        """What keys do for a pad, down and up. Pad 37 is struck after it: its key comes last, whatever came before."""
+        """What keys do for a pad, down and up. Pad 37 is struck after it: its key comes last, in any case."""
         for pad in (note, 37):
             self.process.stdin.write(f"90 {pad:02x} 64\n")
         self.process.stdin.flush()

@@ -97,7 +97,7 @@ async def map_a_pad(agent, host):
         trigger={"type": "Note", "note": 41, "device": "pads"},
         action={"type": "Keystroke", "keys": ["v"], "modifiers": ["ctrl"]},
     )
-    # What the user is told stands in the answer.
+    # The message for the user is in the answer.
     assert proposed["risk"] and "+trigger" in proposed["diff"] and f"plan apply {proposed['plan']}" in proposed["next"]
     host.conductor("plan", "apply", proposed["plan"], "--yes")
     assert "down v" in host.strikes(41)

@@ -1,4 +1,4 @@
-//! A session bus of our own, on which nobody is yet.
+//! A session bus of the tests' own, without any services yet.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::process::Process;
 /// The programs that it takes.
 pub const PROGRAMS: [&str; 2] = ["dbus-daemon", "gdbus"];
 
-/// A running bus. Dropping it ends it, and with it whoever can't do without one.
+/// A running bus. Dropping it ends it, and with it the programs that need it.
 #[derive(Debug)]
 pub struct Bus {
     _daemon: Process,
@@ -37,7 +37,7 @@ impl Bus {
         &self.folder
     }
 
-    /// What a method of somebody on the bus answers, as `gdbus` prints it, or what it complains about.
+    /// The result of calling a method of a service on the bus, as `gdbus` prints it, or its error.
     pub fn call(&self, to: &str, object: &str, method: &str, args: &[&str]) -> Result<String, String> {
         let mut call = Command::new("gdbus");
         call.args(["call", "--session", "--dest", to, "--object-path", object, "--method", method]).args(args);

@@ -15,7 +15,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// A home without a configuration. It has been lived in: whatever the host keeps from one start to the
+    /// A home without a configuration. It has been used before: everything that the host keeps from one start to the
     /// next, such as compiled features, is there, so that not every test waits for the compiler.
     pub fn empty() -> Self {
         static KEPT: OnceLock<Vec<(PathBuf, Vec<u8>)>> = OnceLock::new();

@@ -1,6 +1,6 @@
 //! MIDI peers: controllers and synthesizers, as virtual ports of the system's MIDI, or of JACK in a build for it.
 //!
-//! What JACK's and ALSA's queues do not take in time is lost without an error, so whoever sends more
+//! What JACK's and ALSA's queues do not take in time is lost without an error, so a test that sends more
 //! than a few dozen messages waits for their effects in between.
 
 #[cfg(feature = "jack")]
@@ -33,7 +33,8 @@ impl Controller {
 
     /// Connects to an input that another program made, as soon as it is there; a part of its name will do.
     pub fn connect(port: &str) -> Self {
-        let (output, _) = wait::until(|| ports::Output::connected(port), || format!("nobody makes an input {port}"));
+        let (output, _) =
+            wait::until(|| ports::Output::connected(port), || format!("no program makes an input {port}"));
         Self(output)
     }
 
@@ -60,7 +61,7 @@ impl Synth {
     pub fn connect(port: &str) -> Self {
         let (sender, received) = mpsc::channel();
         let connected = || ports::Input::connected(port, &sender);
-        let (input, _) = wait::until(connected, || format!("nobody makes an output {port}"));
+        let (input, _) = wait::until(connected, || format!("no program makes an output {port}"));
         Self { _port: input, received }
     }
 

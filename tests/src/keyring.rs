@@ -7,7 +7,7 @@ use crate::bus::{self, Bus};
 use crate::process::are_there;
 use crate::wait;
 
-/// The name of whoever keeps secrets.
+/// The bus name of the Secret Service.
 const SECRETS: &str = "org.freedesktop.secrets";
 
 /// A session bus with a keyring.
@@ -39,7 +39,7 @@ impl Keyring {
         String::from_utf8(found.stdout).unwrap()
     }
 
-    /// Locks it, as a desktop does when its person goes away. Nobody is there to be asked for the password.
+    /// Locks it, as a desktop does when its person goes away. No one answers the prompt for the password.
     pub fn lock(&self) {
         let collections = "['/org/freedesktop/secrets/collection/login']";
         let method = "org.freedesktop.Secret.Service.Lock";
@@ -55,7 +55,7 @@ impl Keyring {
         daemon.stdin.take().unwrap().write_all(b"of no worth").unwrap();
         assert!(daemon.wait().unwrap().success(), "the keyring can't be started");
         let another = || self.bus.owner(SECRETS).filter(|owner| before != Some(*owner));
-        wait::until(another, || format!("nobody serves {SECRETS}"));
+        wait::until(another, || format!("no service has the name {SECRETS}"));
     }
 }
 

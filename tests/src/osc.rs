@@ -12,7 +12,7 @@ use rosc::{OscMessage, OscPacket, OscTime, OscType};
 
 use crate::wait::TEST_TIMEOUT;
 
-/// A UDP port on loopback where nobody listens.
+/// A UDP port on loopback where no program listens.
 ///
 /// Not one of those that the system gives out by itself: another socket could get it before the
 /// program that it is meant for.
@@ -85,14 +85,14 @@ impl Tablet {
         self.send_bytes(&bytes(&message(address, args)));
     }
 
-    /// Sends a message without arguments to somebody who may not listen yet.
+    /// Sends a message without arguments to a program that may not listen yet.
     pub fn try_send(&self, address: &str) {
         let _ = self.0.send(&bytes(&message(address, [])));
     }
 
-    /// Sends one datagram, whatever is in it.
+    /// Sends one datagram of any bytes.
     pub fn send_bytes(&self, bytes: &[u8]) {
-        // An error here tells of the datagram before, which nobody may have wanted.
+        // An error here is of the datagram before, which no program may have received.
         if self.0.send(bytes).is_err() {
             self.0.send(bytes).unwrap();
         }

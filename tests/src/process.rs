@@ -42,7 +42,7 @@ pub struct Process {
 /// How a program ended.
 #[derive(Debug)]
 pub struct End {
-    /// Its exit code; none when a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Everything that it printed.
     pub out: String,
@@ -108,7 +108,7 @@ impl Drop for Process {
         }
         self.kill();
         if thread::panicking() {
-            // For whoever has to find out why.
+            // For finding out why.
             println!("{} printed\n{}\nand complained\n{}\n", self.name, self.out.whole(), self.err.whole());
         }
     }

@@ -1,4 +1,4 @@
-//! A desktop of our own: an X server without a screen, and a window that writes down what it is told.
+//! A headless desktop: an X server without a screen, and a window that records its events.
 
 use std::process::Command;
 

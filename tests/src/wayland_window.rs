@@ -85,7 +85,7 @@ fn black(memory: &WlShm, handle: &QueueHandle<Client>) -> WlBuffer {
     pool.create_buffer(0, SIDE, SIDE, SIDE * 4, Format::Xrgb8888, handle, ())
 }
 
-/// What it has been told.
+/// The events that it has received.
 #[derive(Debug, Default)]
 struct Client {
     may_draw: bool,

@@ -15,7 +15,7 @@ use conductor_tests::process::Process;
 use evdev::{AbsoluteAxisCode, KeyCode};
 use serde_json::{Value, json};
 
-/// Whether this is the virtual machine. On another the sequencer may be missing, or somebody's own.
+/// Whether this is the virtual machine. On another machine the sequencer may be missing, or in use.
 fn there_is_midi() -> bool {
     let there = std::env::var_os("CONDUCTOR_VM").is_some();
     if !there {
@@ -58,7 +58,7 @@ fn twins(listing: &Value) -> Vec<&Value> {
     ports.filter(|port| port["state"]["ambiguous"] == "pads" && port["direction"] == "input").collect()
 }
 
-// ENG-3, PRT-3: two devices that look alike; nobody is the pads until one of them is touched.
+// ENG-3, PRT-3: two devices that look alike; neither is the pads until one of them is touched.
 #[test]
 fn a_twin_is_told_by_touching_it() {
     if !there_is_midi() {

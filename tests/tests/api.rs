@@ -1,4 +1,4 @@
-//! The API of the program: what each token may, and the life of a plan as everybody who watches sees it.
+//! The API of the program: what each token may, and the life of a plan as watchers see it.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 

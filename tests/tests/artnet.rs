@@ -1,5 +1,5 @@
 //! Art-Net from end to end, on real sockets: a desk sends DMX, rules and a sandboxed feature make DMX of it, and
-//! a node is told.
+//! a node receives.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
@@ -81,7 +81,7 @@ action = { type = 'ArtNetSend', target = 'desk', universe = 3, channel = '{n}+11
     assert_eq!(node.next(), (3, vec![(12, 100)]));
     assert_eq!(node.next(), (3, vec![(12, 100), (14, 20)]), "what was set stays");
 
-    // Somebody who is not allowed, and then the desk again.
+    // A sender that is not allowed, and then the desk again.
     let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
     stranger.send_to(&frame(258, &[200, 200]), ("127.0.0.1", listens)).unwrap();
     say(&frame(258, &[0, 101]));

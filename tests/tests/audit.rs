@@ -1,4 +1,4 @@
-//! The audit through a running host and its command line: what was asked is on record, nobody alters it unseen, and
+//! The audit through a running host and its command line: what was asked is on record, tampering is detected, and
 //! what can't be put on record is not done.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
@@ -45,7 +45,7 @@ fn rows(home: &Home) -> Vec<Value> {
     home.json(&["audit", "list", "--limit", "1000", "--json"]).as_array().unwrap().clone()
 }
 
-/// Waits for a row, which nobody who caused it has waited for.
+/// Waits for a row that is written in the background.
 fn row(home: &Home, is: impl Fn(&Value) -> bool) -> Value {
     wait::until(|| rows(home).into_iter().find(&is), || format!("{:#?}", rows(home))).0
 }
@@ -216,7 +216,7 @@ fn on_a_full_disk_nothing_is_applied_and_the_host_goes_on() {
     verified(&home);
 }
 
-/// Somebody whom the permissions of files bind, as they do not bind root.
+/// A user whom the permissions of files bind, as they do not bind root.
 fn bound(command: &Command) -> Command {
     let id = Command::new("id").arg("-u").output().unwrap();
     let mut bound = match id.stdout.trim_ascii() {

@@ -35,7 +35,7 @@ impl Door {
     fn send(&self, line: &str, length: usize, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(wait::TEST_TIMEOUT)).unwrap();
-        // Whoever is turned away is not listened to.
+        // A client that is refused is not read from.
         let _ = write!(
             stream,
             "{line} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {}\r\nuser-agent: greedy\r\n\
@@ -191,7 +191,7 @@ fn half_bodies_of_agents_keep_nobody_else_out() {
     assert_eq!(agent.ask("POST /mcp", &hello().to_string()).0, 200, "there is room again");
 }
 
-// API-1: without a token a connection is nobody's, and gives way.
+// API-1: a connection without a token has no owner, and is evicted first.
 #[test]
 fn half_heads_of_strangers_give_way_to_whoever_has_a_token() {
     let home = Home::new(SHOW);
@@ -232,7 +232,7 @@ fn streams_of_the_read_token_leave_room_for_the_owners() {
     assert_eq!(owner(&home, "/v1/status"), 200);
 }
 
-// API-1: whoever asks too often is told when to ask again, alone.
+// API-1: a client over its rate limit gets `retry-after`; others are not affected.
 #[test]
 fn a_flood_of_requests_is_slowed_by_its_token() {
     let home = Home::new(SHOW);
@@ -255,7 +255,7 @@ fn a_flood_of_requests_is_slowed_by_its_token() {
     assert_eq!(Door::of(&home, "api-control.token").ask("GET /v1/status", "").0, 200);
 }
 
-// MCP-1: agents that start anew and never say goodbye displace each other's idle sessions, and nobody is refused.
+// MCP-1: agents that start anew and never say goodbye displace each other's idle sessions, and no client is refused.
 #[test]
 fn sessions_that_nobody_closes_give_way() {
     let home = Home::new(SHOW);
@@ -335,7 +335,7 @@ fn a_resource_is_no_longer_than_an_answer_may_be() {
     assert!(config.starts_with(SHOW));
 }
 
-// MCP-1: cursors that nobody gave out, and addresses where nothing is.
+// MCP-1: cursors that the host did not issue, and addresses where nothing is.
 #[test]
 fn what_is_made_up_is_refused() {
     let home = Home::new(SHOW);

@@ -182,7 +182,7 @@ fn what_reaches_devices_is_confirmed_twice() {
     wait::until(|| (sent() == 2).then_some(()), || home.conductor(&["audit", "list"]).out);
 }
 
-// PLN-3: what the configuration does not allow, and a client that can't ask: nobody is asked, and the answer says how
+// PLN-3: what the configuration does not allow, and a client that can't ask: there is no elicitation, and the answer says how
 // a person does it.
 #[test]
 fn nobody_is_asked_where_the_configuration_does_not_say_so() {
@@ -233,7 +233,7 @@ fn a_plan_that_starts_programs_is_agreed_to_twice() {
     }
 }
 
-// PLN-3, REL-1: an answer that nobody asked for, one that comes twice, one for another call: an error, a line in the
+// PLN-3, REL-1: an answer without a question, one that comes twice, one for another call: an error, a line in the
 // audit, and nothing is done.
 #[test]
 fn forged_answers_are_refused_and_on_record() {
@@ -304,7 +304,7 @@ fn the_user_is_asked_about_the_plan_of_the_call_whatever_its_tool_says() {
         let mut agent = Agent::start(&home, modern, form());
         let named = json!({ "plan": before[0] });
         let told = agent.answered("claim", &claim(0, named.clone()), &[]);
-        assert!(!text(&told).contains("waits for a person"), "nobody is asked about another call's plan: {told}");
+        assert!(!text(&told).contains("waits for a person"), "there is no question about another call's plan: {told}");
         for says in [named, json!({ "plan": "0" }), json!("done")] {
             let told = agent.answered("claim", &claim(1, says.clone()), std::slice::from_ref(&reject));
             assert!(text(&told).contains("The user rejected the plan"), "{says}: {told}");

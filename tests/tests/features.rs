@@ -111,7 +111,7 @@ fn a_third_partys_feature_greets_the_player() {
     assert!(!host.log().text().contains("hello, tablet: 9"));
 }
 
-// FEA-9, REL-1: whatever a feature does, its action fails for that reason, and nothing else suffers.
+// FEA-9, REL-1: for any misbehaviour of a feature, its action fails with the reason, and nothing else suffers.
 #[test]
 fn a_feature_that_misbehaves_costs_only_its_own_actions() {
     // One more, and it would be quarantined for a while.

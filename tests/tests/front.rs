@@ -69,7 +69,7 @@ fn the_mode_goes_with_the_window_that_is_active() {
     let port = free_port();
     let home = Home::new(&show(port));
     let host = run_at(&home, screen.display());
-    // Nobody manages windows yet.
+    // There is no window manager yet.
     let (status, _) =
         host.status_when(|status| status["front_unknown"] == "no window manager tells which window is active");
     assert_eq!((status["mode"].as_str(), applying(&status).len()), (Some("Play"), 0));
@@ -92,7 +92,7 @@ fn the_mode_goes_with_the_window_that_is_active() {
     let songs = list.out.lines().find(|line| line.starts_with("Songs ")).unwrap();
     assert_eq!(songs.split_whitespace().collect::<Vec<_>>(), ["Songs", "Write", "yes", "browser", "lyrics"]);
     assert!(list.out.ends_with("in front: Surf"), "{}", list.out);
-    // It closes; what is in front next is told a moment later.
+    // It closes; the next active window is reported a moment later.
     manager.close(browser);
     manager.activate(None);
     host.status_when(|status| status["front"].is_null() && status["mode"] == "Play");
@@ -133,7 +133,7 @@ fn a_window_goes_by_the_name_of_its_program() {
     assert_eq!(host.stop().0.code, Some(0));
 }
 
-// ENG-6: under Wayland the compositor tells of every application, by its id and its title; one that goes away is
+// ENG-6: under Wayland the compositor reports every application, by its id and its title; one that goes away is
 // looked for again, and takes nothing with it.
 #[test]
 fn the_mode_goes_with_the_window_that_sway_has_in_front() {

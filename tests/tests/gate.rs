@@ -107,7 +107,7 @@ fn rows(home: &Home) -> Vec<Value> {
     home.json(&["audit", "list", "--limit", "1000", "--json"]).as_array().unwrap().clone()
 }
 
-/// Waits for a row, which nobody who caused it has waited for.
+/// Waits for a row that is written in the background.
 fn row(home: &Home, is: impl Fn(&Value) -> bool) -> Value {
     wait::until(|| rows(home).into_iter().find(&is), || format!("{:#?}", rows(home))).0
 }
@@ -245,7 +245,7 @@ fn prompts_count_against_the_limit() {
     assert!(refused["error"]["message"].as_str().unwrap().contains("too many calls"), "{refused}");
 }
 
-// PLN-3: while the show is locked, its owner changes things and nobody else does.
+// PLN-3: while the show is locked, only its owner changes things.
 #[test]
 fn a_locked_show_is_changed_by_its_owner_only() {
     let home = show("");
@@ -335,7 +335,7 @@ fn agents_touch_the_show_only_as_the_configuration_says() {
     assert_eq!(home.conductor(&["tool", "call", "conductor_create_mode", r#"{"name": "x"}"#]).code, Some(0));
 }
 
-/// A rule with a value that is nobody's concern.
+/// A rule with a private value.
 const PRIVATE: &str = "[[global_mappings]]\nname = \"deploy\"\ntrigger = { type = \"Note\", note = 1 }\n\
                        action = { type = \"Shell\", command = \"true\", env = { KEY = \"hunter2-hunter2\" } }\n";
 
@@ -367,7 +367,7 @@ fn private_values_are_shown_to_the_owner_only() {
     assert!(seen[0].contains("<hidden>") && seen[0].contains("command"), "{}", seen[0]);
     assert!(read("api.token", "/v1/config").contains("hunter2") && read("api.token", &plans).contains("hunter2"));
 
-    // Nor does the record of what was asked show them to others, whoever it was.
+    // Nor does the record of what was asked show them to others.
     let env = json!({ "KEY": "hunter2-hunter2" });
     let shell = json!({ "type": "Shell", "command": "x", "args": ["--token", "hunter2-hunter2"], "env": env });
     let trigger = json!({ "type": "Note", "note": 9 });
@@ -379,7 +379,7 @@ fn private_values_are_shown_to_the_owner_only() {
     row(&home, called);
     assert!(!read("api-read.token", "/v1/audit").contains("hunter2"));
 
-    // What is wrong, or doubtful, is told without the lines that it stands on.
+    // Errors and warnings are reported without the lines that they are about.
     let text = fs::read_to_string(home.config()).unwrap();
     let doubtful = text.replace("command = \"true\"", "command = \"true -x\"");
     let wrong = text.replace("command", "comand");
@@ -415,7 +415,7 @@ fn private_values_are_shown_to_the_owner_only() {
     assert!(text.contains("hunter2-hunter2") && text.contains("\"d\""), "what is beside it can be changed: {text}");
 }
 
-// PLN-4: a script tells whole from altered, and from what nobody can tell.
+// PLN-4: a script can distinguish intact, altered and unknown.
 #[test]
 fn a_record_without_its_head_is_not_called_whole() {
     let home = show("");

@@ -165,7 +165,7 @@ fn nonsense_over_http_is_refused() {
     assert_eq!(door.ask("GET /v1/status", &[&name, &owner], "").0, 200);
 }
 
-// REL-1: a thousand at once are served or told to come back; whoever asks afterwards is served.
+// REL-1: a thousand at once are served or get `retry-after`; a request afterwards is served.
 #[test]
 fn a_thousand_clients_at_once_are_served_or_turned_away() {
     let home = Home::new(SHOW);

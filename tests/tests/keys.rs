@@ -1,4 +1,4 @@
-//! Keys, text and the mouse, on a real X server: what the host's rules do, and what a window is told.
+//! Keys, text and the mouse, on a real X server: what the host's rules do, and the events that a window gets.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
@@ -78,7 +78,7 @@ fn what_is_held_comes_up_again() {
     tablet.send("/alt", []);
     tablet.send("/mouse", [OscType::Float(1.0)]);
     assert_eq!(screen.strokes(4)[2..], ["+Alt_L", "+button 1"]);
-    // A reload: whoever held it is gone.
+    // A reload: its owner is gone.
     home.configure(&mappings(port, &[("/shift", "type = 'Keystroke', keys = ['shift'], stroke = 'hold'")]));
     assert_eq!(screen.strokes(6)[4..], ["-button 1", "-Alt_L"]);
 

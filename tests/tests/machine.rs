@@ -112,7 +112,7 @@ fn old_forms_are_brought_to_todays_by_a_persons_yes() {
     let end = home.conductor(&["config", "migrate"]);
     assert_eq!(end.code, Some(2));
     assert!(end.err.contains("+[[bindings]] # the pads") && end.err.contains("a person decides"), "{}", end.err);
-    assert_eq!(text(), old, "nobody said yes");
+    assert_eq!(text(), old, "it was not confirmed");
 
     let told = home.json(&["config", "migrate", "--yes", "--json"]);
     assert_eq!(told["changed"], true);
@@ -139,7 +139,7 @@ fn a_file_is_compared_with_what_is_in_force() {
     assert!(end.out.contains("+[[modes]]") && end.err.contains("conductor config validate"), "{}", end.err);
 }
 
-/// A systemctl that writes down what it is told, and knows whether the unit runs.
+/// A fake systemctl that records its calls, and knows whether the unit runs.
 fn systemctl(home: &Home) -> PathBuf {
     let folder = home.path().join("bin");
     fs::create_dir_all(&folder).unwrap();

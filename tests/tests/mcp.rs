@@ -197,7 +197,7 @@ fn nonsense_of_any_size_is_refused_and_the_agent_goes_on() {
     assert_eq!(called[0]["subject"], "conductor_get_modes", "the agent is known by its name: {called}");
 }
 
-// REL-1: who asks and never reads is not listened to any longer, and holds up nobody.
+// REL-1: a client that asks and never reads is not read from any longer, and slows no other down (backpressure).
 #[test]
 fn an_agent_that_does_not_read_holds_up_nobody() {
     let home = Home::new(SHOW);
@@ -211,7 +211,7 @@ fn an_agent_that_does_not_read_holds_up_nobody() {
     let ask = format!("{}\n", json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
     let mut said = 0;
     let stopped = (0..20_000).any(|_| deaf.write_all(ask.as_bytes()).map(|()| said += 1).is_err());
-    assert!(stopped, "{said} questions were taken of somebody who reads no answer");
+    assert!(stopped, "{said} requests were taken from a client that reads no response");
     let mut agent = Agent::start(&home);
     assert!(agent.call("conductor_get_modes", json!({}))["isError"] == false);
 }

@@ -274,7 +274,7 @@ fn old_senders_and_address_patterns_are_understood() {
     assert!(doctor.out.contains("made no sense"), "{}", doctor.out);
 }
 
-// CFG-2: what the file's own form forbids and what only a feature knows is told in one run.
+// CFG-2: mistakes against the schema and mistakes that only a feature finds are reported in one run.
 #[test]
 fn every_mistake_is_told_in_one_run() {
     let home = Home::new(

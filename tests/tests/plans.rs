@@ -1,4 +1,4 @@
-//! Plans through a running host and its command line: an agent proposes, a person decides, and whatever happens in
+//! Plans through a running host and its command line: an agent proposes, a person decides, and with any failure in
 //! between leaves a configuration that is whole.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
@@ -75,7 +75,7 @@ fn a_plan_is_shown_applied_undone_and_redone() {
     assert!(shown.contains("+trigger = { type = \"Note\", note = 40 }"), "{shown}");
     assert!(done(&home, &["plan", "list"]).contains(&plan[..12]));
 
-    // Somebody has to say yes.
+    // A person has to confirm.
     assert!(refused(&home, &["plan", "apply", &plan]).contains("a person decides"));
     let applied = done(&home, &["plan", "apply", &plan, "--yes"]);
     assert!(applied.contains("2 rules in force"), "{applied}");
@@ -174,7 +174,7 @@ fn has(home: &Home, plan: &str, outcome: &str) -> bool {
     rows.as_array().unwrap().iter().any(|row| is(&row))
 }
 
-// PLN-2, PLN-4, REL-3: whoever is killed in the middle of an apply leaves the file as it was, or as it was to be; the
+// PLN-2, PLN-4, REL-3: a host that is killed in the middle of an apply leaves the old file or the new one; the
 // record of plans agrees with the file, and so does the audit, whose chain is whole.
 #[test]
 fn a_kill_in_the_middle_of_an_apply_leaves_all_or_nothing() {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const NAME: &str = "hostile-tools";
 
-/// A server that takes connections and never answers; tells of each.
+/// A server that takes connections and never answers; reports each.
 fn silence() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -184,7 +184,7 @@ fn a_reload_moves_the_ports_too() {
     UdpSocket::bind(("127.0.0.1", stage.input)).unwrap();
 }
 
-// CFG-2: a bad file on reload keeps the old rules, and says so in the log and to whoever watches.
+// CFG-2: a bad file on reload keeps the old rules, and says so in the log and to watchers.
 #[test]
 fn a_wrong_file_on_reload_keeps_the_old_rules() {
     let stage = Stage::new();
@@ -228,7 +228,7 @@ fn sighup_reads_the_file_again() {
     assert_eq!(stage.out.line(), "/again i 3");
 }
 
-// CLI-1, REL-3: SIGTERM and SIGINT end the host in time, with everything put away and everybody told.
+// CLI-1, REL-3: SIGTERM and SIGINT end the host in time, with everything put away and all clients notified.
 #[test]
 fn a_signal_ends_the_host_clean() {
     for signal in ["TERM", "INT"] {
@@ -318,7 +318,7 @@ fn an_unwritable_home_is_a_warning() {
     assert_eq!(host.stop().0.code, Some(0));
 }
 
-// PRT-1: a machine without sound is told so, once, with what to do; OSC goes on.
+// PRT-1: on a machine without sound there is one message, with what to do; OSC goes on.
 #[test]
 #[cfg(all(target_os = "linux", not(feature = "jack")))]
 fn a_machine_without_sound_is_warned_once() {
@@ -345,7 +345,7 @@ fn a_machine_without_sound_is_warned_once() {
     assert_eq!(host.log().all()[quiet..], [] as [&str; 0]);
 }
 
-// ACT-4: a target where nobody listens: counted, shown, and no reason not to try the next time.
+// ACT-4: a target where no program listens: counted, shown, and no reason not to try the next time.
 #[test]
 fn a_target_that_is_away_is_counted_and_served_when_it_comes() {
     let (input, output) = (free_port(), free_port());
@@ -354,7 +354,7 @@ fn a_target_that_is_away_is_counted_and_served_when_it_comes() {
     let host = home.run();
     let tablet = Tablet::to(input);
 
-    // The system tells with the next packet that the one before found nobody.
+    // The system reports with the next packet that the one before was not received.
     let failures = |status: &Value| status["failures"].as_u64().unwrap();
     host.status_when(|status| {
         tablet.send("/n", [OscType::Int(1)]);
@@ -428,7 +428,7 @@ fn features_are_listed_and_inspected() {
     assert_eq!(inspected["problems"], json!([]));
 }
 
-// CLI-1: whoever reads only the first lines gets them, and no complaint.
+// CLI-1: a reader that closes the pipe after the first lines gets them, and no error.
 #[test]
 fn output_that_nobody_reads_is_no_failure() {
     let home = Home::new("");
@@ -443,7 +443,7 @@ fn output_that_nobody_reads_is_no_failure() {
 #[test]
 fn a_configuration_is_validated_and_its_schema_printed() {
     let stage = Stage::new();
-    // The port is taken: whoever only checks does not mind.
+    // The port is taken, which does not matter for a check.
     let _blocker = UdpSocket::bind(("127.0.0.1", stage.input)).unwrap();
     let fine = stage.home.conductor(&["config", "validate"]);
     assert_eq!((fine.code, fine.err.as_str()), (Some(0), ""));
@@ -645,7 +645,7 @@ fn pipes_hold_nobody_up() {
     assert_eq!(end.code, Some(2), "{}", end.err);
     assert!(end.err.contains("is a pipe, not a plain file"), "{}", end.err);
 
-    // A script has an end, whatever a person names.
+    // The size of a script is bounded, also if the path names a device.
     for command in ["simulate", "test"] {
         let end = home.conductor(&[command, "/dev/zero"]);
         assert_eq!(end.code, Some(2), "{}", end.err);

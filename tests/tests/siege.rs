@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use conductor_tests::siege::{self, Options};
 
-// REL-1, API-1, MCP-1: whatever clients do, no event is lost, the owner is answered, and the memory is bounded.
+// REL-1, API-1, MCP-1: under any load of clients, no event is lost, the owner is answered, and the memory is bounded.
 #[test]
 fn a_besieged_host_loses_nothing_and_answers_its_owner() {
     let report = siege::run(Options { duration: Duration::from_secs(20), rate: 200 });

@@ -1,5 +1,5 @@
-//! What the program prints when somebody hostile named things: nothing that steers a terminal, turns text around or
-//! can't be seen comes out, whatever the door that it came in by.
+//! Terminal escaping of hostile names: nothing that controls a terminal, reorders text or is invisible is printed,
+//! from any source.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
@@ -229,7 +229,7 @@ fn a_plan_of_an_agent_hides_nothing_from_who_decides() {
     is_harmless("the log", &end.err);
 }
 
-// PRT-5: anybody on the network chooses an address.
+// PRT-5: any peer on the network can choose an address.
 #[test]
 fn what_peers_send_does_not_steer_the_monitor() {
     let port = free_port();

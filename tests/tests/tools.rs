@@ -60,7 +60,7 @@ fn work_items_live_through_tools_hooks_tasks_and_kills() {
     assert_eq!(host.feature("work-items")["trapped"], 0);
 }
 
-// CLI-1, LRN-1: what is moved while `learn` waits is told as a trigger, ready for the configuration; where nothing is
+// CLI-1, LRN-1: what is moved while `learn` waits is printed as a trigger, ready for the configuration; where nothing is
 // moved, that is said.
 #[test]
 fn a_control_that_is_moved_is_told_as_a_trigger() {

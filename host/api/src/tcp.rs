@@ -200,7 +200,7 @@ async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: N
     }
 }
 
-/// Who was not let in, on record.
+/// Audit entries of refused clients, rate-limited.
 struct Refusals {
     host: Weak<Host>,
     told: Rate,

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use super::ledger::Release;
 use super::queue::LetsGo;
 
-/// The workers that hold things. Clones share the list.
+/// The subscribers, workers with a ledger. Clones share the list.
 #[derive(Clone, Default)]
 pub struct Releases(Arc<ArcSwap<Vec<Arc<dyn LetsGo>>>>);
 
@@ -18,7 +18,7 @@ impl std::fmt::Debug for Releases {
 }
 
 impl Releases {
-    /// One more that hears of every release from now on. Those that are gone are taken off the list.
+    /// Subscribes a worker to all releases from now on. Those that are gone are removed from the list.
     pub fn add(&self, worker: Arc<dyn LetsGo>) {
         self.0.rcu(|workers| {
             let there = workers.iter().filter(|worker| !worker.is_gone()).cloned();
@@ -26,7 +26,7 @@ impl Releases {
         });
     }
 
-    /// Tells everybody, without waiting for anybody.
+    /// Notifies all subscribers, without waiting.
     pub fn tell(&self, release: &Release) {
         for worker in self.0.load().iter() {
             worker.release(release);

@@ -1,4 +1,4 @@
-//! Compiling: from what was written to a rule set, or to everything that is wrong with it.
+//! The rule compiler: from rules as written to a rule set, or to all of their mistakes.
 
 use std::collections::HashMap;
 use std::fmt;

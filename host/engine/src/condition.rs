@@ -1,9 +1,9 @@
-//! Conditions: what else must be so for a rule to fire.
+//! Conditions: guards that must hold for a rule to fire.
 //!
-//! A condition is asked at the moment of the event, and of nothing but what is here already: the mode, the
-//! keys that are down and where controllers stand ([`Held`]), and a snapshot of what only the operating
-//! system knows ([`Environment`]), which somebody else pushes in through a [`EnvironmentHandle`]. What is not known
-//! does not hold.
+//! A condition is evaluated at the moment of the event, without I/O: by the mode, the
+//! keys that are down and the positions of controllers ([`Held`]), and a snapshot of OS state
+//! ([`Environment`]), which another thread publishes through an [`EnvironmentHandle`]. A condition on something
+//! unknown does not hold.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -292,7 +292,7 @@ impl Hash for AppName {
     }
 }
 
-/// What only the operating system knows: a snapshot, whole and unchanging.
+/// OS state for conditions (local time, applications): an immutable snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     local: Option<LocalTime>,
@@ -352,7 +352,7 @@ impl LocalTime {
     }
 }
 
-/// Where the newest [`Environment`] are. Reading is wait-free; the thread that pushes a new one frees the old.
+/// The current [`Environment`]. Reading is wait-free; the thread that replaces it frees the old one.
 pub struct EnvironmentHandle(Shared<Environment>);
 
 impl EnvironmentHandle {
@@ -361,12 +361,12 @@ impl EnvironmentHandle {
         Self(Shared::new(Environment::unknown()))
     }
 
-    /// Puts new facts in the place of the old.
+    /// Replaces the environment.
     pub fn set(&self, environment: Environment) {
         self.0.swap_with(|_| environment);
     }
 
-    /// The newest facts.
+    /// The current environment.
     pub fn load(&self) -> EnvironmentGuard {
         EnvironmentGuard(self.0.load())
     }
@@ -384,7 +384,7 @@ impl fmt::Debug for EnvironmentHandle {
     }
 }
 
-/// Facts that are being read. See [`EnvironmentHandle::load`].
+/// An environment that is being read. See [`EnvironmentHandle::load`].
 pub struct EnvironmentGuard(SharedGuard<Environment>);
 
 impl std::ops::Deref for EnvironmentGuard {

@@ -1,4 +1,4 @@
-//! Making values fit for use: scaling to a range, smoothing what trembles, and soft takeover, so that
+//! Signal conditioning: scaling to a range, smoothing of jitter, and soft takeover (pickup), so that
 //! what a fader moves does not jump to where the fader is.
 //!
 //! Values are numbers from 0 to 1. Settings are compiled once; what has to be remembered between two

@@ -1,4 +1,4 @@
-//! What is held: which keys of each device are down, and where its controllers and sticks stand.
+//! The input state: which keys of each device are down, and the positions of its controllers and sticks.
 
 use std::collections::HashMap;
 

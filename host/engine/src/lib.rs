@@ -1,4 +1,4 @@
-//! Conductor's event engine: what an event is, which rules it meets, and what is remembered of it.
+//! Conductor's event engine: events, rule matching, gesture recognition with deadlines, and the flight recorder.
 //!
 //! The crate is pure. It opens no port, reads no clock, starts no thread and knows no runtime: time
 //! comes in with the event as [`Nanos`], so tests and replays drive it exactly as the host does. What a

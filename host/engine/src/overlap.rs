@@ -1,5 +1,4 @@
-//! Whether two triggers wait for the same, or one for all that another does: what a person may not have meant who
-//! wrote both.
+//! Overlap and subsumption of triggers, which the author of both rules may not have intended.
 
 use crate::trigger::{DmxRange, Edge, NumberRange, Push, Rotation, Trigger, ValueRange};
 

@@ -22,11 +22,11 @@ use conductor_stdx::doorbell;
 /// the clock was set, that summer time began, and that an application was started or ended.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Keeps the facts fresh; until it is dropped.
+/// Keeps the environment up to date, until it is dropped.
 pub struct EnvironmentMonitor {
     tell: Sender<Command>,
     seen: Arc<Mutex<EnvironmentView>>,
-    /// What tells which application is in front.
+    /// The watch of the active window.
     _front: Mutex<Box<dyn Send>>,
 }
 
@@ -37,7 +37,7 @@ enum Command {
     Stop,
 }
 
-/// What the thread knows, for people who ask.
+/// The environment as status shows it.
 #[derive(Debug, Clone)]
 pub struct EnvironmentView {
     /// What is in front.
@@ -98,7 +98,7 @@ pub struct EnvironmentSources {
 /// When the system has no thread left.
 pub fn start(of: EnvironmentSources, active_window: Box<dyn ActiveWindowWatch>) -> std::io::Result<EnvironmentMonitor> {
     let (tell, told) = crossbeam_channel::bounded(64);
-    let unknown = ActiveWindow::Unknown("it is not known yet which application is in active_window".to_owned());
+    let unknown = ActiveWindow::Unknown("it is not known yet which application is in front".to_owned());
     let seen =
         Arc::new(Mutex::new(EnvironmentView { active_window: unknown, profiles: of.profiles.clone(), profile: None }));
     let mut watcher = Watcher { of, seen: Arc::clone(&seen), running: Vec::new() };
@@ -119,7 +119,7 @@ pub fn start(of: EnvironmentSources, active_window: Box<dyn ActiveWindowWatch>) 
 struct Watcher {
     of: EnvironmentSources,
     seen: Arc<Mutex<EnvironmentView>>,
-    /// The applications that run, if somebody asks for them.
+    /// The applications that run, if a condition needs them.
     running: Vec<String>,
 }
 

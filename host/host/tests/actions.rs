@@ -1,5 +1,5 @@
 //! The host's own actions in a whole host, from simulated ports to what an instrument, a desktop or a light
-//! is told: what is switched on goes off, lights show what they should, and nobody waits for a port that
+//! receives: what is switched on goes off, lights show what they should, and no thread blocks on a port that
 //! hangs.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
@@ -154,7 +154,7 @@ fn reloads_lost_ports_and_the_end_end_what_was_begun() {
     assert_eq!(stage.desktop.lines().last().unwrap(), "up shift");
 }
 
-// ENG-10: an output that comes back is told of the end of what sounded when it went.
+// ENG-10: an output that comes back gets the ends of the notes that sounded when it went.
 #[test]
 fn an_output_that_comes_back_is_silent() {
     let stage = Stage::new(HOLDING);
@@ -347,7 +347,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 40, ..ProptestConfig::default() })]
 
-    // ENG-10: whatever happens before the end, nothing is on after it.
+    // ENG-10: in any case, nothing is on after the end.
     #[test]
     fn nothing_stays_on(steps in prop::collection::vec(step(), 1..60)) {
         let stage = Stage::new(HOLDING);
@@ -438,7 +438,7 @@ const DECIDING: &str = r#"
 "#;
 
 // ACT-1, ENG-10: a rule decides when it fires; what a branch has switched on goes off with its release,
-// whatever is so by then, and with its rules.
+// under the conditions of that moment, and with its rules.
 #[test]
 fn a_rule_decides_when_it_fires_and_ends_what_it_began() {
     let stage = Stage::new(DECIDING);

@@ -113,7 +113,7 @@ fn a_mode_that_a_person_chose_stays_when_the_application_goes() {
     stage.mode("Write");
     stage.front.put(ActiveWindow::Nothing);
     until(|| stage.host.status().profiles.iter().all(|profile| !profile.applies));
-    // Whatever the engine was told before this is done before it.
+    // All earlier inputs of the engine are done before this one.
     stage.front.application("surf", "Lyrics");
     until(|| stage.host.status().profiles.iter().any(|profile| profile.applies));
     stage.front.application("live", "");
@@ -124,7 +124,7 @@ fn a_mode_that_a_person_chose_stays_when_the_application_goes() {
     stage.host.stop();
 }
 
-// ENG-6: a condition knows what is in front as of the last that was told.
+// ENG-6: a condition uses the last active window that was reported.
 #[test]
 fn a_condition_sees_what_is_in_front() {
     let stage = Stage::new();

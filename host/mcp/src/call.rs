@@ -1,4 +1,4 @@
-//! Calls of tools, and what their user is asked on the way.
+//! Tool calls of agents, with elicitation.
 //!
 //! ```text
 //! call ─▶ gate ─▶ a result ─▶ a plan proposed? ─▶ the user is asked ─▶ applied, rejected, or it waits on

@@ -1,5 +1,5 @@
-//! The host as an MCP server: agents list and call the tools that features contribute, and read what the
-//! host knows.
+//! The MCP server of the host: agents list and call the tools that features contribute, and read the
+//! host's state.
 //!
 //! The protocol is rmcp's; every revision that it knows is spoken. A call goes through the same gate as
 //! any other. No message applies a plan or agrees to anything: what a tool proposes waits for a

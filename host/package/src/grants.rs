@@ -1,4 +1,4 @@
-//! Grants: what a person gave to a feature, and what of it holds.
+//! Grants: the capabilities that a person granted to a feature, and those in effect.
 
 use std::path::PathBuf;
 

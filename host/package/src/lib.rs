@@ -1,4 +1,4 @@
-//! A feature's file and what it asks for: read, bounded and checked without running any of it.
+//! Packages: a feature's file and the capabilities that it requests, read, bounded and validated without running it.
 //!
 //! [`mod@file`] reads the bytes (size, digest, descriptor, imports, exports), and [`structure`] bounds what is in them;
 //! [`check`] compares what the component's type says with what its [`descriptor`] declares, by the tables of

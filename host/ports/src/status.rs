@@ -95,7 +95,7 @@ pub struct BindingStatus {
     pub output: Option<SideStatus>,
     /// Whether it is muted for now.
     pub muted: bool,
-    /// What is wrong and what to do; none if nothing is.
+    /// What is wrong and what to do; `null` if nothing is.
     pub help: Option<String>,
 }
 

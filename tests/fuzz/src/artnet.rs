@@ -1,4 +1,4 @@
-//! Art-Net packets: whatever comes, the changes of a channel join up.
+//! Art-Net packets: for any input, the changes of a channel are consistent.
 
 use std::collections::HashMap;
 

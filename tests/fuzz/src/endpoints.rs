@@ -1,5 +1,5 @@
 //! What grants name: network targets and hosts. What is read is written as it would be read again, and a wider
-//! pattern covers whatever a narrower one does.
+//! pattern covers everything that a narrower one does.
 
 use conductor_net::endpoint::{Endpoint, EndpointPattern};
 use conductor_net::http_scope::{HostPattern, Site};

@@ -1,4 +1,4 @@
-//! The gesture engine: whatever happens, the same rules fire however often time is told, and nothing is
+//! The gesture engine: for any events, the same rules fire with any number of ticks, and nothing is
 //! left over.
 
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub fn run(data: &[u8]) {
     assert!(never.fired == often.fired, "{:?}\n{:?}", never.fired, often.fired);
 }
 
-/// Plays the steps; `tick` says how time is told in between.
+/// Plays the steps; `tick` advances the clock in between.
 fn play(
     sources: &[RuleSource<Action>],
     steps: &[(Nanos, Step)],
@@ -112,7 +112,7 @@ fn play(
                 let event = DeviceEvent { device: device.clone(), event: event.clone() };
                 engine.event(clock, event, &mut heard);
             }
-            // Here time is told first: these say nothing of when they are.
+            // The clock is advanced first: these events carry no time.
             Step::Reload(index) => {
                 engine.advance(now, &mut heard);
                 rules.swap(compiled(*index));

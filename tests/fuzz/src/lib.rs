@@ -1,4 +1,4 @@
-//! What must be so whatever bytes come in, one file a target.
+//! Fuzz targets, one per file: invariants that hold for any input.
 //!
 //! A target is a function of bytes that panics where something is not so. Two things call it: a plain test
 //! (`tests/replay.rs`), with the corpus that is kept here and what little changes make of it, in every test

@@ -1,4 +1,4 @@
-//! Packages: whatever a file holds, there is an answer, soon, and nothing in it runs.
+//! Packages: for any file, there is a result in bounded time, and nothing in it runs.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) {
     let structure = structure.expect("what is a package is within the bounds");
     assert_eq!(structure.descriptors.len(), 1);
     assert!(structure.imports.iter().eq(&package.info.imports) && structure.exports.iter().eq(&package.info.exports));
-    // Words, and no panic, for whatever does not fit.
+    // An error, and no panic, for everything that does not fit.
     if let Err(errors) = check::check(&package.info) {
         assert!(!errors.is_empty());
     }

@@ -1,4 +1,4 @@
-//! The risk of plans: whatever leads from one configuration to another, the risk is the same; what starts a program,
+//! The risk of plans: for all ways from one configuration to another, the risk is the same; what starts a program,
 //! redirects a name or switches a feature is privileged; what only a person may change is denied.
 
 use std::collections::{BTreeMap, BTreeSet};

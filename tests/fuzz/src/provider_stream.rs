@@ -1,4 +1,4 @@
-//! Answers of a model's API: however the bytes are cut, the same is told.
+//! Responses of a model's API: the events are the same for any chunks of bytes.
 
 use openai_compatible::answer::Answer;
 

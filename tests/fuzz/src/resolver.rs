@@ -1,4 +1,4 @@
-//! Ports and bindings: whatever there is, each part of a port is one binding's, and order decides nothing.
+//! Ports and bindings: for any set of them, each part of a port is one binding's, and order does not matter.
 
 use conductor_config as config;
 use conductor_ports::binding::Channels;

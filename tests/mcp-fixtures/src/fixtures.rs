@@ -143,7 +143,7 @@ impl Fixtures {
                 text("done")
             }
             "test_logging_tool" => {
-                // Nothing is logged for whoever has not said from which level on.
+                // Nothing is logged for clients that have not set a level.
                 if serde_json::to_value(&context.meta)
                     .unwrap_or_default()
                     .get("io.modelcontextprotocol/logLevel")

@@ -21,7 +21,7 @@ impl Output {
         Self(client().output(name).unwrap_or_else(|error| panic!("{name}: {error}")))
     }
 
-    /// Connected to an input whose name holds `port`; none while there is no such.
+    /// Connected to an input whose name holds `port`; `None` if there is no such input yet.
     pub(super) fn connected(port: &str) -> Option<Self> {
         let theirs = named(Direction::In, port)?;
         let output = Self::new("to the host");
@@ -45,7 +45,7 @@ impl Input {
         Self { port: port.unwrap_or_else(|error| panic!("{name}: {error}")) }
     }
 
-    /// Connected to an output whose name holds `port`; none while there is no such.
+    /// Connected to an output whose name holds `port`; `None` if there is no such output yet.
     pub(super) fn connected(port: &str, sender: &Sender<Vec<u8>>) -> Option<Self> {
         let theirs = named(Direction::Out, port)?;
         let input = Self::new("from the host", sender.clone());

@@ -13,7 +13,7 @@ impl Output {
         Self(client.create_virtual("out").unwrap_or_else(|error| panic!("{name}: {error}")))
     }
 
-    /// Connected to an input whose name holds `port`; none while there is no such.
+    /// Connected to an input whose name holds `port`; `None` if there is no such input yet.
     pub(super) fn connected(port: &str) -> Option<Self> {
         let client = MidiOutput::new("player").unwrap_or_else(|error| panic!("{port}: {error}"));
         let named = |found: &_| client.port_name(found).is_ok_and(|name| name.contains(port));
@@ -37,7 +37,7 @@ impl Input {
         Self { _connection: connection.unwrap_or_else(|error| panic!("{name}: {error}")) }
     }
 
-    /// Connected to an output whose name holds `port`; none while there is no such.
+    /// Connected to an output whose name holds `port`; `None` if there is no such output yet.
     pub(super) fn connected(port: &str, sender: &Sender<Vec<u8>>) -> Option<Self> {
         let client = client("listener");
         let named = |found: &_| client.port_name(found).is_ok_and(|name| name.contains(port));

@@ -246,7 +246,7 @@ fn lies(door: Door, target: &Target) -> Vec<Vec<u8>> {
     }
 }
 
-/// Attacks until it is told to stop. Counts its connections.
+/// Attacks until it is stopped. Counts its connections.
 pub fn attack(door: Door, manner: Manner, target: &Target, stop: &AtomicBool, connections: &AtomicU64) {
     // A program each is dear, for the attacker.
     let width = if door == Door::McpStdio { 1 } else { WIDTH };
@@ -306,7 +306,7 @@ pub fn port(home: &Path) -> Option<u16> {
     told["url"].as_str()?.rsplit_once(':')?.1.parse().ok()
 }
 
-/// Every attacker on a thread of its own, until it is told to stop.
+/// Every attacker on a thread of its own, until it is stopped.
 pub fn all(target: &Target, stop: &Arc<AtomicBool>, connections: &Arc<AtomicU64>) -> Vec<thread::JoinHandle<()>> {
     let pairs = Door::ALL.into_iter().flat_map(|door| Manner::ALL.map(|manner| (door, manner)));
     pairs

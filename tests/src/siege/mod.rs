@@ -72,7 +72,7 @@ impl Report {
         self.took.get(at.min(self.took.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 
-    /// What must hold whatever the machine is busy with, and does not.
+    /// Violations of what must hold under any load.
     pub fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         if self.lost > 0 {

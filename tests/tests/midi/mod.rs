@@ -1,6 +1,6 @@
 //! MIDI in and out through the system that this build is for: what a player does, and what comes of it.
 //!
-//! The same stories for JACK and for ALSA: `jack.rs` and `alsa.rs` say where they can be told.
+//! The same stories for JACK and for ALSA: `jack.rs` and `alsa.rs` say where they can run.
 
 use std::time::Duration;
 

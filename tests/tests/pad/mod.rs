@@ -1,4 +1,4 @@
-//! A gamepad without hardware: a device of the kernel's uinput, which everybody takes for a real one.
+//! A gamepad without hardware: a device of the kernel's uinput, which programs take for a real one.
 
 use evdev::uinput::VirtualDevice;
 use evdev::{

@@ -261,7 +261,7 @@ fn ended(done: CommandResult) -> ExitCode {
     }
 }
 
-/// An error and what it comes from. Many of ours say that already: it is not said twice.
+/// An error with its causes. A cause that a message already ends with is not repeated.
 fn told(error: &anyhow::Error) -> String {
     error
         .chain()

@@ -1,4 +1,5 @@
-//! What is under way on one device: attempts at gestures, and rules that wait for the end of some.
+//! The state of gesture recognition on one device: attempts with their deadlines, and rules that wait for the end of
+//! some.
 
 use super::event::Press;
 use crate::Nanos;

@@ -171,7 +171,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 consumed = rule.consume;
             }
         }
-        // A tap before this one that was of no use for it is none for a later one, either.
+        // An earlier tap that did not pair with this one can't pair with a later one, either.
         self.attempts.end(|attempt| attempt.goal == Goal::SecondTap && attempt.key == key && attempt.serial != serial);
 
         for &(rank, position) in &deferred.rules[..deferred.count] {

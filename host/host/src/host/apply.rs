@@ -1,4 +1,4 @@
-//! Plans, applied: the one place where the configuration file is written.
+//! Applying plans: the one place where the configuration file is written.
 //!
 //! Everything is made and checked beside what is in use; then the file is replaced; then the rules are
 //! swapped. On any failure the file and the rules are as before. That it is about to be done is on record
@@ -297,7 +297,7 @@ impl Host {
         }
     }
 
-    /// Puts on record which plans have expired since it was last called, and tells who watches.
+    /// Puts on record which plans have expired since it was last called, and notifies watchers.
     pub fn tell_expired(&self) {
         match self.plans.expired() {
             Ok(plans) if plans.is_empty() => {}

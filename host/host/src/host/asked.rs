@@ -1,4 +1,4 @@
-//! What the API asks of a host, beside its status: parts of it, other modes, a look at the configuration.
+//! Requests of the API to a host, beside its status: parts of it, changing modes, validating a configuration.
 
 use std::path::PathBuf;
 

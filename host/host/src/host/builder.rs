@@ -1,4 +1,4 @@
-//! The start: what a host is made of, and in which order.
+//! The host's builder: the parts of a host, and the order in which they start.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

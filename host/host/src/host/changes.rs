@@ -1,4 +1,4 @@
-//! Telling features that hook on changes: ports that come and go, another mode.
+//! Notifying features that hook on changes: ports that come and go, another mode.
 //!
 //! A thread of its own listens to what is observed, so that neither the event path nor the ports wait
 //! for anybody's hook.
@@ -16,7 +16,7 @@ fn change(observation: &Observation) -> Option<Change> {
     }
 }
 
-/// Starts to tell the features in force, until nothing is observed any more.
+/// Starts to notify the features in force, until the observer ends.
 ///
 /// # Errors
 /// When the system has no thread left.

@@ -1,4 +1,4 @@
-//! What the host knows, in the types of the contract, as features get it.
+//! Conversions of the host's state into the types of the contract.
 
 use crate::control::plan::Plan;
 use crate::control::plan::risk::Level;

@@ -1,4 +1,4 @@
-//! What in a configuration can have no effect: warnings, each at its place, since everything else works.
+//! Warnings about parts of a configuration that can have no effect, each at its place.
 //!
 //! Nothing runs for them: they come of what is written, and of which files are there.
 

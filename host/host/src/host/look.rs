@@ -1,4 +1,4 @@
-//! Looking at a configuration that is not in force: what is wrong with it, and which rules it has.
+//! Previews of a configuration that is not in force: its mistakes, and its rules.
 //!
 //! Looking never runs what is not running. A configuration is held against the features in force; a package that is
 //! not in force is not read, compiled or installed, no worker is started, and nothing is written. Features in force
@@ -21,12 +21,12 @@ use conductor_registry::Registry;
 use conductor_rules::bindings;
 use conductor_rules::{self as rules, Compiled};
 
-/// Configurations that are looked at at once for callers of one kind.
+/// Previews at once for callers of one class.
 const MAX_LOOKS: usize = 2;
-/// How long a look waits for its turn.
+/// How long a preview waits for a slot.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// For whom a configuration is looked at. One kind of caller does not make the others wait.
+/// Classes of callers of previews. One class does not make the others wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum For {
     /// The home's owner.
@@ -47,7 +47,7 @@ impl For {
     }
 }
 
-/// Bounds how many configurations are looked at at once.
+/// Bounds the number of previews at once (a semaphore for each class).
 #[derive(Debug)]
 pub(super) struct Turns([(Sender<()>, Receiver<()>); 3]);
 
@@ -63,14 +63,14 @@ impl Turns {
         }))
     }
 
-    /// A turn, which ends when it is dropped; `None` if it does not come in time.
+    /// Waits for a slot, which is freed when it is dropped; `None` on a timeout.
     pub fn wait(&self, whose: For) -> Option<Turn<'_>> {
         let (give, take) = &self.0[whose as usize];
         take.recv_timeout(TURN_TIMEOUT).ok().map(|()| Turn(give))
     }
 }
 
-/// Its holder may look.
+/// A permit for one preview.
 #[derive(Debug)]
 pub(super) struct Turn<'t>(&'t Sender<()>);
 

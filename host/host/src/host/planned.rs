@@ -1,4 +1,4 @@
-//! What plans would put in force, each read and compiled once: from when a plan is judged until it is applied.
+//! The cache of compiled plans: each is read and compiled once, from when it is assessed until it is applied.
 //!
 //! A plan that was proposed is looked at next, and applied after that, all under the same generation; so what the first
 //! of these steps made is kept for the others. Under another generation it is made anew, and that of a plan that was

@@ -1,4 +1,4 @@
-//! Taking back upgrades that go wrong: the version before is in the package store, and comes back.
+//! Rollback of upgrades that fail: the previous version is still in the package store, and is installed again.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Secrets that are sent, on record.
+//! Audit entries for secrets that are sent.
 
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind};

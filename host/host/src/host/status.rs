@@ -1,4 +1,4 @@
-//! How a running host is: everything there is to know about it, as the API and the commands show it.
+//! The status of a running host, for the API and the commands.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -386,7 +386,7 @@ impl HostView for View {
     }
 }
 
-/// Hands over what fires, for once.
+/// A sink that performs each rule that fires at once.
 struct Hands<'a> {
     queue: &'a doorbell::Sender<Input>,
     failed: Vec<String>,
@@ -418,7 +418,7 @@ impl Sink<Action> for Hands<'_> {
     }
 }
 
-/// Hears nothing: for engines that are only asked.
+/// A sink that ignores everything, for engines that are only queried.
 struct Deaf;
 
 impl Sink<Action> for Deaf {

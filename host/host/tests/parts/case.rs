@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The heading is a kind and a name of the schema, or says what the section is about. Lines with `plug` name
-//! a port by what the system tells of it, and the device as which the tests play it, or the world as which
+//! a port by what the system reports of it, and the device as which the tests play it, or the world as which
 //! they listen to it where it is an `output`; one that is `unheard` may not be open. A device that no such
 //! line names is a port of that name. Then comes the configuration, in which `{out}` stands for a folder, and
 //! after `---` the tests.
@@ -38,7 +38,7 @@ pub struct Section {
 pub struct Plugged {
     /// What tests call it.
     pub device: String,
-    /// What the system tells of it.
+    /// What the system reports of it.
     pub port: PortInfo,
     /// Whether the host listens to it, where it is an input.
     pub is_heard: bool,
@@ -73,7 +73,7 @@ impl Section {
         Self { heading: heading.to_owned(), plugged, config: config.join("\n"), tests }
     }
 
-    /// The part of the schema that it is about; none for another story.
+    /// The part of the schema that it is about; `None` if it is another story.
     pub fn part(&self) -> Option<(String, String)> {
         let (kind, name) = self.heading.split_once(' ')?;
         let kinds = ["trigger", "condition", "action", "message", "matcher", "transform"];
@@ -86,7 +86,7 @@ impl Section {
     }
 
     /// A folder with the bundled features whose actions the section uses; `None` if it uses none. What it
-    /// does not use is not there, since whatever is has to be compiled.
+    /// does not use is left out, since everything else has to be compiled.
     pub fn features(&self) -> Option<&'static Path> {
         type Folders = [OnceLock<PathBuf>; 4];
         static FOLDERS: Folders = [const { OnceLock::new() }; 4];

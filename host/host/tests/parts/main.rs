@@ -137,7 +137,7 @@ fn every_part_of_the_schema_has_a_section_that_uses_it() {
     assert!(missing.is_empty(), "no section in host/host/tests/parts for: {}", missing.join(", "));
 }
 
-/// Not a test: a program that runs, for `AppRunning`. It ends when nobody holds its input any more.
+/// Not a test: a program that runs, for `AppRunning`. It ends when its standard input is closed.
 #[test]
 #[ignore = "it waits for its input to end"]
 fn a_program_that_runs() {

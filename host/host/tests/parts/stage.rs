@@ -1,6 +1,6 @@
 //! A whole host and the world around it, in which nothing is real but the host.
 //!
-//! | world | is told |
+//! | world | receives |
 //! |---|---|
 //! | `synth`, or what a section calls an output | MIDI messages, in hexadecimal |
 //! | `desktop` | `down cmd`, `up cmd`, `text hello`, `point 3 4`, `scroll 1 Vertical` |
@@ -89,7 +89,7 @@ impl DatagramSender for RecordedSender {
 fn universe(packet: &[u8]) -> String {
     let (Some(b"Art-Net\0\0\x50"), Some(head), Some(levels)) = (packet.get(..10), packet.get(..18), packet.get(18..))
     else {
-        return format!("is told what nobody understands: {packet:02X?}");
+        return format!("receives an unknown packet: {packet:02X?}");
     };
     let set = levels.iter().enumerate().filter(|(_, level)| **level != 0);
     let set: Vec<String> = set.map(|(index, level)| format!("{}={level}", index + 1)).collect();
@@ -245,7 +245,7 @@ impl Stage {
                 now = entry.at;
                 self.play(&entry.device, &entry.event)?;
             } else if line.starts_with("gone ") {
-                return Err(format!("{line}: only the engine can be told"));
+                return Err(format!("{line}: only the engine takes it"));
             }
         }
         self.advance(AFTERWARDS)

@@ -13,7 +13,7 @@ use conductor_ports::{Connection, Direction, EventSink, MidiOut, PortBackend, Po
 /// The outputs: a synthesizer, a mixing desk, one that hangs and one that fails.
 pub const OUTPUTS: [&str; 4] = ["synth", "desk", "tar pit", "loose cable"];
 
-/// What an instrument was told.
+/// What an instrument has received.
 #[derive(Debug, Default)]
 pub struct Heard {
     pub notes_on: u64,
@@ -37,7 +37,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Instruments {
-    /// What this output was told.
+    /// What this output has received.
     pub fn heard(&self, output: &str) -> MutexGuard<'_, Heard> {
         lock(&self.heard[OUTPUTS.iter().position(|name| *name == output).unwrap()])
     }
@@ -90,7 +90,7 @@ impl MidiOut for Output {
             }
             0x80 => drop(heard.sounding.remove(&(channel, number))),
             0xB0 => drop(heard.knobs.insert((channel, number), value)),
-            _ => panic!("nobody sends {message:?}"),
+            _ => panic!("unexpected {message:?}"),
         }
         Ok(())
     }

@@ -127,7 +127,7 @@ impl Stage {
                 self.instruments.heard(output).sounding.is_empty()
             });
         }
-        assert!(player.visits() > 0, "nobody has heard the visitor");
+        assert!(player.visits() > 0, "no event of the visitor arrived");
         until("no key is down", || self.instruments.keys_down().is_empty());
         let desk = self.host.status().outputs.into_iter().find(|found| found.target == "desk").unwrap();
         let desk_heard = self.instruments.heard("desk");

@@ -1,4 +1,4 @@
-//! What a mapping's condition is to the engine.
+//! Compiles a mapping's condition for the engine.
 
 use conductor_engine::{AppName, Condition, Day, DeviceId, TimeRange};
 

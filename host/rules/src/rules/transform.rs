@@ -1,4 +1,4 @@
-//! What a mapping does to the messages that it forwards.
+//! Compiles the transform of a mapping that forwards messages.
 
 use conductor_engine as engine;
 

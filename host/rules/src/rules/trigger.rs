@@ -1,4 +1,4 @@
-//! What a mapping's trigger is to the engine.
+//! Compiles a mapping's trigger for the engine.
 
 use conductor_engine as engine;
 use conductor_engine::{

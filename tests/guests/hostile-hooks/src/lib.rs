@@ -18,7 +18,7 @@ static KEY: [u8; 16] = *b"KEY:before      ";
 
 fn key() -> String {
     let at = std::hint::black_box(&raw const KEY);
-    // SAFETY: it points to a static. Volatile, so that nobody works the value out when compiling.
+    // SAFETY: it points to a static. Volatile, so that the compiler can't fold the value.
     let bytes = unsafe { at.read_volatile() };
     String::from_utf8_lossy(&bytes[4..]).trim().to_owned()
 }
@@ -140,7 +140,7 @@ fn misbehave(way: &str) {
 }
 
 impl ReadOnlyTools for Hostile {
-    /// Keeps what it is handed, or holds everybody up who waits for this instance.
+    /// Keeps what it is handed, or blocks all callers that wait for this instance.
     fn call(_: String, args: String, invoked: &Invocation, reader: &Reader) -> Result<String, Error> {
         if args.contains("keep") {
             KEPT.set((invoked.handle(), reader.handle()));

@@ -34,7 +34,7 @@ impl Tasks for Hostile {
             }
             "trap" => std::process::abort(),
             "stubborn" => loop {
-                // Once it is told to end, waiting returns at once.
+                // Once it is cancelled, waiting returns at once.
                 run.wait(10);
                 work();
             },

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 struct Hostile;
 
-/// Gives out memory, until it is told to loop: the host asks for some, by `cabi_realloc`, before each call and
+/// Allocates memory, until it is switched to loop: the host asks for some, by `cabi_realloc`, before each call and
 /// wherever it hands text over.
 struct Allocator;
 
@@ -54,7 +54,7 @@ static INSTALL: [u8; 24] = *b"INSTALL:quiet           ";
 
 fn install_way() -> String {
     let at = std::hint::black_box(&raw const INSTALL);
-    // SAFETY: it points to a static. Volatile, so that nobody works the value out when compiling.
+    // SAFETY: it points to a static. Volatile, so that the compiler can't fold the value.
     let bytes = unsafe { at.read_volatile() };
     String::from_utf8_lossy(&bytes[8..]).trim().to_owned()
 }
@@ -217,7 +217,7 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
             done
         }
         "ignore-cancel" => {
-            // Works for longer than anybody waits, in pieces that each cost little.
+            // Works for longer than any caller waits, in pieces that each cost little.
             loop {
                 let _ = reader.mode();
                 if clock::monotonic() == 0 {
@@ -613,7 +613,7 @@ impl HardwareIoTools for Hostile {
             }
             "sysex" => devices.send_midi(text(&args, "target"), &[0xf0, 0x7d, 1, 0xf7]).map(|()| "\"done\"".to_owned()),
             "probe" => devices.probe_identity(text(&args, "target")).map(|found| found.is_some().to_string()),
-            // Whatever the arguments name.
+            // Everything that the arguments name.
             "midi-elsewhere" => devices.send_midi("other", &[0x90, 60, 100]).map(|()| "\"done\"".to_owned()),
             "midi" => devices.send_midi(text(&args, "target"), &[0x90, 60]).map(|()| "\"done\"".to_owned()),
             _ => anything(&args, invoked, reader),

@@ -113,7 +113,7 @@ impl exports::conductor::feature::actions::Guest for Hostile {
                 }
             }
             "slow" => {
-                // Less than it may take, whatever it is called for.
+                // Less than it may take in any call.
                 let began = clock::monotonic();
                 while clock::monotonic() - began < 12_000_000 {}
                 Ok(())

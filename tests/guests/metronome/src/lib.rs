@@ -25,7 +25,7 @@ struct Metronome;
 
 /// One use of an action.
 struct Use {
-    /// How often it repeats; `None` for a metronome, which goes on.
+    /// How often it repeats; `None` if it is a metronome, which goes on.
     times: Option<u32>,
     nanoseconds: u64,
     target: Target,

@@ -72,7 +72,7 @@ pub(in super::super) fn run(command: &AuthorCommand) -> CommandResult {
     }
 }
 
-/// The SDK's folder: as told, as the environment says, or beside the checkout that built this program.
+/// The SDK's folder: as given, else of `CONDUCTOR_SDK`, else beside the checkout that built this program.
 pub(super) fn sdk(told: Option<&Path>) -> Result<PathBuf, Failure> {
     let told = told.map(Path::to_owned).or_else(|| std::env::var_os("CONDUCTOR_SDK").map(PathBuf::from));
     let built_beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../feature-api");

@@ -87,12 +87,12 @@ fn path() -> Result<PathBuf, Failure> {
     Ok(folder.join("systemd/user").join(UNIT))
 }
 
-/// What systemctl says; why there is nothing to ask.
+/// Runs systemctl.
 fn ask(arguments: &[&str]) -> io::Result<Output> {
     Command::new("systemctl").arg("--user").args(arguments).output()
 }
 
-/// Has systemd do something.
+/// Runs systemctl; returns its message if it fails.
 fn told(arguments: &[&str]) -> Result<(), String> {
     match ask(arguments) {
         Ok(output) if output.status.success() => Ok(()),

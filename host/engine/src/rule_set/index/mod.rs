@@ -1,4 +1,4 @@
-//! What an event looks up before it meets a rule.
+//! The index of a rule set: looks up the rules that may match an event.
 //!
 //! # How a match works
 //!

@@ -119,7 +119,7 @@ fn play<A>(
     heard.fired
 }
 
-/// Writes down what fires, for the last event that came.
+/// Records the rules that fire, for the last event.
 struct Heard<N> {
     name: N,
     fired: Vec<Vec<String>>,
