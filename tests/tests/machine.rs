@@ -83,7 +83,7 @@ fn a_doctor_tells_a_host_that_runs_from_one_that_was_killed() {
 
     host.kill();
     let (_, findings) = doctor(&home);
-    assert_eq!(found(&findings, "host", "the last host was killed")["level"], "warning");
+    assert_eq!(found(&findings, "host", "the last one was killed")["level"], "warning");
 }
 
 #[test]
