@@ -305,7 +305,8 @@ impl Run<'_> {
         let units = programs.those(|program| {
             program.package != end_to_end && (program.crate_name == "xtask" || self.reach.has(&program.crate_name))
         });
-        self.board.logged(NAME, |log| programs::run(&units, &[], log));
+        let components = self.repo.components();
+        self.board.logged(NAME, |log| programs::run(&units, &[(host::FEATURES, &components)], log));
     }
 
     /// The tests crate, with what it tests.
