@@ -76,7 +76,7 @@ impl KWin {
             return None;
         }
         let bus = Bus::start();
-        // Where it is installed it may raise its own priority, and does not start where nobody may. A copy may not.
+        // Where it is installed it may raise its own priority, and does not start if that is not permitted. A copy may not.
         fs::copy(path_of("kwin_wayland").unwrap(), program(&bus)).unwrap();
         let kwin = run_on(&bus);
         let display = socket(bus.folder(), &kwin, |name| name.starts_with("wayland-"));

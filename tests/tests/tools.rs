@@ -92,8 +92,8 @@ fn a_control_that_is_moved_is_told_as_a_trigger() {
     assert_eq!((&learned["controls"][0]["device"], &learned["controls"][0]["events"]), (&json!("tablet"), &json!(2)));
     let nothing = home.conductor(&["learn", "--seconds", "1"]);
     assert_eq!((nothing.code, nothing.err.contains("nothing was moved")), (Some(1), true), "{}", nothing.err);
-    let nobody = home.conductor(&["learn", "tablot"]);
-    assert_eq!((nobody.code, nobody.err.contains("tablet")), (Some(1), true), "{}", nobody.err);
+    let unknown = home.conductor(&["learn", "tablot"]);
+    assert_eq!((unknown.code, unknown.err.contains("tablet")), (Some(1), true), "{}", unknown.err);
 }
 
 // CFG-2, FEA-8: who only looks at a configuration needs nothing that a running host has open.

@@ -22,7 +22,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 const STREAMS: [&str; 2] = ["/v1/events", "/v1/stream"];
 /// Here a command may end the host; so it is asked with a token that may not.
 const COMMANDS: &str = "/v1/ipc";
-/// Here a request may reach a registry, or the keyring of whoever runs this.
+/// Here a request may reach a registry, or the keyring of the user who runs this.
 const BEYOND_THE_HOME: [&str; 3] = ["/v1/install", "/v1/install/look", "/v1/secrets/{id}"];
 
 /// Have schemathesis ask the API all kinds of things.
