@@ -90,12 +90,12 @@ struct Moves {
 
 /// The events that were received.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct Received {
     /// The one moved last comes last.
     moves: Vec<Moves>,
 }
 
-impl Heard {
+impl Received {
     /// Adds an event; `text` is the event in the timeline language.
     pub fn add(&mut self, device: &str, text: &str, event: &Event) {
         let Some(which) = Which::of(text, event) else { return };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn learned(events: &[(&str, Event)]) -> Vec<Control> {
-        let mut heard = Heard::default();
+        let mut heard = Received::default();
         events.iter().for_each(|(text, event)| heard.add("pads", text, event));
         heard.controls()
     }

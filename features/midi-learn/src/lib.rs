@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod learned;
 
-use learned::{Control, Heard};
+use learned::{Control, Received};
 
 struct MidiLearn;
 
@@ -110,7 +110,7 @@ fn stop(reader: &Reader, keep: bool, midi_only: bool) -> Result<Learned, Error> 
     let captured = reader.captured(256)?;
     let since = captured.into_iter().filter(|event| event.event.at >= session.since);
     let wanted = since.filter(|event| session.device.as_ref().is_none_or(|device| *device == event.device));
-    let mut heard = Heard::default();
+    let mut heard = Received::default();
     for event in wanted.filter(|event| !midi_only || event.event.kind < 32) {
         heard.add(&event.device, &event.text, &event.event);
     }

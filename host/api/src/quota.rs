@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::{Code, ErrorResponse};
 use super::holder::Holder;
 use conductor_stdx::jobs::Jobs;
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 /// Bytes of requests that are being read, for one kind of client.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
@@ -59,7 +59,7 @@ pub(super) struct Quota {
     request_bytes: Arc<Semaphore>,
     answer_bytes: Arc<Semaphore>,
     jobs: Jobs,
-    rate: Option<Arc<Rate>>,
+    rate: Option<Arc<RateLimiter>>,
 }
 
 impl Quota {
@@ -72,7 +72,7 @@ impl Quota {
             request_bytes: places(MAX_REQUEST_BYTES),
             answer_bytes: places(MAX_ANSWER_BYTES),
             jobs: Jobs::new(limits.jobs),
-            rate: limits.per_second.map(|rate| Arc::new(Rate::new(rate, rate * 2.0))),
+            rate: limits.per_second.map(|rate| Arc::new(RateLimiter::new(rate, rate * 2.0))),
         }
     }
 

@@ -41,7 +41,7 @@ pub(super) async fn stream(
         match upgrade.await {
             Ok(stream) => {
                 let limits = Limits::default().max_payload_len(Some(MAX_SAID));
-                tell(ServerBuilder::new().limits(limits).serve(TokioIo::new(stream)), reader).await;
+                send_stream(ServerBuilder::new().limits(limits).serve(TokioIo::new(stream)), reader).await;
             }
             Err(error) => tracing::debug!("a client left before its stream began: {error}"),
         }
@@ -78,7 +78,7 @@ fn accepted(headers: &HeaderMap) -> Result<HeaderValue, ErrorResponse> {
     HeaderValue::try_from(BASE64_STANDARD.encode(hash.finish())).map_err(ErrorResponse::internal)
 }
 
-async fn tell(mut socket: WebSocketStream<TokioIo<Upgraded>>, mut reader: Reader) {
+async fn send_stream(mut socket: WebSocketStream<TokioIo<Upgraded>>, mut reader: Reader) {
     let mut quiet = tokio::time::interval(PING);
     // Now, which is too early.
     quiet.tick().await;

@@ -118,10 +118,10 @@ impl Reader {
 
     /// The next messages, at least one; `None` if the host is gone.
     pub(super) async fn next(&mut self) -> Option<Vec<Arc<str>>> {
-        let mut told: Vec<Arc<str>> = self.first.take().into_iter().collect();
+        let mut messages: Vec<Arc<str>> = self.first.take().into_iter().collect();
         loop {
             let moments = self.history.after(self.position, BATCH);
-            if moments.is_empty() && told.is_empty() {
+            if moments.is_empty() && messages.is_empty() {
                 // Changed since it was last looked at, or waited for.
                 self.last.changed().await.ok()?;
                 tokio::time::sleep_until(self.gathered + BATCH_INTERVAL).await;
@@ -131,22 +131,22 @@ impl Reader {
             }
             let host = self.host.upgrade()?;
             for moment in &moments {
-                self.take(&host, moment, &mut told);
+                self.take(&host, moment, &mut messages);
             }
-            if !told.is_empty() {
-                return Some(told);
+            if !messages.is_empty() {
+                return Some(messages);
             }
         }
     }
 
-    fn take(&mut self, host: &Host, moment: &HistoryEntry, told: &mut Vec<Arc<str>>) {
+    fn take(&mut self, host: &Host, moment: &HistoryEntry, messages: &mut Vec<Arc<str>>) {
         let lost = moment.number - self.position - 1;
         self.position = moment.number;
         if lost > 0 {
-            told.push(line(moment.number - 1, ObservationView::Gap { lost: Some(lost) }).into());
+            messages.push(line(moment.number - 1, ObservationView::Gap { lost: Some(lost) }).into());
         }
         if self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::of(&moment.observation))) {
-            told.push(moment.line(|| line(moment.number, host.view(&moment.observation))));
+            messages.push(moment.line(|| line(moment.number, host.view(&moment.observation))));
         }
     }
 }

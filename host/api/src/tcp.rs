@@ -29,7 +29,7 @@ use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
 use conductor_mcp as mcp;
 use conductor_mcp::http::PATH as MCP;
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 /// Refusals a second that go on record, and how many may come at once: a flood must not fill the disk.
 const RECORDED_REFUSALS_RATE: (f64, f64) = (1.0, 10.0);
@@ -60,11 +60,11 @@ impl HttpListener {
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let url = format!("http://127.0.0.1:{port}");
-        let told = serde_json::json!({ "url": url, "mcp": format!("{url}{MCP}"), "pid": std::process::id() });
+        let limiter = serde_json::json!({ "url": url, "mcp": format!("{url}{MCP}"), "pid": std::process::id() });
         let file = address_file(home);
         // What a killed host left behind.
         let _ = std::fs::remove_file(&file);
-        conductor_stdx::host_key::write_private(home, "api.json", format!("{told}\n").as_bytes())?;
+        conductor_stdx::host_key::write_private(home, "api.json", format!("{limiter}\n").as_bytes())?;
         tracing::info!("the API is at {url}, for clients with a token of {}", home.display());
         Ok(Self { listener, port, tokens, file })
     }
@@ -115,7 +115,7 @@ impl Guard {
         let (rate, burst) = RECORDED_REFUSALS_RATE;
         let (api, mcp) =
             (Entrance::new(Door::Tcp, Weak::clone(&host)), Entrance::new(mcp::http::DOOR, Weak::clone(&host)));
-        let refusals = Refusals { host, told: Rate::new(rate, burst), more: 0.into() };
+        let refusals = Refusals { host, limiter: RateLimiter::new(rate, burst), more: 0.into() };
         Arc::new(Self { port, tokens, quotas: Quotas::new(), api, mcp, refusals })
     }
 
@@ -189,7 +189,7 @@ async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: N
         }
         Err((status, why)) => {
             let asked = format!("{} {}", request.method(), request.uri().path());
-            guard.refusals.tell(&asked, &why);
+            guard.refusals.record(&asked, &why);
             let code = if status == StatusCode::UNAUTHORIZED { Code::Unauthorized } else { Code::Forbidden };
             let mut response = (status, Json(ApiError { error: why, code, confirmation: None })).into_response();
             if status == StatusCode::UNAUTHORIZED {
@@ -203,15 +203,15 @@ async fn admitted(State(guard): State<Arc<Guard>>, mut request: Request, next: N
 /// Audit entries of refused clients, rate-limited.
 struct Refusals {
     host: Weak<Host>,
-    told: Rate,
+    limiter: RateLimiter,
     /// Those since the last that went on record.
     more: std::sync::atomic::AtomicU64,
 }
 
 impl Refusals {
-    fn tell(&self, asked: &str, why: &str) {
+    fn record(&self, asked: &str, why: &str) {
         use std::sync::atomic::Ordering::Relaxed;
-        if !self.told.take(Instant::now()) {
+        if !self.limiter.take(Instant::now()) {
             self.more.fetch_add(1, Relaxed);
             return;
         }

@@ -221,7 +221,7 @@ impl Head {
 
 /// What `audit.head` says.
 #[derive(Debug)]
-pub(super) enum Beside {
+pub(super) enum HeadFile {
     /// There is none.
     Missing,
     /// It says where the chain ended.
@@ -329,22 +329,24 @@ impl Chain {
             connection.query_row(query, [number], |row| row.get::<_, String>(0)).optional()
         };
         Ok(match self.beside(key) {
-            Beside::Head(beside) if beside.number > last || hash_of(beside.number)?.as_ref() != Some(&beside.hash) => {
+            HeadFile::Head(beside)
+                if beside.number > last || hash_of(beside.number)?.as_ref() != Some(&beside.hash) =>
+            {
                 Some(put_back(&beside, last))
             }
-            Beside::Foreign => Some(FOREIGN.to_owned()),
+            HeadFile::Foreign => Some(FOREIGN.to_owned()),
             _ => None,
         })
     }
 
     /// What stands beside the file.
-    pub(super) fn beside(&self, key: &HostKey) -> Beside {
-        let Ok(text) = plain_file::read_text(&self.head_file(), MAX_HEAD) else { return Beside::Missing };
+    pub(super) fn beside(&self, key: &HostKey) -> HeadFile {
+        let Ok(text) = plain_file::read_text(&self.head_file(), MAX_HEAD) else { return HeadFile::Missing };
         match Head::from_line(&text) {
             // Made, and not written yet.
-            None if text.is_empty() => Beside::Missing,
-            Some(head) if head.is_ours(key) => Beside::Head(head),
-            _ => Beside::Foreign,
+            None if text.is_empty() => HeadFile::Missing,
+            Some(head) if head.is_ours(key) => HeadFile::Head(head),
+            _ => HeadFile::Foreign,
         }
     }
 

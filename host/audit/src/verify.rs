@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::chain::{self, ALTERED, AuditError, Beside, Chain, FOREIGN, NOTHING, Row};
+use crate::chain::{self, ALTERED, AuditError, Chain, FOREIGN, HeadFile, NOTHING, Row};
 
 /// Rows that are read at once: others may write in between.
 const PAGE: u32 = 1000;
@@ -14,7 +14,7 @@ pub struct Verdict {
     /// Rows that were looked at.
     pub rows: i64,
     /// The first that is wrong.
-    pub wrong: Option<Wrong>,
+    pub wrong: Option<InvalidRow>,
     /// Why it is unknown whether the record is complete, although no row is wrong: a sentence each. Rows at its end
     /// may be missing then, or all of them.
     pub unknown: Vec<String>,
@@ -22,7 +22,7 @@ pub struct Verdict {
 
 /// A row that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Wrong {
+pub struct InvalidRow {
     /// Its number.
     pub number: i64,
     /// Why.
@@ -48,8 +48,8 @@ impl Chain {
         // First, so that rows that are added meanwhile are not missing there.
         let beside = self.beside(&key);
         let Some(mut connection) = self.reader()? else {
-            if let Beside::Head(head) = &beside {
-                verdict.wrong = Some(Wrong { number: head.number, why: chain::put_back(head, 0) });
+            if let HeadFile::Head(head) = &beside {
+                verdict.wrong = Some(InvalidRow { number: head.number, why: chain::put_back(head, 0) });
             }
             return Ok(verdict);
         };
@@ -61,7 +61,7 @@ impl Chain {
             let rows = chain::rows_after(&moment, walk.number, PAGE).map_err(unreadable)?;
             for row in &rows {
                 if let Err(why) = walk.step(row) {
-                    verdict.wrong = Some(Wrong { number: why.0, why: why.1 });
+                    verdict.wrong = Some(InvalidRow { number: why.0, why: why.1 });
                     verdict.rows = walk.number;
                     return Ok(verdict);
                 }
@@ -72,7 +72,7 @@ impl Chain {
                 break;
             }
         }
-        if matches!(beside, Beside::Missing) && verdict.rows > 0 {
+        if matches!(beside, HeadFile::Missing) && verdict.rows > 0 {
             let note = "audit.head is missing, so it is unknown whether an older file was put back";
             verdict.unknown.push(note.to_owned());
         }
@@ -85,7 +85,7 @@ struct Walk<'b> {
     /// Of the last row that was right.
     number: i64,
     hash: String,
-    beside: &'b Beside,
+    beside: &'b HeadFile,
 }
 
 impl Walk<'_> {
@@ -104,7 +104,7 @@ impl Walk<'_> {
             let why = detail["reason"].as_str().unwrap_or("the chain was altered");
             return Err((next, format!("before it was written, the host found that {why}")));
         }
-        if let Beside::Head(beside) = self.beside
+        if let HeadFile::Head(beside) = self.beside
             && beside.number == next
             && beside.hash != row.hash
         {
@@ -118,10 +118,14 @@ impl Walk<'_> {
     }
 
     /// Whether the chain may end here.
-    fn end(&self, connection: &Connection, key: &conductor_stdx::host_key::HostKey) -> rusqlite::Result<Option<Wrong>> {
+    fn end(
+        &self,
+        connection: &Connection,
+        key: &conductor_stdx::host_key::HostKey,
+    ) -> rusqlite::Result<Option<InvalidRow>> {
         let last = (self.number > 0).then(|| (self.number, self.hash.clone()));
         let head = chain::head(connection)?;
-        let wrong = |number, why| Some(Wrong { number, why });
+        let wrong = |number, why| Some(InvalidRow { number, why });
         if let Some(why) = chain::ends_elsewhere(last.as_ref(), head.as_ref(), key) {
             let number = head.map_or(self.number, |head| match head.number > self.number {
                 true => self.number + 1,
@@ -130,10 +134,10 @@ impl Walk<'_> {
             return Ok(wrong(number, why));
         }
         Ok(match self.beside {
-            Beside::Head(beside) if beside.number > self.number => {
+            HeadFile::Head(beside) if beside.number > self.number => {
                 wrong(self.number + 1, chain::put_back(beside, self.number))
             }
-            Beside::Foreign => wrong(self.number, FOREIGN.to_owned()),
+            HeadFile::Foreign => wrong(self.number, FOREIGN.to_owned()),
             _ => None,
         })
     }

@@ -21,7 +21,7 @@ use crate::redaction::Redaction;
 use conductor_stdx::clock::Clock;
 
 /// Entries that wait to be written.
-const QUEUE: usize = 4096;
+const QUEUE_CAPACITY: usize = 4096;
 /// Entries that are written at once.
 const BATCH: usize = 256;
 /// How long callers that can wait do so for a place in the queue, and for a write.
@@ -78,7 +78,7 @@ impl Audit {
     /// # Errors
     /// When the system has no thread left.
     pub fn start(home: &Path, clock: Clock) -> std::io::Result<Self> {
-        let (orders, waiting) = bounded(QUEUE);
+        let (orders, waiting) = bounded(QUEUE_CAPACITY);
         let shared = Arc::<Shared>::default();
         let writer = Writer { chain: Chain::at(home), shared: Arc::clone(&shared), told: 0 };
         std::thread::Builder::new().name("audit".into()).spawn(move || writer.run(&waiting))?;

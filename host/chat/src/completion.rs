@@ -18,7 +18,7 @@ use conductor_sandbox::actor::{check_quarantine, record_trap};
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::exchange::{Endpoint, Exchange, Outgoing, Request};
 use conductor_sandbox::state::FeatureFacts;
-use conductor_services::http::{self, HttpError, HttpScope, Patience, SecretUse, Streamed};
+use conductor_services::http::{self, HttpError, HttpScope, SecretUse, StreamLimits, Streamed};
 
 /// Times that a request is sent at most.
 pub const ATTEMPTS: u32 = 4;
@@ -29,7 +29,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// Time for everything, from the question to the last piece of the answer.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(600);
 /// What one request may take. Models that are not streamed think for minutes before they say a word.
-const REQUEST_TIMEOUTS: Patience = Patience {
+const REQUEST_TIMEOUTS: StreamLimits = StreamLimits {
     head: Duration::from_secs(300),
     pause: Duration::from_secs(120),
     request: 4 * 1024 * 1024,
@@ -38,7 +38,7 @@ const REQUEST_TIMEOUTS: Patience = Patience {
 /// Bytes of an answer that go into the provider at once.
 const PIECE: usize = 64 * 1024;
 /// Events that wait for the caller.
-const WAITING: usize = 64;
+const QUEUE_CAPACITY: usize = 64;
 
 /// What is asked of which model.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ impl Completion {
 
 /// Sends the request, and returns the events of the answer as they come. `cancelled` ends it at any moment.
 pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> Completion {
-    let (events, told) = mpsc::channel(WAITING);
+    let (events, received) = mpsc::channel(QUEUE_CAPACITY);
     let runtime = provider.feature.runtime().clone();
     runtime.spawn(async move {
         let gone = events.clone();
@@ -86,7 +86,7 @@ pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> C
             let _ = events.send(Event::Failed(error)).await;
         }
     });
-    Completion { events: told }
+    Completion { events: received }
 }
 
 /// An error of the instance, in the contract's words. Traps count against the feature.
@@ -118,8 +118,8 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Res
         match answer.next().await {
             Ok(Some(piece)) => {
                 for piece in piece.chunks(PIECE) {
-                    let told = exchange.body(piece).await.map_err(failed)?;
-                    pass(told, &mut gathering, events).await?;
+                    let received = exchange.body(piece).await.map_err(failed)?;
+                    pass(received, &mut gathering, events).await?;
                 }
             }
             Ok(None) => break,
@@ -130,8 +130,8 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Res
         }
     }
     if broken.is_none() {
-        let told = exchange.end().await.map_err(failed)?;
-        pass(told, &mut gathering, events).await?;
+        let received = exchange.end().await.map_err(failed)?;
+        pass(received, &mut gathering, events).await?;
     }
     match broken {
         // All was said before it broke.
@@ -142,8 +142,8 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Res
 }
 
 /// Looks at events, and passes them on to the caller.
-async fn pass(told: Vec<Event>, gathering: &mut Gathering, events: &mpsc::Sender<Event>) -> Result<(), Error> {
-    for event in told {
+async fn pass(received: Vec<Event>, gathering: &mut Gathering, events: &mpsc::Sender<Event>) -> Result<(), Error> {
+    for event in received {
         gathering.take(event.clone())?;
         // A caller that is gone ends this elsewhere.
         let _ = events.send(event).await;

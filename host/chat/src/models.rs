@@ -19,7 +19,7 @@ use conductor_sandbox::bindings::Error;
 use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
 use conductor_services::error::ServiceError;
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 use conductor_terminal::{excerpt, excerpt_lines};
 
 /// Bytes of what is asked or answered that hooks get to see.
@@ -43,7 +43,7 @@ pub struct Models {
 struct Requests {
     per_minute: u32,
     /// Of each provider that was asked.
-    rates: Mutex<HashMap<String, Arc<Rate>>>,
+    rates: Mutex<HashMap<String, Arc<RateLimiter>>>,
 }
 
 /// A model, with the way to it.
@@ -192,7 +192,7 @@ impl Requests {
         let rate = {
             let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
             let per_second = f64::from(self.per_minute.max(1)) / 60.0;
-            let new = || Arc::new(Rate::new(per_second, (per_second * BURST_SECONDS).max(1.0)));
+            let new = || Arc::new(RateLimiter::new(per_second, (per_second * BURST_SECONDS).max(1.0)));
             // Providers are named in the configuration, so there are few.
             Arc::clone(rates.entry(provider.to_owned()).or_insert_with(new))
         };

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use conductor_config as config;
 use conductor_engine::{DeviceEvent, DeviceId, Event, MidiMessage};
 use conductor_host::host::Host;
-use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::source::{Fetched, Origin, Source};
@@ -129,7 +129,7 @@ fn put(
     upgrade: bool,
     words: &[&str],
 ) -> Result<FeatureInstallReport, ChangeError> {
-    let plan = Plan::new(store, fetched(bytes), Wanted::default(), upgrade)?;
+    let plan = Plan::new(store, fetched(bytes), InstallRequest::default(), upgrade)?;
     let words: Vec<GrantWords> = words.iter().map(|words| words.parse().unwrap()).collect();
     let given = GrantWords::select(&words, &plan.package.info.descriptor.capabilities)?;
     let grants = plan.grants(given)?;
@@ -432,7 +432,7 @@ fn an_upgrade_asks_for_the_difference_only() {
     assert_eq!(scopes(&report.granted), ["network:lamp 10.0.0.1:* 10.0.0.2:9"]);
 
     let second = format!("{NETWORK}udp = ['10.0.0.1:7', '10.0.0.3:*']\n{ALERT}");
-    let plan = Plan::new(&store, fetched(lamp("2", &second)), Wanted::default(), true).unwrap();
+    let plan = Plan::new(&store, fetched(lamp("2", &second)), InstallRequest::default(), true).unwrap();
     assert_eq!(scopes(&plan.kept), ["network:lamp 10.0.0.1:7"]);
     assert_eq!(scopes(&plan.asked), ["network:lamp 10.0.0.3:*", "alert "]);
     let report = put(&store, lamp("2", &second), true, &["network=10.0.0.3:5"]).unwrap();
@@ -451,8 +451,8 @@ fn an_upgrade_asks_for_the_difference_only() {
 
     // Who looked at something else than what is there now decides nothing.
     let (one, other) = (
-        Plan::new(&store, fetched(lamp("4", "")), Wanted::default(), true).unwrap(),
-        Plan::new(&store, fetched(lamp("5", "")), Wanted::default(), true).unwrap(),
+        Plan::new(&store, fetched(lamp("4", "")), InstallRequest::default(), true).unwrap(),
+        Plan::new(&store, fetched(lamp("5", "")), InstallRequest::default(), true).unwrap(),
     );
     one.commit(&store, Vec::new()).unwrap();
     assert!(matches!(other.commit(&store, Vec::new()), Err(ChangeError::Raced { .. })));
@@ -467,7 +467,7 @@ fn grants_are_not_taken_over_by_a_package_that_the_trusted_signer_did_not_sign()
     let store = PackageStore::open(&home.0).unwrap();
     let (anna, bert) = (signature::new_key().unwrap(), signature::new_key().unwrap());
     TrustedSigners::add(&home.0, "anna", (&anna).into()).unwrap();
-    let wanted = || Wanted { trusted: TrustedSigners::read(&home.0).unwrap(), ..Wanted::default() };
+    let wanted = || InstallRequest { trusted: TrustedSigners::read(&home.0).unwrap(), ..InstallRequest::default() };
     let package = |version: &str, key| fetched(signature::sign(&lamp(version, ALERT), key).unwrap());
 
     let plan = Plan::new(&store, package("1", &anna), wanted(), false).unwrap();

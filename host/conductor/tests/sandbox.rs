@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_dispatch::ledger::Release;
-use conductor_dispatch::queue::LetsGo as _;
+use conductor_dispatch::queue::ReleaseListener as _;
 use conductor_dispatch::{Envelope, WorkerCounters};
 use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
 use conductor_observer::sink_message::{SinkKind, SinkMessage, SinkQueue};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-use super::ledger::{Held, Owner};
+use super::ledger::{Ledger, Owner};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
 use conductor_config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
@@ -114,7 +114,7 @@ pub fn start(connect: Connect, observer: Observer) -> std::io::Result<(DesktopQu
         observer,
         connect,
         desktop: None,
-        held: Held::default(),
+        held: Ledger::default(),
     };
     let thread = std::thread::Builder::new().name("desktop".into()).spawn(move || worker.run(inbox))?;
     Ok((queue, thread))
@@ -133,7 +133,7 @@ struct Worker {
     observer: Observer,
     connect: Connect,
     desktop: Option<Box<dyn Desktop>>,
-    held: Held<Down>,
+    held: Ledger<Down>,
 }
 
 impl Worker {

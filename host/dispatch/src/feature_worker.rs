@@ -19,8 +19,8 @@ use conductor_engine::{DeviceId, Nanos};
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError};
 
 use super::ledger::{Owner, Release};
-use super::queue::LetsGo;
-use super::{Envelope, QUEUE, Reason, WorkerCounters};
+use super::queue::ReleaseListener;
+use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
 use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::actor::{check_quarantine, may_run_now, record_trap};
@@ -122,7 +122,7 @@ impl Drop for PreparedAction {
     }
 }
 
-impl LetsGo for FeatureQueue {
+impl ReleaseListener for FeatureQueue {
     fn release(&self, release: &Release) {
         let put = || self.jobs.try_send(Job::Release(release.clone()));
         if let Err(TrySendError::Full(_)) = put() {
@@ -149,7 +149,7 @@ impl FeatureQueue {
         let instance = feature.instantiate()?;
         let registered = instance.registered().to_vec();
         let bell = Doorbell::default();
-        let (jobs, work) = doorbell::bounded(QUEUE, &bell);
+        let (jobs, work) = doorbell::bounded(QUEUE_CAPACITY, &bell);
         let (orders, told) = doorbell::unbounded(&bell);
         let name: Arc<str> = feature.facts().descriptor.id.name().into();
         let queue = Self {

@@ -1,6 +1,6 @@
 //! The ledger of active outputs: what actions have switched on and not yet off (notes, keys, mouse buttons).
 //!
-//! Each worker that switches things on keeps a [`Held`] of them, with their owners. When an owner goes
+//! Each worker that switches things on keeps a [`Ledger`] of them, with their owners. When an owner goes
 //! (its mode is left, its rules are replaced, its device is gone), what it alone held is switched off.
 
 use conductor_engine::{DeviceId, ModeIx, RuleId};
@@ -55,18 +55,18 @@ impl Release {
 
 /// The things that are on, each with its owners.
 #[derive(Debug)]
-pub struct Held<T> {
+pub struct Ledger<T> {
     /// One entry for each thing and owner.
     entries: Vec<(T, Owner)>,
 }
 
-impl<T> Default for Held<T> {
+impl<T> Default for Ledger<T> {
     fn default() -> Self {
         Self { entries: Vec::new() }
     }
 }
 
-impl<T: Copy + PartialEq> Held<T> {
+impl<T: Copy + PartialEq> Ledger<T> {
     /// The owner holds it from now on. True when it was off before.
     pub fn hold(&mut self, thing: T, owner: Owner) -> bool {
         let was_off = !self.is_on(thing);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_thing_is_on_until_its_last_owner_lets_go() {
         let (left, right) = (owner("left", None, 0), owner("right", None, 0));
-        let mut held = Held::default();
+        let mut held = Ledger::default();
         assert!(held.hold('x', left.clone()));
         assert!(!held.hold('x', right.clone()), "it was on already");
         assert!(!held.let_go('x', &left), "the other still holds it");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_release_takes_those_owners_and_no_others() {
-        let mut held = Held::default();
+        let mut held = Ledger::default();
         held.hold('m', owner("pads", Some(0), 1));
         held.hold('n', owner("pads", Some(1), 1));
         held.hold('g', owner("pads", None, 1));
@@ -160,7 +160,7 @@ mod tests {
         fn nothing_is_on_without_an_owner(
             steps in prop::collection::vec((0u8..8, 0u8..3, 0u8..3, prop::option::of(0u16..3), 0u64..3), 0..80),
         ) {
-            let mut held = Held::default();
+            let mut held = Ledger::default();
             let mut model: Vec<(u8, Owner)> = Vec::new();
             for (step, thing, device, mode, generation) in steps {
                 let owner = owner(["a", "b", "c"][usize::from(device)], mode, generation);

@@ -36,7 +36,7 @@ pub mod workers;
 
 use conditioner::Forwarding;
 use conductor_config::Inputs;
-pub use conductor_observer::failure::{Failure, QUEUE, Reason};
+pub use conductor_observer::failure::{Failure, QUEUE_CAPACITY, Reason};
 use desktop::{DesktopAction, DesktopQueue};
 use feature_worker::PreparedAction;
 use midi_message::MidiTemplate;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use conductor_engine::{Event, MidiMessage, ModeIx};
 
 use super::conditioner::{Conditioner, Forwarding};
-use super::ledger::{Held, Owner, Release};
+use super::ledger::{Ledger, Owner, Release};
 use super::lights::Lights;
 use super::midi_message::MidiTemplate;
 use super::queue::{Inbox, Job, Next, Queue};
@@ -103,7 +103,7 @@ pub fn start(target: &str, observer: Observer) -> std::io::Result<(MidiQueue, Jo
         counters: Arc::clone(queue.counters()),
         observer,
         port: None,
-        held: Held::default(),
+        held: Ledger::default(),
         of_features: [0; 16],
         cut_off: Vec::new(),
         owed: Vec::new(),
@@ -119,7 +119,7 @@ pub fn start(target: &str, observer: Observer) -> std::io::Result<(MidiQueue, Jo
 
 /// Something that sounds until it is ended, on a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum On {
+enum ActiveOutput {
     Note {
         channel: u8,
         note: u8,
@@ -134,7 +134,7 @@ enum On {
     },
 }
 
-impl On {
+impl ActiveOutput {
     fn end(self) -> MidiMessage {
         match self {
             Self::Note { channel, note } => MidiMessage::NoteOff { channel, note, velocity: 0 },
@@ -158,13 +158,13 @@ struct Worker {
     observer: Observer,
     port: Option<Box<dyn MidiOut>>,
     /// What rules have switched on.
-    held: Held<On>,
+    held: Ledger<ActiveOutput>,
     /// What features have switched on: a bit per note, per channel.
     of_features: [u128; 16],
     /// What was on when the port was lost. Should it come back, this may sound still.
-    cut_off: Vec<On>,
+    cut_off: Vec<ActiveOutput>,
     /// What was to be ended, and the port refused. It is tried again until the port takes it.
-    owed: Vec<On>,
+    owed: Vec<ActiveOutput>,
     /// When; `None` if nothing is owed.
     pay_at: Option<Instant>,
     /// Whether the port is to end all notes when it comes.
@@ -185,7 +185,7 @@ impl Worker {
                 Next::Command(MidiCommand::Attach(port)) => {
                     self.port = Some(port);
                     if std::mem::take(&mut self.ends_all_notes) {
-                        self.end((0..16).map(|channel| On::Channel { channel }));
+                        self.end((0..16).map(|channel| ActiveOutput::Channel { channel }));
                     }
                     let sounding = self.everything_on();
                     let cut_off = std::mem::take(&mut self.cut_off);
@@ -278,19 +278,19 @@ impl Worker {
         }
         match *message {
             MidiMessage::NoteOn { channel, note, .. } if sent.is_ok() => match envelope {
-                Some(envelope) => drop(self.held.hold(On::Note { channel, note }, Owner::from(envelope))),
+                Some(envelope) => drop(self.held.hold(ActiveOutput::Note { channel, note }, Owner::from(envelope))),
                 None => self.of_features[usize::from(channel & 15)] |= 1 << (note & 127),
             },
             MidiMessage::NoteOff { channel, note, .. } => {
-                self.goes_off(On::Note { channel, note }, sent.is_ok());
+                self.goes_off(ActiveOutput::Note { channel, note }, sent.is_ok());
                 self.of_features[usize::from(channel & 15)] &= !(1 << (note & 127));
             }
             MidiMessage::ControlChange { channel, controller: SUSTAIN, value } => match envelope {
                 Some(envelope) if value >= 64 && sent.is_ok() => {
-                    self.held.hold(On::Pedal { channel }, Owner::from(envelope));
+                    self.held.hold(ActiveOutput::Pedal { channel }, Owner::from(envelope));
                 }
-                _ if value < 64 => self.goes_off(On::Pedal { channel }, sent.is_ok()),
-                None if sent.is_ok() => drop(self.held.is_off_now(On::Pedal { channel })),
+                _ if value < 64 => self.goes_off(ActiveOutput::Pedal { channel }, sent.is_ok()),
+                None if sent.is_ok() => drop(self.held.is_off_now(ActiveOutput::Pedal { channel })),
                 _ => {}
             },
             _ => {}
@@ -299,7 +299,7 @@ impl Worker {
     }
 
     /// No owner holds it any more; if the port has not got the end of it yet, it is sent later.
-    fn goes_off(&mut self, on: On, heard: bool) {
+    fn goes_off(&mut self, on: ActiveOutput, heard: bool) {
         if !heard && self.is_on(on) {
             self.owe(on);
         }
@@ -323,15 +323,17 @@ impl Worker {
     }
 
     /// Forgets everything that is on, and returns it.
-    fn everything_on(&mut self) -> Vec<On> {
+    fn everything_on(&mut self) -> Vec<ActiveOutput> {
         let mut on = self.held.release_all();
         for (channel, notes) in (0_u8..).zip(std::mem::take(&mut self.of_features)) {
-            on.extend((0..128_u8).filter(|note| notes & (1 << note) != 0).map(|note| On::Note { channel, note }));
+            on.extend(
+                (0..128_u8).filter(|note| notes & (1 << note) != 0).map(|note| ActiveOutput::Note { channel, note }),
+            );
         }
         on
     }
 
-    fn end(&mut self, on: impl IntoIterator<Item = On>) {
+    fn end(&mut self, on: impl IntoIterator<Item = ActiveOutput>) {
         for on in on {
             if self.put(&on.end()).is_err() {
                 self.owe(on);
@@ -340,7 +342,7 @@ impl Worker {
     }
 
     /// The port did not end this: it is retried later. Without a port there is nothing to end.
-    fn owe(&mut self, on: On) {
+    fn owe(&mut self, on: ActiveOutput) {
         if self.port.is_some() && !self.owed.contains(&on) {
             self.owed.push(on);
             self.pay_at.get_or_insert_with(|| Instant::now() + RETRY);
@@ -355,9 +357,11 @@ impl Worker {
         self.end(owed);
     }
 
-    fn is_on(&self, on: On) -> bool {
+    fn is_on(&self, on: ActiveOutput) -> bool {
         let of_a_feature = match on {
-            On::Note { channel, note } => self.of_features[usize::from(channel & 15)] >> (note & 127) & 1 == 1,
+            ActiveOutput::Note { channel, note } => {
+                self.of_features[usize::from(channel & 15)] >> (note & 127) & 1 == 1
+            }
             _ => false,
         };
         of_a_feature || self.held.is_on(on)

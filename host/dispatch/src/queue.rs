@@ -18,7 +18,7 @@ use conductor_engine::ModeIx;
 use crossbeam_channel::{Receiver, TryRecvError, TrySendError};
 
 use super::ledger::Release;
-use super::{QUEUE, Reason, WorkerCounters};
+use super::{QUEUE_CAPACITY, Reason, WorkerCounters};
 use conductor_stdx::doorbell::{self, Doorbell, Sender};
 
 /// The way to a worker that does jobs `J` and obeys commands `O`. Clones share it.
@@ -88,7 +88,7 @@ pub trait Job {
 }
 
 /// Something that holds, and that can release without being waited for.
-pub trait LetsGo: Send + Sync {
+pub trait ReleaseListener: Send + Sync {
     /// Has it switch off what has lost its owner, after the jobs that were handed over before.
     fn release(&self, release: &Release);
 
@@ -98,7 +98,7 @@ pub trait LetsGo: Send + Sync {
     }
 }
 
-impl<J: Send, O: Send> LetsGo for Queue<J, O> {
+impl<J: Send, O: Send> ReleaseListener for Queue<J, O> {
     fn release(&self, release: &Release) {
         if let Release::Mode(mode) = release {
             self.mode.store(mode.0, Ordering::SeqCst);
@@ -112,7 +112,7 @@ impl<J: Send, O: Send> LetsGo for Queue<J, O> {
 impl<J, O> Queue<J, O> {
     /// A way to a worker of this name, and the worker's end of it.
     pub fn new(name: &str) -> (Self, Inbox<J, O>) {
-        Self::with_capacity(name, QUEUE)
+        Self::with_capacity(name, QUEUE_CAPACITY)
     }
 
     /// A queue without a worker: for rules that are compiled and never used. What is put into it is gone.
@@ -358,12 +358,12 @@ mod tests {
     #[test]
     fn a_release_that_finds_no_room_releases_everything_in_the_end() {
         let (queue, mut inbox) = Queue::<u32, char>::new("w");
-        for n in 0..u32::try_from(QUEUE).unwrap() {
+        for n in 0..u32::try_from(QUEUE_CAPACITY).unwrap() {
             queue.try_put(n).unwrap();
         }
         assert_eq!(queue.try_put(0), Err(Reason::QueueFull));
         queue.release(&Release::Mode(ModeIx(1)));
-        for n in 0..u32::try_from(QUEUE).unwrap() {
+        for n in 0..u32::try_from(QUEUE_CAPACITY).unwrap() {
             assert_eq!(next(&mut inbox), Next::Job(n));
         }
         assert_eq!(next(&mut inbox), Next::ReleaseAll);
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn a_job_that_switches_off_and_finds_no_room_releases_everything_in_the_end() {
         let (queue, mut inbox) = Queue::<u32, char>::new("w");
-        let full = u32::try_from(QUEUE).unwrap();
+        let full = u32::try_from(QUEUE_CAPACITY).unwrap();
         for (last, expected) in [(0, Next::Timeout), (OFF, Next::ReleaseAll)] {
             (0..full).for_each(|n| queue.try_put(n).unwrap());
             assert_eq!(queue.try_put(last), Err(Reason::QueueFull));

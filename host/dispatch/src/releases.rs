@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::ledger::Release;
-use super::queue::LetsGo;
+use super::queue::ReleaseListener;
 
 /// The subscribers, workers with a ledger. Clones share the list.
 #[derive(Clone, Default)]
-pub struct Releases(Arc<ArcSwap<Vec<Arc<dyn LetsGo>>>>);
+pub struct Releases(Arc<ArcSwap<Vec<Arc<dyn ReleaseListener>>>>);
 
 impl std::fmt::Debug for Releases {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -19,7 +19,7 @@ impl std::fmt::Debug for Releases {
 
 impl Releases {
     /// Subscribes a worker to all releases from now on. Those that are gone are removed from the list.
-    pub fn add(&self, worker: Arc<dyn LetsGo>) {
+    pub fn add(&self, worker: Arc<dyn ReleaseListener>) {
         self.0.rcu(|workers| {
             let there = workers.iter().filter(|worker| !worker.is_gone()).cloned();
             there.chain([Arc::clone(&worker)]).collect::<Vec<_>>()
@@ -27,15 +27,15 @@ impl Releases {
     }
 
     /// Notifies all subscribers, without waiting.
-    pub fn tell(&self, release: &Release) {
+    pub fn notify(&self, release: &Release) {
         for worker in self.0.load().iter() {
             worker.release(release);
         }
     }
 }
 
-impl LetsGo for Releases {
+impl ReleaseListener for Releases {
     fn release(&self, release: &Release) {
-        self.tell(release);
+        self.notify(release);
     }
 }

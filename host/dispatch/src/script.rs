@@ -286,7 +286,7 @@ impl Runner {
     fn cancel(&mut self, ends: impl Fn(&Script) -> bool) {
         let mut runs = std::mem::take(&mut self.runs).into_vec();
         for Reverse(run) in runs.extract_if(.., |Reverse(run)| ends(&run.script)) {
-            self.holders.tell(&Release::Owner(Owner::from(&run.envelope)));
+            self.holders.notify(&Release::Owner(Owner::from(&run.envelope)));
         }
         self.runs = runs.into();
     }
@@ -454,7 +454,7 @@ mod tests {
         let steps = |key| vec![stage.presses(key), Step::Wait(LONG), stage.types("never")];
         stage.begin(steps("x"), false);
         stage.lines(1);
-        use crate::queue::LetsGo as _;
+        use crate::queue::ReleaseListener as _;
         stage.scripts.release(&Release::Mode(ModeIx(0)));
         stage.begin(steps("y"), true);
         stage.lines(2);

@@ -59,7 +59,7 @@ impl FromIterator<bool> for Answers {
 
 /// How the presses that have not ended yet were decided.
 #[derive(Debug)]
-pub(crate) struct Decided {
+pub(crate) struct PressDecisions {
     presses: Vec<Press>,
 }
 
@@ -87,7 +87,7 @@ enum Control {
     Moving(u64),
 }
 
-impl Decided {
+impl PressDecisions {
     pub(crate) fn new() -> Self {
         Self { presses: Vec::with_capacity(MAX_PRESSES) }
     }
@@ -185,13 +185,13 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
 mod tests {
     use super::*;
     use crate::condition::Environment;
-    use crate::input_state::Held;
+    use crate::input_state::InputState;
     use crate::osc::{OscArg, OscMessage};
     use crate::trigger::{NumberRange, ValueRange};
 
     /// Asks a rule's only choice, whether the mode is "Live", for one event after the other.
     struct Asker {
-        decided: Decided,
+        decided: PressDecisions,
         trigger: Trigger,
         choices: Choices,
     }
@@ -199,11 +199,11 @@ mod tests {
     impl Asker {
         fn new(trigger: Trigger, holds: bool) -> Self {
             let choices = Choices { conditions: vec![Condition::ModeIs("Live".into())], holds };
-            Self { decided: Decided::new(), trigger, choices }
+            Self { decided: PressDecisions::new(), trigger, choices }
         }
 
         fn by(&mut self, mode: &str, event: impl Into<Event>) -> bool {
-            let (environment, held) = (Environment::unknown(), Held::new());
+            let (environment, held) = (Environment::unknown(), InputState::new());
             let context = EvalContext { at: 0, mode: Some(mode), environment: &environment, held: &held };
             let (device, event) = (DeviceId::new("pads"), event.into());
             let of_rule = (&self.trigger, &self.choices);
@@ -299,7 +299,7 @@ mod tests {
         let conditions =
             (0..Choices::MAX_CHOICES).map(|n| if n % 3 == 0 { Condition::Always } else { Condition::Never });
         let choices = Choices { conditions: conditions.collect(), holds: false };
-        let (environment, held) = (Environment::unknown(), Held::new());
+        let (environment, held) = (Environment::unknown(), InputState::new());
         let answers = choices.answers(&EvalContext { at: 0, mode: None, environment: &environment, held: &held });
         assert_eq!(answers, (0..Choices::MAX_CHOICES).map(|n| n % 3 == 0).collect());
         assert!(!answers.holds(Choices::MAX_CHOICES) && !answers.holds(usize::MAX));

@@ -1,7 +1,7 @@
 //! Conditions: guards that must hold for a rule to fire.
 //!
 //! A condition is evaluated at the moment of the event, without I/O: by the mode, the
-//! keys that are down and the positions of controllers ([`Held`]), and a snapshot of OS state
+//! keys that are down and the positions of controllers ([`InputState`]), and a snapshot of OS state
 //! ([`Environment`]), which another thread publishes through an [`EnvironmentHandle`]. A condition on something
 //! unknown does not hold.
 
@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use crate::Nanos;
 use crate::device::DeviceId;
 use crate::handle::{Shared, SharedGuard};
-use crate::input_state::Held;
+use crate::input_state::InputState;
 use crate::trigger::{NumberRange, ValueRange};
 
 /// What must be so for a rule to fire.
@@ -69,7 +69,7 @@ pub struct EvalContext<'a> {
     /// What the operating system knows.
     pub environment: &'a Environment,
     /// Which keys are down and where controllers stand.
-    pub held: &'a Held,
+    pub held: &'a InputState,
 }
 
 impl Condition {
@@ -403,7 +403,7 @@ mod tests {
     const HOUR: Nanos = 3_600_000_000_000;
 
     fn holds(condition: &Condition, at: Nanos, environment: &Environment) -> bool {
-        condition.holds(&EvalContext { at, mode: Some("Play"), environment, held: &Held::new() })
+        condition.holds(&EvalContext { at, mode: Some("Play"), environment, held: &InputState::new() })
     }
 
     #[test]

@@ -13,14 +13,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Nanos;
-use crate::choice::{Answers, Decided};
+use crate::choice::{Answers, PressDecisions};
 use crate::condition::{EnvironmentHandle, EvalContext};
 use crate::device::{DeviceEvent, DeviceId};
 use crate::event::Event;
 use crate::gesture::{Attempts, Deferred, Goal, Here, MAX_DEFERRED, MAX_RULE_SETS, Work};
 use crate::handle::{RuleSetGuard, RuleSetHandle};
 use crate::hash::KeyState;
-use crate::input_state::{Held, parameter};
+use crate::input_state::{InputState, parameter};
 use crate::midi::MidiMessage;
 use crate::mode::{ActiveMode, UnknownMode};
 use crate::recorder::{Cause, Fired, Record};
@@ -71,8 +71,8 @@ pub struct Engine<A> {
     rules: Arc<RuleSetHandle<A>>,
     environment: Arc<EnvironmentHandle>,
     mode: ActiveMode,
-    held: Held,
-    decided: Decided,
+    held: InputState,
+    decided: PressDecisions,
     kept: [Option<RuleSetGuard<A>>; MAX_RULE_SETS],
     gestures: Gestures,
     /// The latest time that has been said.
@@ -108,8 +108,8 @@ impl<A> Engine<A> {
             rules,
             environment,
             mode: ActiveMode::new(),
-            held: Held::new(),
-            decided: Decided::new(),
+            held: InputState::new(),
+            decided: PressDecisions::new(),
             kept: [const { None }; MAX_RULE_SETS],
             gestures: Gestures { deadline: Nanos::MAX, ..Gestures::default() },
             now: 0,
@@ -144,7 +144,7 @@ impl<A> Engine<A> {
     }
 
     /// What is held now.
-    pub fn held(&self) -> &Held {
+    pub fn held(&self) -> &InputState {
         &self.held
     }
 

@@ -95,7 +95,7 @@ impl<A> Engine<A> {
         // What comes at once comes first: the rules for the event itself, then those for gestures.
         let (gestures, at_once): (Vec<_>, Vec<_>) = rules.rules().iter().partition(|rule| rule.trigger.is_gesture());
         for rule in at_once.into_iter().chain(gestures) {
-            let Some(mismatch) = heard(&rule.trigger, event) else { continue };
+            let Some(mismatch) = compare(&rule.trigger, event) else { continue };
             let is_gesture = rule.trigger.is_gesture();
             let consumer_of_it =
                 consumer.filter(|consumer| !is_gesture || !consumer.defer && rule.priority <= consumer.priority);
@@ -136,7 +136,7 @@ fn decisions(choices: &Choices, context: &EvalContext<'_>) -> String {
 }
 
 /// Whether a trigger is for such an event at all, and if so, what keeps it from matching.
-fn heard(trigger: &Trigger, event: &Event) -> Option<Option<Verdict>> {
+fn compare(trigger: &Trigger, event: &Event) -> Option<Option<Verdict>> {
     let matches = |any_channel: bool, any_value: bool| {
         stand_ins(trigger).iter().any(|trigger| {
             let mut trigger = trigger.clone();

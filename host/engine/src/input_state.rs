@@ -13,13 +13,13 @@ use crate::trigger::{NumberRange, ValueRange};
 /// A device takes 2.4 KiB, and that once, with its first event. Devices beyond
 /// [`MAX_DEVICES`](Self::MAX_DEVICES) are not remembered.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
-    devices: HashMap<DeviceId, Box<OfDevice>, KeyState>,
+pub struct InputState {
+    devices: HashMap<DeviceId, Box<DeviceState>, KeyState>,
 }
 
 /// What is held on one device.
 #[derive(Clone, Debug)]
-struct OfDevice {
+struct DeviceState {
     /// A bit for each note, by channel.
     notes: [u128; 16],
     /// The last value of each controller, by channel; [`NOWHERE`] before the first.
@@ -58,7 +58,7 @@ pub(crate) mod parameter {
 /// A controller that has not moved yet: no value it could have.
 const NOWHERE: u8 = 0xFF;
 
-impl Held {
+impl InputState {
     /// How many devices are remembered.
     pub const MAX_DEVICES: usize = 1024;
 
@@ -172,20 +172,20 @@ impl Held {
         (number != NULL_PARAMETER).then_some((registered, number))
     }
 
-    fn any(&self, device: Option<&DeviceId>, holds: impl Fn(&OfDevice) -> bool) -> bool {
+    fn any(&self, device: Option<&DeviceId>, holds: impl Fn(&DeviceState) -> bool) -> bool {
         match device {
             Some(device) => self.devices.get(device).is_some_and(|held| holds(held)),
             None => self.devices.values().any(|held| holds(held)),
         }
     }
 
-    fn device(&mut self, device: &DeviceId) -> Option<&mut OfDevice> {
+    fn device(&mut self, device: &DeviceId) -> Option<&mut DeviceState> {
         // Twice the lookup is less than a clone of the name that an entry would need.
         if !self.devices.contains_key(device) {
             if self.devices.len() >= Self::MAX_DEVICES {
                 return None;
             }
-            let nothing = OfDevice {
+            let nothing = DeviceState {
                 notes: [0; 16],
                 controllers: [[NOWHERE; 128]; 16],
                 selected: [Selected::Nothing; 16],
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn a_note_is_down_until_it_is_up_or_all_are() {
         let (pads, keys) = (DeviceId::new("pads"), DeviceId::new("keys"));
-        let mut held = Held::new();
+        let mut held = InputState::new();
         held.take(&pads, &on(36, 9));
-        let down = |held: &Held, channel, device| held.is_note_down(NumberRange::one(36), channel, device);
+        let down = |held: &InputState, channel, device| held.is_note_down(NumberRange::one(36), channel, device);
         assert!(down(&held, None, None) && down(&held, Some(9), Some(&pads)));
         assert!(!down(&held, Some(0), None) && !down(&held, None, Some(&keys)));
         held.take(&pads, &MidiMessage::NoteOff { channel: 9, note: 36, velocity: 0 }.into());
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_controller_is_nowhere_before_it_moves() {
         let pads = DeviceId::new("pads");
-        let mut held = Held::new();
+        let mut held = InputState::new();
         assert!(!held.is_controller_at(7, ValueRange::SEVEN_BIT, None, None));
         assert_eq!(held.take(&pads, &cc(7, 0)), None);
         assert!(held.is_controller_at(7, ValueRange { min: 0, max: 0 }, None, None));
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_parameter_is_selected_in_two_halves() {
         let pads = DeviceId::new("pads");
-        let mut held = Held::new();
+        let mut held = InputState::new();
         let mut take = |controller, value| {
             held.take(&pads, &cc(controller, value));
             held.parameter(&pads, 0)
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_stick_begins_in_the_middle() {
         let pad = DeviceId::new("pad");
-        let mut held = Held::new();
+        let mut held = InputState::new();
         let stick = |value| Event::from(GamepadEvent::Stick { stick: 131, value });
         assert_eq!(held.take(&pad, &stick(0.5)), Some(0.0));
         assert_eq!(held.take(&pad, &stick(1.0)), Some(0.5));
@@ -293,10 +293,10 @@ mod tests {
 
     #[test]
     fn more_devices_than_there_is_room_for_are_not_remembered() {
-        let mut held = Held::new();
-        for n in 0..Held::MAX_DEVICES + 10 {
+        let mut held = InputState::new();
+        for n in 0..InputState::MAX_DEVICES + 10 {
             held.take(&DeviceId::instance("port", n), &on(1, 0));
         }
-        assert_eq!(held.devices.len(), Held::MAX_DEVICES);
+        assert_eq!(held.devices.len(), InputState::MAX_DEVICES);
     }
 }

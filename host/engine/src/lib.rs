@@ -77,7 +77,7 @@ pub use event::{ArtNetChange, Event, EventKind, GamepadEvent};
 pub use explain::{Explanation, Verdict};
 pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
 pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
-pub use input_state::Held;
+pub use input_state::InputState;
 pub use midi::{MidiBytes, MidiMessage};
 pub use midi_parser::MidiParser;
 pub use mode::{ActiveMode, UnknownMode};

@@ -67,7 +67,7 @@ proptest! {
         events in proptest::collection::vec((0u16..4, 0usize..4, event()), 1..40),
     ) {
         let set = compile(source.clone()).expect("valid rules");
-        let (environment, held) = (Environment::unknown(), Held::new());
+        let (environment, held) = (Environment::unknown(), InputState::new());
         let moment = EvalContext { at: 0, mode: None, environment: &environment, held: &held };
         for (mode, device, event) in events {
             let mode = if mode == 3 { ModeIx::NONE } else { ModeIx(mode) };

@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Keeps the environment up to date, until it is dropped.
 pub struct EnvironmentMonitor {
-    tell: Sender<Command>,
+    commands: Sender<Command>,
     seen: Arc<Mutex<EnvironmentView>>,
     /// The watch of the active window.
     _front: Mutex<Box<dyn Send>>,
@@ -56,7 +56,7 @@ impl std::fmt::Debug for EnvironmentMonitor {
 
 impl Drop for EnvironmentMonitor {
     fn drop(&mut self) {
-        let _ = self.tell.send(Command::Stop);
+        let _ = self.commands.send(Command::Stop);
     }
 }
 
@@ -72,7 +72,7 @@ impl EnvironmentMonitor {
 
     /// There are other profiles, and maybe other rules that ask for applications.
     pub fn set_profiles(&self, profiles: Vec<Arc<Profile>>) {
-        let _ = self.tell.send(Command::Profiles(profiles));
+        let _ = self.commands.send(Command::Profiles(profiles));
     }
 }
 
@@ -97,20 +97,20 @@ pub struct EnvironmentSources {
 /// # Errors
 /// When the system has no thread left.
 pub fn start(of: EnvironmentSources, active_window: Box<dyn ActiveWindowWatch>) -> std::io::Result<EnvironmentMonitor> {
-    let (tell, told) = crossbeam_channel::bounded(64);
+    let (commands, received) = crossbeam_channel::bounded(64);
     let unknown = ActiveWindow::Unknown("it is not known yet which application is in front".to_owned());
     let seen =
         Arc::new(Mutex::new(EnvironmentView { active_window: unknown, profiles: of.profiles.clone(), profile: None }));
     let mut watcher = Watcher { of, seen: Arc::clone(&seen), running: Vec::new() };
     watcher.look();
-    std::thread::Builder::new().name("environment".into()).spawn(move || watcher.run(&told))?;
-    let front_told = tell.clone();
-    let active_window =
-        active_window.start(Box::new(move |active_window| drop(front_told.send(Command::ActiveWindow(active_window)))));
+    std::thread::Builder::new().name("environment".into()).spawn(move || watcher.run(&received))?;
+    let window_commands = commands.clone();
+    let active_window = active_window
+        .start(Box::new(move |active_window| drop(window_commands.send(Command::ActiveWindow(active_window)))));
     match active_window {
-        Ok(active_window) => Ok(EnvironmentMonitor { tell, seen, _front: Mutex::new(active_window) }),
+        Ok(active_window) => Ok(EnvironmentMonitor { commands, seen, _front: Mutex::new(active_window) }),
         Err(error) => {
-            let _ = tell.send(Command::Stop);
+            let _ = commands.send(Command::Stop);
             Err(error)
         }
     }
@@ -124,9 +124,9 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn run(mut self, told: &Receiver<Command>) {
+    fn run(mut self, received: &Receiver<Command>) {
         loop {
-            match told.recv_timeout(POLL_INTERVAL) {
+            match received.recv_timeout(POLL_INTERVAL) {
                 // First what conditions see, then the mode in which they are asked.
                 Ok(Command::ActiveWindow(active_window)) => {
                     self.lock().active_window = active_window;
@@ -205,10 +205,11 @@ fn environment(running: &[String], active_window: &ActiveWindow, clock: Clock) -
 
 /// What is in front: said within a second, or not at all.
 fn front_now() -> ActiveWindow {
-    let (tell, told) = crossbeam_channel::unbounded();
-    let watch = conductor_active_window::system().start(Box::new(move |active_window| drop(tell.send(active_window))));
+    let (commands, received) = crossbeam_channel::unbounded();
+    let watch =
+        conductor_active_window::system().start(Box::new(move |active_window| drop(commands.send(active_window))));
     let unknown = || ActiveWindow::Unknown("the desktop did not answer".to_owned());
-    watch.ok().and_then(|_watch| told.recv_timeout(Duration::from_secs(1)).ok()).unwrap_or_else(unknown)
+    watch.ok().and_then(|_watch| received.recv_timeout(Duration::from_secs(1)).ok()).unwrap_or_else(unknown)
 }
 
 fn asks_for_applications(rules: &RuleSetHandle<Action>) -> bool {
@@ -242,7 +243,7 @@ fn running() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use conductor_engine::{
-        AppName, Edge, EvalContext, Held, NumberRange, RuleSource, RuleSpec, TimeRange, Trigger, ValueRange,
+        AppName, Edge, EvalContext, InputState, NumberRange, RuleSource, RuleSpec, TimeRange, Trigger, ValueRange,
     };
 
     use super::*;
@@ -268,7 +269,7 @@ mod tests {
         let of = EnvironmentSources { handle: Arc::clone(&handle), rules, clock, queue, profiles: Vec::new() };
         let _watch = start(of, SimulatedActiveWindow::new().watch()).unwrap();
         let environment = handle.load();
-        let held = Held::new();
+        let held = InputState::new();
         let holds = |condition: Condition| {
             condition.holds(&EvalContext { at: clock.now(), mode: None, environment: &environment, held: &held })
         };

@@ -58,7 +58,7 @@ impl EventLoop {
                 Input::Profile(next) => self.change_profile(next.as_ref()),
                 Input::Gone(device) => {
                     self.engine.forget(&device, &mut self.out);
-                    self.out.releases.tell(&Release::Device(device));
+                    self.out.releases.notify(&Release::Device(device));
                 }
                 Input::Reloaded => self.reloaded(),
                 Input::Moved => {}
@@ -84,10 +84,10 @@ impl EventLoop {
     /// Tells of the rules that are gone.
     fn reloaded(&self) {
         let rules = self.engine.rules().load();
-        self.out.releases.tell(&Release::Rules(rules.generation()));
+        self.out.releases.notify(&Release::Rules(rules.generation()));
         // The mode may have another number now.
         let mode = self.engine.mode().and_then(|name| rules.mode_index(name)).unwrap_or(ModeIx(0));
-        self.out.releases.tell(&Release::Mode(mode));
+        self.out.releases.notify(&Release::Mode(mode));
     }
 
     /// The next input. What is due before it is done meanwhile.
@@ -150,7 +150,7 @@ impl Sink<Action> for Out {
     }
 
     fn mode(&mut self, name: &Arc<str>, mode: ModeIx) {
-        self.releases.tell(&Release::Mode(mode));
+        self.releases.notify(&Release::Mode(mode));
         self.observer.put(Observation::Mode(Arc::clone(name)));
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use conductor_dispatch::{Action, describe_rule_id as rule};
 use conductor_observer::sink_message::SinkKind;
-use conductor_observer::{LockNews, Observation, PlanNews, PlanStep};
+use conductor_observer::{LockChange, Observation, PlanChange, PlanStep};
 
 /// One observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,10 +160,10 @@ impl ObservationView {
             Observation::PortTrouble(text) => Self::Port { text: text.clone(), trouble: true },
             Observation::Reload(text) => Self::Reload { text: text.clone(), trouble: false },
             Observation::Refused(text) => Self::Reload { text: text.clone(), trouble: true },
-            Observation::Plan(PlanNews { step, plan, who, description }) => {
+            Observation::Plan(PlanChange { step, plan, who, description }) => {
                 Self::Plan { step: *step, plan: plan.clone(), who: who.clone(), description: description.clone() }
             }
-            Observation::Lock(LockNews { locked, by }) => Self::Lock { locked: *locked, by: by.clone() },
+            Observation::Lock(LockChange { locked, by }) => Self::Lock { locked: *locked, by: by.clone() },
             Observation::Sink(message) => Self::Message {
                 feature: message.feature.to_string(),
                 sink: match message.kind {

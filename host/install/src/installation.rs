@@ -160,7 +160,7 @@ fn flags(missing: &[CapabilityRequest]) -> String {
 
 /// What a person wants to be true of a package, and whom they trust.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct InstallRequest {
     /// What it has to call itself.
     pub name: Option<String>,
     /// The digest that it has to have: 64 hex digits, perhaps after `sha256:`.
@@ -205,7 +205,12 @@ impl Plan {
     ///
     /// # Errors
     /// See [`ChangeError`].
-    pub fn new(store: &PackageStore, fetched: Fetched, wanted: Wanted, upgrade: bool) -> Result<Self, ChangeError> {
+    pub fn new(
+        store: &PackageStore,
+        fetched: Fetched,
+        wanted: InstallRequest,
+        upgrade: bool,
+    ) -> Result<Self, ChangeError> {
         let Fetched { package, origin } = fetched;
         let descriptor = &package.info.descriptor;
         let shown = || package.path.display().to_string();

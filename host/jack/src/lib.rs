@@ -36,10 +36,10 @@ pub const MAX_PORTS: usize = 128;
 pub const MAX_OUT: usize = 1 << 14;
 
 /// Bytes of messages to one output that may wait for the next cycle.
-const WAITING_OUT: usize = 4 * MAX_OUT;
+const OUT_QUEUE_BYTES: usize = 4 * MAX_OUT;
 
 /// Bytes of messages of all inputs that may wait for their listeners.
-const WAITING_IN: usize = 1 << 18;
+const IN_QUEUE_BYTES: usize = 1 << 18;
 
 /// How long is waited for JACK's thread: until it has let go of a port, or has begun cycles that know of a connection.
 /// A cycle takes some milliseconds.
@@ -152,7 +152,7 @@ impl Client {
         jack::set_logger(jack::LoggerType::None);
         let no_server = |error: jack::Error| Error::NoServer(error.to_string());
         let (client, _) = jack::Client::new(name, ClientOptions::NO_START_SERVER).map_err(no_server)?;
-        let (heard, to_read) = rtrb::RingBuffer::new(WAITING_IN);
+        let (heard, to_read) = rtrb::RingBuffer::new(IN_QUEUE_BYTES);
         let (listeners, gone): (Arc<Listeners>, Arc<AtomicBool>) = Default::default();
         let (lost, cycles): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
         let pluggings: Arc<Pluggings> = Arc::default();
@@ -224,7 +224,7 @@ impl Client {
     /// # Errors
     /// As of [`Client::input`].
     pub fn output(&self, name: &str) -> Result<Output, Error> {
-        let (ring, waiting) = rtrb::RingBuffer::new(WAITING_OUT);
+        let (ring, waiting) = rtrb::RingBuffer::new(OUT_QUEUE_BYTES);
         let port =
             self.open_port(name, MidiOut::default(), |id, port| Change::Say(Box::new(Says::new(id, port, waiting))))?;
         Ok(Output { port, ring })

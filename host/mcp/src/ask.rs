@@ -76,7 +76,7 @@ impl Decision {
         message.push("");
         message.push_text(GUTTER, &plan.diff);
         message.push("");
-        message.push(format_args!("{}.", rehearsal.in_words()));
+        message.push(format_args!("{}.", rehearsal.summary()));
         let mut questions = vec![Question { message, field: "decision", wants: Expected::Choice(["apply", "reject"]) }];
         if plan.risk.level == Level::Privileged {
             let digits = plan.id.get(..DIGITS)?.to_owned();

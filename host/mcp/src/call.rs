@@ -148,13 +148,13 @@ impl<'c> Call<'c> {
             let _ = progress.send((done, message));
         };
         let call = self.host.call_tool(caller, &self.tool, asked, self.context.ct.clone(), Arc::new(on_progress));
-        let tell = async {
+        let forward_progress = async {
             while let Some(step) = steps.recv().await {
                 self.report(step).await;
             }
         };
         // The call owns the sender, so the steps end with it.
-        let (answer, ()) = tokio::join!(call, tell);
+        let (answer, ()) = tokio::join!(call, forward_progress);
         answer
     }
 
@@ -162,7 +162,7 @@ impl<'c> Call<'c> {
     /// waits for a person, who should see them together.
     async fn proposed(self, answer: ToolResult) -> Result<CallToolResponse, ErrorData> {
         let plans = answer.plans.clone();
-        let mut result = said(answer);
+        let mut result = call_result(answer);
         if let [plan] = &plans[..] {
             match self.plan(plan).await {
                 Some(Ok(matter)) => return self.ask(matter, Some(result)).await,
@@ -331,9 +331,9 @@ impl<'c> Call<'c> {
             },
             Answer::Open => Ok(waits(&host, &id, "")),
         });
-        let told = done.await.unwrap_or_else(|_| Err("the host is stopping".into()));
-        result.is_error = Some(told.is_err());
-        result.content.push(ContentBlock::text(told.unwrap_or_else(|error| error)));
+        let outcome = done.await.unwrap_or_else(|_| Err("the host is stopping".into()));
+        result.is_error = Some(outcome.is_err());
+        result.content.push(ContentBlock::text(outcome.unwrap_or_else(|error| error)));
         Ok(result.into())
     }
 
@@ -368,7 +368,7 @@ fn finished(host: &Weak<Host>, ended: Result<ToolResult, ToolError>) -> CallTool
     match ended {
         Ok(answer) => {
             let plans = answer.plans.clone();
-            let mut result = said(answer);
+            let mut result = call_result(answer);
             if let Some(host) = host.upgrade() {
                 result.content.extend(plans.iter().map(|plan| ContentBlock::text(waits(&host, plan, ""))));
             }
@@ -383,7 +383,7 @@ fn stopping() -> ToolError {
     ToolError::Failed { feature: "the host".to_owned(), error }
 }
 
-fn said(answer: ToolResult) -> CallToolResult {
+fn call_result(answer: ToolResult) -> CallToolResult {
     let mut result = match answer.result {
         Value::Object(object) => CallToolResult::structured(Value::Object(object)),
         other => CallToolResult::success(vec![ContentBlock::text(other.to_string())]),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use conductor_host::host::Host;
 use conductor_host::observation::ObservationView;
 use conductor_observer::{Observation, sink_message::SinkKind};
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 /// Messages a second for one client.
 const RATE: f64 = 10.0;
@@ -57,7 +57,7 @@ impl Threshold {
 pub(super) fn start(host: &Weak<Host>, peer: Peer<RoleServer>, threshold: Arc<Threshold>) {
     let Some(strong) = host.upgrade() else { return };
     let (host, history) = (Weak::clone(host), strong.observed().history().clone());
-    let (mut last, rate) = (history.last(), Rate::new(RATE, BURST));
+    let (mut last, rate) = (history.last(), RateLimiter::new(RATE, BURST));
     let mut position = *last.borrow_and_update();
     drop(strong);
     tokio::spawn(async move {
@@ -128,13 +128,13 @@ fn data(view: ObservationView, left_out: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conductor_observer::LockNews;
+    use conductor_observer::LockChange;
 
     #[test]
     fn only_what_is_for_agents_has_a_level() {
         assert_eq!(level(&Observation::Mode("Play".into())), Some(LoggingLevel::Info));
         assert_eq!(level(&Observation::Refused("x".into())), Some(LoggingLevel::Error));
-        let lock = Observation::Lock(LockNews { locked: true, by: "owner".into() });
+        let lock = Observation::Lock(LockChange { locked: true, by: "owner".into() });
         assert_eq!(level(&lock), Some(LoggingLevel::Notice));
     }
 

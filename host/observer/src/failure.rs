@@ -6,7 +6,7 @@ use std::time::Duration;
 use conductor_engine::{DeviceId, Nanos, RuleId};
 
 /// Envelopes that a worker's queue holds. Beyond that an action fails with [`Reason::QueueFull`].
-pub const QUEUE: usize = 1024;
+pub const QUEUE_CAPACITY: usize = 1024;
 
 /// Why an action was not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum Reason {
     #[error("no port is bound to {0:?}")]
     TargetNotBound(String),
     /// The worker has more to do than its queue holds.
-    #[error("its queue of {QUEUE} is full")]
+    #[error("its queue of {QUEUE_CAPACITY} is full")]
     QueueFull,
     /// The worker is gone.
     #[error("it is shut down")]

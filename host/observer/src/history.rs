@@ -15,7 +15,7 @@ use super::Observation;
 /// Observations that are kept.
 pub const HISTORY_CAPACITY: usize = 4096;
 /// Bytes that they may take up, serialized (8 MiB).
-pub const KEPT_BYTES: usize = 8 * 1024 * 1024;
+pub const MAX_HISTORY_BYTES: usize = 8 * 1024 * 1024;
 
 /// What an observation takes up serialized, beside its own text.
 const WORDS: usize = 256;
@@ -114,7 +114,7 @@ impl Ring {
         self.last += 1;
         self.bytes += weight(&observation);
         self.moments.push_back(Arc::new(HistoryEntry { number: self.last, observation, line: OnceLock::new() }));
-        while self.moments.len() > HISTORY_CAPACITY || self.bytes > KEPT_BYTES {
+        while self.moments.len() > HISTORY_CAPACITY || self.bytes > MAX_HISTORY_BYTES {
             let Some(oldest) = self.moments.pop_front() else { return };
             self.bytes -= weight(&oldest.observation);
         }
@@ -193,13 +193,13 @@ mod tests {
         history.put(|ring| (0..HISTORY_CAPACITY + 10).for_each(|_| ring.keep(note("x"))));
         assert_eq!(history.after(0, usize::MAX).len(), HISTORY_CAPACITY);
         assert_eq!(history.start(), 10);
-        let big = "x".repeat(KEPT_BYTES / 64);
+        let big = "x".repeat(MAX_HISTORY_BYTES / 64);
         history.put(|ring| (0..100).for_each(|_| ring.keep(note(&big))));
         let kept = history.after(0, usize::MAX);
         assert!((5..=11).contains(&kept.len()), "{}", kept.len());
         let ring = history.ring();
         assert_eq!(ring.bytes, kept.iter().map(|moment| weight(&moment.observation)).sum::<usize>());
-        assert!(ring.bytes <= KEPT_BYTES);
+        assert!(ring.bytes <= MAX_HISTORY_BYTES);
     }
 
     #[test]

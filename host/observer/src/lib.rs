@@ -30,13 +30,13 @@ use self::sink_message::{Severity, SinkKind, SinkMessage};
 use conductor_stdx::plural::plural_u64;
 
 /// Observations that the queue holds before more are left out and counted.
-const QUEUE: usize = 16_384;
+const QUEUE_CAPACITY: usize = 16_384;
 /// Records that the flight recorder keeps.
-pub const RECORDED: usize = 4096;
+pub const RECORDER_CAPACITY: usize = 4096;
 /// Observations that one subscriber may be behind before it misses some.
-const SUBSCRIBER_QUEUE: usize = 8192;
+const SUBSCRIBER_CAPACITY: usize = 8192;
 /// How long the observer lets observations gather, so that it is woken once and not per event.
-const BATCH: Duration = Duration::from_millis(2);
+const BATCH_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -54,9 +54,9 @@ pub enum Observation {
     /// A feature says something.
     Sink(SinkMessage),
     /// Something became of a plan.
-    Plan(PlanNews),
+    Plan(PlanChange),
     /// The show was locked or unlocked.
-    Lock(LockNews),
+    Lock(LockChange),
     /// A new rule set is in use, as text.
     Reload(String),
     /// A new configuration was refused, or an upgrade taken back, as text.
@@ -65,7 +65,7 @@ pub enum Observation {
 
 /// That the show was locked or unlocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockNews {
+pub struct LockChange {
     /// Whether it is locked now.
     pub locked: bool,
     /// Who did it, as the audit names callers.
@@ -74,7 +74,7 @@ pub struct LockNews {
 
 /// A change of a plan's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanNews {
+pub struct PlanChange {
     /// The change.
     pub step: PlanStep,
     /// The plan; `None` if a revision was undone or redone.
@@ -141,7 +141,7 @@ struct Inner {
     last_failure: Option<Failure>,
     notifications: Option<NotificationLog>,
     /// Messages of features that were passed on.
-    said: u64,
+    messages_passed: u64,
     subscribers: Vec<Subscriber>,
 }
 
@@ -171,7 +171,7 @@ impl Observed {
     /// Subscribes to the observations that `wants` matches; others do not count against the subscriber's queue. Also
     /// returns the number of matching observations that it has missed so far.
     pub fn subscribe_to(&self, wants: fn(&Observation) -> bool) -> (Receiver<Observation>, Arc<AtomicU64>) {
-        let (sender, receiver) = crossbeam_channel::bounded(SUBSCRIBER_QUEUE);
+        let (sender, receiver) = crossbeam_channel::bounded(SUBSCRIBER_CAPACITY);
         let missed = Arc::<AtomicU64>::default();
         self.inner().subscribers.push(Subscriber { sender, wants, missed: Arc::clone(&missed) });
         (receiver, missed)
@@ -183,8 +183,8 @@ impl Observed {
     }
 
     /// Messages of features that were passed on so far.
-    pub fn said(&self) -> u64 {
-        self.inner().said
+    pub fn messages_passed(&self) -> u64 {
+        self.inner().messages_passed
     }
 
     /// Events recorded so far; gestures, which the engine finds in them, are none.
@@ -218,15 +218,15 @@ pub fn start(
     sinks: Receiver<SinkMessage>,
     notifications: Option<NotificationLog>,
 ) -> std::io::Result<(Observer, Observed, JoinHandle<()>)> {
-    let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
+    let (sender, receiver) = crossbeam_channel::bounded(QUEUE_CAPACITY);
     let inner = Inner {
-        recorder: FlightRecorder::new(RECORDED),
+        recorder: FlightRecorder::new(RECORDER_CAPACITY),
         events: 0,
         mode: None,
         failures: 0,
         last_failure: None,
         notifications,
-        said: 0,
+        messages_passed: 0,
         subscribers: Vec::new(),
     };
     let observed = Observed { inner: Arc::new(Mutex::new(inner)), history: History::default() };
@@ -246,9 +246,9 @@ pub fn start(
                 None => receiver.recv().ok(),
             };
             let Some(first) = first else { return };
-            std::thread::sleep(BATCH);
+            std::thread::sleep(BATCH_INTERVAL);
             batch.push(first);
-            batch.extend(receiver.try_iter().take(QUEUE));
+            batch.extend(receiver.try_iter().take(QUEUE_CAPACITY));
             {
                 let mut inner = shared.inner();
                 batch.iter().for_each(|observation| inner.take(observation));
@@ -287,7 +287,7 @@ impl Inner {
             }
             // The audit has it.
             Observation::Plan(_) => {}
-            Observation::Lock(LockNews { locked, by }) => {
+            Observation::Lock(LockChange { locked, by }) => {
                 tracing::info!(by, "the show is {}", if *locked { "locked" } else { "unlocked" });
             }
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
@@ -315,7 +315,7 @@ impl Inner {
                 Err(TrySendError::Disconnected(_)) => false,
             }
         });
-        self.said += u64::from(matches!(observation, Observation::Sink(_)));
+        self.messages_passed += u64::from(matches!(observation, Observation::Sink(_)));
     }
 }
 
@@ -337,18 +337,23 @@ mod tests {
 
     #[test]
     fn what_is_rare_reaches_whoever_wants_only_that() {
-        let (_, said) = SinkQueue::new();
-        let (observer, observed, thread) = start(said, None).unwrap();
+        let (_, messages) = SinkQueue::new();
+        let (observer, observed, thread) = start(messages, None).unwrap();
         let (modes, missed) = observed.subscribe_to(|observation| matches!(observation, Observation::Mode(_)));
         let everything = observed.subscribe();
-        let news = || PlanNews { step: PlanStep::Proposed, plan: None, who: String::new(), description: String::new() };
-        for _ in 0..=SUBSCRIBER_QUEUE {
+        let news =
+            || PlanChange { step: PlanStep::Proposed, plan: None, who: String::new(), description: String::new() };
+        for _ in 0..=SUBSCRIBER_CAPACITY {
             observer.put(Observation::Plan(news()));
         }
         observer.put(Observation::Mode("live".into()));
         drop(observer);
         thread.join().unwrap();
         assert!(matches!(modes.try_recv(), Ok(Observation::Mode(mode)) if &*mode == "live") && modes.is_empty());
-        assert_eq!((missed.load(Ordering::Relaxed), everything.len()), (0, SUBSCRIBER_QUEUE), "the other's was full");
+        assert_eq!(
+            (missed.load(Ordering::Relaxed), everything.len()),
+            (0, SUBSCRIBER_CAPACITY),
+            "the other's was full"
+        );
     }
 }

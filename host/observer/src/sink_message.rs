@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender};
 use conductor_package::FeatureId;
 
 /// Messages that the queue holds before it refuses more.
-const QUEUE: usize = 256;
+const QUEUE_CAPACITY: usize = 256;
 /// What kind of message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkKind {
@@ -53,7 +53,7 @@ pub struct SinkQueue {
 impl SinkQueue {
     /// A queue and its receiving end.
     pub fn new() -> (Self, Receiver<SinkMessage>) {
-        let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
+        let (sender, receiver) = crossbeam_channel::bounded(QUEUE_CAPACITY);
         (Self { sender, dropped: Arc::default(), taken: Arc::default() }, receiver)
     }
 

@@ -27,7 +27,7 @@ pub struct BindingSpec {
     /// How far a stick has to leave its middle before it counts, 0 to 1.
     pub dead_zone: f32,
     /// What has to be made for it.
-    pub made: Made,
+    pub made: OwnPorts,
 }
 
 impl BindingSpec {
@@ -42,7 +42,7 @@ impl BindingSpec {
             channels: Channels::ALL,
             max_events_per_sec: USUAL_RATE,
             dead_zone: USUAL_DEAD_ZONE,
-            made: Made::Nothing,
+            made: OwnPorts::Nothing,
         }
     }
 
@@ -63,7 +63,7 @@ impl BindingSpec {
 
 /// Ports that the host creates for a binding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Made {
+pub enum OwnPorts {
     /// Nothing: the system has the ports.
     #[default]
     Nothing,

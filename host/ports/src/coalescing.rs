@@ -46,7 +46,7 @@ fn message(slot: usize, value: u16) -> MidiMessage {
 }
 
 /// The values of one port that wait.
-pub struct Held {
+pub struct CoalescedValues {
     values: Box<[AtomicU16]>,
     /// A bit for each slot in which something may wait.
     marks: Box<[AtomicU64]>,
@@ -55,7 +55,7 @@ pub struct Held {
     pacer: std::thread::Thread,
 }
 
-impl Held {
+impl CoalescedValues {
     /// Whether anything waits. As long as it does, new values have to go in here, too: a newer value that
     /// overtakes an older one would then be overwritten by it.
     pub fn any(&self) -> bool {
@@ -78,7 +78,7 @@ impl Held {
     /// Offers every value that waits to `pass`, until it returns false. Returns how many were replaced by
     /// a newer one meanwhile. For one thread at a time.
     fn take(&self, mut pass: impl FnMut(MidiMessage) -> bool) -> u64 {
-        let mut gave_way = 0;
+        let mut replaced = 0;
         for (word, marks) in self.marks.iter().enumerate() {
             let mut marked = marks.swap(0, Ordering::AcqRel);
             while marked != 0 {
@@ -88,11 +88,11 @@ impl Held {
                 if value != EMPTY && !pass(message(slot, value)) {
                     let back = self.values[slot].compare_exchange(EMPTY, value, Ordering::AcqRel, Ordering::Acquire);
                     if back.is_err() {
-                        gave_way += 1;
+                        replaced += 1;
                         self.waiting.fetch_sub(1, Ordering::AcqRel);
                     }
                     marks.fetch_or(marked, Ordering::Release);
-                    return gave_way;
+                    return replaced;
                 }
                 if value != EMPTY {
                     // Only now: until here the value was neither in its slot nor in the engine's queue.
@@ -101,7 +101,7 @@ impl Held {
                 marked &= !bit;
             }
         }
-        gave_way
+        replaced
     }
 
     fn new(pacer: std::thread::Thread) -> Self {
@@ -114,14 +114,14 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for CoalescedValues {
     /// The port is closed; the pacer lets go of it.
     fn drop(&mut self) {
         self.pacer.unpark();
     }
 }
 
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for CoalescedValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Held").field("waiting", &self.waiting).finish_non_exhaustive()
     }
@@ -130,12 +130,12 @@ impl std::fmt::Debug for Held {
 /// Passes on a value of a port; returns false if it may not pass yet.
 pub type Pass = Box<dyn FnMut(MidiMessage) -> bool + Send>;
 /// Gets the number of values that were replaced by newer ones.
-pub type GaveWay = Box<dyn Fn(u64) + Send>;
+pub type OnReplaced = Box<dyn Fn(u64) + Send>;
 
 struct Port {
-    held: Weak<Held>,
+    held: Weak<CoalescedValues>,
     pass: Pass,
-    gave_way: GaveWay,
+    replaced: OnReplaced,
 }
 
 /// The thread that passes on values that wait. Sleeps while there are none.
@@ -165,11 +165,11 @@ impl Pacer {
                     return;
                 }
                 let mut waiting = false;
-                ports.retain_mut(|Port { held, pass, gave_way }| {
+                ports.retain_mut(|Port { held, pass, replaced }| {
                     let Some(held) = held.upgrade() else { return false };
                     let given = if held.any() { held.take(pass) } else { 0 };
                     if given > 0 {
-                        gave_way(given);
+                        replaced(given);
                     }
                     waiting |= held.any();
                     true
@@ -181,10 +181,10 @@ impl Pacer {
     }
 
     /// A place for the values of a port that have to wait.
-    pub fn hold(&self, pass: Pass, gave_way: GaveWay) -> Arc<Held> {
-        let held = Arc::new(Held::new(self.thread.thread().clone()));
+    pub fn hold(&self, pass: Pass, replaced: OnReplaced) -> Arc<CoalescedValues> {
+        let held = Arc::new(CoalescedValues::new(self.thread.thread().clone()));
         if let Some(ports) = &self.ports {
-            let _ = ports.send(Port { held: Arc::downgrade(&held), pass, gave_way });
+            let _ = ports.send(Port { held: Arc::downgrade(&held), pass, replaced });
             self.thread.thread().unpark();
         }
         held
@@ -212,8 +212,8 @@ mod tests {
     }
 
     /// Taken out by the test itself.
-    fn held() -> Held {
-        Held::new(std::thread::current())
+    fn held() -> CoalescedValues {
+        CoalescedValues::new(std::thread::current())
     }
 
     // ENG-11: the latest wins, each control on its own.

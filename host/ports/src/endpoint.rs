@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::binding::{Listen, Made, Place};
+use super::binding::{Listen, OwnPorts, Place};
 use super::receive_buffer::{self, DropCounter};
 use super::slip::SlipReader;
 use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, Protocol};
@@ -34,7 +34,7 @@ impl Endpoints {
     pub fn of(bindings: &[BindingSpec], protocol: Protocol, backend: &'static str) -> Self {
         let mut endpoints = Self::default();
         for binding in bindings.iter().filter(|binding| binding.protocol == protocol) {
-            let Made::Endpoints { listen, send } = &binding.made else { continue };
+            let OwnPorts::Endpoints { listen, send } = &binding.made else { continue };
             let mut add = |name: &str, direction| {
                 if !endpoints.ports.iter().any(|port| port.key == name && port.direction == direction) {
                     endpoints.ports.push(PortInfo::new(name, name, backend, protocol, direction));
@@ -228,7 +228,7 @@ mod tests {
     use conductor_engine::DeviceId;
 
     use super::super::coalescing::Pacer;
-    use super::super::sink::{Hearing, PortCounters};
+    use super::super::sink::{InputRouting, PortCounters};
     use super::*;
     use conductor_stdx::clock::Clock;
     use conductor_stdx::doorbell::{self, Doorbell};
@@ -241,8 +241,8 @@ mod tests {
         const SENT: u64 = 40_000;
         let (queue, inputs) = doorbell::bounded(1, &Doorbell::default());
         let (counters, pacer) = (Arc::new(PortCounters::default()), Pacer::start().unwrap());
-        let hearing = Hearing::whole(DeviceId::new("touch"));
-        let sink = EventSink::new(&hearing, queue, Clock::start(), Arc::clone(&counters), &pacer);
+        let routing = InputRouting::whole(DeviceId::new("touch"));
+        let sink = EventSink::new(&routing, queue, Clock::start(), Arc::clone(&counters), &pacer);
         let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let at = Place { host: "127.0.0.1".into(), port: free.port() };
         let listen = Listen { at, transport: super::super::binding::Transport::Udp, allow: Vec::new() };

@@ -8,7 +8,7 @@ use crossbeam_channel::Receiver;
 use conductor_stdx::doorbell::{self, Doorbell, Sender};
 
 /// Inputs that the queue holds; what happens beyond is its sender's to decide.
-pub const QUEUE: usize = 8192;
+pub const QUEUE_CAPACITY: usize = 8192;
 
 /// A message to the engine thread.
 #[derive(Debug)]
@@ -46,6 +46,6 @@ pub struct Inputs {
 /// The engine's queue: the way in, and what the engine thread takes.
 pub fn queue() -> (Sender<Input>, Inputs) {
     let bell = Doorbell::default();
-    let (sender, queue) = doorbell::bounded(QUEUE, &bell);
+    let (sender, queue) = doorbell::bounded(QUEUE_CAPACITY, &bell);
     (sender, Inputs { queue, bell })
 }

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use conductor_engine::Nanos;
 
 /// How far ahead of its pace a device may be, so that a burst passes at once.
-const AHEAD: Nanos = 100_000_000;
+const BURST: Nanos = 100_000_000;
 /// How long a flood of discrete events may keep continuous ones waiting.
-const MAX_AHEAD: Nanos = 2 * AHEAD;
+const MAX_AHEAD: Nanos = 2 * BURST;
 
 /// The allowance: the time at which the device would be back at its pace (the "generic cell rate algorithm").
 /// Asked on the port's thread and on the one that delivers what was held back, without a lock.
@@ -29,7 +29,7 @@ impl Limit {
 
     /// Whether an event that may wait may pass now; if so, it counts.
     pub fn allows(&self, now: Nanos) -> bool {
-        let next = |back_at: Nanos| (back_at <= now.saturating_add(AHEAD)).then(|| back_at.max(now) + self.pace);
+        let next = |back_at: Nanos| (back_at <= now.saturating_add(BURST)).then(|| back_at.max(now) + self.pace);
         self.back_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 

@@ -12,8 +12,8 @@ use super::backend_thread::{BackendThread, NoAnswer};
 use super::binding::Channels;
 use super::coalescing::Pacer;
 use super::resolve::{Labels, PortKey, Resolution, Resolved, key, resolve};
-use super::sink::{HeardDevice, Hearing, PortCounters};
-use super::supervisor::{POLL, PortEvents, PortPlan, RECONNECT_GRACE, lock};
+use super::sink::{InputRouting, PortCounters, RoutedDevice};
+use super::supervisor::{POLL_INTERVAL, PortEvents, PortPlan, RECONNECT_GRACE, lock};
 use super::{
     Connection, Direction, EventSink, PortBackend, PortError, PortInfo, Protocol, SysExIdentity, UsbDevice,
     status::{DiscoveredPort, PortState, PortsStatus},
@@ -24,7 +24,7 @@ use conductor_stdx::device_defaults::{USUAL_DEAD_ZONE, USUAL_RATE};
 use conductor_stdx::doorbell;
 
 /// How long a port that could not be opened is left alone.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Commands to the thread, and where it reports that they are done.
 pub(super) enum Command {
@@ -43,14 +43,14 @@ fn plugged(port: &PortInfo) -> Plugged {
 }
 
 struct OpenInput {
-    hearing: Hearing,
+    routing: InputRouting,
     plugged: Plugged,
     counters: Arc<PortCounters>,
     connection: Box<dyn Connection>,
 }
 
 /// A device that was unplugged.
-struct Away {
+struct UnpluggedDevice {
     device: DeviceId,
     until: Instant,
 }
@@ -71,7 +71,7 @@ pub(super) struct PortThread {
     /// Ports that could not be opened, why, and when to try again.
     failed: HashMap<PortKey, (String, Instant)>,
     /// Devices that went away a short while ago.
-    away: Vec<Away>,
+    away: Vec<UnpluggedDevice>,
     muted: HashSet<String>,
     /// What devices answered when they were asked who they are.
     identities: HashMap<PortKey, SysExIdentity>,
@@ -109,7 +109,7 @@ impl PortThread {
     }
 
     pub(super) fn run(mut self, commands: &Receiver<Command>) {
-        let mut next = Instant::now() + POLL;
+        let mut next = Instant::now() + POLL_INTERVAL;
         loop {
             match commands.recv_deadline(next) {
                 Ok(Command::Apply(plan, done)) => {
@@ -146,7 +146,7 @@ impl PortThread {
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => self.look(),
             }
-            next = Instant::now() + POLL;
+            next = Instant::now() + POLL_INTERVAL;
         }
     }
 
@@ -206,13 +206,13 @@ impl PortThread {
 
     /// The devices on an input; `None` if it is not to be opened. An ambiguous port is opened and its events are
     /// discarded, so that status can show which of the twins is touched.
-    fn hearing(&self, resolved: &Resolved) -> Option<Hearing> {
+    fn routing(&self, resolved: &Resolved) -> Option<InputRouting> {
         let spec = |binding: usize| &self.plan.bindings[binding];
         let mut rest = Channels::ALL;
-        let mut devices: Vec<HeardDevice> = Vec::new();
+        let mut devices: Vec<RoutedDevice> = Vec::new();
         for claim in &resolved.claims {
             rest = rest.without(claim.channels);
-            devices.push(HeardDevice {
+            devices.push(RoutedDevice {
                 device: claim.alias.clone(),
                 channels: claim.channels,
                 max_events_per_sec: spec(claim.binding).max_events_per_sec,
@@ -223,11 +223,11 @@ impl PortThread {
         }
         if self.plan.open_unbound && rest != Channels::NONE {
             let device = resolved.label.clone();
-            devices.push(HeardDevice { device, channels: rest, max_events_per_sec: USUAL_RATE });
+            devices.push(RoutedDevice { device, channels: rest, max_events_per_sec: USUAL_RATE });
         }
         let probed = self.plan.probe_identity && resolved.port.protocol == Protocol::Midi;
         let dead_zone = resolved.claims.first().map_or(USUAL_DEAD_ZONE, |claim| spec(claim.binding).dead_zone);
-        (!devices.is_empty() || !resolved.ambiguous.is_empty() || probed).then_some(Hearing { devices, dead_zone })
+        (!devices.is_empty() || !resolved.ambiguous.is_empty() || probed).then_some(InputRouting { devices, dead_zone })
     }
 
     fn look_at_inputs(&mut self, resolution: &Resolution, status: &mut [DiscoveredPort]) {
@@ -235,15 +235,15 @@ impl PortThread {
             let ports = resolution.ports.iter().enumerate();
             ports.filter(|(_, resolved)| resolved.port.direction == Direction::Input)
         };
-        let wanted: HashMap<PortKey, Hearing> =
-            inputs().filter_map(|(_, resolved)| Some((key(&resolved.port), self.hearing(resolved)?))).collect();
+        let wanted: HashMap<PortKey, InputRouting> =
+            inputs().filter_map(|(_, resolved)| Some((key(&resolved.port), self.routing(resolved)?))).collect();
         // A port that is gone, not wanted any more, or heard as something else now, is closed.
         let there: HashSet<Plugged> = inputs().map(|(_, resolved)| plugged(&resolved.port)).collect();
         let open: Vec<(PortKey, bool)> = self
             .inputs
             .iter()
             .map(|(key, open)| (key.clone(), there.contains(&open.plugged)))
-            .filter(|(key, is_there)| !is_there || self.inputs.get(key).map(|open| &open.hearing) != wanted.get(key))
+            .filter(|(key, is_there)| !is_there || self.inputs.get(key).map(|open| &open.routing) != wanted.get(key))
             .collect();
         for (key, is_there) in open {
             self.close_input_and_say(&key, !is_there);
@@ -253,7 +253,7 @@ impl PortThread {
         for (place, resolved) in inputs() {
             let key = key(&resolved.port);
             let counts = resolved.port.protocol == Protocol::Midi;
-            if let Some(hearing) = wanted.get(&key)
+            if let Some(routing) = wanted.get(&key)
                 && !self.inputs.contains_key(&key)
             {
                 if let Some(reason) = self.failure(&key) {
@@ -261,7 +261,7 @@ impl PortThread {
                 } else if counts && midi >= self.plan.max_midi_ports {
                     status[place].state = PortState::OverLimit;
                 } else {
-                    match self.open_input(resolved, hearing) {
+                    match self.open_input(resolved, routing) {
                         Ok(()) => midi += usize::from(counts),
                         Err(reason) => status[place].state = PortState::Failed(reason),
                     }
@@ -283,7 +283,7 @@ impl PortThread {
         let Some(open) = self.inputs.get(key) else { return };
         let counters = &open.counters;
         let mut muted = 0;
-        for heard in open.hearing.devices.iter().filter(|heard| self.muted.contains(heard.device.as_str())) {
+        for heard in open.routing.devices.iter().filter(|heard| self.muted.contains(heard.device.as_str())) {
             (0..Channels::SLOTS).filter(|slot| heard.channels.has(*slot)).for_each(|slot| muted |= 1 << slot);
         }
         counters.muted.store(muted, Ordering::Relaxed);
@@ -301,21 +301,21 @@ impl PortThread {
         status.unheard = counters.unheard.load(Ordering::Relaxed);
     }
 
-    fn open_input(&mut self, resolved: &Resolved, hearing: &Hearing) -> Result<(), String> {
+    fn open_input(&mut self, resolved: &Resolved, routing: &InputRouting) -> Result<(), String> {
         let counters: Arc<PortCounters> = Arc::default();
-        let sink = EventSink::new(hearing, self.queue.clone(), self.clock, Arc::clone(&counters), &self.pacer);
+        let sink = EventSink::new(routing, self.queue.clone(), self.clock, Arc::clone(&counters), &self.pacer);
         let port = resolved.port.clone();
         let connection = self
             .ask(&resolved.port.backend, move |backend| backend.open_input(&port, sink))
             .map_err(|reason| self.fail(resolved, reason))?;
         self.failed.remove(&key(&resolved.port));
-        let names = names(hearing, resolved);
+        let names = names(routing, resolved);
         self.events.changed(format!("opened {names} ({})", resolved.port.name));
         // Back in time: what it has begun goes on.
-        self.away.retain(|away| !hearing.devices.iter().any(|heard| heard.device == away.device));
-        let hearing = hearing.clone();
+        self.away.retain(|away| !routing.devices.iter().any(|heard| heard.device == away.device));
+        let routing = routing.clone();
         let plugged = plugged(&resolved.port);
-        self.inputs.insert(key(&resolved.port), OpenInput { hearing, plugged, counters, connection });
+        self.inputs.insert(key(&resolved.port), OpenInput { routing, plugged, counters, connection });
         Ok(())
     }
 
@@ -336,21 +336,21 @@ impl PortThread {
     }
 
     /// Closes an input, and says what was heard on it.
-    fn close_input(&mut self, key: &PortKey) -> Option<Hearing> {
-        let OpenInput { hearing, connection, .. } = self.inputs.remove(key)?;
+    fn close_input(&mut self, key: &PortKey) -> Option<InputRouting> {
+        let OpenInput { routing, connection, .. } = self.inputs.remove(key)?;
         match self.backends.iter().find(|backend| backend.name() == key.0) {
             Some(backend) => backend.put_away(connection),
             None => drop(connection),
         }
-        Some(hearing)
+        Some(routing)
     }
 
     fn close_input_and_say(&mut self, key: &PortKey, vanished: bool) {
-        let Some(hearing) = self.close_input(key) else { return };
-        for heard in hearing.devices {
+        let Some(routing) = self.close_input(key) else { return };
+        for heard in routing.devices {
             self.events.changed(format!("closed {}", heard.device));
             if vanished {
-                self.away.push(Away { device: heard.device, until: Instant::now() + RECONNECT_GRACE });
+                self.away.push(UnpluggedDevice { device: heard.device, until: Instant::now() + RECONNECT_GRACE });
             } else {
                 self.events.gone(&heard.device);
             }
@@ -400,7 +400,7 @@ impl PortThread {
             let keys: Vec<PortKey> = self.inputs.keys().cloned().collect();
             for key in keys {
                 if let Some(open) = self.inputs.get(&key) {
-                    let heard = open.hearing.devices.iter().filter(|heard| *heard.device.as_str() == device);
+                    let heard = open.routing.devices.iter().filter(|heard| *heard.device.as_str() == device);
                     let slots = heard.flat_map(|heard| (0..Channels::SLOTS).filter(|slot| heard.channels.has(*slot)));
                     let bits = slots.fold(0, |bits, slot| bits | 1 << slot);
                     open.counters.muted.fetch_or(bits, Ordering::Relaxed);
@@ -416,7 +416,7 @@ impl PortThread {
     }
 
     fn fail(&mut self, resolved: &Resolved, reason: String) -> String {
-        let before = self.failed.insert(key(&resolved.port), (reason.clone(), Instant::now() + TRY_AGAIN));
+        let before = self.failed.insert(key(&resolved.port), (reason.clone(), Instant::now() + RETRY_INTERVAL));
         if before.is_none_or(|(known, _)| known != reason) {
             self.events.trouble(format!("skipped {}: {reason}", resolved.device()));
         }
@@ -477,7 +477,7 @@ fn is_called(resolved: &Resolved, target: &str) -> bool {
 }
 
 /// The devices on a port, as text.
-fn names(hearing: &Hearing, resolved: &Resolved) -> String {
-    let names: Vec<&str> = hearing.devices.iter().map(|heard| heard.device.as_str()).collect();
+fn names(routing: &InputRouting, resolved: &Resolved) -> String {
+    let names: Vec<&str> = routing.devices.iter().map(|heard| heard.device.as_str()).collect();
     if names.is_empty() { format!("{}, without hearing it,", resolved.label) } else { names.join(" and ") }
 }

@@ -8,23 +8,23 @@ use std::net::UdpSocket;
 
 /// Bytes that are asked for. The system counts what it needs to keep a datagram, too: of short ones it is room
 /// for more than 5 000.
-const WANTED: usize = 4 << 20;
+const BUFFER_BYTES: usize = 4 << 20;
 
 /// Asks for a larger receive buffer. Without privileges it becomes as large as the administrator allows
 /// (`net.core.rmem_max`).
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn enlarge(socket: &UdpSocket) {
     use rustix::net::sockopt;
-    if sockopt::set_socket_recv_buffer_size_force(socket, WANTED).is_err() {
+    if sockopt::set_socket_recv_buffer_size_force(socket, BUFFER_BYTES).is_err() {
         // What is smaller than asked for is no error.
-        let _ = sockopt::set_socket_recv_buffer_size(socket, WANTED);
+        let _ = sockopt::set_socket_recv_buffer_size(socket, BUFFER_BYTES);
     }
 }
 
 /// Asks for a larger receive buffer. Where one so large is not allowed, half of it may be.
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 pub(super) fn enlarge(socket: &UdpSocket) {
-    let halves = std::iter::successors(Some(WANTED), |size| Some(size / 2)).take(5);
+    let halves = std::iter::successors(Some(BUFFER_BYTES), |size| Some(size / 2)).take(5);
     let _ = halves.into_iter().find(|size| rustix::net::sockopt::set_socket_recv_buffer_size(socket, *size).is_ok());
 }
 
@@ -118,6 +118,6 @@ mod tests {
         enlarge(&reader);
         // The kernel doubles it, for what it needs itself.
         let size = rustix::net::sockopt::socket_recv_buffer_size(&reader).unwrap();
-        assert!(size >= 2 * allowed.min(WANTED), "{size} of {allowed}");
+        assert!(size >= 2 * allowed.min(BUFFER_BYTES), "{size} of {allowed}");
     }
 }

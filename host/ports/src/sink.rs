@@ -11,7 +11,7 @@ use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent,
 use crossbeam_channel::TrySendError;
 
 use super::binding::Channels;
-use super::coalescing::{Held, Pacer};
+use super::coalescing::{CoalescedValues, Pacer};
 use super::limit::Limit;
 use super::{SysExIdentity, osc_packet};
 use crate::engine_input::Input;
@@ -44,16 +44,16 @@ pub struct PortCounters {
 
 /// Which devices are on a port, and under which names their events go to the engine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hearing {
+pub struct InputRouting {
     /// The devices on the port, which share no channel. Events of other channels are discarded.
-    pub devices: Vec<HeardDevice>,
+    pub devices: Vec<RoutedDevice>,
     /// How far a stick has to leave its middle before it counts, 0 to 1.
     pub dead_zone: f32,
 }
 
 /// A device on a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeardDevice {
+pub struct RoutedDevice {
     /// The name that its events carry.
     pub device: DeviceId,
     /// Its part of the port.
@@ -62,10 +62,10 @@ pub struct HeardDevice {
     pub max_events_per_sec: u32,
 }
 
-impl Hearing {
+impl InputRouting {
     /// All of the port, as one device.
     pub fn whole(device: DeviceId) -> Self {
-        let heard = HeardDevice { device, channels: Channels::ALL, max_events_per_sec: USUAL_RATE };
+        let heard = RoutedDevice { device, channels: Channels::ALL, max_events_per_sec: USUAL_RATE };
         Self { devices: vec![heard], dead_zone: USUAL_DEAD_ZONE }
     }
 }
@@ -143,7 +143,7 @@ impl Shared {
         }
     }
 
-    fn gave_way(&self, values: u64) {
+    fn replaced(&self, values: u64) {
         self.counters.dropped.fetch_add(values, Ordering::Relaxed);
     }
 }
@@ -154,7 +154,7 @@ pub struct EventSink {
     way: Arc<Shared>,
     parser: MidiParser,
     /// MIDI values that wait.
-    held: Arc<Held>,
+    held: Arc<CoalescedValues>,
     /// Other values that wait, oldest first; [`settle`](Self::settle) passes them on.
     waiting: Vec<Event>,
     dead_zone: f32,
@@ -163,27 +163,27 @@ pub struct EventSink {
 impl EventSink {
     /// A sink for a port of which this is heard.
     pub fn new(
-        hearing: &Hearing,
+        routing: &InputRouting,
         queue: doorbell::Sender<Input>,
         clock: Clock,
         counters: Arc<PortCounters>,
         pacer: &Pacer,
     ) -> Self {
         let mut slots = [None; Channels::SLOTS];
-        for (lane, heard) in hearing.devices.iter().enumerate() {
+        for (lane, heard) in routing.devices.iter().enumerate() {
             (0..Channels::SLOTS).filter(|slot| heard.channels.has(*slot)).for_each(|slot| slots[slot] = Some(lane));
         }
         let lane =
-            |heard: &HeardDevice| Lane { device: heard.device.clone(), limit: Limit::new(heard.max_events_per_sec) };
-        let lanes = hearing.devices.iter().map(lane).collect();
+            |heard: &RoutedDevice| Lane { device: heard.device.clone(), limit: Limit::new(heard.max_events_per_sec) };
+        let lanes = routing.devices.iter().map(lane).collect();
         let way = Arc::new(Shared { lanes, slots, queue, clock, counters });
         let (passing, counting) = (Arc::clone(&way), Arc::clone(&way));
         let held = pacer.hold(
             Box::new(move |message| !matches!(passing.offer(&Event::Midi(message)), Offered::Later)),
-            Box::new(move |values| counting.gave_way(values)),
+            Box::new(move |values| counting.replaced(values)),
         );
         let waiting = Vec::with_capacity(MAX_WAITING);
-        Self { way, parser: MidiParser::new(), held, waiting, dead_zone: hearing.dead_zone }
+        Self { way, parser: MidiParser::new(), held, waiting, dead_zone: routing.dead_zone }
     }
 
     /// Another way in for the same port, with the same limits: for a port that several threads receive for.
@@ -211,7 +211,7 @@ impl EventSink {
             if !event.is_continuous() {
                 way.insist(event);
             } else if (held.any() || matches!(way.offer(&event), Offered::Later)) && !held.put(&event) {
-                way.gave_way(1);
+                way.replaced(1);
             }
         });
         way.counters.malformed.fetch_add(parser.dropped_messages() - malformed, Ordering::Relaxed);
@@ -263,11 +263,11 @@ impl EventSink {
     fn wait(&mut self, event: Event) -> bool {
         if let Some(older) = self.waiting.iter_mut().find(|older| are_of_one_control(older, &event)) {
             *older = since(older, event);
-            self.way.gave_way(1);
+            self.way.replaced(1);
         } else if self.waiting.len() < MAX_WAITING {
             self.waiting.push(event);
         } else {
-            self.way.gave_way(1);
+            self.way.replaced(1);
             return false;
         }
         true
@@ -328,22 +328,22 @@ mod tests {
     use proptest::prelude::*;
 
     fn sink(capacity: usize) -> (EventSink, Receiver<Input>, Arc<PortCounters>) {
-        hearing(&Hearing::whole(DeviceId::new("touch")), capacity)
+        routing(&InputRouting::whole(DeviceId::new("touch")), capacity)
     }
 
-    fn hearing(hearing: &Hearing, capacity: usize) -> (EventSink, Receiver<Input>, Arc<PortCounters>) {
+    fn routing(routing: &InputRouting, capacity: usize) -> (EventSink, Receiver<Input>, Arc<PortCounters>) {
         let (sender, receiver) = doorbell::bounded(capacity, &Doorbell::default());
         let (counters, pacer) = (Arc::new(PortCounters::default()), Pacer::start().unwrap());
-        let sink = EventSink::new(hearing, sender, Clock::start(), Arc::clone(&counters), &pacer);
+        let sink = EventSink::new(routing, sender, Clock::start(), Arc::clone(&counters), &pacer);
         // The pacer lives as long as the test.
         std::mem::forget(pacer);
         (sink, receiver, counters)
     }
 
-    fn limited(events_per_sec: u32) -> Hearing {
-        let mut hearing = Hearing::whole(DeviceId::new("touch"));
-        hearing.devices[0].max_events_per_sec = events_per_sec;
-        hearing
+    fn limited(events_per_sec: u32) -> InputRouting {
+        let mut routing = InputRouting::whole(DeviceId::new("touch"));
+        routing.devices[0].max_events_per_sec = events_per_sec;
+        routing
     }
 
     fn next(receiver: &Receiver<Input>) -> Event {
@@ -428,7 +428,7 @@ mod tests {
     // ENG-11: a device that is too fast.
     #[test]
     fn over_the_limit_no_note_is_lost_and_the_last_value_comes() {
-        let (mut sink, receiver, counters) = hearing(&limited(20), 8192);
+        let (mut sink, receiver, counters) = routing(&limited(20), 8192);
         for value in 0..=127 {
             sink.midi(&[0xB0, 7, value, 0x90, value, 1]);
         }
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn over_the_limit_other_values_settle_too() {
-        let (mut sink, receiver, counters) = hearing(&limited(20), 8192);
+        let (mut sink, receiver, counters) = routing(&limited(20), 8192);
         let change = |value, previous| ArtNetChange { universe: 0, channel: 1, value, previous };
         (1..=200).for_each(|value| assert!(sink.artnet(change(value, value - 1))));
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
@@ -476,13 +476,13 @@ mod tests {
     // ENG-3, PRT-3: two devices behind one port, one of them muted; the rest of the port belongs to no binding.
     #[test]
     fn a_port_is_heard_by_channels_and_muted_by_device() {
-        let heard = |device, channel| HeardDevice {
+        let heard = |device, channel| RoutedDevice {
             device: DeviceId::new(device),
             channels: Channels::only([channel]),
             max_events_per_sec: USUAL_RATE,
         };
         let devices = vec![heard("pedal", 0), heard("keys", 1)];
-        let (mut sink, receiver, counters) = hearing(&Hearing { devices, dead_zone: 0.0 }, 16);
+        let (mut sink, receiver, counters) = routing(&InputRouting { devices, dead_zone: 0.0 }, 16);
         let notes = [0x90, 1, 1, 0x91, 2, 2, 0x92, 3, 3, 0xF8];
         sink.midi(&notes);
         assert_eq!(events(&receiver), ["pedal note-on 1 1", "keys note-on 2 2 ch 1"]);

@@ -1,6 +1,6 @@
 //! The supervisor: keeps every matching port open, and detects hot-plug.
 //!
-//! One thread (in `port_thread`) lists the ports at every [`POLL`] and owns the connections. A driver's success at
+//! One thread (in `port_thread`) lists the ports at every [`POLL_INTERVAL`] and owns the connections. A driver's success at
 //! sending does not count as a sign of life, because unplugging is silent on some systems.
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use conductor_stdx::doorbell;
 pub use super::status::{BindingStatus, DiscoveredPort, Health, PortState, PortsStatus, SideState, SideStatus};
 
 /// How often ports are listed. A new port is open within this time and what opening takes.
-pub const POLL: Duration = Duration::from_millis(500);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long a device may be away without what it has begun being given up.
 pub const RECONNECT_GRACE: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use conductor_engine::{DeviceId, Event};
 use crossbeam_channel::Receiver;
 
-use super::binding::{Listen, Made, Place, Transport};
+use super::binding::{Listen, OwnPorts, Place, Transport};
 use super::simulated::SimulatedPorts;
 use super::supervisor::{DiscoveredPort, Health, PortEvents, PortPlan, PortState, RECONNECT_GRACE, Supervisor};
 use super::*;
@@ -202,7 +202,7 @@ fn a_device_is_given_up_when_it_stays_away() {
     stage.ports.plug("Pad", Direction::Input);
     stage.when("open", |stage| stage.ports.is_open("Pad"));
     let back = Instant::now();
-    stage.when("the grace is over", |_| back.elapsed() > RECONNECT_GRACE + 2 * supervisor::POLL);
+    stage.when("the grace is over", |_| back.elapsed() > RECONNECT_GRACE + 2 * supervisor::POLL_INTERVAL);
     assert!(!stage.said.heard("gone pads"));
     stage.ports.unplug("Pad", Direction::Input);
     stage.when("given up", |stage| stage.said.heard("gone pads"));
@@ -314,8 +314,8 @@ fn endpoint(transport: Transport, allow: &str) -> (BindingSpec, u16) {
     let at = Place { host: "127.0.0.1".into(), port };
     let listen = Listen { at, transport, allow: vec![allow.parse().unwrap()] };
     let mut spec = BindingSpec::new("tablet", Protocol::Osc);
-    spec.input = vec![Matcher::Made(listen.name())];
-    spec.made = Made::Endpoints { listen: Some(listen), send: None };
+    spec.input = vec![Matcher::OwnPorts(listen.name())];
+    spec.made = OwnPorts::Endpoints { listen: Some(listen), send: None };
     (spec, port)
 }
 

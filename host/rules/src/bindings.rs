@@ -8,7 +8,7 @@ use conductor_config::{
     self as config, Config, Connection, Diagnostic, Diagnostics, ListenMode, Loaded, OscTransport, PathStep,
     VirtualPort,
 };
-use conductor_ports::binding::{Channels, Listen, Made, Place, Transport};
+use conductor_ports::binding::{Channels, Listen, OwnPorts, Place, Transport};
 use conductor_ports::midi::virtual_key;
 use conductor_ports::supervisor::PortPlan;
 use conductor_ports::{BindingSpec, Direction, Matcher, Protocol, SysExIdentity};
@@ -42,7 +42,7 @@ pub fn plan(config: &Config) -> PortPlan {
 pub fn places(config: &Config) -> BTreeMap<String, String> {
     let enabled = config.bindings.iter().filter(|binding| binding.enabled);
     let places = enabled.filter_map(|binding| match &spec(binding).ok()?.made {
-        Made::Endpoints { send: Some(place), .. } => Some((binding.alias.clone(), place.to_string())),
+        OwnPorts::Endpoints { send: Some(place), .. } => Some((binding.alias.clone(), place.to_string())),
         _ => None,
     });
     places.collect()
@@ -109,7 +109,7 @@ pub fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
             if let Some(channels) = channels {
                 spec.channels = Channels::only(channels.iter().copied());
             }
-            let made = |direction| Matcher::Made(virtual_key(direction, &binding.alias));
+            let made = |direction| Matcher::OwnPorts(virtual_key(direction, &binding.alias));
             if let Some(VirtualPort::Input | VirtualPort::Both) = virtual_port {
                 spec.input.push(made(Direction::Input));
             }
@@ -117,7 +117,7 @@ pub fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
                 spec.output.push(made(Direction::Output));
             }
             if virtual_port.is_some() {
-                spec.made = Made::Virtual;
+                spec.made = OwnPorts::Virtual;
             }
             let asked = |direction, own: &Option<config::Side>, also| {
                 (own.is_some() || *virtual_port == Some(VirtualPort::Both) || *virtual_port == Some(also))
@@ -165,10 +165,10 @@ fn endpoints(
         let message = format!("the {} binding {:?} has neither `input` nor `output`", spec.protocol, spec.alias);
         return Err(Mistake { path: Vec::new(), message });
     }
-    spec.input = listen.iter().map(|listen| Matcher::Made(listen.name())).collect();
-    spec.output = send.iter().map(|send| Matcher::Made(send.to_string())).collect();
+    spec.input = listen.iter().map(|listen| Matcher::OwnPorts(listen.name())).collect();
+    spec.output = send.iter().map(|send| Matcher::OwnPorts(send.to_string())).collect();
     spec.needs = listen.iter().map(|_| Direction::Input).chain(send.iter().map(|_| Direction::Output)).collect();
-    spec.made = Made::Endpoints { listen, send };
+    spec.made = OwnPorts::Endpoints { listen, send };
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use wasmtime::{StoreContextMut, Trap, UpdateDeadline};
 
 use crate::limits;
 use crate::state::{FeatureFacts, InstanceState};
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 /// What the call under way may use, and since when it is watched.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ fn worked() -> Duration {
 /// Counted in ticks, one millisecond each: calls that are shorter than a tick are found as often as they are long.
 #[derive(Debug)]
 pub struct CpuShare {
-    rate: Rate,
+    rate: RateLimiter,
     /// So that a feature in order costs one load.
     spent: AtomicBool,
     /// When it was last said that nothing is left.
@@ -82,7 +82,7 @@ pub struct CpuShare {
 impl Default for CpuShare {
     fn default() -> Self {
         Self {
-            rate: Rate::new(limits::REALTIME_CPU_RATE, limits::REALTIME_CPU_BURST),
+            rate: RateLimiter::new(limits::REALTIME_CPU_RATE, limits::REALTIME_CPU_BURST),
             spent: AtomicBool::new(false),
             said: Mutex::new(None),
         }

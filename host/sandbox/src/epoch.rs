@@ -12,16 +12,16 @@ use wasmtime::{Engine, EngineWeak};
 use crate::limits;
 
 /// Ticks that find no guest at work, until they become rare.
-const IDLE: u32 = 50;
+const IDLE_TICKS: u32 = 50;
 
 /// Whether a guest was at work at the last tick, and the ticks so far.
 #[derive(Debug, Default)]
-pub struct AtWork {
+pub struct BusyGuests {
     found: AtomicBool,
     ticks: AtomicU64,
 }
 
-impl AtWork {
+impl BusyGuests {
     /// A tick has found one.
     pub(super) fn note(&self) {
         self.found.store(true, Ordering::Relaxed);
@@ -34,14 +34,14 @@ impl AtWork {
 }
 
 /// Advances the engines' epoch for as long as they live: once a [`limits::TICK`], or a [`limits::IDLE_TICK`].
-pub(super) fn start(engines: [&Engine; 2], at_work: &Arc<AtWork>) {
+pub(super) fn start(engines: [&Engine; 2], at_work: &Arc<BusyGuests>) {
     let (weak, at_work) = (engines.map(Engine::weak), Arc::clone(at_work));
     let ticker = std::thread::Builder::new().name("epoch".into()).spawn(move || {
         let mut idle = 0_u32;
         while weak.iter().filter_map(EngineWeak::upgrade).map(|engine| engine.increment_epoch()).count() > 0 {
             at_work.ticks.fetch_add(1, Ordering::Relaxed);
             idle = if at_work.found.swap(false, Ordering::Relaxed) { 0 } else { idle.saturating_add(1) };
-            std::thread::sleep(if idle < IDLE { limits::TICK } else { limits::IDLE_TICK });
+            std::thread::sleep(if idle < IDLE_TICKS { limits::TICK } else { limits::IDLE_TICK });
         }
     });
     if let Err(error) = ticker {

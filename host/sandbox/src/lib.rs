@@ -103,11 +103,11 @@ pub enum PrepareError {
 const MAX_MISMATCHES: usize = 16;
 
 fn join(errors: &[CheckError]) -> String {
-    let mut told = errors.iter().take(MAX_MISMATCHES).map(ToString::to_string).collect::<Vec<_>>();
+    let mut messages = errors.iter().take(MAX_MISMATCHES).map(ToString::to_string).collect::<Vec<_>>();
     if errors.len() > MAX_MISMATCHES {
-        told.push(format!("and {} more", errors.len() - MAX_MISMATCHES));
+        messages.push(format!("and {} more", errors.len() - MAX_MISMATCHES));
     }
-    told.join("; ")
+    messages.join("; ")
 }
 
 /// A package that is compiled and linked, ready to be instantiated any number of times.

@@ -31,7 +31,7 @@ use crate::cpu::thread_time;
 use crate::limits::Share;
 use crate::outcome::CallError;
 use crate::state::{FeatureFacts, InstanceState};
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 impl FeatureFacts {
     /// How long a call of this class has to wait for the feature's share, and for the lane's.
@@ -40,7 +40,7 @@ impl FeatureFacts {
     /// have used up.
     fn wait(&self, now: Instant, class: Class) -> Duration {
         let own = self.control_share.wait(now, class);
-        let modest = self.control_share.rate.wait_for_part(now, MODEST).is_zero();
+        let modest = self.control_share.rate.wait_for_part(now, MODEST_SHARE).is_zero();
         if class == Class::Call && modest { own } else { own.max(self.shared.lane_share.wait(now, class)) }
     }
 
@@ -52,7 +52,7 @@ impl FeatureFacts {
 }
 
 /// The part of a feature's burst up to which it has used little.
-const MODEST: f64 = 0.25;
+const MODEST_SHARE: f64 = 0.25;
 
 /// What kind of work a call is: who gives way to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +86,13 @@ pub(super) struct Limits {
 /// Processor time that a feature's calls in the control lane, or those of all features together, may take.
 #[derive(Debug)]
 pub struct ControlShare {
-    rate: Rate,
+    rate: RateLimiter,
     used: AtomicU64,
 }
 
 impl ControlShare {
     pub(super) fn new(share: Share) -> Self {
-        Self { rate: Rate::new(share.rate, share.burst), used: AtomicU64::new(0) }
+        Self { rate: RateLimiter::new(share.rate, share.burst), used: AtomicU64::new(0) }
     }
 
     /// Processor time used so far.

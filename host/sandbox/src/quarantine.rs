@@ -20,7 +20,7 @@ pub const LONG_STRIKES: usize = 20;
 /// How long a trap counts among [`LONG_STRIKES`].
 pub const LONG_WINDOW: Duration = Duration::from_secs(30 * 60);
 /// After so long without a trap the next quarantine is a first one again.
-pub const FORGIVEN: Duration = Duration::from_secs(60 * 60);
+pub const STRIKE_RETENTION: Duration = Duration::from_secs(60 * 60);
 /// The first quarantine; each further one is twice as long.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(10);
 /// The longest quarantine.
@@ -73,7 +73,7 @@ impl Quarantine {
     /// Counts a trap at `now`. True when that was one too many and a quarantine begins.
     pub fn record_trap(&self, now: Instant) -> bool {
         let mut record = self.record();
-        if record.strikes.back().is_some_and(|last| now.saturating_duration_since(*last) >= FORGIVEN) {
+        if record.strikes.back().is_some_and(|last| now.saturating_duration_since(*last) >= STRIKE_RETENTION) {
             *record = Record::default();
         }
         record.strikes.push_back(now);
@@ -99,7 +99,7 @@ impl Quarantine {
 
     /// Whether nothing that happened before `now` counts any more.
     fn is_forgiven(&self, now: Instant) -> bool {
-        self.record().strikes.back().is_none_or(|last| now.saturating_duration_since(*last) >= FORGIVEN)
+        self.record().strikes.back().is_none_or(|last| now.saturating_duration_since(*last) >= STRIKE_RETENTION)
     }
 
     /// How much longer the feature is quarantined; `None` if it may be called.
@@ -184,7 +184,7 @@ mod tests {
             now += quarantine.left(now).unwrap() + WINDOW + SECOND;
         }
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 600]);
-        now += FORGIVEN;
+        now += STRIKE_RETENTION;
         while !quarantine.record_trap(now) {}
         assert_eq!(quarantine.left(now), Some(INITIAL_BACKOFF));
     }
@@ -211,7 +211,7 @@ mod tests {
         }
         assert!(all.0.lock().unwrap().len() <= MAX_TRACKED + 1);
         assert!(all.of(&id, "aa", now + SECOND).left(now + SECOND).is_some(), "those in quarantine are kept");
-        assert_eq!(all.of(&id, "aa", now + FORGIVEN).recent(now + FORGIVEN), 0);
+        assert_eq!(all.of(&id, "aa", now + STRIKE_RETENTION).recent(now + STRIKE_RETENTION), 0);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use wasmtime::component::{Resource, ResourceTable};
 
 use crate::bindings::{Error, Lane};
 use crate::cpu::{CpuBudget, CpuShare};
-use crate::epoch::AtWork;
+use crate::epoch::BusyGuests;
 use crate::host_functions::Services;
 use crate::host_functions::install::Context;
 use crate::host_functions::timers::Timers;
@@ -32,13 +32,13 @@ use conductor_services::added_files::AddedFiles;
 use conductor_services::http::{HttpAccount, HttpScope};
 use conductor_services::store::StoreHandle;
 use conductor_services::token_account::TokenAccount;
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 /// What all features of a sandbox share.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
     /// Ticks, and whether one found a guest at work.
-    pub(super) at_work: Arc<AtWork>,
+    pub(super) at_work: Arc<BusyGuests>,
     /// What all calls in the control lane take of a processor.
     pub(super) lane_share: Arc<ControlShare>,
     /// The traps of features, which outlive an installation.
@@ -76,9 +76,9 @@ pub struct FeatureFacts {
     /// What it has sent over HTTP lately.
     pub http_account: HttpAccount,
     /// Limits what it says.
-    pub sink_rate: Rate,
+    pub sink_rate: RateLimiter,
     /// Limits datagrams.
-    pub datagram_rate: Rate,
+    pub datagram_rate: RateLimiter,
     /// What it shares with all features of the sandbox.
     pub(super) shared: Shared,
     /// What its calls in the real-time lane take of a processor.
@@ -139,8 +139,8 @@ impl FeatureFacts {
             resolved,
             services: Arc::clone(services),
             http_account,
-            sink_rate: Rate::new(limits::SINK_RATE, limits::SINK_BURST),
-            datagram_rate: Rate::new(services.datagram_rate, limits::DATAGRAM_BURST),
+            sink_rate: RateLimiter::new(limits::SINK_RATE, limits::SINK_BURST),
+            datagram_rate: RateLimiter::new(services.datagram_rate, limits::DATAGRAM_BURST),
             shared: shared.clone(),
             cpu_share: CpuShare::default(),
             control_share: ControlShare::new(services.control_cpu),

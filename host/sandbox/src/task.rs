@@ -14,9 +14,9 @@ use crate::{CallError, PreparedFeature};
 use conductor_package::descriptor::{Restart, TaskDeclaration};
 
 /// The pause before the first restart; it doubles each time.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 /// The longest pause, and how long a run has to last for the next pause to be the first again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// How a task is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +109,7 @@ impl Drop for Task {
 }
 
 async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: &Shared) {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = INITIAL_BACKOFF;
     loop {
         {
             let mut state = task.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,8 +133,8 @@ async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: 
         if declared.restart == Restart::Never {
             return task.set(TaskState::Failed { reason });
         }
-        if began.elapsed() >= LONGEST_PAUSE {
-            pause = FIRST_PAUSE;
+        if began.elapsed() >= MAX_BACKOFF {
+            pause = INITIAL_BACKOFF;
         }
         task.set(TaskState::Waiting { reason, pause: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX) });
         tokio::select! {
@@ -142,7 +142,7 @@ async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: 
             () = task.ending.cancelled() => return task.set(TaskState::Ended),
             () = feature.facts().ended().cancelled() => return task.set(TaskState::Ended),
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_BACKOFF);
     }
 }
 

@@ -13,7 +13,7 @@ use keyring_core::{Error, Result};
 const UNLOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How many may wait; more are refused at once.
-const WAITING: usize = 16;
+const QUEUE_CAPACITY: usize = 16;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -30,7 +30,7 @@ pub fn in_turn<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
 }
 
 fn start() -> Option<Sender<Job>> {
-    let (sender, jobs) = crossbeam_channel::bounded::<Job>(WAITING);
+    let (sender, jobs) = crossbeam_channel::bounded::<Job>(QUEUE_CAPACITY);
     let thread = std::thread::Builder::new().name("keyring".into());
     match thread.spawn(move || jobs.iter().for_each(|job| job())) {
         Ok(_) => Some(sender),
@@ -89,7 +89,7 @@ mod tests {
 
         // The person is still away. Those who come now queue behind, and give up; none of it is done later.
         let (did, done) = mpsc::channel();
-        for _ in 0..WAITING {
+        for _ in 0..QUEUE_CAPACITY {
             let did = did.clone();
             assert_eq!(why(on(&thread, Duration::ZERO, move || Ok(did.send(())))), "it was not unlocked in time");
         }

@@ -97,7 +97,7 @@ impl FeatureStores {
 
     /// Stores in memory, empty at first: for trial instances of features, while those that serve may have their
     /// files open.
-    pub fn forgetful() -> Self {
+    pub fn in_memory() -> Self {
         Self { folder: None, open: Mutex::default() }
     }
 

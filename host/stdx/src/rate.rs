@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Its state is the time at which the bucket is full again (the generic cell rate algorithm): each
 /// token that is taken delays it by its share of a second, and it may lie ahead by no more than the burst.
 #[derive(Debug)]
-pub struct Rate {
+pub struct RateLimiter {
     start: Instant,
     /// Nanoseconds that one token costs.
     cost: u64,
@@ -18,7 +18,7 @@ pub struct Rate {
     free_at: AtomicU64,
 }
 
-impl Rate {
+impl RateLimiter {
     /// `rate` tokens a second after a burst of `burst`; both above 0.
     pub fn new(rate: f64, burst: f64) -> Self {
         let cost = 1e9 / rate;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_the_rate_holds() {
-        let rate = Rate::new(10.0, 2.0);
+        let rate = RateLimiter::new(10.0, 2.0);
         let start = rate.start;
         assert!(rate.take(start) && rate.take(start) && !rate.take(start));
         assert_eq!(rate.wait(start), Duration::from_millis(100));
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn threads_together_get_no_more_than_one_would() {
-        let rate = Rate::new(0.001, 100.0);
+        let rate = RateLimiter::new(0.001, 100.0);
         let taken = || (0..1000).filter(|_| rate.take(rate.start)).count();
         let all: usize = std::thread::scope(|scope| {
             let threads = [0; 4].map(|_| scope.spawn(taken));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_is_charged_is_owed() {
-        let rate = Rate::new(500.0, 1000.0);
+        let rate = RateLimiter::new(500.0, 1000.0);
         let start = rate.start;
         rate.charge(start, 1000.0);
         assert!(rate.is_spent(start) && !rate.take(start));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_rate_beyond_counting_refuses_nothing() {
-        let rate = Rate::new(1e12, 1.0);
+        let rate = RateLimiter::new(1e12, 1.0);
         assert!((0..10_000).all(|_| rate.take(rate.start)));
     }
 }

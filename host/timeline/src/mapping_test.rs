@@ -222,7 +222,7 @@ impl MappingTest {
     ) -> Vec<Difference> {
         let environment = Arc::new(EnvironmentHandle::new());
         let mut engine = Engine::new(Arc::clone(rules), Arc::clone(&environment));
-        let mut heard = Heard { fired: Vec::new(), next_mode };
+        let mut heard = FiringRecorder { fired: Vec::new(), next_mode };
         let mut differences = Vec::new();
         let mut known = Known::default();
         for step in &self.steps {
@@ -255,9 +255,9 @@ impl MappingTest {
         for expected in expected {
             let Expected { line, at, rule, decided } = expected;
             let wanted = Named(rule, decided.as_deref().unwrap_or_default());
-            let mut tell = |message| differences.push(Difference { line: Some(*line), message });
+            let mut report = |message| differences.push(Difference { line: Some(*line), message });
             while let Some(early) = fired.pop_front_if(|fired| fired.at < *at) {
-                tell(early.out_of_place());
+                report(early.out_of_place());
             }
             match fired.front() {
                 Some(found) if found.at == *at && expected.is_met_by(found) => {
@@ -268,12 +268,12 @@ impl MappingTest {
                     // What it decided is of interest where somebody asked for it.
                     let decided = if decided.is_some() { &found.decided[..] } else { &[] };
                     let _ = write!(message, "; {} fired at {}", Named(&found.rule, decided), Time(found.at));
-                    tell(message);
+                    report(message);
                     if found.at == *at {
                         fired.pop_front();
                     }
                 }
-                None => tell(format!("{wanted} should have fired at {}, and nothing did", Time(*at))),
+                None => report(format!("{wanted} should have fired at {}, and nothing did", Time(*at))),
             }
         }
         let left = fired.into_iter();
@@ -287,12 +287,12 @@ impl Fired {
     }
 }
 
-struct Heard<F> {
+struct FiringRecorder<F> {
     fired: Vec<Fired>,
     next_mode: F,
 }
 
-impl<A, F: Fn(&Firing<'_, A>) -> Option<Arc<str>>> Sink<A> for Heard<F> {
+impl<A, F: Fn(&Firing<'_, A>) -> Option<Arc<str>>> Sink<A> for FiringRecorder<F> {
     fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
         let choices = firing.rule.choices.as_ref().map_or(0, |choices| choices.conditions.len());
         let decided = (0..choices).map(|number| firing.answers.holds(number)).collect();

@@ -2,8 +2,8 @@
 //! would, and the same each time.
 
 use conductor_engine::{
-    Condition, DeviceId, Environment, EnvironmentHandle, EvalContext, Event, Held, ModeIx, RuleSetHandle, RuleSource,
-    Scope, compile,
+    Condition, DeviceId, Environment, EnvironmentHandle, EvalContext, Event, InputState, ModeIx, RuleSetHandle,
+    RuleSource, Scope, compile,
 };
 
 use crate::bytes::Bytes;
@@ -28,7 +28,7 @@ pub fn run(data: &[u8]) {
     };
     assert_eq!(set.rules().len(), source.rules.len());
     assert_eq!(compile(source.clone()).map(|again| again.fingerprint()), Ok(set.fingerprint()));
-    let (environment, mut held) = (Environment::unknown(), Held::new());
+    let (environment, mut held) = (Environment::unknown(), InputState::new());
     let handle = std::sync::Arc::new(RuleSetHandle::new(set));
     let engine =
         conductor_engine::Engine::new(std::sync::Arc::clone(&handle), std::sync::Arc::new(EnvironmentHandle::new()));

@@ -88,8 +88,8 @@ async fn validate(
 ) -> Result<Json<Verdict>, ErrorResponse> {
     let found = look(&client, move || host.check_config_for(&caller, candidate.text)).await?;
     let (errors, warnings) = (found.count(Severity::Error), found.count(Severity::Warning));
-    let told = serde_json::to_value(&found).map_err(ErrorResponse::internal)?;
-    Ok(Json(Verdict { valid: errors == 0, errors, warnings, diagnostics: told["diagnostics"].clone() }))
+    let report = serde_json::to_value(&found).map_err(ErrorResponse::internal)?;
+    Ok(Json(Verdict { valid: errors == 0, errors, warnings, diagnostics: report["diagnostics"].clone() }))
 }
 
 /// What is in force now.

@@ -254,9 +254,9 @@ fn quickly(host: &Host, caller: &Caller, command: Command) -> Result<Value, Erro
         }
         Command::ValidateConfig(candidate) => {
             let found = host.check_config_for(caller, candidate.and_then(|candidate| candidate.text))?;
-            let mut told = written(serde_json::to_value(&found))?;
-            told["valid"] = (found.count(Severity::Error) == 0).into();
-            told
+            let mut report = written(serde_json::to_value(&found))?;
+            report["valid"] = (found.count(Severity::Error) == 0).into();
+            report
         }
         Command::ListDevices => written(serde_json::to_value(devices(host)))?,
         Command::GetDevice => {

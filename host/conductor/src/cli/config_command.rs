@@ -56,7 +56,7 @@ fn migrate(places: &Paths, agreed: &Agreed) -> CommandResult {
         MigrateError::Wrong(diagnostics) => super::wrong(*diagnostics),
         other => Failure::Failed(other.into()),
     })?;
-    let told = |text: String, backup: Option<&Path>| -> CommandResult {
+    let report = |text: String, backup: Option<&Path>| -> CommandResult {
         if agreed.json {
             let answer = json!({ "file": name, "changed": backup.is_some(), "backup": backup });
             terminal::json(&answer)?;
@@ -66,13 +66,13 @@ fn migrate(places: &Paths, agreed: &Agreed) -> CommandResult {
         Ok(())
     };
     if after == before {
-        return told(format!("{name} has no old form in it"), None);
+        return report(format!("{name} has no old form in it"), None);
     }
     let mut changes = Lines::new();
     changes.push_text("", &unified(name, before, &after));
     terminal::eprint(&changes);
     if !plan::agrees("Write this?", agreed)? {
-        return told("nothing is written".to_owned(), None);
+        return report("nothing is written".to_owned(), None);
     }
     // What a link names is replaced, not the link.
     let file = places.config.canonicalize()?;
@@ -81,7 +81,7 @@ fn migrate(places: &Paths, agreed: &Agreed) -> CommandResult {
     }
     let backup = keep_backup(&file)?;
     replace(&file, after.as_bytes())?;
-    told(format!("{name} is in today's form (the file as it was: {})", backup.display()), Some(&backup))
+    report(format!("{name} is in today's form (the file as it was: {})", backup.display()), Some(&backup))
 }
 
 fn differences(places: &Paths, as_json: bool) -> CommandResult {
@@ -139,10 +139,10 @@ fn validate(places: &Paths) -> CommandResult {
         Err(other) => return Err(super::started(other)),
     };
     let errors = found.count(Severity::Error);
-    let mut told = serde_json::to_value(&found)?;
-    told["valid"] = (errors == 0).into();
-    sizes.as_object().into_iter().flatten().for_each(|(name, size)| told[name] = size.clone());
-    terminal::json(&told)?;
+    let mut report = serde_json::to_value(&found)?;
+    report["valid"] = (errors == 0).into();
+    sizes.as_object().into_iter().flatten().for_each(|(name, size)| report[name] = size.clone());
+    terminal::json(&report)?;
     match errors {
         0 => Ok(()),
         _ => Err(Failure::Wrong(format!("{}: {}", places.config.display(), plural(errors, "mistake")))),

@@ -243,7 +243,7 @@ fn ended(done: CommandResult) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => {
-            terminal::eprint(&message(&format!("conductor: {}", told(&error))));
+            terminal::eprint(&message(&format!("conductor: {}", with_causes(&error))));
             ExitCode::from(1)
         }
         Err(Failure::Wrong(text)) => {
@@ -262,11 +262,15 @@ fn ended(done: CommandResult) -> ExitCode {
 }
 
 /// An error with its causes. A cause that a message already ends with is not repeated.
-fn told(error: &anyhow::Error) -> String {
+fn with_causes(error: &anyhow::Error) -> String {
     error
         .chain()
         .map(ToString::to_string)
-        .reduce(|told, cause| if told.ends_with(&cause) { told } else { format!("{told}: {cause}") })
+        .reduce(
+            |with_causes, cause| {
+                if with_causes.ends_with(&cause) { with_causes } else { format!("{with_causes}: {cause}") }
+            },
+        )
         .unwrap_or_default()
 }
 
@@ -373,7 +377,7 @@ mod tests {
     fn a_cause_is_told_once() {
         let missing = || io::Error::new(io::ErrorKind::NotFound, "no such file");
         let tells_it = conductor_package::file::PackageError::Io { path: "p.wasm".into(), source: missing() };
-        assert_eq!(told(&tells_it.into()), "p.wasm: can't be read: no such file");
-        assert_eq!(told(&anyhow::Error::from(missing()).context("reading")), "reading: no such file");
+        assert_eq!(with_causes(&tells_it.into()), "p.wasm: can't be read: no such file");
+        assert_eq!(with_causes(&anyhow::Error::from(missing()).context("reading")), "reading: no such file");
     }
 }

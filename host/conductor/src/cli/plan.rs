@@ -168,7 +168,7 @@ fn shown(view: &PlanView, full: bool) -> Lines {
         out.push(format_args!("long values are folded; `conductor plan show {id} --full`"));
     }
     out.push("");
-    out.push(rehearsal.in_words());
+    out.push(rehearsal.summary());
     for (Difference { device, event, was, would_be, .. }, others) in alike(&rehearsal.shown) {
         let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
         let others = if others == 0 { String::new() } else { format!(", and {} like it", plural(others, "event")) };

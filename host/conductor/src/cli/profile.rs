@@ -40,9 +40,9 @@ pub(super) fn run(places: &Paths, command: &ProfileCommand) -> CommandResult {
 
 /// What the host says that runs in this home.
 fn running(places: &Paths) -> Option<Value> {
-    let mut told: Value = Client::new(&places.home).get("/v1/profiles").ok()?;
-    told["running"] = true.into();
-    Some(told)
+    let mut answer: Value = Client::new(&places.home).get("/v1/profiles").ok()?;
+    answer["running"] = true.into();
+    Some(answer)
 }
 
 /// What the configuration says.

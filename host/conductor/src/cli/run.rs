@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::signals::{self, Signal};
 use super::{CommandResult, Failure, Paths, unreadable, warn, wrong};
 use crate::embedding::{Conductor, OpenError};
-use conductor_host::control::plan::store::EXPIRES;
+use conductor_host::control::plan::store::PLAN_TIMEOUT;
 use conductor_ports::supervisor::PortState;
 use conductor_sandbox::Compiler;
 use conductor_stdx::plural::plural;
@@ -76,7 +76,7 @@ fn opened(error: OpenError) -> Failure {
 /// What `CONDUCTOR_PLAN_TTL_SECONDS` says.
 fn plans_expire() -> Result<Duration, Failure> {
     const NAME: &str = "CONDUCTOR_PLAN_TTL_SECONDS";
-    let Ok(text) = std::env::var(NAME) else { return Ok(EXPIRES) };
+    let Ok(text) = std::env::var(NAME) else { return Ok(PLAN_TIMEOUT) };
     match text.parse() {
         Ok(seconds @ 1..=604_800) => Ok(Duration::from_secs(seconds)),
         _ => Err(Failure::Wrong(format!("conductor: {NAME} is {text:?}; write seconds, 1 to 604800 (a week)"))),

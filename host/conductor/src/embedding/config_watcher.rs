@@ -104,7 +104,7 @@ impl WatchedConfig {
                 Ok(Wake::Changed(changes)) => changes,
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.host.tell_expired();
+                    self.host.expire_plans();
                     self.host.roll_back_bad_upgrades();
                     continue;
                 }
@@ -126,7 +126,7 @@ impl WatchedConfig {
             // Features first: rules that are new may need what is new.
             if changes.features {
                 let (Ok(found) | Err(found)) = self.host.reload_features().map(|reloaded| reloaded.warnings);
-                self.tell(&found);
+                self.report(&found);
             }
             if changes.config {
                 self.reload();
@@ -148,11 +148,11 @@ impl WatchedConfig {
         };
         let reloaded = self.host.reload(&text, &file.display().to_string());
         let (Ok(found) | Err(found)) = reloaded.map(|reloaded| reloaded.warnings);
-        self.tell(&found);
+        self.report(&found);
         self.text = text;
     }
 
-    fn tell(&self, found: &conductor_config::Diagnostics) {
+    fn report(&self, found: &conductor_config::Diagnostics) {
         if !found.is_empty() {
             (self.on_diagnostics)(found);
         }

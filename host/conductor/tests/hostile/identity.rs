@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use conductor_config as config;
 use conductor_host::host::{Host, Reloaded};
-use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
 use conductor_install::receipt::FeatureInstallReport;
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
 use conductor_install::source::{Fetched, Origin};
@@ -90,12 +90,12 @@ impl Home {
         PackageStore::open(self.path()).unwrap()
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> InstallRequest {
         let trusted = TrustedSigners::read(self.path()).unwrap();
-        Wanted { bundled: Some(self.bundled()), trusted, ..Wanted::default() }
+        InstallRequest { bundled: Some(self.bundled()), trusted, ..InstallRequest::default() }
     }
 
-    fn plan(&self, bytes: Vec<u8>, wanted: Wanted, upgrade: bool) -> Result<Plan, ChangeError> {
+    fn plan(&self, bytes: Vec<u8>, wanted: InstallRequest, upgrade: bool) -> Result<Plan, ChangeError> {
         let path = PathBuf::from("/downloads/lamp.wasm");
         let package = Package::from_bytes(&path, bytes).unwrap();
         Plan::new(&self.store(), Fetched { package, origin: Origin::File { path } }, wanted, upgrade)
@@ -178,7 +178,7 @@ fn a_package_with_the_name_of_a_bundled_feature_is_installed_only_if_a_person_sa
     }
     assert!(home.store().installed().unwrap().features.is_empty());
 
-    let wanted = Wanted { replace_bundled: true, ..home.wanted() };
+    let wanted = InstallRequest { replace_bundled: true, ..home.wanted() };
     let plan = home.plan(package("project:lamp", "1", LAMP), wanted, false).unwrap();
     assert!(plan.notes.iter().any(|note| note.contains("displaces builtin:lamp")), "{:?}", plan.notes);
     let receipt = plan.commit(&home.store(), Vec::new()).unwrap();

@@ -13,7 +13,7 @@ use conductor_engine::{
 use conductor_ports::artnet::Universes;
 use conductor_ports::coalescing::Pacer;
 use conductor_ports::engine_input::Input;
-use conductor_ports::sink::{EventSink, Hearing, PortCounters};
+use conductor_ports::sink::{EventSink, InputRouting, PortCounters};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
 
@@ -32,11 +32,11 @@ struct Port {
 impl Port {
     /// A port whose device may send so many events in a second, before an engine whose queue is short.
     fn new(events_per_sec: u32) -> Self {
-        let mut hearing = Hearing::whole(DeviceId::new("device"));
-        hearing.devices[0].max_events_per_sec = events_per_sec;
+        let mut routing = InputRouting::whole(DeviceId::new("device"));
+        routing.devices[0].max_events_per_sec = events_per_sec;
         let (queue, inputs) = doorbell::bounded(64, &Doorbell::default());
         let (counters, pacer) = (Arc::<PortCounters>::default(), Pacer::start().unwrap());
-        let sink = EventSink::new(&hearing, queue, Clock::start(), Arc::clone(&counters), &pacer);
+        let sink = EventSink::new(&routing, queue, Clock::start(), Arc::clone(&counters), &pacer);
         let taken = thread::spawn(move || {
             let events = inputs.iter().map(|input| match input {
                 Input::Event { event, .. } => event.event,

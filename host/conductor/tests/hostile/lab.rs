@@ -16,7 +16,7 @@ use conductor_config::edit::Change;
 use conductor_dispatch::Envelope;
 use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
 use conductor_host::control::plan::risk;
-use conductor_host::control::plan::store::{EXPIRES, PlanStore};
+use conductor_host::control::plan::store::{PLAN_TIMEOUT, PlanStore};
 use conductor_host::control::plan::{Base, PlanError, Proposal};
 use conductor_observer::sink_message::{SinkMessage, SinkQueue};
 use conductor_observer::{self as observer, Observed, Observer};
@@ -210,7 +210,7 @@ pub struct View {
 impl Default for View {
     fn default() -> Self {
         Self {
-            plans: PlanStore::in_memory(Clock::start(), EXPIRES).unwrap(),
+            plans: PlanStore::in_memory(Clock::start(), PLAN_TIMEOUT).unwrap(),
             modes: Mutex::default(),
             midi: Mutex::default(),
             muted: Mutex::default(),

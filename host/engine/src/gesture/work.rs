@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::attempts::{Attempt, Attempts, Goal, Key, MAX_RULE_SETS, Presses, Waiting};
 use super::event::{ChordEvent, GestureEvent};
 use crate::Nanos;
-use crate::choice::Decided;
+use crate::choice::PressDecisions;
 use crate::condition::EvalContext;
 use crate::engine::{Firing, Sink};
 use crate::event::{Event, GamepadEvent};
@@ -76,7 +76,7 @@ pub(crate) struct Work<'a, A, S> {
     pub(crate) untracked: &'a mut u64,
     /// When it is, and what holds then.
     pub(crate) context: EvalContext<'a>,
-    pub(crate) decided: &'a mut Decided,
+    pub(crate) decided: &'a mut PressDecisions,
     pub(crate) sink: &'a mut S,
     pub(crate) next_mode: Option<Arc<str>>,
 }

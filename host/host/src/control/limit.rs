@@ -10,12 +10,12 @@ use regex::Regex;
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_config::{self as config, Access};
 use conductor_package::descriptor::Tier;
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 /// Seconds' worth of calls that may be made at once.
 const BURST_SECONDS: f64 = 10.0;
 /// How much more often all callers of one scope behind a door may call than one of them: names are cheap.
-const DOOR: f64 = 4.0;
+const SCOPE_FACTOR: f64 = 4.0;
 /// Callers that are tracked at once.
 const MAX_CALLERS: usize = 1024;
 
@@ -92,9 +92,9 @@ impl Policy {
         }
     }
 
-    fn rate(&self, tier: Tier, times: f64) -> Rate {
+    fn rate(&self, tier: Tier, times: f64) -> RateLimiter {
         let per_second = f64::from(self.per_minute(tier).max(1)) * times / 60.0;
-        Rate::new(per_second, (per_second * BURST_SECONDS).max(1.0))
+        RateLimiter::new(per_second, (per_second * BURST_SECONDS).max(1.0))
     }
 }
 
@@ -129,7 +129,7 @@ struct State {
 
 #[derive(Debug)]
 struct Bucket {
-    rate: Rate,
+    rate: RateLimiter,
     refused: u64,
 }
 
@@ -159,7 +159,7 @@ impl Used {
             callers.clear();
         }
         let own = bucket(callers, (caller.clone(), tier), || policy.rate(tier, 1.0));
-        let door = bucket(doors, (caller.door(), caller.scope(), tier), || policy.rate(tier, DOOR));
+        let door = bucket(doors, (caller.door(), caller.scope(), tier), || policy.rate(tier, SCOPE_FACTOR));
         // One that is refused takes nothing of the others'.
         let left = if own.rate.take(now) {
             if door.rate.take(now) { None } else { Some(door.rate.wait(now)) }
@@ -176,7 +176,7 @@ impl Used {
     }
 }
 
-fn bucket<K: Eq + Hash>(of: &mut HashMap<K, Bucket>, key: K, rate: impl FnOnce() -> Rate) -> &mut Bucket {
+fn bucket<K: Eq + Hash>(of: &mut HashMap<K, Bucket>, key: K, rate: impl FnOnce() -> RateLimiter) -> &mut Bucket {
     of.entry(key).or_insert_with(|| Bucket { rate: rate(), refused: 0 })
 }
 

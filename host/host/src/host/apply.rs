@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::look::For;
+use super::look::CallerClass;
 use super::{Host, State};
 use crate::control::plan::rehearsal::{Rehearsal, rehearse};
 use crate::control::plan::store::Step;
@@ -22,7 +22,7 @@ use conductor_audit::caller::Caller;
 use conductor_audit::{Entry, Kind, Outcome};
 use conductor_config::{Diagnostics, Loaded, edit};
 use conductor_dispatch::describe_rule;
-use conductor_observer::{Observation, PlanNews, PlanStep};
+use conductor_observer::{Observation, PlanChange, PlanStep};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::changes::HostChange;
 use conductor_stdx::plain_file;
@@ -56,7 +56,7 @@ impl Host {
     /// # Errors
     /// [`PlanError::Record`].
     pub fn plans(&self) -> Result<Vec<Plan>, PlanError> {
-        self.tell_expired();
+        self.expire_plans();
         self.plans.waiting()
     }
 
@@ -65,7 +65,7 @@ impl Host {
     /// # Errors
     /// [`PlanError::Record`].
     pub fn plan_summaries(&self) -> Result<Vec<PlanSummary>, PlanError> {
-        self.tell_expired();
+        self.expire_plans();
         self.plans.summaries()
     }
 
@@ -79,7 +79,7 @@ impl Host {
     /// # Errors
     /// As [`plan`](Self::plan).
     pub fn plan_for(&self, caller: &Caller, id: &str) -> Result<PlanView, PlanError> {
-        let mut view = self.seen(For::caller(caller), id)?;
+        let mut view = self.seen(CallerClass::caller(caller), id)?;
         if !caller.is_owner() {
             let source = self.in_force.load().source.clone();
             view.plan.hide(source.text(), source.hidden());
@@ -101,10 +101,10 @@ impl Host {
     /// [`PlanError::NotFound`] and [`PlanError::Expired`]; [`PlanError::Invalid`] if it can't be rehearsed
     /// because it does not fit what is in force now; [`PlanError::Busy`].
     pub fn plan(&self, id: &str) -> Result<PlanView, PlanError> {
-        self.seen(For::Owner, id)
+        self.seen(CallerClass::Owner, id)
     }
 
-    fn seen(&self, whose: For, id: &str) -> Result<PlanView, PlanError> {
+    fn seen(&self, whose: CallerClass, id: &str) -> Result<PlanView, PlanError> {
         let plan = self.plans.plan(id)?;
         let current = self.in_force.load();
         let planned = self.view.planned(whose, &current, &plan)?;
@@ -131,7 +131,7 @@ impl Host {
     /// # Errors
     /// See [`PlanError`]; then nothing has changed, and the plan waits on unless it has expired.
     pub fn apply_plan(&self, caller: &Caller, id: &str) -> Result<Applied, PlanError> {
-        self.tell_expired();
+        self.expire_plans();
         self.on_record(caller, "apply", id, || {
             self.lock.check(caller)?;
             self.apply(caller, id)
@@ -158,7 +158,7 @@ impl Host {
         let step = Step::Apply { plan: plan.id, description: description.clone(), before, after };
         let rules = self.write(&mut state, caller, &file, loaded, &step)?;
         self.observer.put(Observation::Reload(format!("applied the plan: {description}")));
-        self.tell_plan(PlanStep::Applied, Some(id), caller, &description);
+        self.notify_plan(PlanStep::Applied, Some(id), caller, &description);
         Ok(Applied { description, rules })
     }
 
@@ -172,14 +172,14 @@ impl Host {
             self.lock.check(caller)?;
             self.plans.reject(id)
         })?;
-        self.tell_plan(PlanStep::Rejected, Some(id), caller, &description);
+        self.notify_plan(PlanStep::Rejected, Some(id), caller, &description);
         Ok(())
     }
 
     /// Reports what became of a plan to observers.
-    fn tell_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
+    fn notify_plan(&self, step: PlanStep, plan: Option<&str>, who: &Caller, description: &str) {
         let (plan, who, description) = (plan.map(str::to_owned), who.to_string(), description.to_owned());
-        self.observer.put(Observation::Plan(PlanNews { step, plan, who, description }));
+        self.observer.put(Observation::Plan(PlanChange { step, plan, who, description }));
     }
 
     /// Takes the last applied plan back.
@@ -229,7 +229,7 @@ impl Host {
         let rules = self.write(state, caller, &file, loaded, step)?;
         self.observer.put(Observation::Reload(format!("{did}: {description}")));
         let became = if matches!(step, Step::Undo { .. }) { PlanStep::Undone } else { PlanStep::Redone };
-        self.tell_plan(became, None, caller, description);
+        self.notify_plan(became, None, caller, description);
         Ok(Applied { description: description.to_owned(), rules })
     }
 
@@ -298,13 +298,13 @@ impl Host {
     }
 
     /// Puts on record which plans have expired since it was last called, and notifies watchers.
-    pub fn tell_expired(&self) {
+    pub fn expire_plans(&self) {
         match self.plans.expired() {
             Ok(plans) if plans.is_empty() => {}
             Ok(plans) => {
                 self.changes.send(HostChange::Plans);
                 plans.iter().for_each(|(id, proposer)| {
-                    self.tell_plan(PlanStep::Expired, Some(id), &Caller::feature(proposer), "");
+                    self.notify_plan(PlanStep::Expired, Some(id), &Caller::feature(proposer), "");
                     self.audit.note(
                         Entry::new(Kind::Plan, "expire", &Caller::host(), id).with("proposer", proposer.as_str()),
                     );

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use crossbeam_channel::Receiver;
 
-use super::look::{Candidate, For};
+use super::look::{CallerClass, Candidate};
 use super::{Host, Reloaded, apply};
 use crate::control::lock::{Lock, Locked};
 use crate::control::plan::PlanError;
 use conductor_audit::caller::Caller;
 use conductor_audit::{AuditError, Chain, Entry, Kind, Row};
 use conductor_config::{Diagnostics, Severity};
-use conductor_observer::{LockNews, Observation};
+use conductor_observer::{LockChange, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
 use conductor_registry::FeatureReport;
 use conductor_sandbox::host_functions::host_state::HostView as _;
@@ -148,7 +148,7 @@ impl Host {
         self.note_asked(what, caller, if persistent { "persistent" } else { "" }, done.as_ref().err());
         if !matches!(done, Err(LockError::NotOwner)) {
             let by = caller.to_string();
-            self.observer.put(Observation::Lock(LockNews { locked: self.lock.held().is_some(), by }));
+            self.observer.put(Observation::Lock(LockChange { locked: self.lock.held().is_some(), by }));
             self.changes.send(HostChange::Lock);
         }
         done
@@ -195,7 +195,7 @@ impl Host {
             Some(text) => text,
             None => self.config_on_disk()?.1,
         };
-        let _turn = self.view.turns.wait(For::caller(caller)).ok_or(ReloadError::Busy)?;
+        let _turn = self.view.turns.wait(CallerClass::caller(caller)).ok_or(ReloadError::Busy)?;
         let seen = Candidate::read(&self.in_force.load(), &text);
         let seen = seen.and_then(|candidate| candidate.compile(&self.observer));
         Ok(seen.map_or_else(|wrong| wrong, |compiled| compiled.warnings))

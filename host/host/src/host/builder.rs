@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, TrySendError};
 use super::assembler::{Assembler, adopt_data};
 use super::changes;
 use super::generation::{Generation, InForce};
-use super::look::Turns;
+use super::look::PreviewSlots;
 use super::planned::PlannedCache;
 use super::secret_audit::AuditedSecrets;
 use super::view::View;
@@ -94,7 +94,7 @@ impl HostBuilder {
             end_all_notes: false,
             subscriber: None,
             config_file: None,
-            plans_expire: store::EXPIRES,
+            plans_expire: store::PLAN_TIMEOUT,
             compiler: None,
         }
     }
@@ -317,7 +317,7 @@ impl HostBuilder {
             plans: Arc::clone(&plans),
             audit: audit.clone(),
             changes: changes.clone(),
-            turns: Turns::new(),
+            turns: PreviewSlots::new(),
             planned: PlannedCache::default(),
         });
         let _ = services.models.set(Arc::new(in_force.clone()) as Arc<dyn ModelView>);
@@ -359,7 +359,7 @@ impl HostBuilder {
         let started = if host.lock.held().is_some() { started.with("locked", true) } else { started };
         host.audit
             .note(started.with("version", env!("CARGO_PKG_VERSION")).with("state", state_hash(loaded.source.text())));
-        host.state().tell_grants(&loaded.config, &host.audit);
+        host.state().record_grants(&loaded.config, &host.audit);
         host.settle_plans();
         Ok(host)
     }

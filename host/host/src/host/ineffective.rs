@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use conductor_config::{self as config, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
-use conductor_ports::binding::Made;
+use conductor_ports::binding::OwnPorts;
 use conductor_ports::{BindingSpec, Protocol};
 use conductor_registry::FeatureSource;
 use conductor_rules as rules;
@@ -58,7 +58,7 @@ impl<'c> Found<'c> {
                     "give it `matchers`, or a `name`; `conductor ports` lists what there is",
                 );
             }
-            if let Made::Endpoints { listen: Some(listen), .. } = &spec.made {
+            if let OwnPorts::Endpoints { listen: Some(listen), .. } = &spec.made {
                 let at = (spec.protocol, listen.name());
                 let first = *listening.entry(format!("{} {}", at.0, at.1)).or_insert(alias);
                 if first != alias {

@@ -20,7 +20,7 @@ use super::assembler::{adopt_data, installed_source, try_out};
 use super::{Host, StartError};
 use conductor_audit::caller::Caller;
 use conductor_config::{self as config, Loaded};
-use conductor_install::installation::{self, Change, ChangeError, GrantWords, Plan, Wanted};
+use conductor_install::installation::{self, Change, ChangeError, GrantWords, InstallRequest, Plan};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{PublicKey, SignatureError, TrustedSigners};
 use conductor_install::source::{Origin, Source, SourceError};
@@ -307,8 +307,13 @@ impl Installer {
 
     fn look(&self, source: &Source, options: &FetchOptions, upgrade: bool) -> Result<Plan, InstallerError> {
         let FetchOptions { name, digest, replace_bundled } = options.clone();
-        let wanted =
-            Wanted { name, digest, trusted: self.trusted.clone(), bundled: self.features.clone(), replace_bundled };
+        let wanted = InstallRequest {
+            name,
+            digest,
+            trusted: self.trusted.clone(),
+            bundled: self.features.clone(),
+            replace_bundled,
+        };
         let fetched = source.fetch().map_err(InstallerError::Fetch)?;
         let mut plan = Plan::new(&self.store, fetched, wanted, upgrade)?;
         plan.notes.extend(removal::data_of_others(&self.home, &plan));

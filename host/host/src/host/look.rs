@@ -22,13 +22,13 @@ use conductor_rules::bindings;
 use conductor_rules::{self as rules, Compiled};
 
 /// Previews at once for callers of one class.
-const MAX_LOOKS: usize = 2;
+const MAX_PREVIEWS: usize = 2;
 /// How long a preview waits for a slot.
-const TURN_TIMEOUT: Duration = Duration::from_secs(10);
+const SLOT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Classes of callers of previews. One class does not make the others wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum For {
+pub(super) enum CallerClass {
     /// The home's owner.
     Owner,
     /// Proposers of plans: features, for agents mostly, and agents that look at plans.
@@ -37,7 +37,7 @@ pub(super) enum For {
     Lent,
 }
 
-impl For {
+impl CallerClass {
     pub fn caller(caller: &Caller) -> Self {
         match caller.scope() {
             _ if caller.is_owner() => Self::Owner,
@@ -49,13 +49,13 @@ impl For {
 
 /// Bounds the number of previews at once (a semaphore for each class).
 #[derive(Debug)]
-pub(super) struct Turns([(Sender<()>, Receiver<()>); 3]);
+pub(super) struct PreviewSlots([(Sender<()>, Receiver<()>); 3]);
 
-impl Turns {
+impl PreviewSlots {
     pub fn new() -> Self {
         Self(std::array::from_fn(|_| {
-            let (give, take) = crossbeam_channel::bounded(MAX_LOOKS);
-            for _ in 0..MAX_LOOKS {
+            let (give, take) = crossbeam_channel::bounded(MAX_PREVIEWS);
+            for _ in 0..MAX_PREVIEWS {
                 // There is room for each.
                 let _ = give.try_send(());
             }
@@ -64,17 +64,17 @@ impl Turns {
     }
 
     /// Waits for a slot, which is freed when it is dropped; `None` on a timeout.
-    pub fn wait(&self, whose: For) -> Option<Turn<'_>> {
+    pub fn wait(&self, whose: CallerClass) -> Option<PreviewSlot<'_>> {
         let (give, take) = &self.0[whose as usize];
-        take.recv_timeout(TURN_TIMEOUT).ok().map(|()| Turn(give))
+        take.recv_timeout(SLOT_TIMEOUT).ok().map(|()| PreviewSlot(give))
     }
 }
 
 /// A permit for one preview.
 #[derive(Debug)]
-pub(super) struct Turn<'t>(&'t Sender<()>);
+pub(super) struct PreviewSlot<'t>(&'t Sender<()>);
 
-impl Drop for Turn<'_> {
+impl Drop for PreviewSlot<'_> {
     fn drop(&mut self) {
         let _ = self.0.try_send(());
     }
@@ -184,21 +184,22 @@ mod tests {
 
     #[test]
     fn a_turn_is_given_back() {
-        let turns = Turns::new();
-        for _ in 0..3 * MAX_LOOKS {
-            assert!(turns.wait(For::Owner).is_some());
+        let turns = PreviewSlots::new();
+        for _ in 0..3 * MAX_PREVIEWS {
+            assert!(turns.wait(CallerClass::Owner).is_some());
         }
     }
 
     #[test]
     fn lent_tokens_and_agents_take_no_turn_of_the_owners() {
-        let turns = Turns::new();
+        let turns = PreviewSlots::new();
         let lent = [Scope::Read, Scope::Control].map(|scope| Caller::client(Door::Tcp, scope, None));
         let agents = [Caller::client(Door::McpSocket, Scope::Agent, Some("a")), Caller::feature("builtin:x")];
-        let taken: Vec<_> = lent.iter().chain(&agents).map(|caller| turns.wait(For::caller(caller)).unwrap()).collect();
-        assert_eq!(taken.len(), 2 * MAX_LOOKS, "as many as there are");
+        let taken: Vec<_> =
+            lent.iter().chain(&agents).map(|caller| turns.wait(CallerClass::caller(caller)).unwrap()).collect();
+        assert_eq!(taken.len(), 2 * MAX_PREVIEWS, "as many as there are");
         for owner in [Caller::client(Door::Socket, Scope::Owner, None), Caller::cli(), Caller::library()] {
-            assert!(turns.wait(For::caller(&owner)).is_some(), "{owner}");
+            assert!(turns.wait(CallerClass::caller(&owner)).is_some(), "{owner}");
         }
     }
 }

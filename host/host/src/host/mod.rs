@@ -91,7 +91,7 @@ struct Made {
 impl State {
     /// Puts on record what the configuration grants otherwise than before: only a person writes it, and
     /// has done so already.
-    fn tell_grants(&mut self, config: &Config, audit: &Audit) {
+    fn record_grants(&mut self, config: &Config, audit: &Audit) {
         let nothing = serde_json::to_value(Grants::default()).unwrap_or_default();
         let grants = config.features.iter().filter_map(|(name, feature)| {
             let grants = serde_json::to_value(&feature.grants).ok()?;
@@ -267,7 +267,7 @@ impl Host {
         self.workers.outputs.show(&compiled.lights);
         self.watch.set_profiles(compiled.profiles);
         let Loaded { config, source, .. } = loaded;
-        state.tell_grants(&config, &self.audit);
+        state.record_grants(&config, &self.audit);
         let previous = self.in_force.load();
         let requests = config.tools.per_minute.model_requests;
         self.in_force.replace(Generation {
@@ -432,7 +432,7 @@ impl Host {
     /// Waits until what features have said so far was passed on, until `deadline` at most. True when it was.
     pub fn flush(&self, deadline: Instant) -> bool {
         let said = self.services.sinks.taken();
-        while self.observed.said() < said {
+        while self.observed.messages_passed() < said {
             if Instant::now() >= deadline {
                 return false;
             }

@@ -12,7 +12,7 @@ use conductor_timeline::Timeline;
 use serde_json::{Value, json};
 
 use super::generation::{Generation, InForce};
-use super::look::{Candidate, For, Turns};
+use super::look::{CallerClass, Candidate, PreviewSlots};
 use super::planned::{Planned, PlannedCache};
 use super::{apply, contract_types};
 use crate::control::plan::risk::{self, Risk};
@@ -26,7 +26,7 @@ use conductor_dispatch::midi_out::MidiJob;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{Action, Envelope};
 use conductor_dispatch::{describe_rule, describe_rule_id};
-use conductor_observer::{Observation, Observed, Observer, PlanNews, PlanStep};
+use conductor_observer::{Observation, Observed, Observer, PlanChange, PlanStep};
 use conductor_ports::SysExIdentity;
 use conductor_ports::engine_input::Input;
 use conductor_ports::supervisor::{Mutes, PortsReader};
@@ -66,7 +66,7 @@ pub(super) struct View {
     pub(super) audit: Audit,
     pub(super) changes: ChangeBroadcast,
     /// Bounds how many other configurations are looked at at once.
-    pub(super) turns: Turns,
+    pub(super) turns: PreviewSlots,
     /// What the plans that were looked at last would put in force.
     pub(super) planned: PlannedCache,
 }
@@ -100,7 +100,7 @@ impl View {
         match config::parse(&text, &file).and_then(|loaded| bindings::check(&loaded)) {
             Ok(()) => Err(PlanError::NotInForce { file }),
             Err(wrong) => {
-                let first = in_words(wrong.iter().filter(|one| one.severity == Severity::Error).take(1));
+                let first = error_lines(wrong.iter().filter(|one| one.severity == Severity::Error).take(1));
                 Err(PlanError::FileInvalid { file, first })
             }
         }
@@ -114,7 +114,7 @@ impl View {
     /// [`PlanError::Invalid`] with everything that is wrong, [`PlanError::Denied`], [`PlanError::Busy`], and
     /// [`PlanError::StaleState`] if another configuration came into force.
     fn judge(&self, base: &Base, after: &str) -> Result<(Risk, u64, Planned), PlanError> {
-        let _turn = self.turns.wait(For::Planner).ok_or(PlanError::Busy)?;
+        let _turn = self.turns.wait(CallerClass::Planner).ok_or(PlanError::Busy)?;
         let current = self.in_force.load();
         if current.source.text() != base.text {
             // Another one came into force meanwhile.
@@ -136,7 +136,12 @@ impl View {
     ///
     /// # Errors
     /// [`PlanError::Edit`], [`PlanError::Invalid`], [`PlanError::Busy`].
-    pub(super) fn planned(&self, whose: For, current: &Generation, plan: &Plan) -> Result<Arc<Planned>, PlanError> {
+    pub(super) fn planned(
+        &self,
+        whose: CallerClass,
+        current: &Generation,
+        plan: &Plan,
+    ) -> Result<Arc<Planned>, PlanError> {
         let generation = current.rules.generation();
         if let Some(planned) = self.planned.get(&plan.id, generation) {
             return Ok(planned);
@@ -182,8 +187,12 @@ impl View {
         if let Some((generation, planned)) = judged {
             self.planned.put(&plan.id, generation, &planned);
         }
-        let changes =
-            PlanNews { step: PlanStep::Proposed, plan: Some(plan.id.clone()), who: proposer.to_string(), description };
+        let changes = PlanChange {
+            step: PlanStep::Proposed,
+            plan: Some(plan.id.clone()),
+            who: proposer.to_string(),
+            description,
+        };
         self.observer.put(Observation::Plan(changes));
         Ok(plan)
     }
@@ -202,7 +211,7 @@ impl View {
         }
         changes.push(Change { path: path(&["global_mappings", "0"]), value: Some(mapping) });
         let text = edit::edited(text, &changes).map_err(|error| error.to_string())?;
-        config::parse(&text, "preview").map_err(|wrong| in_words(wrong.iter()))
+        config::parse(&text, "preview").map_err(|wrong| error_lines(wrong.iter()))
     }
 }
 
@@ -291,10 +300,10 @@ impl HostView for View {
         let rules = &current.rules;
         let mut engine = Engine::new(Arc::new(rules.clone().into()), Arc::clone(&self.environment));
         match mode {
-            Some(mode) => engine.set_mode(mode, &mut Deaf).map_err(|error| error.to_string())?,
+            Some(mode) => engine.set_mode(mode, &mut NullSink).map_err(|error| error.to_string())?,
             // Without modes there is none to set.
             None => {
-                engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut Deaf).unwrap_or_default();
+                engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut NullSink).unwrap_or_default();
             }
         }
         let explained = engine.explain(self.clock.now(), &DeviceId::new(device), &asked.event);
@@ -369,12 +378,12 @@ impl HostView for View {
         let current = self.in_force.load();
         let loaded = Self::with_only(current.source.text(), mapping)?;
         let compiled =
-            rules::compile(&loaded, &current.registry, &self.workers).map_err(|wrong| in_words(wrong.iter()))?;
+            rules::compile(&loaded, &current.registry, &self.workers).map_err(|wrong| error_lines(wrong.iter()))?;
         let done = compiled.rules.rules().first().map(describe_rule).unwrap_or_default();
         let mut engine = Engine::new(Arc::new(RuleSetHandle::new(compiled.rules)), Arc::clone(&self.environment));
         // The mode is for actions that ask for it; where it is gone, the first one is in force.
-        let _ = engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut Deaf);
-        let mut hands = Hands { queue: &self.queue, failed: Vec::new() };
+        let _ = engine.set_mode(&self.mode_of(&current).unwrap_or_default(), &mut NullSink);
+        let mut hands = DirectSink { queue: &self.queue, failed: Vec::new() };
         for event in [
             MidiMessage::NoteOn { channel: 0, note: 60, velocity: 127 },
             MidiMessage::NoteOff { channel: 0, note: 60, velocity: 0 },
@@ -387,12 +396,12 @@ impl HostView for View {
 }
 
 /// A sink that performs each rule that fires at once.
-struct Hands<'a> {
+struct DirectSink<'a> {
     queue: &'a doorbell::Sender<Input>,
     failed: Vec<String>,
 }
 
-impl Sink<Action> for Hands<'_> {
+impl Sink<Action> for DirectSink<'_> {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
         let envelope = || Envelope {
             at: firing.at,
@@ -419,9 +428,9 @@ impl Sink<Action> for Hands<'_> {
 }
 
 /// A sink that ignores everything, for engines that are only queried.
-struct Deaf;
+struct NullSink;
 
-impl Sink<Action> for Deaf {
+impl Sink<Action> for NullSink {
     fn fire(&mut self, _: Firing<'_, Action>) -> Option<Arc<str>> {
         None
     }
@@ -461,7 +470,7 @@ pub(super) fn invalid(wrong: Diagnostics) -> PlanError {
 }
 
 /// The errors without their places, since the text is not a file.
-fn in_words<'d>(wrong: impl Iterator<Item = &'d Diagnostic>) -> String {
+fn error_lines<'d>(wrong: impl Iterator<Item = &'d Diagnostic>) -> String {
     let words: Vec<String> = wrong
         .filter(|one| one.severity == Severity::Error)
         .map(|one| {

@@ -8,7 +8,7 @@ use tokio_util::bytes::Bytes;
 
 use crate::download::*;
 use crate::source::{Fetched, Source};
-use conductor_services::http::network::{Answer, NetworkError, Pieces};
+use conductor_services::http::network::{Answer, BodyStream, NetworkError};
 
 /// What a place answers.
 enum Play {
@@ -48,7 +48,7 @@ impl<F: Fn(&str) -> Play + Send + Sync> Network for Lying<F> {
         self.asked.lock().unwrap().push(format!("{} at {host} {token}", request.url).trim_end().to_owned());
         let play = (self.plays)(request.url.as_str());
         Box::pin(async move {
-            let ok = |body: Pieces| Ok(Incoming { status: 200, headers: HeaderMap::new(), body });
+            let ok = |body: BodyStream| Ok(Incoming { status: 200, headers: HeaderMap::new(), body });
             match play {
                 Play::Says(status, list, body) => {
                     let mut headers = HeaderMap::new();

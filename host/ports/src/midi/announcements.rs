@@ -36,7 +36,7 @@ impl Announcements {
     }
 
     /// Takes what has come by now. To be called after listing ports: one that came in between is new at the next look.
-    pub(super) fn hear(&mut self) {
+    pub(super) fn receive(&mut self) {
         let mut input = self.seq.input();
         loop {
             match input.event_input() {

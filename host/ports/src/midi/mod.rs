@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub use self::jack::JackBackend as MidiBackend;
 #[cfg(not(feature = "jack"))]
 pub use self::system::SystemBackend as MidiBackend;
-use super::binding::Made;
+use super::binding::OwnPorts;
 use super::{BindingSpec, Direction, Matcher, PortError, PortInfo, Protocol};
 
 /// Which MIDI this build speaks to.
@@ -36,7 +36,7 @@ const CLIENT: &str = "conductor";
 
 /// How long a system that can't be reached is left alone: its libraries complain on the terminal at
 /// every try.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A system that could not be reached a moment ago.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Unreachable {
     }
 
     fn note(&mut self, listed: &Result<Vec<PortInfo>, PortError>) {
-        self.0 = listed.as_ref().err().map(|error| (error.clone(), Instant::now() + TRY_AGAIN));
+        self.0 = listed.as_ref().err().map(|error| (error.clone(), Instant::now() + RETRY_INTERVAL));
     }
 }
 
@@ -84,11 +84,11 @@ fn is_own(name: &str) -> bool {
 
 /// The ports to be made, under the names that `name` gives them.
 fn made(bindings: &[BindingSpec], name: impl Fn(Direction, &str) -> String) -> Vec<PortInfo> {
-    let asking = bindings.iter().filter(|binding| binding.made == Made::Virtual);
+    let asking = bindings.iter().filter(|binding| binding.made == OwnPorts::Virtual);
     let ports = asking.flat_map(|binding| {
         [Direction::Input, Direction::Output].map(|direction| {
             let key = virtual_key(direction, &binding.alias);
-            let made = |matcher: &Matcher| matches!(matcher, Matcher::Made(made) if *made == key);
+            let made = |matcher: &Matcher| matches!(matcher, Matcher::OwnPorts(made) if *made == key);
             let wanted = binding.matchers(direction).iter().any(made);
             let name = name(direction, &binding.alias);
             wanted.then(|| PortInfo::new(&name, &key, BACKEND, Protocol::Midi, direction))

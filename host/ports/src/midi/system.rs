@@ -122,7 +122,7 @@ impl SystemBackend {
     fn numbered(&mut self, ports: Vec<(PortInfo, String)>) -> Vec<PortInfo> {
         #[cfg(target_os = "linux")]
         if let Some(announcements) = &mut self.announcements {
-            announcements.hear();
+            announcements.receive();
             let numbered = |(mut port, id): (PortInfo, String)| {
                 port.metadata.plugging = announcements.plugging(&id);
                 port

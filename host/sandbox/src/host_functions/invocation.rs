@@ -9,7 +9,7 @@ use wasmtime::component::Resource;
 use crate::bindings::imports::invocations;
 use crate::limits;
 use crate::state::InstanceState;
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 use conductor_terminal::excerpt;
 
 /// Bytes kept of a word about progress.
@@ -22,7 +22,7 @@ pub type OnProgress = Arc<dyn Fn(f32, String) + Send + Sync>;
 pub struct Invocation {
     cancelled: CancellationToken,
     progress: OnProgress,
-    rate: Rate,
+    rate: RateLimiter,
 }
 
 impl std::fmt::Debug for Invocation {
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Invocation {
 impl Invocation {
     /// For a call that `cancelled` ends.
     pub fn new(cancelled: CancellationToken, progress: OnProgress) -> Self {
-        Self { cancelled, progress, rate: Rate::new(limits::PROGRESS_RATE, limits::PROGRESS_RATE) }
+        Self { cancelled, progress, rate: RateLimiter::new(limits::PROGRESS_RATE, limits::PROGRESS_RATE) }
     }
 }
 

@@ -102,7 +102,7 @@ impl Services {
     /// The same, for features that are only tried out: with the secrets of this home, and data that is forgotten.
     #[must_use]
     pub fn tried_out_in(self, home: Option<&Path>) -> Self {
-        Self { stores: Some(services::store::FeatureStores::forgetful()), ..self.secrets_of(home) }
+        Self { stores: Some(services::store::FeatureStores::in_memory()), ..self.secrets_of(home) }
     }
 
     fn secrets_of(mut self, home: Option<&Path>) -> Self {

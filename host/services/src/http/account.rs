@@ -6,7 +6,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::http::HttpError;
 use conductor_package::admission::Grantee;
-use conductor_stdx::rate::Rate;
+use conductor_stdx::rate::RateLimiter;
 
 /// Requests per second that one feature may send, after a burst.
 pub const RATE: f64 = 10.0;
@@ -21,14 +21,19 @@ pub const IN_FLIGHT: usize = 4;
 pub struct HttpAccount {
     feature: String,
     grantee: Grantee,
-    rate: Rate,
+    rate: RateLimiter,
     places: Semaphore,
 }
 
 impl HttpAccount {
     /// An account that nothing was sent from. `feature` is the feature's whole id, for the record.
     pub fn new(feature: impl Into<String>, grantee: Grantee) -> Self {
-        Self { feature: feature.into(), grantee, rate: Rate::new(RATE, BURST), places: Semaphore::new(IN_FLIGHT) }
+        Self {
+            feature: feature.into(),
+            grantee,
+            rate: RateLimiter::new(RATE, BURST),
+            places: Semaphore::new(IN_FLIGHT),
+        }
     }
 
     /// The feature's whole id.

@@ -10,7 +10,7 @@ use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::account::HttpAccount;
-use crate::http::network::{Incoming, Network, NetworkError, Outgoing, Pieces};
+use crate::http::network::{BodyStream, Incoming, Network, NetworkError, Outgoing};
 use crate::http::request::{self, Checked, CheckedSecret};
 use crate::http::secrets::{Redactor, Secret, SecretAudit, Secrets};
 use crate::http::{HttpError, Request, Response};
@@ -93,7 +93,7 @@ impl HttpClient {
         account: &'a HttpAccount,
         scope: &HttpScope,
         request: Request,
-        patience: Patience,
+        patience: StreamLimits,
         revoked: &CancellationToken,
     ) -> Result<Streamed<'a>, HttpError> {
         let head = async {
@@ -219,7 +219,7 @@ fn was_revoked() -> HttpError {
 
 /// How long, and how much, an answer that is handed over as it comes may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct StreamLimits {
     /// Time until the head of the answer is there.
     pub head: Duration,
     /// Time from one piece of its body to the next.
@@ -248,9 +248,9 @@ pub struct Streamed<'a> {
     site: Site,
     secret: Option<Secret>,
     redactor: Option<Redactor>,
-    pieces: Pieces,
+    pieces: BodyStream,
     read: usize,
-    patience: Patience,
+    patience: StreamLimits,
     revoked: CancellationToken,
 }
 

@@ -18,7 +18,7 @@ pub mod secrets;
 use conductor_terminal::{MAX_TEXT, excerpt};
 
 pub use account::HttpAccount;
-pub use client::{HttpClient, Patience, Streamed};
+pub use client::{HttpClient, StreamLimits, Streamed};
 pub use conductor_net::http_scope::{HostPattern, HttpScope, SecretGrant};
 pub use network::{Network, SystemNetwork};
 pub use secrets::{EnvironmentSecrets, SecretAudit, Secrets};

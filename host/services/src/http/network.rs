@@ -59,11 +59,11 @@ pub struct Incoming {
     /// The headers as they came.
     pub headers: HeaderMap,
     /// The body, in pieces as they come.
-    pub body: Pieces,
+    pub body: BodyStream,
 }
 
 /// A body, in pieces as they come.
-pub type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, NetworkError>> + Send>>;
+pub type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, NetworkError>> + Send>>;
 
 impl fmt::Debug for Incoming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

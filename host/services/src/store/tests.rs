@@ -61,7 +61,7 @@ fn what_is_tried_out_forgets_and_is_in_nobodys_way() {
     let home = Home::new("forgetful");
     let serves = lamp(&home.stores(), MIB);
     serves.set("key", b"kept").unwrap();
-    let tried = FeatureStores::forgetful();
+    let tried = FeatureStores::in_memory();
     let (one, other) = (lamp(&tried, MIB), lamp(&tried, MIB));
     assert_eq!(one.get("key").unwrap(), None);
     one.set("key", b"tried").unwrap();
@@ -69,7 +69,7 @@ fn what_is_tried_out_forgets_and_is_in_nobodys_way() {
     assert!(tried.feature("desk", 1).unwrap().handle.set("key", b"value").is_err(), "the quota holds");
     assert_eq!(serves.get("key").unwrap().as_deref(), Some(&b"kept"[..]));
     drop((one, other, tried));
-    assert_eq!(lamp(&FeatureStores::forgetful(), MIB).get("key").unwrap(), None);
+    assert_eq!(lamp(&FeatureStores::in_memory(), MIB).get("key").unwrap(), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::finding::Finding;
 use conductor_config::Loaded;
-use conductor_ports::binding::{Listen, Made, Transport};
+use conductor_ports::binding::{Listen, OwnPorts, Transport};
 use conductor_stdx::plural::plural_u64;
 
 /// Where a binding listens, and how it is there.
@@ -53,7 +53,7 @@ impl Facts {
         };
         let mut endpoints: Vec<Endpoint> = Vec::new();
         for spec in &specs {
-            let Made::Endpoints { listen: Some(listen), .. } = &spec.made else { continue };
+            let OwnPorts::Endpoints { listen: Some(listen), .. } = &spec.made else { continue };
             let name = listen.name();
             // Two bindings may listen at one place.
             if endpoints.iter().any(|endpoint| endpoint.name == name) {

@@ -152,7 +152,7 @@ mod tests {
 
     use super::super::finding::Level;
     use super::*;
-    use conductor_audit::verify::Wrong;
+    use conductor_audit::verify::InvalidRow;
 
     fn facts() -> Facts {
         Facts {
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_altered_audit_is_trouble() {
         assert_eq!(levels(&facts()), [Level::Ok, Level::Ok]);
-        let wrong = Some(Wrong { number: 2, why: "it is missing".into() });
+        let wrong = Some(InvalidRow { number: 2, why: "it is missing".into() });
         let audit = Ok(Verdict { rows: 1, wrong, unknown: Vec::new() });
         assert_eq!(levels(&Facts { audit, ..facts() })[0], Level::Trouble);
         let audit = Err(AuditError::Unreadable { file: "f".into(), why: "w".into() });

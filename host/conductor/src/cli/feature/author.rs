@@ -73,11 +73,11 @@ pub(in super::super) fn run(command: &AuthorCommand) -> CommandResult {
 }
 
 /// The SDK's folder: as given, else of `CONDUCTOR_SDK`, else beside the checkout that built this program.
-pub(super) fn sdk(told: Option<&Path>) -> Result<PathBuf, Failure> {
-    let told = told.map(Path::to_owned).or_else(|| std::env::var_os("CONDUCTOR_SDK").map(PathBuf::from));
+pub(super) fn sdk(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let given = given.map(Path::to_owned).or_else(|| std::env::var_os("CONDUCTOR_SDK").map(PathBuf::from));
     let built_beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../feature-api");
-    let named = told.is_some();
-    let folder = told.unwrap_or_else(built_beside);
+    let named = given.is_some();
+    let folder = given.unwrap_or_else(built_beside);
     match folder.canonicalize() {
         Ok(folder) if folder.join("Cargo.toml").is_file() => Ok(folder),
         _ if named => Err(Failure::Wrong(format!(

@@ -89,9 +89,9 @@ impl Network for ScriptedHttp {
 
 /// Every secret is set, to something made up.
 #[derive(Debug)]
-pub(super) struct MadeUpSecrets;
+pub(super) struct FakeSecrets;
 
-impl Secrets for MadeUpSecrets {
+impl Secrets for FakeSecrets {
     fn get(&self, id: &str) -> Result<Secret, SecretError> {
         Secret::new(id, format!("made-up-{id}"))
     }

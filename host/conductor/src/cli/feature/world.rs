@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::scripted_http::{MadeUpSecrets, ScriptedAnswer, ScriptedHttp};
+use super::scripted_http::{FakeSecrets, ScriptedAnswer, ScriptedHttp};
 use conductor_audit::caller::Caller;
 use conductor_chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_config as config;
@@ -201,7 +201,7 @@ impl World {
             .features(home.0.join("bundled"))
             .backend(ports.backend())
             .datagrams(Box::new(network.clone()))
-            .http(HttpClient::new(Arc::new(http.clone()), Arc::new(MadeUpSecrets)))
+            .http(HttpClient::new(Arc::new(http.clone()), Arc::new(FakeSecrets)))
             .clock(clock)
             .subscriber(sender)
             .start(&loaded)
@@ -256,8 +256,8 @@ impl World {
         args: serde_json::Map<String, Value>,
         agrees: bool,
     ) -> (Result<ToolResult, ToolError>, Vec<(f32, String)>) {
-        let told = Arc::<Mutex<Vec<(f32, String)>>>::default();
-        let noted = Arc::clone(&told);
+        let given = Arc::<Mutex<Vec<(f32, String)>>>::default();
+        let noted = Arc::clone(&given);
         let progress = Arc::new(move |done, text| lock(&noted).push((done, text)));
         let Some(host) = &self.host else {
             return (Err(ToolError::Unknown { name: tool.to_owned(), nearest: None }), Vec::new());
@@ -273,8 +273,8 @@ impl World {
             answered => answered,
         };
         drop(progress);
-        let told = std::mem::take(&mut *lock(&told));
-        (result, told)
+        let given = std::mem::take(&mut *lock(&given));
+        (result, given)
     }
 
     /// Asks a model of the configuration.
@@ -501,8 +501,8 @@ fn grants(descriptor: &Descriptor, setup: &Setup, home: &Path) -> Result<toml::T
     if setup.grant_all {
         granted = toml::Table::try_from(everything(descriptor, home)?).map_err(|error| error.to_string())?;
     }
-    let told: toml::Table = setup.grants.parse().map_err(|error| format!("the grants are wrong: {error}"))?;
-    granted.extend(told);
+    let given: toml::Table = setup.grants.parse().map_err(|error| format!("the grants are wrong: {error}"))?;
+    granted.extend(given);
     Ok(granted)
 }
 

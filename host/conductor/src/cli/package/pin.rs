@@ -38,12 +38,19 @@ pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult 
         )));
     }
     if feature.id.as_deref() == Some(id.as_str()) && feature.digest.as_deref() == Some(digest.as_str()) {
-        return told(agreed, name, id.as_str(), &digest, false, format!("{name} is pinned to this package: {digest}"));
+        return report(
+            agreed,
+            name,
+            id.as_str(),
+            &digest,
+            false,
+            format!("{name} is pinned to this package: {digest}"),
+        );
     }
 
     terminal::eprint(&shown(places, name, feature, &package)?);
     if !plan::agrees(&format!("Give this to {name}?"), agreed)? {
-        return told(agreed, name, id.as_str(), &digest, false, "nothing is written".to_owned());
+        return report(agreed, name, id.as_str(), &digest, false, "nothing is written".to_owned());
     }
     let set = |key: &str, value: &str| Change {
         path: ["features", name, key].map(str::to_owned).to_vec(),
@@ -60,7 +67,7 @@ pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult 
     }
     keep_backup(&file)?;
     replace(&file, after.as_bytes())?;
-    told(agreed, name, id.as_str(), &digest, true, format!("{name} is {id} {digest} from now on"))
+    report(agreed, name, id.as_str(), &digest, true, format!("{name} is {id} {digest} from now on"))
 }
 
 /// The package that the configuration means under this name.
@@ -126,7 +133,7 @@ fn shown(places: &Paths, name: &str, feature: &config::Feature, package: &Packag
     Ok(out)
 }
 
-fn told(agreed: &Agreed, name: &str, id: &str, digest: &str, changed: bool, text: String) -> CommandResult {
+fn report(agreed: &Agreed, name: &str, id: &str, digest: &str, changed: bool, text: String) -> CommandResult {
     if agreed.json {
         let answer = json!({ "feature": name, "id": id, "digest": digest, "changed": changed });
         terminal::json(&answer)?;

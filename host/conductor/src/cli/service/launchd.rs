@@ -61,7 +61,7 @@ fn path() -> Result<PathBuf, Failure> {
     Ok(home.join("Library/LaunchAgents").join(format!("{LABEL}.plist")))
 }
 
-fn told(arguments: &[&str]) -> Result<String, String> {
+fn launchctl(arguments: &[&str]) -> Result<String, String> {
     match Command::new("launchctl").args(arguments).output() {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
@@ -84,7 +84,7 @@ fn domain() -> String {
 pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
     let path = path()?;
     let service = format!("{}/{LABEL}", domain());
-    let is_loaded = told(&["print", &service]).is_ok();
+    let is_loaded = launchctl(&["print", &service]).is_ok();
     if let (Some(pid), false) = (running, is_loaded) {
         return Err(Failure::Failed(anyhow::anyhow!(
             "a host is running in {} already, as process {pid}, and launchd did not start it; end it first",
@@ -95,10 +95,10 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
     outln!("wrote {}", path.display());
     if is_loaded {
         // The old one goes; that it was gone already is fine.
-        let _ = told(&["bootout", &service]);
+        let _ = launchctl(&["bootout", &service]);
     }
     let file = path.display().to_string();
-    told(&["bootstrap", &domain(), &file]).map_err(|why| {
+    launchctl(&["bootstrap", &domain(), &file]).map_err(|why| {
         anyhow::anyhow!(
             "launchd did not do it: {why}\nThe agent is written; run\n  launchctl bootstrap {} '{file}'",
             domain()
@@ -112,7 +112,7 @@ pub(super) fn status(wanted: &Wanted, as_json: bool) -> CommandResult {
     let path = path()?;
     let there = plain_file::read_text(&path, plain_file::MAX_TEXT).ok();
     let current = there.as_ref().map(|there| text(wanted).is_ok_and(|text| text == *there));
-    let active = told(&["print", &format!("{}/{LABEL}", domain())]).is_ok();
+    let active = launchctl(&["print", &format!("{}/{LABEL}", domain())]).is_ok();
     if as_json {
         let status = json!({ "unit": path, "installed": there.is_some(), "current": current, "active": active });
         terminal::json(&status)?;
@@ -139,7 +139,7 @@ pub(super) fn uninstall() -> CommandResult {
             path.display()
         )));
     }
-    let stopped = told(&["bootout", &format!("{}/{LABEL}", domain())]);
+    let stopped = launchctl(&["bootout", &format!("{}/{LABEL}", domain())]);
     std::fs::remove_file(&path)?;
     outln!("removed {}", path.display());
     stopped.map(drop).map_err(|why| Failure::Failed(anyhow::anyhow!("launchd did not end it: {why}")))

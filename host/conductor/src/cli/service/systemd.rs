@@ -93,7 +93,7 @@ fn ask(arguments: &[&str]) -> io::Result<Output> {
 }
 
 /// Runs systemctl; returns its message if it fails.
-fn told(arguments: &[&str]) -> Result<(), String> {
+fn systemctl(arguments: &[&str]) -> Result<(), String> {
     match ask(arguments) {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
@@ -123,7 +123,7 @@ pub(super) fn install(wanted: &Wanted, running: Option<u64>) -> CommandResult {
     outln!("wrote {}", path.display());
     let steps: [&[&str]; 3] = [&["daemon-reload"], &["enable", UNIT], &["restart", UNIT]];
     for (done, step) in steps.iter().enumerate() {
-        if let Err(why) = told(step) {
+        if let Err(why) = systemctl(step) {
             let rest: Vec<String> =
                 steps[done..].iter().map(|step| format!("\n  systemctl --user {}", step.join(" "))).collect();
             return Err(Failure::Failed(anyhow::anyhow!(
@@ -177,10 +177,10 @@ pub(super) fn uninstall() -> CommandResult {
             path.display()
         )));
     }
-    let stopped = told(&["disable", "--now", UNIT]);
+    let stopped = systemctl(&["disable", "--now", UNIT]);
     std::fs::remove_file(&path)?;
     outln!("removed {}", path.display());
-    let forgotten = told(&["daemon-reload"]);
+    let forgotten = systemctl(&["daemon-reload"]);
     match stopped.and(forgotten) {
         Ok(()) => Ok(()),
         Err(why) => Err(Failure::Failed(anyhow::anyhow!(

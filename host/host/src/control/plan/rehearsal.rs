@@ -33,7 +33,7 @@ impl Rehearsal {
     }
 
     /// What came of it, as text without a full stop.
-    pub fn in_words(&self) -> String {
+    pub fn summary(&self) -> String {
         if let Some(reason) = &self.impossible {
             return format!("not rehearsed: {reason}");
         }
@@ -102,7 +102,7 @@ fn play<A>(
     mut engine: Engine<A>,
     name: impl Fn(&Rule<A>) -> String,
 ) -> Vec<Vec<String>> {
-    let mut heard = Heard { name, fired: Vec::with_capacity(records.len()) };
+    let mut heard = FiringRecorder { name, fired: Vec::with_capacity(records.len()) };
     for record in records {
         engine.advance(record.at, &mut heard);
         if let Some(mode) = modes.get(usize::from(record.mode.0)) {
@@ -120,12 +120,12 @@ fn play<A>(
 }
 
 /// Records the rules that fire, for the last event.
-struct Heard<N> {
+struct FiringRecorder<N> {
     name: N,
     fired: Vec<Vec<String>>,
 }
 
-impl<A, N: Fn(&Rule<A>) -> String> Sink<A> for Heard<N> {
+impl<A, N: Fn(&Rule<A>) -> String> Sink<A> for FiringRecorder<N> {
     fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
         if let Some(last) = self.fired.last_mut() {
             last.push((self.name)(firing.rule));

@@ -142,7 +142,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
     }
     let features = |config: &BTreeMap<String, conductor_config::Feature>, name: &str| {
         let feature = config.get(name).and_then(|feature| serde_json::to_value(feature).ok());
-        match feature.or_else(unsaid) {
+        match feature.or_else(default_feature) {
             Some(Value::Object(feature)) => feature,
             _ => Map::new(),
         }
@@ -162,7 +162,7 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
 }
 
 /// A feature of which the configuration says nothing.
-fn unsaid() -> Option<Value> {
+fn default_feature() -> Option<Value> {
     let feature: conductor_config::Feature = serde_json::from_value(Value::Object(Map::new())).ok()?;
     serde_json::to_value(feature).ok()
 }

@@ -35,7 +35,7 @@ const MAX_LISTED: usize = 500;
 /// Revisions that are kept.
 pub const MAX_REVISIONS: i64 = 100;
 /// How long a plan waits, unless the environment says otherwise.
-pub const EXPIRES: Duration = Duration::from_secs(300);
+pub const PLAN_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How long a plan that has expired is known as such, in milliseconds.
 const EXPIRED_RETENTION: u64 = 3_600_000;

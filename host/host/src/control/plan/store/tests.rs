@@ -27,7 +27,7 @@ fn usual(note: &str) -> Risk {
 
 fn desk() -> (PlanStore, ManualClock) {
     let (clock, hand) = Clock::manual();
-    (PlanStore::in_memory(clock, EXPIRES).unwrap(), hand)
+    (PlanStore::in_memory(clock, PLAN_TIMEOUT).unwrap(), hand)
 }
 
 fn propose(desk: &PlanStore, proposer: &str, name: &str) -> Result<Plan, PlanError> {
@@ -58,7 +58,7 @@ fn a_plan_waits_with_what_a_person_needs() {
 fn a_plan_expires() {
     let (desk, hand) = desk();
     let plan = propose(&desk, "project:x", "b").unwrap();
-    hand.advance(EXPIRES - Duration::from_millis(1));
+    hand.advance(PLAN_TIMEOUT - Duration::from_millis(1));
     assert!(desk.plan(&plan.id).is_ok());
     assert_eq!(desk.expired().unwrap(), []);
     hand.advance(Duration::from_millis(1));
@@ -69,7 +69,7 @@ fn a_plan_expires() {
     assert!(matches!(desk.plan(&plan.id), Err(PlanError::Expired(_))), "and known for a while");
     hand.advance(Duration::from_secs(7200));
     let other = propose(&desk, "project:x", "b").unwrap();
-    hand.advance(EXPIRES);
+    hand.advance(PLAN_TIMEOUT);
     assert_eq!(desk.expired().unwrap(), [(other.id, "project:x".to_owned())]);
     assert!(matches!(desk.plan(&plan.id), Err(PlanError::NotFound(_))));
 }
@@ -117,7 +117,7 @@ fn places_are_counted_by_caller_and_some_are_kept_for_the_owner() {
         as_caller(Some(Caller::client(Door::Socket, Scope::Owner, Some("conductor-cli")))).unwrap();
     }
     assert!(matches!(as_caller(Some(Caller::library())), Err(PlanError::Full(_))), "they are all taken");
-    hand.advance(EXPIRES);
+    hand.advance(PLAN_TIMEOUT);
     assert!(as_caller(agent("greedy")).is_ok(), "what has expired takes no place");
 }
 
@@ -135,7 +135,7 @@ fn the_record_of_an_older_version_is_read_and_of_a_newer_one_is_left_alone() {
     let home = std::env::temp_dir().join(format!("conductor-desk-layout-{}", std::process::id()));
     std::fs::create_dir_all(&home).unwrap();
     let (clock, _) = Clock::manual();
-    let open = || PlanStore::open(&home, clock, EXPIRES);
+    let open = || PlanStore::open(&home, clock, PLAN_TIMEOUT);
     let file = Connection::open(home.join("plans.sqlite")).unwrap();
     file.execute_batch(
         "CREATE TABLE plans (id TEXT NOT NULL PRIMARY KEY, proposer TEXT NOT NULL, description TEXT NOT NULL,
@@ -193,12 +193,12 @@ fn what_was_interrupted_is_decided_by_the_file() {
     let home = std::env::temp_dir().join(format!("conductor-desk-{}", std::process::id()));
     std::fs::create_dir_all(&home).unwrap();
     for written in [false, true] {
-        let desk = PlanStore::open(&home, clock, EXPIRES).unwrap();
+        let desk = PlanStore::open(&home, clock, PLAN_TIMEOUT).unwrap();
         let plan = propose(&desk, "project:x", "b").unwrap();
         let (_, after) = step(&desk, &plan, TEXT);
         drop(desk);
 
-        let desk = PlanStore::open(&home, clock, EXPIRES).unwrap();
+        let desk = PlanStore::open(&home, clock, PLAN_TIMEOUT).unwrap();
         desk.settle(if written { &after } else { TEXT }).unwrap();
         assert_eq!(desk.plan(&plan.id).is_ok(), !written, "it waits on, or is done");
         assert_eq!(desk.to_undo().is_ok(), written);
