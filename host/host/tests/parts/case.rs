@@ -16,7 +16,7 @@
 //! a port by what the system reports of it, and the device as which the tests play it, or the world as which
 //! they listen to it where it is an `output`; one that is `unheard` may not be open. A device that no such
 //! line names is a port of that name. Then comes the configuration, in which `{out}` stands for a folder, and
-//! after `---` the tests.
+//! after `---` the tests. What comes only when the host is ended stands after a line `end`.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -52,6 +52,8 @@ pub struct Test {
     pub timeline: String,
     /// What comes of it, line by line.
     pub effects: Vec<String>,
+    /// How many of them, from the last, come only when the host is ended.
+    pub at_end: usize,
 }
 
 impl Section {
@@ -118,9 +120,12 @@ impl Test {
     fn new(text: &str) -> Self {
         let (name, _) = text.split_once('"').unwrap_or_else(|| panic!("{text}: its name has no end"));
         let text = format!("test \"{text}");
-        let (effects, timeline): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("=> "));
+        let is_effect = |line: &&str| line.starts_with("=> ");
+        let at_end = text.lines().skip_while(|line| *line != "end").filter(is_effect).count();
+        let (effects, timeline): (Vec<&str>, Vec<&str>) =
+            text.lines().filter(|line| *line != "end").partition(is_effect);
         let effects = effects.iter().map(|line| line["=> ".len()..].trim().to_owned()).collect();
-        Self { name: name.to_owned(), timeline: timeline.join("\n") + "\n", effects }
+        Self { name: name.to_owned(), timeline: timeline.join("\n") + "\n", effects, at_end }
     }
 
     /// Whether a host can play it: what is in front only a desktop could tell it.

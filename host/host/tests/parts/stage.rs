@@ -51,7 +51,7 @@ pub fn play(section: &Section, test: &Test) -> Vec<String> {
     if let Err(wrong) = stage.perform(test) {
         return vec![wrong];
     }
-    stage.end(&test.effects)
+    stage.end(&test.effects, test.at_end)
 }
 
 /// Datagrams that go nowhere.
@@ -321,12 +321,12 @@ impl Stage {
         found
     }
 
-    /// Waits for what should come, ends the host, and says what came otherwise.
-    fn end(mut self, expected: &[String]) -> Vec<String> {
+    /// Waits for what should come, but for the last `at_end`, ends the host, and says what came otherwise.
+    fn end(mut self, expected: &[String], at_end: usize) -> Vec<String> {
         let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             self.gather();
-            if self.effects.len() + self.files().len() >= expected.len() || Instant::now() > deadline {
+            if self.effects.len() + self.files().len() >= expected.len() - at_end || Instant::now() > deadline {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
