@@ -305,8 +305,10 @@ impl Run<'_> {
         let units = programs.those(|program| {
             program.package != end_to_end && (program.crate_name == "xtask" || self.reach.has(&program.crate_name))
         });
-        let components = self.repo.components();
-        self.board.logged(NAME, |log| programs::run(&units, &[(host::FEATURES, &components)], log));
+        let (host, components) = (host::program(self.repo, Midi::System, Profile::Dev), self.repo.components());
+        // Not every crate has the program beside its tests that compiles features.
+        let variables = [(host::FEATURES, components.as_path()), ("CONDUCTOR_COMPILER", host.as_path())];
+        self.board.logged(NAME, |log| programs::run(&units, &variables, log));
     }
 
     /// The tests crate, with what it tests.

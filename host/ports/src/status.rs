@@ -126,6 +126,7 @@ pub struct SideStatus {
 
 /// All ports, all bindings, and the backends that can't be reached.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct PortsStatus {
     /// Every port of every backend.
     pub ports: Vec<DiscoveredPort>,

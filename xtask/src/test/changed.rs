@@ -139,7 +139,7 @@ impl Graph {
         match (top, owner) {
             (_, Some(XTASK)) => None,
             // Agents read some of them from the host, and tests hold others against the source.
-            ("docs", None) => Some(vec!["conductor-api", XTASK]),
+            ("docs", None) => Some(vec!["conductor-mcp", XTASK]),
             _ if owner.is_none() && name.ends_with(".md") => Some(vec![XTASK]),
             ("tests", Some(owner)) if name.ends_with(".md") => Some(vec![owner, XTASK]),
             (_, Some(owner)) => Some(vec![owner]),
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn a_source_reaches_its_crate_and_all_that_depend_on_it_but_not_what_it_uses() {
-        let reach = reach(&["host/api/src/lib.rs"]);
-        for name in ["conductor-api", PROGRAM, "conductor-fuzz", "conductor-mcp-fixtures"] {
+        let reach = reach(&["host/mcp/src/lib.rs"]);
+        for name in ["conductor-mcp", "conductor-api", PROGRAM, "conductor-fuzz", "conductor-mcp-fixtures"] {
             assert!(reach.has(name), "{name} of {reach:?}");
         }
         for name in ["conductor-engine", SANDBOX, "conductor-host", GUEST_LIBRARY] {
@@ -221,7 +221,7 @@ mod tests {
     fn a_page_reaches_what_reads_it() {
         let reach = |file: &str| reach(&[file]);
         assert_eq!(reach("CHANGELOG.md"), Reach::Crates([XTASK.to_owned()].into()));
-        assert!(reach("docs/mcp.md").has("conductor-api") && reach("docs/mcp.md").has(XTASK));
+        assert!(reach("docs/mcp.md").has("conductor-mcp") && reach("docs/mcp.md").has(XTASK));
         assert!(reach("tests/hostile/README.md").has(XTASK));
     }
 

@@ -43,7 +43,7 @@ fn what_needs_a_capability_that_was_not_granted_is_left_out() {
     let grants = Grants { alert: false, ..lab.grants() };
     let tools = Tools::new(lab.sandbox.prepare(&guest("tests/hostile-tools"), grants).unwrap());
     let names: Vec<&str> = tools.actor.registered().tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["look", "send", "rule", "propose"]);
+    assert_eq!(names, ["look", "claim", "send", "rule", "propose"]);
     let [skipped] = tools.feature.facts().skipped.as_slice() else { panic!("not one") };
     assert_eq!(skipped.to_string(), "tool change: needs \"alert\", which is not granted");
     tools.goes_on();
@@ -57,7 +57,11 @@ fn a_registrar_registers_nothing_after_install() {
         let error = tools.refused(&format!(r#"{{"how": "register-late", "name": "{name}"}}"#));
         assert!(error.contains("is registered already") || error.contains("is not declared"), "{error}");
     }
-    assert_eq!(tools.actor.registered().tools.len(), Tier::ALL.len(), "one for each tier");
+    assert_eq!(
+        tools.actor.registered().tools.len(),
+        Tier::ALL.len() + 1,
+        "one for each tier, and one that claims plans"
+    );
 }
 
 #[test]
