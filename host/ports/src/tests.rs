@@ -314,7 +314,7 @@ fn endpoint(transport: Transport, allow: &str) -> (BindingSpec, u16) {
     let at = Place { host: "127.0.0.1".into(), port };
     let listen = Listen { at, transport, allow: vec![allow.parse().unwrap()] };
     let mut spec = BindingSpec::new("tablet", Protocol::Osc);
-    spec.input = vec![Matcher::OwnPorts(listen.name())];
+    spec.input = vec![Matcher::Made(listen.name())];
     spec.made = OwnPorts::Endpoints { listen: Some(listen), send: None };
     (spec, port)
 }

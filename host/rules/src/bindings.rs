@@ -109,7 +109,7 @@ pub fn spec(binding: &config::Binding) -> Result<BindingSpec, Mistake> {
             if let Some(channels) = channels {
                 spec.channels = Channels::only(channels.iter().copied());
             }
-            let made = |direction| Matcher::OwnPorts(virtual_key(direction, &binding.alias));
+            let made = |direction| Matcher::Made(virtual_key(direction, &binding.alias));
             if let Some(VirtualPort::Input | VirtualPort::Both) = virtual_port {
                 spec.input.push(made(Direction::Input));
             }
@@ -165,8 +165,8 @@ fn endpoints(
         let message = format!("the {} binding {:?} has neither `input` nor `output`", spec.protocol, spec.alias);
         return Err(Mistake { path: Vec::new(), message });
     }
-    spec.input = listen.iter().map(|listen| Matcher::OwnPorts(listen.name())).collect();
-    spec.output = send.iter().map(|send| Matcher::OwnPorts(send.to_string())).collect();
+    spec.input = listen.iter().map(|listen| Matcher::Made(listen.name())).collect();
+    spec.output = send.iter().map(|send| Matcher::Made(send.to_string())).collect();
     spec.needs = listen.iter().map(|_| Direction::Input).chain(send.iter().map(|_| Direction::Output)).collect();
     spec.made = OwnPorts::Endpoints { listen, send };
     Ok(())

@@ -88,7 +88,7 @@ fn made(bindings: &[BindingSpec], name: impl Fn(Direction, &str) -> String) -> V
     let ports = asking.flat_map(|binding| {
         [Direction::Input, Direction::Output].map(|direction| {
             let key = virtual_key(direction, &binding.alias);
-            let made = |matcher: &Matcher| matches!(matcher, Matcher::OwnPorts(made) if *made == key);
+            let made = |matcher: &Matcher| matches!(matcher, Matcher::Made(made) if *made == key);
             let wanted = binding.matchers(direction).iter().any(made);
             let name = name(direction, &binding.alias);
             wanted.then(|| PortInfo::new(&name, &key, BACKEND, Protocol::Midi, direction))

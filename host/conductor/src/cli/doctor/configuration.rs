@@ -70,7 +70,7 @@ impl Facts {
                     Err(error) => Outcome::Wrong(match super::super::started(error) {
                         Failure::Wrong(message) | Failure::Unknown(message) => message,
                         Failure::Config(mistakes) => mistakes.render(false),
-                        Failure::Failed(error) => super::super::told(&error),
+                        Failure::Failed(error) => super::super::with_causes(&error),
                     }),
                 };
                 (outcome, Some(loaded))
