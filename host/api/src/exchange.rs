@@ -33,7 +33,7 @@ pub(super) async fn metered(client: Client, request: Request, next: Next) -> Res
     let name = door::name(request.headers()).map(str::to_owned);
     let note = |what| client.note(name.as_deref(), what);
     if let Err(refusal) = client.quota.request(Instant::now()) {
-        note(Misconduct::RateLimiter);
+        note(Misconduct::Rate);
         return closed(refusal.into_response());
     }
     let (request, _permits) = match whole(&client, request).await {

@@ -24,7 +24,7 @@ pub enum Misconduct {
     /// It has more sessions than fit. The longest idle one was closed.
     Sessions,
     /// It sends more requests than allowed. They were rejected.
-    RateLimiter,
+    Rate,
     /// It sends its requests too slowly. They were rejected.
     SlowRequest,
     /// Its requests are too long, or too many of them are on their way. They were rejected.
@@ -44,7 +44,7 @@ impl Misconduct {
             Self::Connections => "connections",
             Self::Streams => "streams",
             Self::Sessions => "sessions",
-            Self::RateLimiter => "rate",
+            Self::Rate => "rate",
             Self::SlowRequest => "slow request",
             Self::LongRequest => "long request",
             Self::UnreadAnswers => "unread answers",
@@ -116,7 +116,7 @@ mod tests {
         let log = TroubleLog::default();
         for at in 0..10_000 {
             let name = format!("\u{1b}[2J{at}{}", "x".repeat(1000));
-            log.note(at, &Caller::client(Door::Tcp, Scope::Read, Some(&name)), Misconduct::RateLimiter);
+            log.note(at, &Caller::client(Door::Tcp, Scope::Read, Some(&name)), Misconduct::Rate);
         }
         let all = log.list();
         assert_eq!((all.len(), all[0].last), (MAX_ENTRIES, 9_999));
