@@ -23,6 +23,12 @@ MAPPING = {
 }
 
 
+def proposal(host, command):
+    """The result that a tool prints; the plan is named after it, for people."""
+    result, _ = json.JSONDecoder().raw_decode(host.conductor(*command))
+    return result
+
+
 async def look(host, name, mode):
     """List, read, complete, subscribe; and be notified of a plan that another client proposes."""
     heard = []
@@ -57,13 +63,13 @@ async def look(host, name, mode):
         propose = ["tool", "call", "conductor_create_mapping", json.dumps(MAPPING)]
         if client.protocol_version >= "2026-07-28":
             async with client.listen(resource_subscriptions=["conductor://plans"]) as events:
-                proposed = json.loads(host.conductor(*propose))
+                proposed = proposal(host, propose)
                 with anyio.fail_after(10):
                     async for _ in events:
                         break
         else:
             await client.session.subscribe_resource("conductor://plans")
-            proposed = json.loads(host.conductor(*propose))
+            proposed = proposal(host, propose)
             with anyio.fail_after(10):
                 await arrived.wait()
         host.conductor("plan", "reject", proposed["plan"])
