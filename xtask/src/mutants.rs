@@ -2,7 +2,7 @@
 //!
 //! [`LIST`] names an expression of the source for each, what stands in its place, and the test that must notice. All
 //! of them are put into one copy of the repository, switched by an environment variable, so that the copy is compiled
-//! once. Its dependencies are those of the repository's own build.
+//! once, with all that it depends on.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -190,9 +190,10 @@ impl Tests {
         let wanted: BTreeSet<(&str, &str)> = all.iter().map(|mutant| (&*mutant.package, &*mutant.target)).collect();
         let mut build = cargo::command("test", repo.locked());
         build.current_dir(copy).args(["--workspace", "--no-run", "--message-format=json"]);
-        // Everything that is compiled lies with the repository's own; programs of the same name don't.
-        build.env("CARGO_BUILD_BUILD_DIR", std::env::var_os("CARGO_BUILD_BUILD_DIR").unwrap_or(repo.target().into()));
-        build.env("CARGO_TARGET_DIR", repo.target().join("mutants/target"));
+        // A place of its own for all that is compiled: Cargo tells crates of a workspace apart by their path within it, and
+        // would take the copy's for the repository's.
+        let target = repo.target().join("mutants/target");
+        build.env("CARGO_TARGET_DIR", &target).env("CARGO_BUILD_BUILD_DIR", &target);
         build.args(["--exclude=conductor-bench", "--exclude=conductor-tests"]);
         if wanted.iter().any(|(_, target)| *target == "lib") {
             build.arg("--lib");
