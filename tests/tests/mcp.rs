@@ -307,6 +307,8 @@ fn who_opens_a_group_of_tools_is_notified_of_the_list() {
 fn an_agent_that_asks_gets_log_messages() {
     let home = Home::new(SHOW);
     let _host = home.run();
+    let none = Agent::silent(&home).modern("logging/setLevel", json!({ "level": "debug" }), json!({}));
+    assert_eq!(none["error"]["code"], -32601, "that revision has no such request: {none}");
     let mut agent = Agent::start(&home);
     let refused = agent.ask("logging/setLevel", json!({ "level": "loud" }));
     assert!(refused["error"].is_object(), "{refused}");
