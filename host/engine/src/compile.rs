@@ -15,7 +15,8 @@ use crate::hash::StableState;
 use crate::osc::{OscAddressError, check_address};
 use crate::rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
 use crate::rule_set::{ModeIx, RuleSet};
-use crate::trigger::{DmxRange, NumberRange, OscArgTest, SysExPatternError, Trigger, ValueRange};
+use crate::sysex_pattern::SysExPatternError;
+use crate::trigger::{DmxRange, NumberRange, OscArgTest, Trigger, ValueRange};
 
 /// One thing that is wrong with the rules.
 #[derive(Clone, Debug, PartialEq)]

@@ -62,6 +62,7 @@ mod overlap;
 pub mod recorder;
 pub mod rule;
 pub mod rule_set;
+pub mod sysex_pattern;
 pub mod transform;
 pub mod trigger;
 
@@ -85,11 +86,9 @@ pub use osc::{OscAddressError, OscArg, OscMessage, OscPattern, OscPatternError, 
 pub use recorder::{Cause, Fired, FlightRecorder, Record};
 pub use rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};
+pub use sysex_pattern::{SysExPattern, SysExPatternError};
 pub use transform::{Curve, MidiTransform, TransformError};
-pub use trigger::{
-    DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, SysExPattern, SysExPatternError, Trigger,
-    ValueRange,
-};
+pub use trigger::{DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, Trigger, ValueRange};
 
 /// Nanoseconds on the host's monotonic clock. Only differences mean anything; the origin is the host's.
 pub type Nanos = u64;

@@ -4,7 +4,8 @@ use super::*;
 use crate::condition::{Days, TimeRange};
 use crate::gesture::Encoding;
 use crate::osc::OscPattern;
-use crate::trigger::{Edge, Push, Readings, Rotation, SysExPattern};
+use crate::sysex_pattern::SysExPattern;
+use crate::trigger::{Edge, Push, Readings, Rotation};
 
 fn note(first: u8, last: u8, min: u16, max: u16, channel: Option<u8>) -> Trigger {
     Trigger::Note { notes: NumberRange { first, last }, velocity: ValueRange { min, max }, edge: Edge::Press, channel }
