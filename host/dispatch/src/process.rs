@@ -11,8 +11,9 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -135,14 +136,14 @@ fn run(
             ProcessAction::Launch(launch) => {
                 let started = {
                     let _in_runtime = runtime.enter();
-                    command_of_launch(launch, &envelope).spawn()
+                    in_a_group(command_of_launch(launch, &envelope)).spawn()
                 };
                 let result = started.map_err(|error| not_started(&launch.app, &error));
                 reporter.report(
                     &envelope,
                     result.map(|mut child| {
                         // It is asked for its end only so that the system can forget it.
-                        runtime.spawn(async move { drop(child.wait().await) });
+                        runtime.spawn(async move { drop(leader(&mut *child).wait().await) });
                     }),
                 );
             }
@@ -151,7 +152,7 @@ fn run(
                 let Some(Ok(place)) = runtime.block_on(place) else { break };
                 let started = {
                     let _in_runtime = runtime.enter();
-                    command_of_shell(shell, &envelope).spawn()
+                    in_a_group(command_of_shell(shell, &envelope)).spawn()
                 };
                 let child = match started {
                     Ok(child) => child,
@@ -191,22 +192,25 @@ fn not_started(program: &str, error: &std::io::Error) -> Reason {
 
 /// Waits for the end of a command, and kills what there is of it when it takes longer, or when everything
 /// stops.
-async fn until_its_end(mut child: Child, within: Duration, stopping: &CancellationToken) -> Result<(), Reason> {
-    let group = child.id();
+async fn until_its_end(
+    mut child: Box<dyn ChildWrapper>,
+    within: Duration,
+    stopping: &CancellationToken,
+) -> Result<(), Reason> {
     // Both pipes are read, or a talkative command would stop at a full one.
-    let silent = child.stdout.take().map(|out| tokio::spawn(first_bytes(out, 0)));
-    let said = child.stderr.take().map(|err| tokio::spawn(first_bytes(err, MAX_OUTPUT)));
+    let silent = child.stdout().take().map(|out| tokio::spawn(first_bytes(out, 0)));
+    let said = child.stderr().take().map(|err| tokio::spawn(first_bytes(err, MAX_OUTPUT)));
     let ended = tokio::select! {
-        ended = child.wait() => ended.map_err(|error| Reason::Failed(error.to_string())),
+        ended = leader(&mut *child).wait() => ended.map_err(|error| Reason::Failed(error.to_string())),
         () = tokio::time::sleep(within) => Err(Reason::Timeout(within)),
         () = stopping.cancelled() => Err(Reason::Gone),
     };
     let status = match ended {
         Ok(status) => status,
         Err(reason) => {
-            kill_group(group);
-            // Its leader, whatever the system has in the way of groups.
-            let _ = child.kill().await;
+            // It fails where all of them have ended.
+            let _ = child.start_kill();
+            let _ = leader(&mut *child).wait().await;
             return Err(reason);
         }
     };
@@ -244,17 +248,21 @@ fn how_it_ended(status: ExitStatus, said: &[u8]) -> String {
     if line.is_empty() { format!("it ended with {status}") } else { format!("it ended with {status}: {line}") }
 }
 
-#[cfg(unix)]
-fn kill_group(leader: Option<u32>) {
-    let group = leader.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-    if let Some(group) = group {
-        // It fails where all of them have ended.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
+/// The program in a process group (Windows: a job) of its own: Ctrl-C in Conductor's terminal is not meant for it, and
+/// it can be killed together with everything that it started.
+fn in_a_group(command: Command) -> CommandWrap {
+    let mut command = CommandWrap::from(command);
+    #[cfg(unix)]
+    command.wrap(process_wrap::tokio::ProcessGroup::leader());
+    #[cfg(windows)]
+    command.wrap(process_wrap::tokio::JobObject);
+    command
 }
 
-#[cfg(not(unix))]
-fn kill_group(_: Option<u32>) {}
+/// The program that was started itself, without its group: a command ends when it ends, whatever it leaves behind.
+fn leader(child: &mut dyn ChildWrapper) -> &mut dyn ChildWrapper {
+    child.inner_mut()
+}
 
 fn command_of_launch(launch: &Launch, envelope: &Envelope) -> Command {
     let inputs = envelope.inputs();
@@ -305,9 +313,6 @@ fn around(command: &mut Command, folder: Option<&str>, env: &BTreeMap<String, St
     if let Some(folder) = folder {
         command.current_dir(folder);
     }
-    // A group of its own: Ctrl-C in Conductor's terminal is not meant for it, and it can be killed as a whole.
-    #[cfg(unix)]
-    command.process_group(0);
 }
 
 /// The text with the numbers of the event in it.
