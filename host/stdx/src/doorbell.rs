@@ -4,26 +4,61 @@
 //! woken for every event pays that each time, and delays the next thread on its core. Here it looks, and sleeps:
 //! [`Sender::send`] rings, and a ring while it is awake makes its next sleep short instead of long. Rings are no count,
 //! so a thread that wakes looks at all its queues.
+//!
+//! A thread that may work for longer than a moment can spare the other one its wakeup: [`Sender::put`] does not ring, and
+//! [`Sender::carry`] does the work on the calling thread where the other side offers that ([`Doorbell::carried_by`]).
 
 use std::fmt;
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, SendError, TrySendError};
 
+/// Work that any thread may do in place of the one that waits at a doorbell.
+pub trait Carrier: Send + Sync {
+    /// Does what waits, if no other thread is at it; else that one does it. Takes no lock.
+    fn carry(&self);
+}
+
 /// What wakes one thread. Clones ring for the same one.
-#[derive(Debug, Clone, Default)]
-pub struct Doorbell(Arc<OnceLock<Thread>>);
+#[derive(Clone, Default)]
+pub struct Doorbell(Arc<Place>);
+
+/// Where one thread waits.
+#[derive(Default)]
+struct Place {
+    thread: OnceLock<Thread>,
+    carrier: OnceLock<Weak<dyn Carrier>>,
+}
+
+impl fmt::Debug for Doorbell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Doorbell").field(&self.0.thread.get().map(Thread::id)).finish()
+    }
+}
 
 impl Doorbell {
+    /// From now on [`Sender::carry`] has the work done by this, for as long as it lives. The first one counts.
+    pub fn carried_by(&self, carrier: Weak<dyn Carrier>) {
+        let _ = self.0.carrier.set(carrier);
+    }
+
+    /// Has the work done on this thread where that is offered; else rings.
+    fn carry(&self) {
+        match self.0.carrier.get().and_then(Weak::upgrade) {
+            Some(carrier) => carrier.carry(),
+            None => self.ring(),
+        }
+    }
+
     /// Wakes the thread that waits here, or will. Takes no lock.
-    pub(crate) fn ring(&self) {
+    pub fn ring(&self) {
         // What was put into a queue before this is there for the thread before it can be seen to have begun to wait;
         // the other half is in `wait`.
         fence(Ordering::SeqCst);
-        if let Some(thread) = self.0.get() {
+        if let Some(thread) = self.0.thread.get() {
             thread.unpark();
         }
     }
@@ -36,13 +71,13 @@ impl Doorbell {
     /// Sleeps until a ring, or until `deadline`; it may wake sooner. The thread that does so first is the one
     /// that is rung for.
     pub fn wait(&self, deadline: Option<Instant>) {
-        if self.0.get().is_none() {
-            let _ = self.0.set(thread::current());
+        if self.0.thread.get().is_none() {
+            let _ = self.0.thread.set(thread::current());
             fence(Ordering::SeqCst);
             // A ring before this point had no thread to wake, so this call does not sleep.
             return;
         }
-        debug_assert_eq!(self.0.get().map(Thread::id), Some(thread::current().id()), "one thread is rung for");
+        debug_assert_eq!(self.0.thread.get().map(Thread::id), Some(thread::current().id()), "one thread is rung for");
         match deadline {
             None => thread::park(),
             Some(deadline) => thread::park_timeout(deadline.saturating_duration_since(Instant::now())),
@@ -107,6 +142,25 @@ impl<T> Sender<T> {
         self.0.queue.try_send(value)?;
         self.0.ring.0.ring();
         Ok(())
+    }
+
+    /// Puts it in, where there is room, and leaves it to the caller to have it done soon, by [`carry`](Self::carry) or
+    /// [`ring`](Self::ring). Does not wait.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    pub fn put(&self, value: T) -> Result<(), TrySendError<T>> {
+        self.0.queue.try_send(value)
+    }
+
+    /// Has what was put in done on this thread, where the other side offers that and no thread is at it; else rings.
+    pub fn carry(&self) {
+        self.0.ring.0.carry();
+    }
+
+    /// Wakes the other side.
+    pub fn ring(&self) {
+        self.0.ring.0.ring();
     }
 
     /// Puts it in and rings; waits for room if there is none.

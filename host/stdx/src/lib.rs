@@ -17,4 +17,6 @@ pub mod nearest;
 pub mod plain_file;
 pub mod plural;
 pub mod rate;
+pub mod strand;
+mod sync;
 pub mod template;
