@@ -1,20 +1,21 @@
 //! The observer: an event log and publish-subscribe, off the event path.
 //!
-//! The engine thread, workers and ports put observations into one bounded queue and go on. The
-//! observer's thread takes them out in batches, keeps the flight recorder, logs what a person
+//! The engine, workers and ports put observations into one bounded queue and go on. The observer's thread is not woken for
+//! each of them: while there are any it looks every few milliseconds, and only when it has found none for a while it
+//! sleeps until the next one wakes it. It takes them out in batches, keeps the flight recorder, logs what a person
 //! should know of, passes everything on to subscribers (the demo, learn), and numbers it for clients of the
 //! event stream ([`history`]).
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use conductor_engine::{Cause, FlightRecorder, Record};
-use crossbeam_channel::{Receiver, Sender, TrySendError};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +36,10 @@ const QUEUE_CAPACITY: usize = 16_384;
 pub const RECORDER_CAPACITY: usize = 4096;
 /// Observations that one subscriber may be behind before it misses some.
 const SUBSCRIBER_CAPACITY: usize = 8192;
-/// How long the observer lets observations gather, so that it is woken once and not per event.
+/// How long the observer lets observations gather before it looks again.
 const BATCH_INTERVAL: Duration = Duration::from_millis(2);
+/// So often it finds nothing, each time after one interval more, before it sleeps until it is woken.
+const EMPTY_LOOKS: u32 = 4;
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -108,13 +111,32 @@ pub enum PlanStep {
 pub struct Observer {
     sender: Sender<Observation>,
     missed: Arc<AtomicU64>,
+    /// Whether the thread sleeps until it is woken.
+    sleeps: Arc<AtomicBool>,
+    waker: Sender<()>,
 }
 
 impl Observer {
     /// Puts an observation in without waiting.
     pub fn put(&self, observation: Observation) {
+        self.put_quietly(observation);
+        self.wake();
+    }
+
+    /// Puts an observation in without waiting. It may lie there until [`wake`](Self::wake) is called: for the event path,
+    /// where that comes after everything else.
+    pub fn put_quietly(&self, observation: Observation) {
         if self.sender.try_send(observation).is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Wakes the observer's thread, if it would not look by itself.
+    pub fn wake(&self) {
+        // What was put in before this is there for the thread before it can be seen to sleep; the other half is there.
+        fence(Ordering::SeqCst);
+        if self.sleeps.load(Ordering::Relaxed) && self.sleeps.swap(false, Ordering::SeqCst) {
+            let _ = self.waker.try_send(());
         }
     }
 
@@ -232,23 +254,12 @@ pub fn start(
     let observed = Observed { inner: Arc::new(Mutex::new(inner)), history: History::default() };
     let (shared, missed) = (observed.clone(), Arc::<AtomicU64>::default());
     let left_out = Arc::clone(&missed);
+    let (waker, woken) = crossbeam_channel::bounded(1);
+    let sleeps = Arc::<AtomicBool>::default();
+    let mut source = Source { receiver, sinks: Some(sinks), woken, sleeps: Arc::clone(&sleeps) };
     let thread = std::thread::Builder::new().name("observer".into()).spawn(move || {
-        let (mut open_sinks, mut told, mut batch) = (Some(sinks), 0, Vec::new());
-        loop {
-            let first = match &open_sinks {
-                Some(sinks) => crossbeam_channel::select! {
-                    recv(receiver) -> observation => observation.ok(),
-                    recv(sinks) -> message => match message {
-                        Ok(message) => Some(Observation::Sink(message)),
-                        Err(_) => { open_sinks = None; continue }
-                    },
-                },
-                None => receiver.recv().ok(),
-            };
-            let Some(first) = first else { return };
-            std::thread::sleep(BATCH_INTERVAL);
-            batch.push(first);
-            batch.extend(receiver.try_iter().take(QUEUE_CAPACITY));
+        let (mut told, mut batch) = (0, Vec::new());
+        while source.gather(&mut batch) {
             {
                 let mut inner = shared.inner();
                 batch.iter().for_each(|observation| inner.take(observation));
@@ -262,7 +273,60 @@ pub fn start(
             });
         }
     })?;
-    Ok((Observer { sender, missed }, observed, thread))
+    Ok((Observer { sender, missed, sleeps, waker }, observed, thread))
+}
+
+/// Where the observer's thread takes observations from.
+struct Source {
+    receiver: Receiver<Observation>,
+    /// `None` if every feature is gone.
+    sinks: Option<Receiver<SinkMessage>>,
+    woken: Receiver<()>,
+    sleeps: Arc<AtomicBool>,
+}
+
+impl Source {
+    /// Waits for observations and takes them out. False at the end.
+    fn gather(&mut self, batch: &mut Vec<Observation>) -> bool {
+        let mut looks = 0;
+        loop {
+            std::thread::sleep(BATCH_INTERVAL * (1 + looks));
+            batch.extend(self.receiver.try_iter().take(QUEUE_CAPACITY));
+            batch.extend(self.sinks.iter().flat_map(Receiver::try_iter).map(Observation::Sink));
+            if !batch.is_empty() {
+                return true;
+            }
+            match self.receiver.try_recv() {
+                Ok(observation) => batch.push(observation),
+                Err(TryRecvError::Disconnected) => return false,
+                Err(TryRecvError::Empty) if looks < EMPTY_LOOKS => looks += 1,
+                Err(TryRecvError::Empty) => {
+                    looks = 0;
+                    self.sleep(batch);
+                }
+            }
+        }
+    }
+
+    /// Sleeps until there is something, or no observer any more.
+    fn sleep(&mut self, batch: &mut Vec<Observation>) {
+        self.sleeps.store(true, Ordering::SeqCst);
+        // One who puts something in sees that this sleeps, or it is seen here.
+        fence(Ordering::SeqCst);
+        if self.receiver.is_empty() {
+            match &self.sinks {
+                Some(sinks) => crossbeam_channel::select! {
+                    recv(self.woken) -> _ => {}
+                    recv(sinks) -> message => match message {
+                        Ok(message) => batch.push(Observation::Sink(message)),
+                        Err(_) => self.sinks = None,
+                    },
+                },
+                None => drop(self.woken.recv()),
+            }
+        }
+        self.sleeps.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Inner {
