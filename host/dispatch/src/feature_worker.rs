@@ -1,5 +1,8 @@
 //! The worker that owns one feature's instances in the real-time lane.
 //!
+//! The worker is a [`Strand`]: its own thread works with it, or the thread that has brought an event, if the feature's
+//! calls are known to be short ([`Pace`]) and nothing but events waits. Whatever else there is to do, its own thread does.
+//!
 //! One instance serves, a spare waits. When the serving one traps, the action that it was doing
 //! fails and the spare takes over at the next one; a new spare is made when there is nothing else
 //! to do. Features that no event has reached have none: it would only take memory.
@@ -19,6 +22,7 @@ use conductor_engine::{DeviceId, Nanos};
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError};
 
 use super::ledger::{Owner, Release};
+use super::pace::Pace;
 use super::queue::ReleaseListener;
 use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
@@ -31,6 +35,7 @@ use conductor_sandbox::state::FeatureFacts;
 use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, ServiceError};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
+use conductor_stdx::strand::Strand;
 
 /// Commands to the worker, which have priority over its jobs: a change of the configuration
 /// or a shutdown should not wait for the backlog of a slow feature.
@@ -55,19 +60,32 @@ enum Job {
     Release(Release),
 }
 
+/// Jobs that a thread which has brought one does, before it leaves the rest to the worker's own thread.
+const MAX_CARRIED: usize = 64;
+
 /// How long a feature may take to begin and end with a `prepare`.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The way to a feature. Clones share it.
 #[derive(Debug, Clone)]
-pub struct FeatureQueue {
+pub struct FeatureQueue(Arc<Shared>);
+
+struct Shared {
     name: Arc<str>,
+    /// The worker; `None` if it has ended.
+    worker: Arc<Strand<Option<Worker>>>,
     jobs: doorbell::Sender<Job>,
     /// Unbounded: only the control side gives orders, and it waits for the answers.
     orders: doorbell::Sender<ControlRequest>,
     counters: Arc<WorkerCounters>,
     facts: Arc<FeatureFacts>,
     holding: Arc<Holding>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FeatureQueue").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// What a worker has to do with owners that go.
@@ -95,19 +113,35 @@ impl PreparedAction {
 
     /// The feature that does it.
     pub fn feature(&self) -> &Arc<str> {
-        &self.queue.name
+        &self.queue.0.name
     }
 
-    /// Hands an event over without waiting.
+    /// The way to the feature.
+    pub fn queue(&self) -> &FeatureQueue {
+        &self.queue
+    }
+
+    /// Hands an event over without waiting, and has it done by the worker's own thread.
     ///
     /// # Errors
     /// [`Reason::QueueFull`] or [`Reason::Gone`].
     pub fn try_perform(&self, envelope: Envelope) -> Result<(), Reason> {
-        self.queue.jobs.try_send(Job::Perform(envelope, self.slot)).map_err(|error| {
-            self.queue.counters.failed.fetch_add(1, Ordering::Relaxed);
+        self.put(envelope)?;
+        self.queue.ring();
+        Ok(())
+    }
+
+    /// Hands an event over without waiting; [`FeatureQueue::carry`] or [`FeatureQueue::ring`] has it done.
+    ///
+    /// # Errors
+    /// [`Reason::QueueFull`] or [`Reason::Gone`].
+    pub fn put(&self, envelope: Envelope) -> Result<(), Reason> {
+        let Shared { jobs, counters, .. } = &*self.queue.0;
+        jobs.put(Job::Perform(envelope, self.slot)).map_err(|error| {
+            counters.failed.fetch_add(1, Ordering::Relaxed);
             match error {
                 TrySendError::Full(_) => {
-                    self.queue.counters.queue_full.fetch_add(1, Ordering::Relaxed);
+                    counters.queue_full.fetch_add(1, Ordering::Relaxed);
                     Reason::QueueFull
                 }
                 TrySendError::Disconnected(_) => Reason::Gone,
@@ -118,22 +152,22 @@ impl PreparedAction {
 
 impl Drop for PreparedAction {
     fn drop(&mut self) {
-        let _ = self.queue.orders.send(ControlRequest::Release(self.slot));
+        let _ = self.queue.0.orders.send(ControlRequest::Release(self.slot));
     }
 }
 
 impl ReleaseListener for FeatureQueue {
     fn release(&self, release: &Release) {
-        let put = || self.jobs.try_send(Job::Release(release.clone()));
+        let put = || self.0.jobs.try_send(Job::Release(release.clone()));
         if let Err(TrySendError::Full(_)) = put() {
-            self.holding.behind.store(true, Ordering::SeqCst);
+            self.0.holding.behind.store(true, Ordering::SeqCst);
             // Should the worker have done all in between: it sleeps, and wakes by this.
             let _ = put();
         }
     }
 
     fn is_gone(&self) -> bool {
-        self.facts.is_revoked()
+        self.0.facts.is_revoked()
     }
 }
 
@@ -152,31 +186,26 @@ impl FeatureQueue {
         let (jobs, work) = doorbell::bounded(QUEUE_CAPACITY, &bell);
         let (orders, told) = doorbell::unbounded(&bell);
         let name: Arc<str> = feature.facts().descriptor.id.name().into();
-        let queue = Self {
-            name: Arc::clone(&name),
-            jobs,
-            orders,
-            counters: Arc::default(),
-            facts: Arc::clone(feature.facts()),
-            holding: Arc::default(),
-        };
-        let clock = feature.facts().services.clock;
-        let owners = queue.sets_timers().then(TimerOwners::default);
+        let facts = Arc::clone(feature.facts());
+        let (counters, holding) = (Arc::<WorkerCounters>::default(), Arc::<Holding>::default());
+        let clock = facts.services.clock;
+        let owners = facts.descriptor.requests(CapabilityKind::Timers).then(TimerOwners::default);
         if owners.is_some() {
             clock.ring_when_moved(&bell);
         }
         let worker = Worker {
-            name,
-            bell,
-            work,
+            name: Arc::clone(&name),
+            work: work.clone(),
             head: None,
             told,
             finishing: false,
             clock,
             owners,
-            holding: Arc::clone(&queue.holding),
-            devices: Arc::clone(&feature.facts().services.devices),
-            counters: Arc::clone(&queue.counters),
+            sleeps_until: None,
+            pace: Pace::default(),
+            holding: Arc::clone(&holding),
+            devices: Arc::clone(&facts.services.devices),
+            counters: Arc::clone(&counters),
             feature,
             observer,
             slots: Vec::new(),
@@ -189,31 +218,66 @@ impl FeatureQueue {
             retiring: VecDeque::new(),
             numbers: HashMap::new(),
         };
+        let worker = Arc::new(Strand::new(Some(worker), bell));
+        let owned = Arc::clone(&worker);
+        let queue = Self(Arc::new(Shared { name, worker, jobs, orders, counters, facts, holding }));
         let thread = std::thread::Builder::new()
-            .name(format!("feature {}", queue.name))
-            .spawn(move || worker.run())
+            .name(format!("feature {}", queue.0.name))
+            .spawn(move || own(&owned, &work))
             .map_err(|error| InstallError::Instantiate(error.to_string()))?;
         Ok((queue, thread, registered))
     }
 
     /// The feature's short name.
     pub fn name(&self) -> &Arc<str> {
-        &self.name
+        &self.0.name
     }
 
     /// Whether it can have timers.
     fn sets_timers(&self) -> bool {
-        self.facts.descriptor.requests(CapabilityKind::Timers)
+        self.0.facts.descriptor.requests(CapabilityKind::Timers)
     }
 
     /// Whether it has to hear of owners that go from now on, and did not before.
     pub(super) fn begins_to_hold(&self) -> bool {
-        self.sets_timers() && !self.holding.follows.swap(true, Ordering::Relaxed)
+        self.sets_timers() && !self.0.holding.follows.swap(true, Ordering::Relaxed)
     }
 
     /// What the worker has done so far.
     pub fn counters(&self) -> &WorkerCounters {
-        &self.counters
+        &self.0.counters
+    }
+
+    /// Whether both are the way to the same worker.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Has the worker's own thread do what was handed over.
+    pub fn ring(&self) {
+        self.0.jobs.ring();
+    }
+
+    /// Does what was handed over on this thread, if that is known to be quick and no thread is at it. Else the thread that
+    /// is at it does it, or the worker's own thread. Takes no lock.
+    pub fn carry(&self) {
+        let Shared { worker: strand, jobs, .. } = &*self.0;
+        let mut left = MAX_CARRIED;
+        loop {
+            // The thread inside looks once more when it has left.
+            let Some(mut worker) = strand.try_enter() else { return };
+            let is_done = match &mut *worker {
+                None => return,
+                Some(worker) => worker.carried(&mut left),
+            };
+            drop(worker);
+            if !is_done {
+                return jobs.ring();
+            }
+            if jobs.waiting() == 0 {
+                return;
+            }
+        }
     }
 
     /// Has the feature prepare an action; `params` is a JSON object. The same action with the same
@@ -227,7 +291,7 @@ impl FeatureQueue {
         let (reply, answer) = crossbeam_channel::bounded(1);
         let name: Arc<str> = action.into();
         let order = ControlRequest::Prepare { name: Arc::clone(&name), params: params.into(), reply };
-        self.orders.send(order).map_err(|_| gone())?;
+        self.0.orders.send(order).map_err(|_| gone())?;
         let slot = answer.recv_timeout(PREPARE_TIMEOUT).map_err(|error| match error {
             RecvTimeoutError::Disconnected => gone(),
             RecvTimeoutError::Timeout => {
@@ -239,22 +303,22 @@ impl FeatureQueue {
 
     /// Why the feature does nothing now, if it is in quarantine.
     pub fn unavailable(&self) -> Option<String> {
-        check_quarantine(&self.facts).err().map(|error| error.to_string())
+        check_quarantine(&self.0.facts).err().map(|error| error.to_string())
     }
 
     /// Jobs that wait.
     pub fn waiting(&self) -> usize {
-        self.jobs.waiting()
+        self.0.jobs.waiting()
     }
 
     /// Ends the worker once it has done what is in its queue.
     pub fn finish(&self) {
-        let _ = self.orders.send(ControlRequest::Finish);
+        let _ = self.0.orders.send(ControlRequest::Finish);
     }
 
     /// Ends the worker after the job that it is at; what is in its queue is left undone.
     pub fn abandon(&self) {
-        let _ = self.orders.send(ControlRequest::Abandon);
+        let _ = self.0.orders.send(ControlRequest::Abandon);
     }
 }
 
@@ -299,7 +363,6 @@ impl Ready {
 
 struct Worker {
     name: Arc<str>,
-    bell: Doorbell,
     work: Receiver<Job>,
     /// The first of `work`, where a timer may go before it.
     head: Option<Job>,
@@ -308,6 +371,9 @@ struct Worker {
     clock: Clock,
     /// Where the feature can have timers.
     owners: Option<TimerOwners>,
+    /// Until when its own thread sleeps; `None` if until it is rung for.
+    sleeps_until: Option<Nanos>,
+    pace: Pace,
     holding: Arc<Holding>,
     feature: PreparedFeature,
     devices: Arc<DeviceTable>,
@@ -330,41 +396,108 @@ struct Worker {
     numbers: HashMap<u64, u32>,
 }
 
+/// What the worker's own thread does, until the end.
+fn own(strand: &Strand<Option<Worker>>, work: &Receiver<Job>) {
+    // Read when it begins and when it has nothing left to do, not at every job.
+    let mut busy_since = Instant::now();
+    loop {
+        let mut entered = strand.enter();
+        let Some(worker) = entered.as_mut() else { return };
+        if worker.turn().is_break() {
+            let worker = entered.take();
+            drop(entered);
+            return drop(worker);
+        }
+        worker.add_busy(busy_since);
+        worker.sleeps_until = worker.next_timer();
+        let until = worker.sleeps_until.and_then(|at| worker.clock.moment(at));
+        drop(entered);
+        // What came while it was inside is not rung for.
+        if work.is_empty() {
+            strand.bell().wait(until);
+        }
+        busy_since = Instant::now();
+    }
+}
+
 impl Worker {
-    fn run(mut self) {
-        // Read when it begins and when it has nothing left to do, not at every job.
-        let mut busy_since = Instant::now();
+    /// Does what there is to do. For its own thread. Breaks at the end.
+    fn turn(&mut self) -> ControlFlow<()> {
         loop {
             // Orders first; then work; and when there is neither, the spare.
             match self.told.try_recv() {
-                Ok(order) => {
-                    if self.obey(order).is_break() {
-                        return;
-                    }
-                    continue;
+                Ok(order) => self.obey(order)?,
+                Err(TryRecvError::Disconnected) if self.work.is_empty() && self.head.is_none() => {
+                    return ControlFlow::Break(());
                 }
-                Err(TryRecvError::Disconnected) if self.work.is_empty() && self.head.is_none() => return,
-                Err(_) => {}
-            }
-            // The time first: what was handed over before that is there then.
-            let now = self.next_timer().map(|_| self.clock.now());
-            self.head = self.head.take().or_else(|| self.work.try_recv().ok());
-            if self.head.is_none() && self.holding.behind.swap(false, Ordering::SeqCst) {
-                self.cancel(|_| true);
-            }
-            if self.timer_comes_first(now) {
-                self.call_timer();
-            } else if let Some(job) = self.head.take() {
-                self.take(job);
-            } else if self.finishing {
-                return;
-            } else if !self.ready_the_spare() {
-                let busy = u64::try_from(busy_since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                self.counters.busy.fetch_add(busy, Ordering::Relaxed);
-                self.bell.wait(self.next_timer().and_then(|at| self.clock.moment(at)));
-                busy_since = Instant::now();
+                Err(_) if self.step() => {}
+                Err(_) if self.finishing => return ControlFlow::Break(()),
+                Err(_) if self.ready_the_spare() => {}
+                Err(_) => return ControlFlow::Continue(()),
             }
         }
+    }
+
+    /// Does one job, or calls for one timer. False if there is nothing of this to do now.
+    fn step(&mut self) -> bool {
+        // The time first: what was handed over before that is there then.
+        let now = self.next_timer().map(|_| self.clock.now());
+        self.look();
+        if self.head.is_none() && self.holding.behind.swap(false, Ordering::SeqCst) {
+            self.cancel(|_| true);
+        }
+        if self.timer_comes_first(now) {
+            self.call_timer();
+        } else if let Some(job) = self.head.take() {
+            self.take(job);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Looks which job is next.
+    fn look(&mut self) {
+        self.head = self.head.take().or_else(|| self.work.try_recv().ok());
+    }
+
+    /// Does jobs on another thread than its own, at most `left`. False if something is left to its own.
+    fn carried(&mut self, left: &mut usize) -> bool {
+        let began = Instant::now();
+        let is_done = loop {
+            let now = self.next_timer().map(|_| self.clock.now());
+            self.look();
+            match &self.head {
+                None => break !self.is_wanted_sooner(),
+                Some(_) if *left == 0 || !self.told.is_empty() || self.timer_comes_first(now) => break false,
+                Some(Job::Perform(_, slot)) if !self.pace.is_quick() || !self.knows(*slot) => break false,
+                Some(_) => {}
+            }
+            self.step();
+            *left -= 1;
+        };
+        self.add_busy(began);
+        is_done
+    }
+
+    /// Whether a call for this slot is nothing but that: the instance is there, and has prepared it.
+    fn knows(&self, slot: u32) -> bool {
+        let known = self.serving.as_ref().and_then(|ready| ready.ids.get(slot as usize));
+        known.is_some_and(Option::is_some)
+    }
+
+    /// Whether its own thread sleeps for too long: there is an order, or a timer is due before.
+    fn is_wanted_sooner(&self) -> bool {
+        let sleeps_too_long = |at| self.sleeps_until.is_none_or(|until| at < until);
+        self.finishing
+            || !self.told.is_empty()
+            || self.holding.behind.load(Ordering::SeqCst)
+            || self.next_timer().is_some_and(sleeps_too_long)
+    }
+
+    fn add_busy(&self, since: Instant) {
+        let busy = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.counters.busy.fetch_add(busy, Ordering::Relaxed);
     }
 
     fn obey(&mut self, order: ControlRequest) -> ControlFlow<()> {
@@ -411,8 +544,11 @@ impl Worker {
         self.used = true;
         let event = self.event(envelope);
         let owner = self.owners.as_mut().map_or(0, |owners| owners.number(envelope));
+        let began = Instant::now();
         let prepared = may_run_now(self.feature.facts()).and_then(|()| self.prepared(slot));
-        match prepared.and_then(|(ready, id)| ready.instance.perform_for(owner, id, event)) {
+        let performed = prepared.and_then(|(ready, id)| ready.instance.perform_for(owner, id, event));
+        self.pace.called(began, Instant::now());
+        match performed {
             Ok(()) => {
                 self.counters.done.fetch_add(1, Ordering::Relaxed);
             }
@@ -424,6 +560,7 @@ impl Worker {
     /// What was wanted for this event failed.
     fn failed(&mut self, envelope: &Envelope, error: CallError) {
         if matches!(error, CallError::Trapped(_)) {
+            self.pace.failed(Instant::now());
             self.drop_instance();
             self.trapped();
         }

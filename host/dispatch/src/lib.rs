@@ -1,6 +1,6 @@
 //! Dispatch: the actions of rules, and the workers that perform them.
 //!
-//! The engine thread hands an [`Envelope`] to a worker's bounded queue and goes on; it never waits.
+//! The engine hands an [`Envelope`] to a worker's bounded queue and goes on; it never waits.
 //! One worker owns one backend: a MIDI output ([`midi_out`]), one feature ([`feature_worker`]), the
 //! [`desktop`], the programs that are started ([`process`]). A slow or dead backend delays no other,
 //! and each worker keeps its order. Multi-step actions (delays, repeats) run as a [`script`], which hands its steps
@@ -28,6 +28,7 @@ pub mod lights;
 pub mod midi_message;
 pub mod midi_out;
 pub mod outputs;
+pub mod pace;
 pub mod process;
 pub mod queue;
 pub mod releases;
@@ -38,7 +39,7 @@ use conditioner::Forwarding;
 use conductor_config::Inputs;
 pub use conductor_observer::failure::{Failure, QUEUE_CAPACITY, Reason};
 use desktop::{DesktopAction, DesktopQueue};
-use feature_worker::PreparedAction;
+use feature_worker::{FeatureQueue, PreparedAction};
 use midi_message::MidiTemplate;
 use midi_out::{Feedback, MidiJob, MidiQueue};
 use process::{ProcessAction, ProcessQueue};
@@ -200,14 +201,24 @@ impl Action {
     }
 
     /// Hands an event to the worker of this action, without waiting. A mode is changed by the caller, and
-    /// `Suppress` is done already.
+    /// `Suppress` is done already. A feature whose worker has got a job goes to `wake`, which sees to it that it is done.
     ///
     /// # Errors
     /// Whose it was to do, and why it is not done.
     #[inline]
-    pub fn hand_over(&self, envelope: impl Fn() -> Envelope) -> Result<(), (&Arc<str>, Reason)> {
+    pub fn hand_over(
+        &self,
+        envelope: impl Fn() -> Envelope,
+        wake: &mut dyn FnMut(&FeatureQueue),
+    ) -> Result<(), (&Arc<str>, Reason)> {
         match self {
-            Self::Feature(action) => action.try_perform(envelope()).map_err(|reason| (action.feature(), reason)),
+            Self::Feature(action) => match action.put(envelope()) {
+                Ok(()) => {
+                    wake(action.queue());
+                    Ok(())
+                }
+                Err(reason) => Err((action.feature(), reason)),
+            },
             Self::SendMidi { queue, message } => {
                 queue.try_put(MidiJob::Send(envelope(), Arc::clone(message))).map_err(|reason| (queue.name(), reason))
             }
@@ -226,12 +237,12 @@ impl Action {
             Self::Conditional { .. } => {
                 let envelope = envelope();
                 let chosen = self.chosen(envelope.answers, &envelope.event);
-                chosen.hand_over(&(|| envelope.clone()) as &dyn Fn() -> Envelope)
+                chosen.hand_over(&(|| envelope.clone()) as &dyn Fn() -> Envelope, wake)
             }
             Self::Shown { queue, feedback, action } => {
                 let shown = queue.try_put(MidiJob::Light(envelope(), Arc::clone(feedback)));
                 // Dark lights are no reason to do nothing.
-                action.hand_over(&envelope as &dyn Fn() -> Envelope)?;
+                action.hand_over(&envelope as &dyn Fn() -> Envelope, wake)?;
                 shown.map_err(|reason| (queue.name(), reason))
             }
             Self::ModeChange { .. } | Self::Suppress => Ok(()),

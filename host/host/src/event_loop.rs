@@ -1,23 +1,41 @@
-//! The engine thread: events in, envelopes out.
+//! The engine at work: events in, envelopes out.
 //!
-//! One ordinary thread that sleeps until something comes, or until a gesture's time is up. It owns the
-//! engine, and hands envelopes over with `try_send`: nothing here waits, locks, allocates or parses.
+//! The engine is a [`Strand`]: one thread at a time works with it. A port's thread puts an event into the engine's queue,
+//! enters if no thread is inside, does what waits in the queue, leaves, and then has the workers of what fired do their
+//! jobs (run to completion). So an event usually wakes no thread at all. The engine thread, which owns the strand, sleeps
+//! until a gesture's time is up, or until something comes from a thread that must not work for long.
+//!
+//! Nothing inside waits, locks, allocates or parses; envelopes are handed over with `try_send`.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
-use conductor_engine::{Engine, EnvironmentHandle, Firing, ModeIx, Record, RuleSetHandle, Sink};
-use crossbeam_channel::{RecvError, TryRecvError};
+use arrayvec::ArrayVec;
+use conductor_engine::{Engine, EnvironmentHandle, Firing, ModeIx, Nanos, Record, RuleSetHandle, Sink};
+use crossbeam_channel::{Receiver, TryRecvError};
 
 mod profile_mode;
 
 use self::profile_mode::ProfileMode;
+use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_dispatch::ledger::Release;
 use conductor_dispatch::releases::Releases;
 use conductor_dispatch::{Action, Envelope, Failure, Reason};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::engine_input::{Input, Inputs};
 use conductor_stdx::clock::Clock;
+use conductor_stdx::doorbell::Carrier;
+use conductor_stdx::strand::Strand;
+
+/// Inputs that are done before the workers of what fired are seen to.
+const MAX_INPUTS: usize = 64;
+/// Workers that are seen to together; further ones do what was handed over on their own threads.
+const MAX_FIRED: usize = 16;
+/// How often a thread that brought an event goes on with what others have brought meanwhile, before it leaves that to the
+/// engine thread.
+const MAX_ROUNDS: usize = 4;
 
 /// Starts the engine thread. It ends on [`Input::Stop`], or when all senders are dropped. Subscribers of
 /// `releases` are notified when a mode is left, rules are replaced or a device is gone.
@@ -33,38 +51,149 @@ pub fn start(
     observer: Observer,
 ) -> std::io::Result<JoinHandle<()>> {
     let out = Out::new(releases, observer);
-    let event_loop = EventLoop { engine: Engine::new(rules, environment), clock, profile_mode: None, out };
-    std::thread::Builder::new().name("engine".into()).spawn(move || event_loop.run(&inputs))
+    own(EventLoop::new(Engine::new(rules, environment), clock, inputs.queue.clone(), out), inputs)
+}
+
+/// Starts the thread that owns the engine, and has other threads work in its place.
+fn own(event_loop: EventLoop, inputs: Inputs) -> std::io::Result<JoinHandle<()>> {
+    let observer = event_loop.out.observer.clone();
+    let shared =
+        Arc::new(Shared { strand: Strand::new(event_loop, inputs.bell.clone()), queue: inputs.queue, observer });
+    let carrier: Arc<dyn Carrier> = Arc::clone(&shared) as _;
+    inputs.bell.carried_by(Arc::downgrade(&carrier));
+    std::thread::Builder::new().name("engine".into()).spawn(move || shared.own())
+}
+
+/// The engine, for the thread that owns it and for those that bring events.
+struct Shared {
+    strand: Strand<EventLoop>,
+    /// What waits, for a look from outside.
+    queue: Receiver<Input>,
+    observer: Observer,
+}
+
+/// What is to be done after the engine was left.
+struct Left {
+    turn: Turn,
+    fired: Fired,
+    /// Whether the engine thread sleeps for too long: something is due before.
+    rings: bool,
+}
+
+impl Shared {
+    /// Does what the engine thread is there for, until the end.
+    fn own(&self) {
+        loop {
+            let mut event_loop = self.strand.enter();
+            let turn = event_loop.turn();
+            let fired = std::mem::take(&mut event_loop.out.fired);
+            if matches!(turn, Turn::Idle) {
+                event_loop.sleeps_until = event_loop.engine.deadline();
+            }
+            let until = event_loop.moment();
+            drop(event_loop);
+            self.see_to(fired);
+            match turn {
+                Turn::Ended => return,
+                // What came while it was inside is not rung for.
+                Turn::Idle if self.queue.is_empty() => self.strand.bell().wait(until),
+                Turn::Idle | Turn::More => {}
+            }
+        }
+    }
+
+    /// Enters, does what waits, and leaves. `None` if a thread is inside.
+    fn turn(&self) -> Option<Left> {
+        let mut event_loop = self.strand.try_enter()?;
+        let turn = event_loop.turn();
+        let fired = std::mem::take(&mut event_loop.out.fired);
+        Some(Left { turn, fired, rings: event_loop.is_due_sooner() })
+    }
+
+    /// Has the workers do what was handed over to them.
+    fn see_to(&self, fired: Fired) {
+        fired.iter().for_each(FeatureQueue::carry);
+        self.observer.wake();
+    }
+}
+
+impl Carrier for Shared {
+    fn carry(&self) {
+        for _ in 0..MAX_ROUNDS {
+            let Some(Left { turn, fired, rings }) = self.turn() else { return };
+            if rings || matches!(turn, Turn::Ended) {
+                self.strand.bell().ring();
+            }
+            self.see_to(fired);
+            if self.queue.is_empty() {
+                return;
+            }
+        }
+        self.strand.bell().ring();
+    }
+}
+
+/// How the work with the engine has ended.
+enum Turn {
+    /// Nothing waits.
+    Idle,
+    /// There may be more to do.
+    More,
+    /// For good.
+    Ended,
 }
 
 struct EventLoop {
     engine: Engine<Action>,
     clock: Clock,
+    queue: Receiver<Input>,
     profile_mode: Option<ProfileMode>,
+    /// Whether the end has come.
+    ended: bool,
+    /// Until when the engine thread sleeps; `None` if until it is rung for.
+    sleeps_until: Option<Nanos>,
     out: Out,
 }
 
 impl EventLoop {
-    fn run(mut self, inputs: &Inputs) {
-        while let Ok(input) = self.next(inputs) {
-            match input {
-                Input::Event { at, event } => {
-                    self.engine.event(at, event, &mut self.out);
-                }
-                Input::SetMode(mode) => {
-                    // Unknown modes are left alone.
-                    let _ = self.engine.set_mode(&mode, &mut self.out);
-                }
-                Input::Profile(next) => self.change_profile(next.as_ref()),
-                Input::Gone(device) => {
-                    self.engine.forget(&device, &mut self.out);
-                    self.out.releases.notify(&Release::Device(device));
-                }
-                Input::Reloaded => self.reloaded(),
-                Input::Moved => {}
-                Input::Stop => break,
+    fn new(engine: Engine<Action>, clock: Clock, queue: Receiver<Input>, out: Out) -> Self {
+        Self { engine, clock, queue, profile_mode: None, ended: false, sleeps_until: None, out }
+    }
+
+    /// Does what waits and what is due, a bounded number of inputs.
+    fn turn(&mut self) -> Turn {
+        for _ in 0..MAX_INPUTS {
+            if self.ended {
+                return Turn::Ended;
+            }
+            match self.next() {
+                Ok(input) => self.ended = self.take(input).is_break(),
+                Err(TryRecvError::Empty) => return Turn::Idle,
+                Err(TryRecvError::Disconnected) => self.ended = true,
             }
         }
+        if self.ended { Turn::Ended } else { Turn::More }
+    }
+
+    fn take(&mut self, input: Input) -> ControlFlow<()> {
+        match input {
+            Input::Event { at, event } => {
+                self.engine.event(at, event, &mut self.out);
+            }
+            Input::SetMode(mode) => {
+                // Unknown modes are left alone.
+                let _ = self.engine.set_mode(&mode, &mut self.out);
+            }
+            Input::Profile(next) => self.change_profile(next.as_ref()),
+            Input::Gone(device) => {
+                self.engine.forget(&device, &mut self.out);
+                self.out.releases.notify(&Release::Device(device));
+            }
+            Input::Reloaded => self.reloaded(),
+            Input::Moved => {}
+            Input::Stop => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
     }
 
     /// Another profile applies, or none any more.
@@ -91,23 +220,37 @@ impl EventLoop {
     }
 
     /// The next input. What is due before it is done meanwhile.
-    fn next(&mut self, inputs: &Inputs) -> Result<Input, RecvError> {
+    fn next(&mut self) -> Result<Input, TryRecvError> {
         loop {
             // The time first, then the queue: what came before that time is in it, and may undo what is due.
             let due = self.engine.deadline().map(|deadline| (deadline, self.clock.now()));
-            match (inputs.queue.try_recv(), due) {
-                (Ok(input), _) => return Ok(input),
-                (Err(TryRecvError::Disconnected), _) => return Err(RecvError),
+            match (self.queue.try_recv(), due) {
                 (Err(TryRecvError::Empty), Some((deadline, now))) if deadline <= now => {
                     self.engine.advance(deadline, &mut self.out);
                 }
-                (Err(TryRecvError::Empty), due) => {
-                    inputs.bell.wait(due.and_then(|(deadline, _)| self.clock.moment(deadline)));
-                }
+                (next, _) => return next,
             }
         }
     }
+
+    /// Until when the engine thread is to sleep; `None` if until it is rung for.
+    fn moment(&self) -> Option<Instant> {
+        self.engine.deadline().and_then(|deadline| self.clock.moment(deadline))
+    }
+
+    /// Whether something is due before the engine thread wakes. True once for each deadline.
+    fn is_due_sooner(&mut self) -> bool {
+        let Some(deadline) = self.engine.deadline() else { return false };
+        let sooner = self.sleeps_until.is_none_or(|until| deadline < until);
+        if sooner {
+            self.sleeps_until = Some(deadline);
+        }
+        sooner
+    }
 }
+
+/// Features whose workers have got something to do.
+type Fired = ArrayVec<FeatureQueue, MAX_FIRED>;
 
 /// Failures of one event that are kept until the event itself is observed; further ones are observed before.
 const MAX_FAILURES: usize = 16;
@@ -118,11 +261,13 @@ struct Out {
     observer: Observer,
     /// What has failed for the event that is being decided about: it is observed after the event.
     failures: Vec<Failure>,
+    /// Whose workers are to be seen to when the engine is left.
+    fired: Fired,
 }
 
 impl Out {
     fn new(releases: Releases, observer: Observer) -> Self {
-        Self { releases, observer, failures: Vec::with_capacity(MAX_FAILURES) }
+        Self { releases, observer, failures: Vec::with_capacity(MAX_FAILURES), fired: Fired::new() }
     }
 }
 
@@ -138,15 +283,21 @@ impl Sink<Action> for Out {
             generation: firing.generation,
             mode: firing.rule.mode,
         };
-        if let Err((worker, reason)) = firing.rule.action.hand_over(envelope) {
+        let fired = &mut self.fired;
+        let mut wake = |feature: &FeatureQueue| {
+            if !fired.iter().any(|other| other.is(feature)) && fired.try_push(feature.clone()).is_err() {
+                feature.ring();
+            }
+        };
+        if let Err((worker, reason)) = firing.rule.action.hand_over(envelope, &mut wake) {
             self.failed(&envelope(), worker, reason);
         }
         Action::next_mode(&firing)
     }
 
     fn record(&mut self, record: Record) {
-        self.observer.put(Observation::Event(record));
-        self.failures.drain(..).for_each(|failure| self.observer.put(Observation::Failure(failure)));
+        self.observer.put_quietly(Observation::Event(record));
+        self.failures.drain(..).for_each(|failure| self.observer.put_quietly(Observation::Failure(failure)));
     }
 
     fn mode(&mut self, name: &Arc<str>, mode: ModeIx) {
@@ -185,7 +336,7 @@ mod tests {
     const LONG: Nanos = 20_000_000;
 
     /// An engine with a rule for a long press of note 36, and what it says.
-    fn engine(clock: Clock) -> (EventLoop, Receiver<Observation>) {
+    fn engine(clock: Clock) -> (Unstarted, Receiver<Observation>) {
         let trigger = Trigger::LongPress {
             keys: NumberRange::one(36),
             velocity: ValueRange::SEVEN_BIT,
@@ -198,12 +349,19 @@ mod tests {
         let (observer, observed, _) = observer::start(said, None).unwrap();
         let told = observed.subscribe();
         let engine = Engine::new(Arc::new(RuleSetHandle::new(rules)), Arc::default());
-        (EventLoop { engine, clock, profile_mode: None, out: Out::new(Releases::default(), observer) }, told)
+        let (queue, inputs) = queue();
+        let event_loop = EventLoop::new(engine, clock, inputs.queue.clone(), Out::new(Releases::default(), observer));
+        (Unstarted { event_loop, inputs, queue }, told)
     }
 
-    fn started(event_loop: EventLoop) -> (Sender<Input>, JoinHandle<()>) {
-        let (queue, inputs) = queue();
-        (queue, std::thread::spawn(move || event_loop.run(&inputs)))
+    struct Unstarted {
+        event_loop: EventLoop,
+        inputs: Inputs,
+        queue: Sender<Input>,
+    }
+
+    fn started(it: Unstarted) -> (Sender<Input>, JoinHandle<()>) {
+        (it.queue, own(it.event_loop, it.inputs).unwrap())
     }
 
     fn note(at: Nanos, message: MidiMessage) -> Input {
@@ -229,8 +387,8 @@ mod tests {
     #[test]
     fn it_wakes_for_a_deadline() {
         let clock = Clock::start();
-        let (event_loop, told) = engine(clock);
-        let (queue, thread) = started(event_loop);
+        let (it, told) = engine(clock);
+        let (queue, thread) = started(it);
         let at = clock.now();
         queue.send(note(at, ON)).unwrap();
         assert_eq!(found(&told, 2), [(Cause::Input, at), (Cause::Gesture, at + LONG)]);
@@ -241,8 +399,8 @@ mod tests {
     #[test]
     fn by_hand_it_wakes_when_the_clock_was_moved() {
         let (clock, hand) = Clock::manual();
-        let (event_loop, told) = engine(clock);
-        let (queue, thread) = started(event_loop);
+        let (it, told) = engine(clock);
+        let (queue, thread) = started(it);
         queue.send(note(0, ON)).unwrap();
         hand.advance(Duration::from_nanos(LONG));
         queue.send(Input::Moved).unwrap();
@@ -255,16 +413,16 @@ mod tests {
     #[test]
     fn an_end_that_waits_in_the_queue_is_heard_before_the_deadline() {
         let (clock, hand) = Clock::manual();
-        let (event_loop, told) = engine(clock);
+        let (it, told) = engine(clock);
         hand.advance(Duration::from_secs(1));
-        let (queue, inputs) = queue();
+        let queue = &it.queue;
         queue.send(note(0, ON)).unwrap();
         queue.send(note(LONG - 1, OFF)).unwrap();
         queue.send(note(LONG, ON)).unwrap();
         queue.send(Input::Gone(DeviceId::new("pads"))).unwrap();
         queue.send(note(3 * LONG, OFF)).unwrap();
         queue.send(Input::Stop).unwrap();
-        event_loop.run(&inputs);
+        started(it).1.join().unwrap();
         assert_eq!(found(&told, 4), [0, LONG - 1, LONG, 3 * LONG].map(|at| (Cause::Input, at)));
     }
 }

@@ -1,10 +1,11 @@
 //! Event sinks: a port's bytes are parsed into events for the engine's queue.
 //!
-//! Runs on the port's own thread. A full queue never loses a discrete event: the port waits with
+//! Runs on the port's own thread, which also has the engine do what it has put into the queue, and the workers after it
+//! ([`doorbell::Sender::carry`]); see the engine's event loop. A full queue never loses a discrete event: the port waits with
 //! it. A continuous value that finds the queue full, or its device over its rate [`Limit`], waits for its
 //! turn, and a newer one replaces it (coalescing); each that was replaced is counted.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, MidiParser, Nanos};
@@ -86,6 +87,8 @@ struct Shared {
     queue: doorbell::Sender<Input>,
     clock: Clock,
     counters: Arc<PortCounters>,
+    /// Whether the port's thread must not work for long.
+    rings: AtomicBool,
 }
 
 /// What became of an event that may wait.
@@ -118,9 +121,10 @@ impl Shared {
         if self.queue.is_full() || !lane.limit.allows(now) {
             return Offered::Later;
         }
-        match self.queue.try_send(self.input(lane, now, event.clone())) {
+        match self.queue.put(self.input(lane, now, event.clone())) {
             Ok(()) => {
                 self.counters.events.fetch_add(1, Ordering::Relaxed);
+                self.go_on();
                 Offered::Passed
             }
             Err(TrySendError::Full(_)) => Offered::Later,
@@ -133,13 +137,25 @@ impl Shared {
         let Some(lane) = self.lane(Channels::slot(event.channel())) else { return };
         let now = self.clock.now();
         lane.limit.count(now);
-        let taken = match self.queue.try_send(self.input(lane, now, event)) {
-            Ok(()) => true,
-            Err(TrySendError::Full(input)) => self.queue.send(input).is_ok(),
-            Err(TrySendError::Disconnected(_)) => false,
-        };
-        if taken {
-            self.counters.events.fetch_add(1, Ordering::Relaxed);
+        match self.queue.put(self.input(lane, now, event)) {
+            Ok(()) => {
+                self.counters.events.fetch_add(1, Ordering::Relaxed);
+                self.go_on();
+            }
+            Err(TrySendError::Full(input)) => {
+                let taken = self.queue.send(input).is_ok();
+                self.counters.events.fetch_add(u64::from(taken), Ordering::Relaxed);
+            }
+            Err(TrySendError::Disconnected(_)) => {}
+        }
+    }
+
+    /// Has what was put into the engine's queue done.
+    fn go_on(&self) {
+        if self.rings.load(Ordering::Relaxed) {
+            self.queue.ring();
+        } else {
+            self.queue.carry();
         }
     }
 
@@ -176,7 +192,7 @@ impl EventSink {
         let lane =
             |heard: &RoutedDevice| Lane { device: heard.device.clone(), limit: Limit::new(heard.max_events_per_sec) };
         let lanes = routing.devices.iter().map(lane).collect();
-        let way = Arc::new(Shared { lanes, slots, queue, clock, counters });
+        let way = Arc::new(Shared { lanes, slots, queue, clock, counters, rings: AtomicBool::new(false) });
         let (passing, counting) = (Arc::clone(&way), Arc::clone(&way));
         let held = pacer.hold(
             Box::new(move |message| !matches!(passing.offer(&Event::Midi(message)), Offered::Later)),
@@ -195,6 +211,14 @@ impl EventSink {
             waiting: Vec::with_capacity(MAX_WAITING),
             dead_zone: self.dead_zone,
         }
+    }
+
+    /// The same for a port whose thread must not work for long, such as a driver's callback: the engine thread does what it
+    /// brings.
+    #[must_use]
+    pub fn on_a_callback(self) -> Self {
+        self.way.rings.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Takes bytes of a MIDI stream, in any portions.

@@ -1,14 +1,15 @@
 //! Time: what a feature waits for counts, and what it takes of a processor with calls that are each short enough.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::control::ToolCall;
 use conductor_sandbox::limits;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::lab::{Lab, Play, envelope, guest_with, renamed, until};
 
@@ -92,4 +93,65 @@ fn of_a_processor_a_feature_has_its_share() {
     other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap().try_perform(envelope()).unwrap();
     until("the other one does not go on", || other.counters().done.load(Ordering::Relaxed) == 1);
     queues.iter().for_each(FeatureQueue::abandon);
+}
+
+/// A feature that behaves for 10 000 calls, so that ports make its calls themselves, and then hangs: it holds up the port
+/// that made the call, once, until its budget is used up; other ports and other features go on.
+#[test]
+fn a_feature_that_hangs_late_holds_up_one_port_once() {
+    const CALLS: u64 = 10_000;
+    let lab = Lab::new();
+    let (_, silence) = SinkQueue::new();
+    let (observer, _, _) = observer::start(silence, None).unwrap();
+    let start = |feature| FeatureQueue::start(feature, observer.clone()).unwrap().0;
+    let sly = start(lab.prepare("tests/hostile"));
+    let other = start(lab.sandbox.prepare(&renamed("tests/hostile", "project:other", &[]), lab.grants()).unwrap());
+    let late = sly.prepare("Misbehave", r#"{"how": "late-loop"}"#).unwrap();
+    let quiet = other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap();
+    let counters = |queue: &FeatureQueue| {
+        let it = queue.counters();
+        (it.done.load(Ordering::Relaxed), it.trapped.load(Ordering::Relaxed))
+    };
+    let ended = AtomicBool::new(false);
+    // What it takes of the port's thread: that this machine has other things to do is not the feature's doing.
+    let worked = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
+    let bring = |action: &PreparedAction| {
+        while action.put(envelope()).is_err() {
+            std::thread::yield_now();
+        }
+        let began = worked();
+        action.queue().carry();
+        worked() - began
+    };
+    let (late_by, others) = std::thread::scope(|scope| {
+        // Another port, whose events are for another feature.
+        let others = scope.spawn(|| {
+            let (mut count, mut most) = (0_u64, Duration::ZERO);
+            while !ended.load(Ordering::Relaxed) {
+                most = most.max(bring(&quiet));
+                count += 1;
+            }
+            (count, most)
+        });
+        let mut late_by = Vec::new();
+        // The ones that come after the first hang find it on its own thread.
+        for _ in 0..CALLS + 1000 {
+            late_by.push(bring(&late));
+        }
+        ended.store(true, Ordering::Relaxed);
+        (late_by, others.join().unwrap())
+    });
+    until("what came after it is not seen to", || {
+        let it = sly.counters();
+        let found_no_room = it.queue_full.load(Ordering::Relaxed);
+        let failed = it.failed.load(Ordering::Relaxed) - found_no_room;
+        it.done.load(Ordering::Relaxed) + failed == CALLS + 1000
+    });
+    let (count, most) = others;
+    until("the other one is behind", || counters(&other).0 == count);
+    let held_up: Vec<_> = late_by.iter().filter(|by| **by >= limits::PERFORM_BUDGET / 2).collect();
+    println!("its port was held up {held_up:?}; of {count} events of the other port the longest took {most:?}");
+    assert!(counters(&sly).1 >= 1, "it never hung");
+    assert!(held_up.len() <= 1, "the port was held up again: {held_up:?}");
+    assert_eq!(counters(&other).1, 0);
 }

@@ -153,6 +153,8 @@ impl PortBackend for SystemBackend {
     fn open_input(&mut self, port: &PortInfo, sink: EventSink) -> Result<Box<dyn Connection>, PortError> {
         let mut input = MidiInput::new(CLIENT).map_err(unreachable)?;
         input.ignore(Ignore::None);
+        // ALSA's events come on a thread of this connection's own, others' in a callback of the driver.
+        let sink = if cfg!(target_os = "linux") { sink } else { sink.on_a_callback() };
         if self.made.contains(port) {
             return virtual_input(input, port, sink);
         }

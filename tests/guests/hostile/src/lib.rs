@@ -56,6 +56,9 @@ fn recurse(depth: u64) -> u64 {
     if depth == BOTTOM.load(Ordering::Relaxed) { 0 } else { recurse(depth + 1).wrapping_mul(3) ^ depth }
 }
 
+/// Calls of an action that behaves at first.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
 fn forever() -> ! {
     let mut n = 0_u64;
     loop {
@@ -98,6 +101,10 @@ impl exports::conductor::feature::actions::Guest for Hostile {
         let way = STATE.with_borrow(|state| state.ways.get(action as usize).cloned()).unwrap_or_default();
         match way.as_str() {
             "loop" => forever(),
+            // It behaves until it is trusted.
+            "late-loop" => {
+                if CALLS.fetch_add(1, Ordering::Relaxed) < 10_000 { Ok(()) } else { forever() }
+            }
             "trap" => std::process::abort(),
             "recurse" => Err(Error::Failed(recurse(0).to_string())),
             // Frames of 32 bytes or more: beyond 512 KiB, and within twice as much.
