@@ -574,9 +574,8 @@ fn taken(open: &[u64], depth: u32) -> u64 {
 
 /// How many types may stand in others in a section of types, at the most. Reading them recurses, so this comes before: a
 /// type that stands in another one begins with these two bytes, which are rare anywhere else.
-fn nested_types(bytes: &[u8], section: std::ops::Range<u64>) -> u64 {
-    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    let section = bytes.get(place(section.start)..place(section.end)).unwrap_or_default();
+fn nested_types(bytes: &[u8], section: std::ops::Range<usize>) -> u64 {
+    let section = bytes.get(section).unwrap_or_default();
     length(section.windows(2).filter(|pair| matches!(pair, [0x01, 0x41 | 0x42])).count())
 }
 
