@@ -1,25 +1,32 @@
-//! The client: asks the host that runs in a home.
+//! The client: asks the host that runs in a home. It has a method for each route.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::http::request::Builder;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::error::ApiError;
-use super::routes::features::Lifted;
+use crate::types::{
+    AuditQuery, AuditRow, Candidate, GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute,
+    Muted, PackageSource, Ports, Profiles, Reloaded, RemoveRequest, RemovedView, SecretSet, SetLock, SetSecret,
+    StreamItem, StreamQuery, Verdict,
+};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolRequest, ToolResult, ToolView};
 use conductor_host::control::plan::PlanSummary;
+use conductor_host::host::installer::InstallView;
 use conductor_host::host::status::Status;
 use conductor_host::host::{Applied, PlanView};
-use conductor_host::observation::ObservationView;
+use conductor_install::receipt::FeatureInstallReport;
+use conductor_ports::status::BindingStatus;
 use conductor_registry::{FeatureReport, Skill};
+use conductor_services::secret_store::Place;
+
+mod transport;
+
+use transport::{block_on, segment, with_query};
 
 /// How long a host may take to answer a question about its status.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,6 +55,18 @@ fn failed(error: impl std::fmt::Display) -> AskError {
     AskError::Failed(error.to_string())
 }
 
+/// An answer for what can do without a host: `None` if none runs in the home.
+///
+/// # Errors
+/// If one runs, and says no or does not answer as it should.
+pub fn if_running<T>(answer: Result<T, AskError>) -> Result<Option<T>, AskError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(AskError::NotRunning(_) | AskError::NoDoor) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The host that runs in a home, as its owner asks it over the socket there. Answers have the types that the host
 /// makes them of, so that a program and the document of the API can't disagree.
 ///
@@ -68,7 +87,7 @@ impl Client {
     /// # Errors
     /// See [`AskError`].
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
-        block_on(async { answer(send(&self.home, Request::get(path), Full::new(Bytes::new())).await?).await })
+        block_on(transport::get(&self.home, path))
     }
 
     /// Posts `body` to `path`, for what has no method here.
@@ -76,11 +95,7 @@ impl Client {
     /// # Errors
     /// [`AskError::ApiError`] and [`AskError::Confirm`] if the host does not do it; else see [`AskError`].
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, AskError> {
-        let body = serde_json::to_vec(body).map_err(failed)?;
-        block_on(async {
-            let request = Request::post(path).header("content-type", "application/json");
-            answer(send(&self.home, request, Full::new(Bytes::from(body))).await?).await
-        })
+        block_on(transport::post(&self.home, path, body))
     }
 
     /// How the host is. It has 10 s to answer.
@@ -88,12 +103,92 @@ impl Client {
     /// # Errors
     /// See [`AskError`].
     pub fn status(&self) -> Result<Status, AskError> {
-        let asked =
-            async { answer(send(&self.home, Request::get("/v1/status"), Full::new(Bytes::new())).await?).await };
+        let asked = transport::get(&self.home, "/v1/status");
         let late = |_| failed(format!("nothing came within {} s", STATUS_TIMEOUT.as_secs()));
         block_on(async {
             tokio::time::timeout(STATUS_TIMEOUT, asked).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
         })
+    }
+
+    /// The OpenAPI document of the host's own version.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn document(&self) -> Result<Value, AskError> {
+        self.get("/v1/openapi.json")
+    }
+
+    /// Every port of every protocol, and what became of it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn ports(&self) -> Result<Ports, AskError> {
+        self.get("/v1/ports")
+    }
+
+    /// Every binding of the configuration, and its health.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn bindings(&self) -> Result<Vec<BindingStatus>, AskError> {
+        self.get("/v1/bindings")
+    }
+
+    /// Stops hearing a device until the host ends, or hears it again. `device` is a binding's alias, or a port's own
+    /// name.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn mute(&self, device: &str, muted: bool) -> Result<Muted, AskError> {
+        self.post("/v1/mute", &Mute { device: device.to_owned(), muted })
+    }
+
+    /// The modes there are, and the active one.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn modes(&self) -> Result<Modes, AskError> {
+        self.get("/v1/modes")
+    }
+
+    /// Makes another mode active. The event stream says when it is.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn switch_mode(&self, mode: &str) -> Result<ModeBody, AskError> {
+        self.post("/v1/mode", &ModeBody { mode: mode.to_owned() })
+    }
+
+    /// Which mode applies for which application, and which one is in front.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn profiles(&self) -> Result<Profiles, AskError> {
+        self.get("/v1/profiles")
+    }
+
+    /// The configuration in force, as its author wrote it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn config(&self) -> Result<InForce, AskError> {
+        self.get("/v1/config")
+    }
+
+    /// Says what is wrong with a configuration. `None` is what the file says now.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn validate_config(&self, text: Option<&str>) -> Result<Verdict, AskError> {
+        self.post("/v1/config/validate", &Candidate { text: text.map(str::to_owned) })
+    }
+
+    /// Reads the configuration file, and what is installed, anew.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn reload(&self) -> Result<Reloaded, AskError> {
+        self.post("/v1/reload", &())
     }
 
     /// The plans that wait, oldest first.
@@ -168,6 +263,103 @@ impl Client {
         self.get("/v1/skills")
     }
 
+    /// Fetches a package, and says what it is and what it asks for. Nothing changes.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn look_at_package(&self, package: &PackageSource) -> Result<InstallView, AskError> {
+        self.post("/v1/install/look", package)
+    }
+
+    /// Installs or upgrades a feature, after trying it out beside all others. The request names the digest of the
+    /// package that was [looked at](Self::look_at_package).
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn install(&self, request: &InstallRequest) -> Result<FeatureInstallReport, AskError> {
+        self.post("/v1/install", request)
+    }
+
+    /// Goes back to the package before the last upgrade.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn downgrade(&self, feature: &str) -> Result<FeatureInstallReport, AskError> {
+        self.post(&format!("/v1/features/{}/downgrade", segment(feature)), &())
+    }
+
+    /// Lets a feature use more, after trying it out with that.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn grant(&self, feature: &str, request: &GrantRequest) -> Result<FeatureInstallReport, AskError> {
+        self.post(&format!("/v1/features/{}/grant", segment(feature)), request)
+    }
+
+    /// Lets a feature use less; nothing, if the list is empty.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn revoke(&self, feature: &str, request: &GrantRequest) -> Result<FeatureInstallReport, AskError> {
+        self.post(&format!("/v1/features/{}/revoke", segment(feature)), request)
+    }
+
+    /// Has hosts load a feature, after trying it out.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn enable(&self, feature: &str) -> Result<FeatureInstallReport, AskError> {
+        self.post(&format!("/v1/features/{}/enable", segment(feature)), &())
+    }
+
+    /// Keeps a feature installed, but has no host load it.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn disable(&self, feature: &str) -> Result<FeatureInstallReport, AskError> {
+        self.post(&format!("/v1/features/{}/disable", segment(feature)), &())
+    }
+
+    /// Takes a feature out, and says what is left of it.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn remove(&self, feature: &str, request: &RemoveRequest) -> Result<RemovedView, AskError> {
+        self.post(&format!("/v1/features/{}/remove", segment(feature)), request)
+    }
+
+    /// What was installed and changed, oldest first; the last 200.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn receipts(&self) -> Result<Vec<FeatureInstallReport>, AskError> {
+        self.get("/v1/receipts")
+    }
+
+    /// The ids of secrets, and where each is kept.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn secrets(&self) -> Result<BTreeMap<String, Place>, AskError> {
+        self.get("/v1/secrets")
+    }
+
+    /// Keeps a secret, or says in which variable it is.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn set_secret(&self, id: &str, secret: &SetSecret) -> Result<SecretSet, AskError> {
+        self.post(&format!("/v1/secrets/{}", segment(id)), secret)
+    }
+
+    /// Forgets a secret.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn remove_secret(&self, id: &str) -> Result<(), AskError> {
+        self.post(&format!("/v1/secrets/{}/remove", segment(id)), &())
+    }
+
     /// The tools that may be called.
     ///
     /// # Errors
@@ -183,91 +375,40 @@ impl Client {
     pub fn call_tool(&self, name: &str, request: &ToolRequest) -> Result<ToolResult, AskError> {
         self.post(&format!("/v1/tools/{}", segment(name)), request)
     }
-}
 
-/// A name as a part of a path: what is no letter, digit, `-`, `_` or `.` is percent-encoded.
-fn segment(name: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let part = |byte: u8| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    name.bytes().map(part).collect()
-}
-
-/// A response's JSON; the host's own words where it says no.
-async fn answer<T: DeserializeOwned>(response: Response<Incoming>) -> Result<T, AskError> {
-    let status = response.status();
-    let body = response.into_body().collect().await.map_err(failed)?.to_bytes();
-    if status.is_success() {
-        return serde_json::from_slice(&body)
-            .map_err(|error| failed(format!("{status}, and what came is not understood: {error}")));
+    /// Whether the show is locked.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn lock(&self) -> Result<LockState, AskError> {
+        self.get("/v1/lock")
     }
-    match serde_json::from_slice(&body) {
-        Ok(ApiError { confirmation: Some(asked), .. }) => Err(AskError::Confirm(asked)),
-        Ok(ApiError { error, .. }) => Err(AskError::ApiError(error)),
-        Err(_) => Err(failed(format!("{status}: {}", String::from_utf8_lossy(&body)))),
+
+    /// Locks the show, or unlocks it.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn set_lock(&self, lock: SetLock) -> Result<LockState, AskError> {
+        self.post("/v1/lock", &lock)
     }
-}
 
-/// Calls `each` with everything that happens in the host that runs in `home`, until it returns
-/// false or the host stops.
-///
-/// # Errors
-/// See [`AskError`].
-pub fn events(home: &Path, mut each: impl FnMut(ObservationView) -> bool) -> Result<(), AskError> {
-    block_on(async {
-        let mut body = get(home, "/v1/events").await?.into_body();
-        let mut pending = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(failed)?.into_data() else { continue };
-            pending.extend_from_slice(&data);
-            while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = pending.drain(..=end).collect();
-                if !each(serde_json::from_slice(&line).map_err(failed)?) {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    })
-}
+    /// Calls `each` with what happens in the host, until it returns false or the host stops.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn events(&self, which: &StreamQuery, each: impl FnMut(StreamItem) -> bool) -> Result<(), AskError> {
+        let StreamQuery { after, kinds } = which.clone();
+        let path = with_query("/v1/events", &[("after", after), ("kinds", kinds)]);
+        block_on(transport::lines(&self.home, &path, each))
+    }
 
-fn block_on<T>(work: impl Future<Output = Result<T, AskError>>) -> Result<T, AskError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
-    runtime.block_on(work)
-}
-
-async fn get(home: &Path, path: &str) -> Result<Response<Incoming>, AskError> {
-    let response = send(home, Request::get(path), Full::new(Bytes::new())).await?;
-    if response.status().is_success() { Ok(response) } else { Err(failed(response.status())) }
-}
-
-#[cfg(unix)]
-async fn connect(home: &Path) -> Result<tokio::net::UnixStream, AskError> {
-    tokio::net::UnixStream::connect(super::socket(home))
-        .await
-        .map_err(|_| AskError::NotRunning(home.display().to_string()))
-}
-
-#[cfg(not(unix))]
-async fn connect(_: &Path) -> Result<tokio::io::DuplexStream, AskError> {
-    Err(AskError::NoDoor)
-}
-
-async fn send(home: &Path, request: Builder, body: Full<Bytes>) -> Result<Response<Incoming>, AskError> {
-    let stream = connect(home).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-    tokio::spawn(connection);
-    let request =
-        request.header("host", "conductor").header("user-agent", "conductor-cli").body(body).map_err(failed)?;
-    sender.send_request(request).await.map_err(failed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_one_part_of_a_path() {
-        assert_eq!(segment("osc-output"), "osc-output");
-        assert_eq!(segment("a/b?c\nd%"), "a%2Fb%3Fc%0Ad%25");
+    /// What is on record, oldest first.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn audit(&self, which: AuditQuery) -> Result<Vec<AuditRow>, AskError> {
+        let AuditQuery { after, limit } = which;
+        let parts = [("after", after.map(|after| after.to_string())), ("limit", limit.map(|limit| limit.to_string()))];
+        self.get(&with_query("/v1/audit", &parts))
     }
 }

@@ -5,6 +5,9 @@
 //!
 //! Every route is in `routes`, described beside what it does; the description is at `GET /v1/openapi.json`. What a
 //! route does not do it says in one shape, [`ApiError`]. Who may ask for what is a `Scope`.
+//!
+//! For programs, [`client::Client`] has a method for each route, which takes and returns the types that the route is
+//! made of: [`types`], and types of the host.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -32,6 +35,7 @@ mod stream;
 pub mod tcp;
 #[cfg(unix)]
 pub mod token;
+pub mod types;
 
 pub use error::{ApiError, Code};
 pub use routes::features::Lifted;

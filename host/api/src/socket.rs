@@ -17,7 +17,7 @@ use tokio_websockets::{Limits, Message, ServerBuilder, WebSocketStream};
 
 use super::door::Client;
 use super::error::{Code, ErrorResponse, Query};
-use super::stream::{Reader, Which};
+use super::stream::{Reader, StreamQuery};
 use conductor_host::host::Host;
 
 /// How often a client that says nothing is asked whether it is still there.
@@ -31,7 +31,7 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub(super) async fn stream(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    Query(which): Query<Which>,
+    Query(which): Query<StreamQuery>,
     request: Request,
 ) -> Result<Response, ErrorResponse> {
     let accept = accepted(request.headers())?;

@@ -27,16 +27,16 @@ const BATCH: usize = 256;
 const BATCH_INTERVAL: Duration = Duration::from_millis(10);
 
 /// From where, and what.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
+pub struct StreamQuery {
     /// What came after this cursor, as far as it is kept; `start` for all that is. Default: from now on.
     #[serde(default)]
-    after: Option<String>,
+    pub after: Option<String>,
     /// Only these, with commas between them: event, failure, mode, port, reload, plan, lock, diagnostic,
     /// alert, notification. Default: all.
     #[serde(default)]
-    kinds: Option<String>,
+    pub kinds: Option<String>,
 }
 
 /// One message of the stream.
@@ -93,7 +93,7 @@ impl Reader {
     ///
     /// # Errors
     /// 400 for a cursor or a kind that there is not; 429 if the client has too many streams.
-    pub(super) fn new(host: &Arc<Host>, client: &Client, which: Which) -> Result<Self, ErrorResponse> {
+    pub(super) fn new(host: &Arc<Host>, client: &Client, which: StreamQuery) -> Result<Self, ErrorResponse> {
         let kinds = which.kinds.as_deref().map(kinds).transpose()?;
         let history = host.observed().history().clone();
         let permit = client.quota.stream().inspect_err(|_| client.note(None, Misconduct::Streams))?;

@@ -80,6 +80,18 @@ pub enum Health {
     Off,
 }
 
+impl Health {
+    /// The word for it, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Green => "green",
+            Self::Amber => "amber",
+            Self::Red => "red",
+            Self::Off => "off",
+        }
+    }
+}
+
 /// A binding, as listings show it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct BindingStatus {
@@ -109,6 +121,17 @@ pub enum SideState {
     Unbound,
     /// Several match equally well, and none of them is heard.
     Ambiguous,
+}
+
+impl SideState {
+    /// The word for it, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Unbound => "unbound",
+            Self::Ambiguous => "ambiguous",
+        }
+    }
 }
 
 /// One direction of a binding, as listings show it.

@@ -26,57 +26,57 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get::<Vec<AuditRow>>("/v1/audit", "listAudit", "What is on record, oldest first")
             .scope(Scope::Control)
-            .query::<Which>()
+            .query::<AuditQuery>()
             .by(audit),
     ]
 }
 
 /// Which rows.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Which {
+pub struct AuditQuery {
     /// Only those after this number. Default: the last ones.
     #[serde(default)]
     #[schemars(range(min = 0))]
-    after: Option<u64>,
+    pub after: Option<u64>,
     /// At most so many, 1 to 1000. Default: 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
-    limit: Option<u32>,
+    pub limit: Option<u32>,
 }
 
 /// Something that is on record.
-#[derive(Debug, Serialize, JsonSchema)]
-struct AuditRow {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditRow {
     /// From 1, without gaps.
-    number: i64,
+    pub number: i64,
     /// Milliseconds since 1970.
-    at: i64,
+    pub at: i64,
     /// `tool`, `plan`, `grant`, `package`, `secret`, `host` or `audit`.
-    kind: String,
+    pub kind: String,
     /// What was done, or should have been.
-    what: String,
+    pub what: String,
     /// Who wanted it, as text: `socket:owner "conductor-cli"`.
-    who: String,
+    pub who: String,
     /// The door that they came through: `socket`, `tcp`, `mcp-socket`, `mcp-http`, `cli`, `library`, `configuration`,
     /// `feature` or `host`. `None` in a row that an older host wrote.
-    door: Option<String>,
+    pub door: Option<String>,
     /// How much the door let them do: `owner`, `control`, `read` or `agent`. `None` for what is no client.
-    scope: Option<String>,
+    pub scope: Option<String>,
     /// What the client calls itself, or a feature's id, with escapes.
-    client: Option<String>,
+    pub client: Option<String>,
     /// Whether an agent's program says that its user has answered.
-    elicited: Option<bool>,
+    pub elicited: Option<bool>,
     /// What it was about: a tool, a plan, a feature, a secret.
-    subject: String,
+    pub subject: String,
     /// `begun`, `done`, `refused` or `failed`.
-    outcome: String,
+    pub outcome: String,
     /// Microseconds; `null` if nothing was waited for.
-    took_us: Option<i64>,
+    pub took_us: Option<i64>,
     /// More, by kind.
-    detail: Value,
+    pub detail: Value,
     /// The row's hash in the chain, 64 hex digits.
-    hash: String,
+    pub hash: String,
 }
 
 impl From<Row> for AuditRow {
@@ -106,7 +106,7 @@ impl From<Row> for AuditRow {
 async fn audit(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    Query(which): Query<Which>,
+    Query(which): Query<AuditQuery>,
 ) -> Result<Json<Vec<AuditRow>>, ErrorResponse> {
     let limit = which.limit.unwrap_or(DEFAULT_ROWS);
     if !(1..=MAX_ROWS).contains(&limit) {

@@ -37,17 +37,17 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// The configuration in force.
-#[derive(Debug, Serialize, JsonSchema)]
-struct InForce {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InForce {
     /// Its file, as messages show it.
-    file: String,
+    pub file: String,
     /// Its text, TOML. For tokens other than the owner's `<hidden>` stands in the place of private values: of `env`,
     /// passwords, the user's part of URLs.
-    text: String,
+    pub text: String,
     /// SHA-256 of the whole text, lower-case hex: what plans are made for.
-    state: String,
+    pub state: String,
     /// What was said of the last configuration, where it was refused; the one in force is older then.
-    refused: Option<String>,
+    pub refused: Option<String>,
 }
 
 async fn config(State(host): State<Arc<Host>>, By(caller): By) -> Json<InForce> {
@@ -58,26 +58,26 @@ async fn config(State(host): State<Arc<Host>>, By(caller): By) -> Json<InForce> 
 }
 
 /// A configuration to look at.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Candidate {
+pub struct Candidate {
     /// Its text, TOML. Default: what the file says now.
     #[serde(default)]
-    pub(super) text: Option<String>,
+    pub text: Option<String>,
 }
 
 /// What there is to say about a configuration.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Verdict {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
     /// Whether it would be taken.
-    valid: bool,
+    pub valid: bool,
     /// How many mistakes it has.
-    errors: usize,
+    pub errors: usize,
     /// How much in it is doubtful.
-    warnings: usize,
+    pub warnings: usize,
     /// Each with `severity`, `message`, `line`, `column`, `end_line`, `end_column`, `place`, `allowed`, `nearest` and
     /// `help`.
-    diagnostics: Value,
+    pub diagnostics: Value,
 }
 
 async fn validate(
@@ -93,14 +93,14 @@ async fn validate(
 }
 
 /// What is in force now.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Reloaded {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reloaded {
     /// How often the rules were replaced.
-    generation: u64,
+    pub generation: u64,
     /// Rules in use.
-    rules: usize,
+    pub rules: usize,
     /// What is doubtful in the configuration, for people.
-    warnings: String,
+    pub warnings: String,
 }
 
 async fn reload(

@@ -28,12 +28,12 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// What the system and the network offer.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Ports {
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Ports {
     /// Every port of every backend.
-    ports: Vec<DiscoveredPort>,
+    pub ports: Vec<DiscoveredPort>,
     /// Backends as a whole, with the reason why they can't be used.
-    unreachable: Vec<(String, String)>,
+    pub unreachable: Vec<(String, String)>,
 }
 
 async fn ports(State(host): State<Arc<Host>>) -> Json<Ports> {
@@ -46,20 +46,20 @@ async fn bindings(State(host): State<Arc<Host>>) -> Json<Vec<BindingStatus>> {
 }
 
 /// Which device, and whether it is to be muted.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Mute {
+pub struct Mute {
     /// A binding's alias, or a port's own name.
-    device: String,
+    pub device: String,
     /// Whether it is not to be heard.
-    muted: bool,
+    pub muted: bool,
 }
 
 /// How the device is now.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Muted {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Muted {
     /// Whether it is not heard.
-    muted: bool,
+    pub muted: bool,
 }
 
 /// Answers when it is done: ports may have to be looked at, which takes a moment.

@@ -12,18 +12,18 @@ use crate::door::Client;
 use crate::error::{ErrorResponse, Query};
 use crate::route::{Route, get};
 use crate::socket;
-use crate::stream::{Reader, StreamItem, Which};
+use crate::stream::{Reader, StreamItem, StreamQuery};
 use conductor_host::host::Host;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
         get::<StreamItem>("/v1/events", "readEvents", "What happens, one JSON object a line, until the client leaves")
-            .query::<Which>()
+            .query::<StreamQuery>()
             .refuses(&[400, 429])
             .lines()
             .by(events),
         get::<StreamItem>("/v1/stream", "streamEvents", "What happens, as a WebSocket: one JSON object a message")
-            .query::<Which>()
+            .query::<StreamQuery>()
             .refuses(&[400, 426, 429])
             .socket()
             .by(socket::stream),
@@ -33,7 +33,7 @@ pub(super) fn routes() -> Vec<Route> {
 async fn events(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
-    Query(which): Query<Which>,
+    Query(which): Query<StreamQuery>,
 ) -> Result<impl IntoResponse, ErrorResponse> {
     let reader = Reader::new(&host, &client, which)?;
     let lines = futures_util::stream::unfold(reader, async |mut reader| {

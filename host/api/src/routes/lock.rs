@@ -28,12 +28,12 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// Whether the show is locked.
-#[derive(Debug, Serialize, JsonSchema)]
-struct LockState {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LockState {
     /// Whether it is.
-    locked: bool,
+    pub locked: bool,
     /// Who locked it, and since when; `null` if it is not locked.
-    lock: Option<Lock>,
+    pub lock: Option<Lock>,
 }
 
 impl From<Option<Lock>> for LockState {
@@ -47,14 +47,14 @@ async fn lock(State(host): State<Arc<Host>>) -> Json<LockState> {
 }
 
 /// What the lock should be.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SetLock {
+pub struct SetLock {
     /// Whether the show is to be locked.
-    locked: bool,
+    pub locked: bool,
     /// Whether it stays locked when the host starts again. Default: false.
     #[serde(default)]
-    persistent: bool,
+    pub persistent: bool,
 }
 
 async fn set(

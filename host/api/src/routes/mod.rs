@@ -1,4 +1,5 @@
-//! Every route, by subject. To add one: a handler in the file of its subject, and its description beside it.
+//! Every route, by subject. To add one: a handler in the file of its subject, its description beside it, and a method
+//! of the [client](crate::client::Client).
 
 pub(super) mod audit;
 pub(super) mod config;

@@ -32,12 +32,12 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// The modes of the configuration.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Modes {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Modes {
     /// The active one; `null` if there are no modes.
-    mode: Option<String>,
+    pub mode: Option<String>,
     /// All of them, in the configuration's order.
-    modes: Vec<String>,
+    pub modes: Vec<String>,
 }
 
 async fn modes(State(host): State<Arc<Host>>) -> Json<Modes> {
@@ -46,11 +46,11 @@ async fn modes(State(host): State<Arc<Host>>) -> Json<Modes> {
 }
 
 /// The mode that is meant.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ModeBody {
+pub struct ModeBody {
     /// Its name.
-    mode: String,
+    pub mode: String,
 }
 
 async fn switch(
@@ -65,16 +65,16 @@ async fn switch(
 }
 
 /// Profiles, and what they go by.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Profiles {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Profiles {
     /// In the configuration's order.
-    profiles: Vec<ProfileView>,
+    pub profiles: Vec<ProfileView>,
     /// The application in front (the active window); `null` if there is none or it is unknown.
-    front: Option<String>,
+    pub front: Option<String>,
     /// Why it is not known which one is in front.
-    front_unknown: Option<String>,
+    pub front_unknown: Option<String>,
     /// The active mode.
-    mode: Option<String>,
+    pub mode: Option<String>,
 }
 
 async fn profiles(State(host): State<Arc<Host>>) -> Json<Profiles> {

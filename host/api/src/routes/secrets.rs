@@ -39,18 +39,18 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// Either a value or a variable.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SetSecret {
+pub struct SetSecret {
     /// The value, which is kept in a keychain of the system.
     #[serde(default)]
-    value: Option<String>,
+    pub value: Option<String>,
     /// Which keychain. Default: the desktop's keyring if there is one that answers.
     #[serde(default)]
-    r#in: Option<Keychain>,
+    pub r#in: Option<Keychain>,
     /// The variable of the host's environment that has the value; nothing is kept then.
     #[serde(default)]
-    env: Option<String>,
+    pub env: Option<String>,
 }
 
 /// Where a secret is from now on.

@@ -5,6 +5,7 @@
 mod client;
 mod installs;
 mod ipc;
+mod methods;
 mod stream;
 
 use std::fs;

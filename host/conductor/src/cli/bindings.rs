@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
 
 use super::{CommandResult, Failure, Paths};
 use conductor_api::client::Client;
 use conductor_config as config;
 use conductor_config::edit::edited;
 use conductor_config::pin::pin as pinned;
+use conductor_ports::Direction;
+use conductor_ports::status::{DiscoveredPort, PortState, PortsStatus, SideState, SideStatus};
 use conductor_stdx::atomic_file::{keep_backup, replace};
 use conductor_terminal::{self as terminal, errln, outln};
 
@@ -58,57 +59,44 @@ pub(super) fn run(places: &Paths, arguments: &BindingsArguments) -> CommandResul
 }
 
 /// How things are: in the host that runs in this home, or without one.
-fn status(places: &Paths) -> Result<Value, Failure> {
-    match super::ports::running(places) {
-        Some(status) => Ok(status),
-        None => Ok(serde_json::to_value(super::ports::look(places))?),
-    }
+fn status(places: &Paths) -> Result<PortsStatus, Failure> {
+    Ok(super::ports::running(places)?.unwrap_or_else(|| super::ports::look(places)))
 }
 
 fn list(places: &Paths, as_json: bool) -> CommandResult {
     // A configuration that can't be read has no bindings to show, but mistakes.
     super::load(&places.config)?;
-    let status = status(places)?;
+    let bindings = status(places)?.bindings;
     if as_json {
-        terminal::json(&status["bindings"])?;
+        terminal::json(&bindings)?;
         return Ok(());
     }
-    let bindings = array(&status["bindings"]);
     if bindings.is_empty() {
         outln!("no bindings: every port goes by its own name");
         return Ok(());
     }
     outln!("{:<20} {:<8} {:<8} {:<28} {:<28} HELP", "BINDING", "PROTOCOL", "HEALTH", "INPUT", "OUTPUT");
-    for binding in bindings {
-        let health = if binding["muted"] == true { "muted" } else { text(&binding["health"]) };
+    for binding in &bindings {
         outln!(
-            "{:<20} {:<8} {health:<8} {:<28} {:<28} {}",
-            text(&binding["alias"]),
-            text(&binding["protocol"]),
-            side(&binding["input"]),
-            side(&binding["output"]),
-            binding["help"].as_str().unwrap_or_default(),
+            "{:<20} {:<8} {:<8} {:<28} {:<28} {}",
+            binding.alias,
+            binding.protocol.to_string(),
+            if binding.muted { "muted" } else { binding.health.as_str() },
+            side(binding.input.as_ref()),
+            side(binding.output.as_ref()),
+            binding.help.as_deref().unwrap_or_default(),
         );
     }
     Ok(())
 }
 
-fn side(side: &Value) -> String {
-    let ports: Vec<&str> = array(&side["ports"]).iter().map(text).collect();
-    match side["state"].as_str() {
-        Some("bound") => ports.join(", "),
-        Some(state) if ports.is_empty() => state.to_owned(),
-        Some(state) => format!("{state}: {}", ports.join(", ")),
+fn side(side: Option<&SideStatus>) -> String {
+    match side {
         None => "-".to_owned(),
+        Some(SideStatus { state: SideState::Bound, ports, .. }) => ports.join(", "),
+        Some(SideStatus { state, ports, .. }) if ports.is_empty() => state.as_str().to_owned(),
+        Some(SideStatus { state, ports, .. }) => format!("{}: {}", state.as_str(), ports.join(", ")),
     }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or("-")
-}
-
-fn array(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn pin(places: &Paths, alias: &str, port: Option<&str>) -> CommandResult {
@@ -118,14 +106,13 @@ fn pin(places: &Paths, alias: &str, port: Option<&str>) -> CommandResult {
         Some(port) => named(&status, alias, port)?,
         None => touched(places, &status, alias)?,
     };
-    let matcher = &port["told_apart_by"];
-    if matcher.is_null() {
+    let Some(matcher) = &port.told_apart_by else {
         return Err(Failure::Wrong(format!(
             "conductor: no stable property differs between {} and its twin: both have the same ids and names; put each \
              into a USB socket of its own",
-            text(&port["label"])
+            port.label
         )));
-    }
+    };
     let before = loaded.source.text();
     let Some(changes) = pinned(before, alias, matcher) else {
         return Err(Failure::Wrong(format!("conductor: no binding is called {alias:?} in {}", loaded.source.file())));
@@ -137,46 +124,45 @@ fn pin(places: &Paths, alias: &str, port: Option<&str>) -> CommandResult {
     let file = places.config.canonicalize()?;
     let backup = keep_backup(&file)?;
     replace(&file, after.as_bytes())?;
-    outln!("{alias} is {} from now on: {matcher}", text(&port["label"]));
+    outln!("{alias} is {} from now on: {matcher}", port.label);
     outln!("(the file as it was: {})", backup.display());
     Ok(())
 }
 
-/// The ports that could be meant by a binding: those that it matches, or any of its protocol.
-fn candidates<'s>(status: &'s Value, alias: &str) -> Result<Vec<&'s Value>, Failure> {
-    let binding = array(&status["bindings"]).iter().find(|binding| binding["alias"] == alias);
-    let Some(binding) = binding else {
-        let known: Vec<&str> = array(&status["bindings"]).iter().map(|binding| text(&binding["alias"])).collect();
+/// The ports that could be meant by a binding: those of its protocol.
+fn candidates<'s>(status: &'s PortsStatus, alias: &str) -> Result<Vec<&'s DiscoveredPort>, Failure> {
+    let Some(binding) = status.bindings.iter().find(|binding| binding.alias == alias) else {
+        let known: Vec<&str> = status.bindings.iter().map(|binding| binding.alias.as_str()).collect();
         let known =
             if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
         return Err(Failure::Wrong(format!("conductor: no binding is called {alias:?}; {known}")));
     };
-    let of_protocol = array(&status["ports"]).iter().filter(|port| port["protocol"] == binding["protocol"]);
-    Ok(of_protocol.collect())
+    Ok(status.ports.iter().filter(|found| found.port.protocol == binding.protocol).collect())
 }
 
-fn named(status: &Value, alias: &str, port: &str) -> Result<Value, Failure> {
+fn named(status: &PortsStatus, alias: &str, port: &str) -> Result<DiscoveredPort, Failure> {
     let mut candidates = candidates(status, alias)?;
     // Inputs first: where both directions are called the same, the input is what is touched.
-    candidates.sort_by_key(|candidate| candidate["direction"] != "input");
-    let is_called = |candidate: &&&Value| ["label", "device", "key"].iter().any(|name| candidate[*name] == port);
+    candidates.sort_by_key(|candidate| candidate.port.direction != Direction::Input);
+    let is_called = |it: &&&DiscoveredPort| [&it.label, &it.device, &it.port.key].into_iter().any(|name| name == port);
     candidates.iter().find(is_called).map(|found| (**found).clone()).ok_or_else(|| {
-        let known: Vec<String> =
-            candidates.iter().map(|candidate| format!("{:?}", text(&candidate["label"]))).collect();
+        let known: Vec<String> = candidates.iter().map(|candidate| format!("{:?}", candidate.label)).collect();
         Failure::Wrong(format!("conductor: no port is called {port:?}; there are {}", known.join(", ")))
     })
 }
 
 /// The port that something comes from, of those that are open without being heard.
-fn touched(places: &Paths, status: &Value, alias: &str) -> Result<Value, Failure> {
-    let is_twin = |port: &&Value| port["state"]["ambiguous"] == alias && port["direction"] == "input";
-    let twins: Vec<Value> = candidates(status, alias)?.into_iter().filter(is_twin).cloned().collect();
+fn touched(places: &Paths, status: &PortsStatus, alias: &str) -> Result<DiscoveredPort, Failure> {
+    let is_twin = |found: &&DiscoveredPort| {
+        found.port.direction == Direction::Input && matches!(&found.state, PortState::Ambiguous(of) if of == alias)
+    };
+    let twins: Vec<&DiscoveredPort> = candidates(status, alias)?.into_iter().filter(is_twin).collect();
     if twins.len() < 2 {
         return Err(Failure::Wrong(format!(
             "conductor: {alias} is not ambiguous; name the port that it is to be: `conductor bindings pin {alias} PORT`"
         )));
     }
-    if super::ports::running(places).is_none() {
+    if super::ports::running(places)?.is_none() {
         return Err(Failure::Wrong(
             "conductor: no host is running that could feel a touch; name the port instead".into(),
         ));
@@ -185,21 +171,22 @@ fn touched(places: &Paths, status: &Value, alias: &str) -> Result<Value, Failure
     let deadline = Instant::now() + TOUCH_TIMEOUT;
     while Instant::now() < deadline {
         std::thread::sleep(POLL_INTERVAL);
-        let Some(now) = super::ports::running(places) else { break };
-        let moved = array(&now["ports"]).iter().find(|port| {
-            let before = twins.iter().find(|twin| twin["key"] == port["key"] && twin["direction"] == port["direction"]);
-            before.is_some_and(|before| port["unheard"].as_u64() > before["unheard"].as_u64())
+        let Some(now) = super::ports::running(places)? else { break };
+        let moved = now.ports.into_iter().find(|found| {
+            let before = twins
+                .iter()
+                .find(|twin| twin.port.key == found.port.key && twin.port.direction == found.port.direction);
+            before.is_some_and(|before| found.unheard > before.unheard)
         });
         if let Some(moved) = moved {
-            return Ok(moved.clone());
+            return Ok(moved);
         }
     }
     Err(Failure::Failed(anyhow::anyhow!("nothing was touched")))
 }
 
 fn mute(places: &Paths, device: &str, muted: bool) -> CommandResult {
-    let asked = serde_json::json!({ "device": device, "muted": muted });
-    Client::new(&places.home).post::<Value>("/v1/mute", &asked)?;
+    Client::new(&places.home).mute(device, muted)?;
     outln!("{device} is {}", if muted { "muted until the host ends" } else { "heard again" });
     Ok(())
 }

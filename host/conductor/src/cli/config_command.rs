@@ -7,6 +7,7 @@ use serde_json::json;
 use super::plan::Agreed;
 use super::{CommandResult, Failure, Output, Paths, load, plan, unreadable, warn};
 use conductor_api::client::Client;
+use conductor_api::types::InForce;
 use conductor_config as config;
 use conductor_config::migrate::{MigrateError, migrated};
 use conductor_config::{Loaded, Severity};
@@ -85,18 +86,14 @@ fn migrate(places: &Paths, agreed: &Agreed) -> CommandResult {
 }
 
 fn differences(places: &Paths, as_json: bool) -> CommandResult {
-    let in_force: serde_json::Value = Client::new(&places.home).get("/v1/config")?;
-    let text = |key: &str| in_force[key].as_str().unwrap_or_default();
-    let (file, before) = (text("file"), text("text"));
+    let InForce { file, text: before, refused, .. } = Client::new(&places.home).config()?;
     // The host may have been started elsewhere.
-    let path = if Path::new(file).is_absolute() { Path::new(file) } else { &places.config };
+    let path = if Path::new(&file).is_absolute() { Path::new(&file) } else { &places.config };
     let after = plain_file::read_text(path, plain_file::MAX_TEXT)
         .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    let changes = unified(file, before, &after);
+    let changes = unified(&file, &before, &after);
     if as_json {
-        let answer = serde_json::json!({
-            "file": file, "same": changes.is_empty(), "diff": changes, "refused": in_force["refused"],
-        });
+        let answer = json!({ "file": file, "same": changes.is_empty(), "diff": changes, "refused": refused });
         terminal::json(&answer)?;
         return Ok(());
     }
@@ -107,7 +104,7 @@ fn differences(places: &Paths, as_json: bool) -> CommandResult {
     let mut lines = Lines::new();
     lines.push_text("", &changes);
     terminal::print(&lines);
-    if let Some(refused) = in_force["refused"].as_str() {
+    if let Some(refused) = refused {
         errln!("{refused}; `conductor config validate` says why");
     }
     Ok(())

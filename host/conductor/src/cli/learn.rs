@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::asked;
@@ -37,25 +38,67 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     errln!("move a control ({} seconds) ...", arguments.seconds);
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     while await_a_move(places, deadline)? {
-        let learned = asked(places, "conductor_stop_learn", &json!({ "keep": true }))?;
-        if is_something(&learned) || Instant::now() >= deadline {
+        let (learned, _) = stop(places, &json!({ "keep": true }))?;
+        if learned.is_something() || Instant::now() >= deadline {
             break;
         }
     }
-    let learned = asked(places, "conductor_stop_learn", &json!({}))?;
+    let (learned, result) = stop(places, &json!({}))?;
     if arguments.json {
-        terminal::json(&learned)?;
+        terminal::json(&result)?;
     } else {
         show(&learned);
     }
-    match is_something(&learned) {
+    match learned.is_something() {
         true => Ok(()),
         false => Err(Failure::Failed(anyhow::anyhow!("nothing was moved; `conductor ports` shows what is open"))),
     }
 }
 
-fn is_something(learned: &Value) -> bool {
-    [&learned["controls"], &learned["unbound"]].into_iter().any(|list| list.as_array().is_some_and(|it| !it.is_empty()))
+/// What was moved, as far as this command shows it: what a feature's tool `conductor_stop_learn` returns.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Learned {
+    /// The last one moved first.
+    controls: Vec<Control>,
+    /// Ports that have no binding for themselves, on which something was moved.
+    unbound: Vec<Unbound>,
+}
+
+/// A control that was moved.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Control {
+    device: String,
+    /// Its last event.
+    last: String,
+    /// A trigger for it, as the configuration has it.
+    toml: String,
+    /// What it seems to be; `None` if nothing is guessed.
+    guess: Option<String>,
+}
+
+/// A port that has no binding for itself.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Unbound {
+    port: String,
+    /// The binding that it matches as well as another port does.
+    could_be: Option<String>,
+    /// JSON, for this port alone; `None` if no stable property differs from its twin's.
+    matcher: Option<String>,
+}
+
+impl Learned {
+    fn is_something(&self) -> bool {
+        !self.controls.is_empty() || !self.unbound.is_empty()
+    }
+}
+
+/// What was learned: as this command reads it, and as the tool returned it.
+fn stop(places: &Paths, args: &Value) -> Result<(Learned, Value), Failure> {
+    let result = asked(places, "conductor_stop_learn", args)?;
+    let learned = Learned::deserialize(&result).map_err(|error| {
+        Failure::Failed(anyhow::anyhow!("what the tool conductor_stop_learn returned is not understood: {error}"))
+    })?;
+    Ok((learned, result))
 }
 
 /// Waits until something came in and no more does; false where the time is over before anything did.
@@ -80,44 +123,40 @@ fn await_a_move(places: &Paths, deadline: Instant) -> Result<bool, Failure> {
 
 /// How much has come in so far, heard or not.
 fn events(places: &Paths) -> Result<u64, Failure> {
-    let status =
-        super::ports::running(places).ok_or_else(|| Failure::Failed(anyhow::anyhow!("no host is running any more")))?;
-    let ports = status["ports"].as_array().into_iter().flatten();
-    let counts = ports.flat_map(|port| [&port["events"], &port["unheard"]]);
-    Ok(counts.filter_map(Value::as_u64).sum())
+    let status = super::ports::running(places)?
+        .ok_or_else(|| Failure::Failed(anyhow::anyhow!("no host is running any more")))?;
+    Ok(status.ports.iter().map(|port| port.events + port.unheard).sum())
 }
 
-fn show(learned: &Value) {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    for control in learned["controls"].as_array().into_iter().flatten() {
-        outln!("{}: {}", text(&control["device"]), text(&control["last"]));
+fn show(learned: &Learned) {
+    for Control { device, last, toml, guess } in &learned.controls {
+        outln!("{device}: {last}");
         let mut lines = Lines::new();
-        lines.push_text("    ", &text(&control["toml"]));
+        lines.push_text("    ", toml);
         terminal::print(&lines);
-        if let Some(guess) = control["guess"].as_str() {
+        if let Some(guess) = guess {
             outln!("    {guess}");
         }
     }
-    for port in learned["unbound"].as_array().into_iter().flatten() {
-        let name = text(&port["port"]);
-        match (port["could_be"].as_str(), toml(&port["matcher"])) {
+    for Unbound { port, could_be, matcher } in &learned.unbound {
+        match (could_be, matcher.as_deref().and_then(toml)) {
             (Some(binding), Some(_)) => {
-                outln!("{name} is not heard, since it could as well be {binding}. To say that it is the one:");
-                outln!("    conductor bindings pin {binding} {name:?}");
+                outln!("{port} is not heard, since it could as well be {binding}. To say that it is the one:");
+                outln!("    conductor bindings pin {binding} {port:?}");
             }
             (None, Some(matcher)) => {
-                outln!("{name} has no binding. To give it a name of your own:");
+                outln!("{port} has no binding. To give it a name of your own:");
                 outln!("    [[bindings]]");
                 outln!("    alias = \"...\"");
                 outln!("    matchers = [{matcher}]");
             }
-            (_, None) => outln!("{name} has no binding, and no stable property differs from its twin's"),
+            (_, None) => outln!("{port} has no binding, and no stable property differs from its twin's"),
         }
     }
 }
 
-/// A matcher as the configuration has it; `None` if there is none.
-fn toml(matcher: &Value) -> Option<String> {
-    let matcher: Value = serde_json::from_str(matcher.as_str()?).ok()?;
+/// A matcher, which is JSON, as the configuration has it; `None` if it can't be written there.
+fn toml(matcher: &str) -> Option<String> {
+    let matcher: Value = serde_json::from_str(matcher).ok()?;
     Some(toml::Value::try_from(matcher).ok()?.to_string())
 }

@@ -1,10 +1,10 @@
 //! `conductor lock` and `conductor unlock`: while the show is locked, only its owner changes anything.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::{CommandResult, Paths};
 use conductor_api::client::Client;
+use conductor_api::types::SetLock;
 use conductor_terminal::{self as terminal, outln};
 
 #[derive(Debug, Args)]
@@ -18,8 +18,8 @@ pub(super) struct LockArguments {
 }
 
 pub(super) fn lock(places: &Paths, arguments: &LockArguments) -> CommandResult {
-    let asked = json!({ "locked": true, "persistent": arguments.persist });
-    let state: Value = Client::new(&places.home).post("/v1/lock", &asked)?;
+    let asked = SetLock { locked: true, persistent: arguments.persist };
+    let state = Client::new(&places.home).set_lock(asked)?;
     let until =
         if arguments.persist { "until `conductor unlock`" } else { "until `conductor unlock`, or the host stops" };
     if arguments.json {
@@ -31,7 +31,7 @@ pub(super) fn lock(places: &Paths, arguments: &LockArguments) -> CommandResult {
 }
 
 pub(super) fn unlock(places: &Paths, as_json: bool) -> CommandResult {
-    let state: Value = Client::new(&places.home).post("/v1/lock", &json!({ "locked": false }))?;
+    let state = Client::new(&places.home).set_lock(SetLock { locked: false, persistent: false })?;
     if as_json {
         terminal::json(&state)?;
     } else {

@@ -1,7 +1,6 @@
 //! `conductor mode`: shows and changes the active mode.
 
 use clap::Subcommand;
-use serde_json::{Value, json};
 
 use super::{CommandResult, Output, Paths};
 use conductor_api::client::Client;
@@ -24,21 +23,20 @@ pub(super) enum ModeCommand {
 pub(super) fn run(places: &Paths, command: &ModeCommand) -> CommandResult {
     match command {
         ModeCommand::List(output) => {
-            let answer: Value = Client::new(&places.home).get("/v1/modes")?;
+            let answer = Client::new(&places.home).modes()?;
             if output.json {
                 terminal::json(&answer)?;
                 return Ok(());
             }
-            let modes = answer["modes"].as_array().map(Vec::as_slice).unwrap_or_default();
-            if modes.is_empty() {
+            if answer.modes.is_empty() {
                 outln!("no modes: every mapping is global");
             }
-            for mode in modes {
-                outln!("{} {}", if *mode == answer["mode"] { "*" } else { " " }, mode.as_str().unwrap_or("-"));
+            for mode in &answer.modes {
+                outln!("{} {mode}", if answer.mode.as_ref() == Some(mode) { "*" } else { " " });
             }
         }
         ModeCommand::Switch { name, json } => {
-            let answer: Value = Client::new(&places.home).post("/v1/mode", &json!({ "mode": name }))?;
+            let answer = Client::new(&places.home).switch_mode(name)?;
             if *json {
                 terminal::json(&answer)?;
             }

@@ -5,7 +5,8 @@
 
 use super::{CommandResult, Paths, signals};
 use crate::embedding::system_ports;
-use conductor_api::client::{self, AskError};
+use conductor_api::client::{Client, if_running};
+use conductor_api::types::StreamQuery;
 use conductor_config as config;
 use conductor_host::host::Host;
 use conductor_host::observation::ObservationView;
@@ -15,9 +16,9 @@ use conductor_terminal::{self as terminal, Lines, errln};
 const MAX_COLUMNS: usize = 1000;
 
 pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
-    match client::events(&places.home, |view| print(&view, json)) {
-        Err(AskError::NotRunning(_) | AskError::NoDoor) => {}
-        other => return Ok(other?),
+    let watched = Client::new(&places.home).events(&StreamQuery::default(), |item| print(&item.what, json));
+    if if_running(watched)?.is_some() {
+        return Ok(());
     }
     errln!("no host is running in {}: listening to every input", places.home.display());
     let nothing = config::parse("", "nothing").map_err(super::wrong)?;

@@ -1,31 +1,28 @@
 //! `conductor ports`: lists the ports, their state, and why they are in it.
 
-use serde_json::Value;
-
 use super::{CommandResult, Paths, load};
 use crate::embedding::system_ports;
-use conductor_api::client::Client;
-use conductor_ports::supervisor::{self, PortsStatus};
+use conductor_api::client::{AskError, Client, if_running};
+use conductor_ports::status::{PortState, PortsStatus};
+use conductor_ports::supervisor;
 use conductor_terminal::{self as terminal, outln};
 
 pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
-    let (value, asked) = match running(places) {
-        Some(value) => (value, true),
-        None => (serde_json::to_value(look(places))?, false),
+    let (status, asked) = match running(places)? {
+        Some(status) => (status, true),
+        None => (look(places), false),
     };
     if json {
-        terminal::json(&value)?;
+        terminal::json(&status)?;
     } else {
-        print(&value, asked);
+        print(&status, asked);
     }
     Ok(())
 }
 
-/// The ports of the host that runs in this home, with its knowledge of what is open.
-pub(super) fn running(places: &Paths) -> Option<Value> {
-    let status: Value = Client::new(&places.home).get("/v1/status").ok()?;
-    let part = |name: &str| (name.to_owned(), status[name].clone());
-    Some(["ports", "bindings", "unreachable"].map(part).into_iter().collect())
+/// The ports of the host that runs in this home, with its knowledge of what is open; `None` if none runs.
+pub(super) fn running(places: &Paths) -> Result<Option<PortsStatus>, AskError> {
+    Ok(if_running(Client::new(&places.home).status())?.map(|status| status.ports))
 }
 
 /// Lists the ports without opening one.
@@ -42,36 +39,41 @@ pub(super) fn missed(malformed: u64, lost: u64) -> Option<String> {
     (!counts.is_empty()).then(|| counts.join(", "))
 }
 
-fn print(value: &Value, asked: bool) {
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let ports = value["ports"].as_array().cloned().unwrap_or_default();
-    if ports.is_empty() {
+fn print(status: &PortsStatus, asked: bool) {
+    if status.ports.is_empty() {
         outln!("no ports");
     } else {
         outln!("{:<10} {:<7} {:<34} {:<20} {:>9}  STATE", "BACKEND", "WAY", "PORT", "DEVICE", "EVENTS");
     }
-    for port in &ports {
-        let state = match &port["state"] {
-            Value::String(state) if state == "idle" && !asked => "listed".to_owned(),
-            Value::String(state) => state.clone(),
-            Value::Object(state) => state.iter().map(|(what, why)| format!("{what}: {}", text(why))).collect(),
-            _ => String::new(),
-        };
-        let count = |name: &str| port[name].as_u64().unwrap_or(0);
-        let missed = missed(count("malformed"), count("lost")).map(|missed| format!(" ({missed})")).unwrap_or_default();
+    for found in &status.ports {
+        let missed = missed(found.malformed, found.lost).map(|missed| format!(" ({missed})")).unwrap_or_default();
         outln!(
-            "{:<10} {:<7} {:<34} {:<20} {:>9}  {state}{missed}",
-            text(&port["backend"]),
-            text(&port["direction"]),
-            text(&port["name"]),
-            text(&port["device"]),
-            port["events"].to_string(),
+            "{:<10} {:<7} {:<34} {:<20} {:>9}  {}{missed}",
+            found.port.backend,
+            found.port.direction.to_string(),
+            found.port.name,
+            found.device,
+            found.events,
+            state(&found.state, asked),
         );
     }
-    for unreachable in value["unreachable"].as_array().into_iter().flatten() {
-        outln!("{}", text(&unreachable[1]));
+    for (_, why) in &status.unreachable {
+        outln!("{why}");
     }
     if !asked {
         outln!("(no host is running: this is what the system offers, nothing is open)");
+    }
+}
+
+/// A port's state, as a running host has it (`asked`) or as it is without one.
+fn state(state: &PortState, asked: bool) -> String {
+    match state {
+        PortState::Open => "open".to_owned(),
+        PortState::Idle if asked => "idle".to_owned(),
+        PortState::Idle => "listed".to_owned(),
+        PortState::Ambiguous(alias) => format!("ambiguous: {alias}"),
+        PortState::Ignored => "ignored".to_owned(),
+        PortState::OverLimit => "over_limit".to_owned(),
+        PortState::Failed(why) => format!("failed: {why}"),
     }
 }

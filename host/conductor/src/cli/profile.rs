@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{CommandResult, Failure, Output, Paths, load, wrong};
-use conductor_api::client::Client;
+use conductor_api::client::{Client, if_running};
+use conductor_api::types::Profiles;
 use conductor_config::{Diagnostics, Severity, nearest};
 use conductor_rules::profile::{self, ProfileView};
 use conductor_terminal::{self as terminal, outln};
@@ -26,23 +27,39 @@ pub(super) enum ProfileCommand {
 }
 
 pub(super) fn run(places: &Paths, command: &ProfileCommand) -> CommandResult {
-    let status = match running(places) {
-        Some(status) => status,
-        None => json!({ "profiles": written(places)?, "running": false }),
+    let listing = match if_running(Client::new(&places.home).profiles())? {
+        Some(Profiles { profiles, front, front_unknown, mode }) => {
+            Listing { profiles, now: Some(Now { front, front_unknown, mode }), running: true }
+        }
+        None => Listing { profiles: written(places)?, now: None, running: false },
     };
     match command {
-        ProfileCommand::List(Output { json: true }) => terminal::json(&status)?,
-        ProfileCommand::List(_) => list(&status),
-        ProfileCommand::Show { name, json } => show(&status, name, *json)?,
+        ProfileCommand::List(Output { json: true }) => terminal::json(&listing)?,
+        ProfileCommand::List(_) => list(&listing),
+        ProfileCommand::Show { name, json } => show(&listing, name, *json)?,
     }
     Ok(())
 }
 
-/// What the host says that runs in this home.
-fn running(places: &Paths) -> Option<Value> {
-    let mut answer: Value = Client::new(&places.home).get("/v1/profiles").ok()?;
-    answer["running"] = true.into();
-    Some(answer)
+/// The profiles, and how things are.
+#[derive(Debug, Serialize)]
+struct Listing {
+    profiles: Vec<ProfileView>,
+    /// `None` if no host runs in this home.
+    #[serde(flatten)]
+    now: Option<Now>,
+    running: bool,
+}
+
+/// What the running host goes by.
+#[derive(Debug, Serialize)]
+struct Now {
+    /// The application in front; `None` if there is none or it is unknown.
+    front: Option<String>,
+    /// Why it is not known which one is in front.
+    front_unknown: Option<String>,
+    /// The active mode.
+    mode: Option<String>,
 }
 
 /// What the configuration says.
@@ -56,44 +73,32 @@ fn written(places: &Paths) -> Result<Vec<ProfileView>, Failure> {
     Ok(profiles.iter().map(Arc::as_ref).map(|profile| ProfileView::new(profile, false)).collect())
 }
 
-fn profiles(status: &Value) -> &[Value] {
-    status["profiles"].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or("-")
-}
-
-fn apps(profile: &Value) -> String {
-    profile["apps"].as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(", ")
-}
-
-fn list(status: &Value) {
-    if profiles(status).is_empty() {
+fn list(listing: &Listing) {
+    if listing.profiles.is_empty() {
         outln!("no profiles: the mode does not depend on the application in front");
     } else {
         outln!("{:<20} {:<20} {:<8} {:<36} TITLE", "PROFILE", "MODE", "APPLIES", "APPLICATIONS");
     }
-    for profile in profiles(status) {
-        let applies = if profile["applies"] == true { "yes" } else { "-" };
-        let (name, mode) = (text(&profile["name"]), text(&profile["mode"]));
-        outln!("{name:<20} {mode:<20} {applies:<8} {:<36} {}", apps(profile), text(&profile["title"]));
+    for ProfileView { name, mode, apps, title, applies } in &listing.profiles {
+        let applies = if *applies { "yes" } else { "-" };
+        let title = title.as_deref().unwrap_or("-");
+        outln!("{name:<20} {mode:<20} {applies:<8} {:<36} {title}", apps.join(", "));
     }
-    match (&status["front"], &status["front_unknown"]) {
-        _ if status["running"] != true => outln!("(no host is running: this is what the configuration says)"),
-        (Value::String(front), _) => outln!("in front: {front}"),
-        (_, Value::String(reason)) => outln!("in front: not known: {reason}"),
-        _ => outln!("in front: nothing"),
+    match &listing.now {
+        None => outln!("(no host is running: this is what the configuration says)"),
+        Some(Now { front: Some(front), .. }) => outln!("in front: {front}"),
+        Some(Now { front_unknown: Some(reason), .. }) => outln!("in front: not known: {reason}"),
+        Some(_) => outln!("in front: nothing"),
     }
 }
 
-fn show(status: &Value, name: &str, as_json: bool) -> CommandResult {
-    let Some(profile) = profiles(status).iter().find(|profile| profile["name"] == name) else {
-        let names = || profiles(status).iter().map(|profile| text(&profile["name"]));
+fn show(listing: &Listing, name: &str, as_json: bool) -> CommandResult {
+    let Some(profile) = listing.profiles.iter().find(|profile| profile.name == name) else {
+        let names = || listing.profiles.iter().map(|profile| profile.name.as_str());
         let mut message = format!("conductor: there is no profile {name:?}");
         if let Some(meant) = nearest(name, names()) {
             message.push_str(&format!("; did you mean {meant:?}?"));
-        } else if !profiles(status).is_empty() {
+        } else if !listing.profiles.is_empty() {
             message.push_str(&format!("; there are {}", names().collect::<Vec<_>>().join(", ")));
         }
         return Err(Failure::Wrong(message));
@@ -102,12 +107,13 @@ fn show(status: &Value, name: &str, as_json: bool) -> CommandResult {
         terminal::json(profile)?;
         return Ok(());
     }
-    outln!("profile       {}", text(&profile["name"]));
-    outln!("mode          {}", text(&profile["mode"]));
-    outln!("applications  {}", apps(profile));
-    outln!("title         {}", text(&profile["title"]));
-    if status["running"] == true {
-        outln!("applies       {}", if profile["applies"] == true { "yes" } else { "no" });
+    let ProfileView { name, mode, apps, title, applies } = profile;
+    outln!("profile       {name}");
+    outln!("mode          {mode}");
+    outln!("applications  {}", apps.join(", "));
+    outln!("title         {}", title.as_deref().unwrap_or("-"));
+    if listing.running {
+        outln!("applies       {}", if *applies { "yes" } else { "no" });
     }
     Ok(())
 }

@@ -3,13 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::super::{Failure, Paths, package};
 use super::finding::{Finding, Level};
 use conductor_config::{self as config, Loaded};
 use conductor_host::host;
+use conductor_host::host::status::Status;
 use conductor_install::store::PackageStore;
+use conductor_ports::status::{BindingStatus, Health, SideState};
+use conductor_registry::FeatureReport;
 use conductor_stdx::plain_file;
 use conductor_stdx::plural::plural;
 
@@ -26,9 +27,9 @@ pub(super) struct Facts {
     /// As far as it could be read.
     pub(super) loaded: Option<Loaded>,
     /// Its bindings, as listings show them.
-    bindings: Vec<Value>,
+    bindings: Vec<BindingStatus>,
     /// The features, as listings show them; or why there are none.
-    features: Result<Vec<Value>, String>,
+    features: Result<Vec<FeatureReport>, String>,
     /// Whether the features that come with the host were found.
     bundled: bool,
     /// Features that a person has switched off.
@@ -51,7 +52,7 @@ enum Outcome {
 }
 
 impl Facts {
-    pub(super) fn gather(places: &Paths, running: Option<&Value>) -> Self {
+    pub(super) fn gather(places: &Paths, running: Option<&Status>) -> Self {
         // Without a home nothing is cached; looking must not make one.
         let home = places.home.is_dir().then_some(places.home.as_path());
         let features_folder = places.features.as_deref();
@@ -76,21 +77,15 @@ impl Facts {
                 (outcome, Some(loaded))
             }
         };
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let (bindings, features) = match running {
-            Some(status) => (list(&status["bindings"]), Ok(list(&status["features"]))),
+            Some(status) => (status.ports.bindings.clone(), Ok(status.features.clone())),
             None => {
-                let ports = super::super::ports::look(places);
                 let empty = || config::parse("", "nothing").ok();
                 let features = match loaded.clone().or_else(empty) {
                     Some(loaded) => host::installed(&loaded, home, features_folder).map_err(|error| error.to_string()),
                     None => Ok(Vec::new()),
                 };
-                let json = |value: serde_json::Result<Value>| value.map(|value| list(&value)).unwrap_or_default();
-                (
-                    json(serde_json::to_value(ports.bindings)),
-                    features.map(|features| json(serde_json::to_value(features))),
-                )
+                (super::super::ports::look(places).bindings, features)
             }
         };
         let installed = PackageStore::at(&places.home).installed();
@@ -103,7 +98,7 @@ impl Facts {
         let kept_out =
             kept_out.map(|(name, feature)| format!("{name}: {}", package::kept_out(name, feature))).collect();
         let disabled = installed.into_iter().filter(|(_, feature)| !feature.enabled).map(|(name, _)| name).collect();
-        let refused = running.and_then(|status| status["refused"].as_str()).map(str::to_owned);
+        let refused = running.and_then(|status| status.refused.clone());
         let bundled = places.features.as_ref().is_some_and(|folder| folder.is_dir());
         Self { file: places.config.clone(), outcome, refused, loaded, bindings, features, bundled, disabled, kept_out }
     }
@@ -173,18 +168,18 @@ impl Facts {
         };
         let mut working = 0;
         for feature in features {
-            let name = feature["name"].as_str().unwrap_or("-");
-            if let Some(why) = feature["refused"].as_str() {
+            let name = &feature.name;
+            if let Some(why) = &feature.refused {
                 let mend = format!("`conductor feature info {name}` shows what it asks for and where it came from");
                 findings.push(Finding::trouble(ABOUT, format!("{name} is not used: {why}"), mend));
-            } else if let Some(left) = feature["quarantine"].as_u64() {
+            } else if let Some(left) = feature.quarantine {
                 let what = format!("{name} kept trapping, and is quarantined for {left} s more");
                 let mend = format!("`conductor feature enable {name}` tries it again now; tell its author");
                 findings.push(Finding::warning(ABOUT, what, mend));
             } else {
                 working += 1;
             }
-            if let Some(displaced) = feature["displaces"].as_str() {
+            if let Some(displaced) = &feature.displaces {
                 let what = format!("{name} displaces {displaced}, which comes with Conductor and is not loaded");
                 let mend = format!("if that is not meant: `conductor feature remove {name}`, or remove its `path`");
                 findings.push(Finding::warning(ABOUT, what, mend));
@@ -204,26 +199,25 @@ impl Facts {
 }
 
 /// The findings about bindings.
-fn bindings(bindings: &[Value]) -> Vec<Finding> {
+fn bindings(bindings: &[BindingStatus]) -> Vec<Finding> {
     const ABOUT: &str = "bindings";
     let mut findings = Vec::new();
     let mut fine = 0;
-    for binding in bindings {
-        let alias = binding["alias"].as_str().unwrap_or("-");
-        let help = binding["help"].as_str().unwrap_or("`conductor bindings` shows more");
-        let state = |state: &str| [&binding["input"], &binding["output"]].iter().any(|side| side["state"] == state);
-        match binding["health"].as_str() {
-            Some("amber" | "red") if state("ambiguous") => {
+    for BindingStatus { alias, health, input, output, muted, help, .. } in bindings {
+        let help = help.as_deref().unwrap_or("`conductor bindings` shows more");
+        let is_ambiguous = input.iter().chain(output).any(|side| side.state == SideState::Ambiguous);
+        match health {
+            Health::Amber | Health::Red if is_ambiguous => {
                 findings.push(Finding::warning(ABOUT, format!("{alias} is ambiguous: nothing of it is heard"), help));
             }
-            Some("red") => findings.push(Finding::warning(ABOUT, format!("{alias} has no port"), help)),
-            Some("amber") => findings.push(Finding::warning(ABOUT, format!("{alias} is there in part"), help)),
-            _ if binding["muted"] == true => findings.push(Finding::warning(
+            Health::Red => findings.push(Finding::warning(ABOUT, format!("{alias} has no port"), help)),
+            Health::Amber => findings.push(Finding::warning(ABOUT, format!("{alias} is there in part"), help)),
+            Health::Green | Health::Off if *muted => findings.push(Finding::warning(
                 ABOUT,
                 format!("{alias} is muted until the host ends"),
                 format!("`conductor bindings unmute {alias}`"),
             )),
-            _ => fine += 1,
+            Health::Green | Health::Off => fine += 1,
         }
     }
     if fine > 0 {
@@ -235,7 +229,18 @@ fn bindings(bindings: &[Value]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use conductor_ports::Protocol;
+    use conductor_ports::status::SideStatus;
+
+    fn feature(name: &str) -> FeatureReport {
+        FeatureReport { name: name.to_owned(), ..FeatureReport::default() }
+    }
+
+    fn binding(alias: &str, health: Health, input: SideState, help: Option<&str>) -> BindingStatus {
+        let input = Some(SideStatus { state: input, ports: Vec::new(), matched_by: None, problem: None });
+        let (alias, help) = (alias.to_owned(), help.map(str::to_owned));
+        BindingStatus { alias, protocol: Protocol::Midi, health, input, output: None, muted: false, help }
+    }
 
     fn facts() -> Facts {
         Facts {
@@ -244,7 +249,7 @@ mod tests {
             refused: None,
             loaded: None,
             bindings: Vec::new(),
-            features: Ok(vec![json!({ "name": "osc-output" })]),
+            features: Ok(vec![feature("osc-output")]),
             bundled: true,
             disabled: Vec::new(),
             kept_out: Vec::new(),
@@ -274,10 +279,10 @@ mod tests {
     #[test]
     fn a_binding_that_is_not_there_is_told_with_its_help() {
         let all = [
-            json!({ "alias": "pads", "health": "green", "input": { "state": "bound" } }),
-            json!({ "alias": "keys", "health": "red", "input": { "state": "unbound" }, "help": "plug it in" }),
-            json!({ "alias": "twin", "health": "amber", "input": { "state": "ambiguous" }, "help": "pin it" }),
-            json!({ "alias": "knobs", "health": "green", "input": { "state": "bound" }, "muted": true }),
+            binding("pads", Health::Green, SideState::Bound, None),
+            binding("keys", Health::Red, SideState::Unbound, Some("plug it in")),
+            binding("twin", Health::Amber, SideState::Ambiguous, Some("pin it")),
+            BindingStatus { muted: true, ..binding("knobs", Health::Green, SideState::Bound, None) },
         ];
         let said = bindings(&all);
         let whats: Vec<&str> = said.iter().map(|finding| finding.what.as_str()).collect();
@@ -296,9 +301,9 @@ mod tests {
     #[test]
     fn features_that_do_not_work_are_told() {
         let features = Ok(vec![
-            json!({ "name": "a", "refused": "no grant" }),
-            json!({ "name": "b", "refused": null, "quarantine": 8 }),
-            json!({ "name": "d", "refused": null, "displaces": "builtin:d" }),
+            FeatureReport { refused: Some("no grant".into()), ..feature("a") },
+            FeatureReport { quarantine: Some(8), ..feature("b") },
+            FeatureReport { displaces: Some("builtin:d".into()), ..feature("d") },
         ]);
         let said = Facts { features, disabled: vec!["c".into()], ..facts() };
         assert_eq!(levels(&said), [Level::Ok, Level::Trouble, Level::Warning, Level::Warning, Level::Ok]);

@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CommandResult, Failure, Paths};
-use conductor_api::client::{AskError, Client};
+use conductor_api::client::{Client, if_running};
+use conductor_host::host::status::Status;
 use conductor_terminal as terminal;
 
 mod configuration;
@@ -64,13 +65,14 @@ fn look(places: &Paths) -> Vec<Finding> {
 }
 
 /// What the host of this home says of itself.
-fn asked(places: &Paths) -> Result<Value, sockets::Silence> {
+fn asked(places: &Paths) -> Result<Status, sockets::Silence> {
     let (sender, answer) = crossbeam_channel::bounded(1);
     let home = places.home.clone();
-    std::thread::spawn(move || sender.send(Client::new(&home).get("/v1/status")));
+    // An answer that comes too late has no reader.
+    std::thread::spawn(move || drop(sender.send(if_running(Client::new(&home).status()))));
     match answer.recv_timeout(STATUS_TIMEOUT) {
-        Ok(Ok(status)) => Ok(status),
-        Ok(Err(AskError::NotRunning(_) | AskError::NoDoor)) => Err(sockets::Silence::NotRunning),
+        Ok(Ok(Some(status))) => Ok(status),
+        Ok(Ok(None)) => Err(sockets::Silence::NotRunning),
         Ok(Err(error)) => Err(sockets::Silence::Failed(error.to_string())),
         Err(_) => Err(sockets::Silence::Failed(format!("it did not answer within {STATUS_TIMEOUT:?}"))),
     }

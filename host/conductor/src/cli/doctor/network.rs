@@ -3,11 +3,11 @@
 use std::io;
 use std::net::{TcpListener, ToSocketAddrs as _, UdpSocket};
 
-use serde_json::Value;
-
 use super::finding::Finding;
 use conductor_config::Loaded;
+use conductor_host::host::status::Status;
 use conductor_ports::binding::{Listen, OwnPorts, Transport};
+use conductor_ports::status::PortState;
 use conductor_stdx::plural::plural_u64;
 
 /// Where a binding listens, and how it is there.
@@ -44,12 +44,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn gather(loaded: Option<&Loaded>, running: Option<&Value>) -> Self {
+    pub(super) fn gather(loaded: Option<&Loaded>, running: Option<&Status>) -> Self {
         let specs = loaded.map(|loaded| conductor_rules::bindings::plan(&loaded.config).bindings).unwrap_or_default();
-        let host = running.and_then(|status| status["pid"].as_u64());
+        let host = running.map(|status| status.pid);
         let open = |name: &str| {
-            let mut ports = running.and_then(|status| status["ports"].as_array()).into_iter().flatten();
-            ports.find(|port| port["key"] == name && port["state"] == "open")
+            let mut ports = running.into_iter().flat_map(|status| &status.ports.ports);
+            ports.find(|found| found.port.key == name && found.state == PortState::Open)
         };
         let mut endpoints: Vec<Endpoint> = Vec::new();
         for spec in &specs {
@@ -60,8 +60,7 @@ impl Facts {
                 continue;
             }
             let ours = open(&name);
-            let count = |counter: &str| ours.and_then(|port| port[counter].as_u64()).unwrap_or(0);
-            let (malformed, lost) = (count("malformed"), count("lost"));
+            let (malformed, lost) = ours.map_or((0, 0), |found| (found.malformed, found.lost));
             let state = if ours.is_some() { State::Ours } else { tried(listen, host) };
             endpoints.push(Endpoint { alias: spec.alias.clone(), name, state, malformed, lost });
         }
@@ -118,7 +117,7 @@ fn missed(Endpoint { alias, name, malformed, lost, .. }: &Endpoint) -> Option<Fi
 }
 
 /// Binds the endpoint for a moment.
-fn tried(listen: &Listen, host: Option<u64>) -> State {
+fn tried(listen: &Listen, host: Option<u32>) -> State {
     let addresses = (listen.at.host.as_str(), listen.at.port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     let bound = addresses.and_then(|addresses| match listen.transport {
         Transport::Udp => UdpSocket::bind(addresses.as_slice()).map(drop),
@@ -127,7 +126,7 @@ fn tried(listen: &Listen, host: Option<u64>) -> State {
     match bound {
         Ok(()) => State::Free,
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => match owner(listen.at.port, listen.transport) {
-            Some(owner) if Some(u64::from(owner.pid)) == host => State::Ours,
+            Some(owner) if Some(owner.pid) == host => State::Ours,
             owner => State::Taken(owner),
         },
         Err(error) => State::Failed(error.to_string(), error.kind()),
@@ -182,6 +181,8 @@ fn sockets_at(table: &str, port: u16, transport: Transport) -> Vec<u64> {
 mod tests {
     use super::super::finding::Level;
     use super::*;
+    use conductor_ports::status::{DiscoveredPort, PortsStatus};
+    use conductor_ports::{Direction, PortInfo, Protocol};
     use std::net::SocketAddr;
 
     /// An address that is bound for the time of a test.
@@ -217,14 +218,18 @@ mod tests {
     fn what_the_running_host_has_is_not_taken() {
         let (_socket, at) = taken();
         let loaded = conductor_config::parse(&osc(at.port()), "c.toml").unwrap();
-        let status = serde_json::json!({ "pid": 1, "ports": [{ "key": at.to_string(), "state": "open" }] });
-        assert_eq!(Facts::gather(Some(&loaded), Some(&status)).judge()[0].level, Level::Ok);
-        let ports = serde_json::json!([{ "key": at.to_string(), "state": "open", "malformed": 3, "lost": 12 }]);
-        let found = Facts::gather(Some(&loaded), Some(&serde_json::json!({ "pid": 1, "ports": ports }))).judge();
+        let judged = |ports: Vec<DiscoveredPort>| {
+            let ports = PortsStatus { ports, ..PortsStatus::default() };
+            Facts::gather(Some(&loaded), Some(&Status { pid: 1, ports, ..Status::default() })).judge()
+        };
+        let key = at.to_string();
+        let listed = DiscoveredPort::ignored(PortInfo::new(&key, &key, "osc", Protocol::Osc, Direction::Input));
+        let open = DiscoveredPort { state: PortState::Open, ..listed };
+        assert_eq!(judged(vec![open.clone()])[0].level, Level::Ok);
+        let found = judged(vec![DiscoveredPort { malformed: 3, lost: 12, ..open }]);
         assert_eq!(found[1].level, Level::Warning, "{found:?}");
         assert!(found[1].what.contains("dropped 12 datagrams for desk"), "{found:?}");
-        let status = serde_json::json!({ "pid": 1, "ports": [] });
-        assert_eq!(Facts::gather(Some(&loaded), Some(&status)).judge()[0].level, Level::Trouble);
+        assert_eq!(judged(Vec::new())[0].level, Level::Trouble);
     }
 
     #[test]

@@ -4,12 +4,11 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::finding::Finding;
 use super::home::writable;
 use conductor_audit::verify::Verdict;
 use conductor_audit::{AuditError, Chain};
+use conductor_host::host::status::Status;
 use conductor_services::keychain::{Keychain, KeychainError};
 use conductor_services::secret_store::{Place, SecretStore};
 use conductor_stdx::plural::plural_u64;
@@ -42,7 +41,7 @@ struct StoredSecret {
 
 impl Facts {
     /// How it is in this home, where a host may run that says how it is.
-    pub(super) fn gather(home: &Path, running: Option<&Value>) -> Self {
+    pub(super) fn gather(home: &Path, running: Option<&Status>) -> Self {
         let keychain = Keychain::of_this_system();
         let answers = keychain.answers().map_err(|error| error.to_string());
         let kept = |(id, place): (String, Place)| match place {
@@ -57,7 +56,7 @@ impl Facts {
             file: chain.file(),
             audit: chain.verify(),
             unwritable: running
-                .and_then(|status| status["audit"]["trouble"].as_str().map(str::to_owned))
+                .and_then(|status| status.audit.trouble.clone())
                 .or_else(|| unwritable(&chain.file()).map(|error| error.to_string())),
             keychain: (keychain, answers),
             secrets: secrets.map(|list| list.into_iter().filter_map(kept).collect()),

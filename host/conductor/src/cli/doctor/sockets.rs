@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::finding::Finding;
+use conductor_host::host::status::Status;
 
 const ABOUT: &str = "host";
 /// Bytes that the path of a Unix socket may have.
@@ -22,7 +21,7 @@ pub(super) enum Silence {
 /// What a host says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Running {
-    pub(super) pid: u64,
+    pub(super) pid: u32,
     pub(super) version: String,
     /// Seconds since it started.
     pub(super) uptime: u64,
@@ -53,17 +52,14 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn gather(home: &Path, status: &Result<Value, Silence>) -> Self {
+    pub(super) fn gather(home: &Path, status: &Result<Status, Silence>) -> Self {
         let paths = [conductor_api::socket(home), conductor_api::mcp_socket(home)];
         let host = status.as_ref().map_err(Clone::clone).map(|status| Running {
-            pid: status["pid"].as_u64().unwrap_or_default(),
-            version: status["version"].as_str().unwrap_or_default().to_owned(),
-            uptime: status["uptime"].as_u64().unwrap_or_default() / 1_000_000_000,
-            audit_trouble: status["audit"]["trouble"].as_str().map(str::to_owned),
-            failures: (
-                status["failures"].as_u64().unwrap_or_default(),
-                status["last_failure"].as_str().map(str::to_owned),
-            ),
+            pid: status.pid,
+            version: status.version.clone(),
+            uptime: status.uptime / 1_000_000_000,
+            audit_trouble: status.audit.trouble.clone(),
+            failures: (status.failures, status.last_failure.clone()),
         });
         Self { longest: paths[0].clone(), sockets: paths.iter().filter_map(|path| socket(path)).collect(), host }
     }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::super::Paths;
 use super::finding::Finding;
+use conductor_host::host::status::Status;
+use conductor_ports::Protocol;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -67,25 +67,23 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn gather(places: &Paths, running: Option<&Value>) -> Self {
+    pub(super) fn gather(places: &Paths, running: Option<&Status>) -> Self {
         let looked;
-        let ports = match running {
-            Some(status) => status,
+        let status = match running {
+            Some(status) => &status.ports,
             None => {
-                looked = serde_json::to_value(super::super::ports::look(places)).unwrap_or_default();
+                looked = super::super::ports::look(places);
                 &looked
             }
         };
-        let list = |name: &str| ports[name].as_array().map(Vec::as_slice).unwrap_or_default();
         let midi = conductor_ports::midi::BACKEND;
-        let trouble = list("unreachable").iter().find(|one| one[0] == midi).and_then(|one| one[1].as_str());
-        let of = |list: &[Value], protocol: &str| list.iter().filter(|one| one["protocol"] == protocol).count();
-        let bindings = list("bindings");
+        let trouble = status.unreachable.iter().find(|(backend, _)| backend == midi);
+        let wants = |protocol| status.bindings.iter().any(|binding| binding.protocol == protocol);
         Self {
             midi: midi.to_owned(),
-            midi_trouble: trouble.map(str::to_owned),
-            midi_ports: of(list("ports"), "midi"),
-            wants: (of(bindings, "midi") > 0, of(bindings, "hid") > 0),
+            midi_trouble: trouble.map(|(_, why)| why.clone()),
+            midi_ports: status.ports.iter().filter(|found| found.port.protocol == Protocol::Midi).count(),
+            wants: (wants(Protocol::Midi), wants(Protocol::Hid)),
             #[cfg(target_os = "linux")]
             sequencer: (midi == "alsa").then(|| linux::node("/dev/snd/seq".into())),
             #[cfg(not(target_os = "linux"))]

@@ -1,0 +1,12 @@
+//! What routes take and answer, where that is no type of the host.
+
+pub use crate::error::{ApiError, Code};
+pub use crate::routes::audit::{AuditQuery, AuditRow};
+pub use crate::routes::config::{Candidate, InForce, Reloaded, Verdict};
+pub use crate::routes::devices::{Mute, Muted, Ports};
+pub use crate::routes::features::Lifted;
+pub use crate::routes::install::{GrantRequest, InstallRequest, PackageSource, RemoveRequest, RemovedView};
+pub use crate::routes::lock::{LockState, SetLock};
+pub use crate::routes::modes::{ModeBody, Modes, Profiles};
+pub use crate::routes::secrets::{SecretSet, SetSecret};
+pub use crate::stream::{StreamItem, StreamQuery};
