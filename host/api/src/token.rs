@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 pub use super::holder::Holder;
+use conductor_stdx::digest::hex;
 use conductor_stdx::host_key::write_private;
 use conductor_stdx::plain_file;
 
@@ -59,8 +60,7 @@ impl Token {
         }
         let mut random = [0; BYTES];
         getrandom::fill(&mut random).map_err(Error::other)?;
-        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        match write_private(home, holder.file_name(), digits.as_bytes()) {
+        match write_private(home, holder.file_name(), hex(&random).as_bytes()) {
             // Another process was faster: its token is the one.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
             _ => read(),

@@ -61,6 +61,7 @@ use conductor_engine::event::write_name;
 use conductor_engine::{
     ArtNetChange, Event, GamepadEvent, MidiMessage, Nanos, OscArg, OscMessage, OscPattern, check_address,
 };
+use hex::FromHex as _;
 
 /// Events in the order of time.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -514,7 +515,7 @@ fn parse_sysex(line: &mut Line, start: usize) -> Parsed<MidiMessage> {
     let mut bytes = Vec::new();
     while let Some(found) = line.next()? {
         let byte = match found.token {
-            Token::Word(word) => parse_hex(word).filter(|bytes| bytes.len() == 1),
+            Token::Word(word) => hex::decode(word).ok().filter(|bytes| bytes.len() == 1),
             _ => None,
         };
         match byte {
@@ -529,13 +530,6 @@ fn parse_sysex(line: &mut Line, start: usize) -> Parsed<MidiMessage> {
         [0xF0, data @ .., 0xF7] if data.iter().all(|&byte| byte < 0x80) => Ok(MidiMessage::SysEx(bytes.into())),
         _ => mistake(start, "a sysex is F0, then bytes from 00 to 7F, then F7"),
     }
-}
-
-/// Pairs of hexadecimal digits as bytes.
-fn parse_hex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    pairs.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8)).collect()
 }
 
 fn parse_osc(line: &mut Line) -> Parsed<Event> {
@@ -592,7 +586,7 @@ fn parse_arg(line: &mut Line, found: Found, depth: usize) -> Parsed<OscArg> {
 }
 
 fn parse_arg_word(word: &str) -> Option<OscArg> {
-    let four = |text| parse_hex(text).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+    let four = |digits: &str| <[u8; 4]>::from_hex(digits).ok();
     match word {
         "true" => return Some(OscArg::Bool(true)),
         "false" => return Some(OscArg::Bool(false)),
@@ -602,7 +596,7 @@ fn parse_arg_word(word: &str) -> Option<OscArg> {
     }
     if let Some((kind, text)) = word.split_once(':') {
         return match kind {
-            "blob" => parse_hex(text).map(OscArg::Blob),
+            "blob" => hex::decode(text).ok().map(OscArg::Blob),
             "color" => four(text).map(OscArg::Color),
             "midi" => four(text).map(OscArg::Midi),
             "time" => {
