@@ -8,7 +8,8 @@
 //! - [`escape`] decides for each character whether it is shown as it is, or as `\u{1b}`. Nothing else does.
 //! - `outln!` and `errln!` print *one line each*: control characters in their arguments, line feeds included, are
 //!   escaped.
-//!   Output of several lines is made with [`Lines`], where text of others that has lines of its own gets a gutter.
+//!   Output of several lines is made with [`Lines`], where text of others that has lines of its own gets a gutter, or
+//!   with [`Table`], where it is a cell.
 //! - JSON is escaped as JSON is: the same value, other text.
 //! - Colours are a [`Style`] of a part of a line, and never text.
 //! - [`log`] does the same for what is logged.
@@ -26,11 +27,13 @@ mod escape;
 mod lines;
 pub mod log;
 mod output;
+mod table;
 
 pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, is_hidden, paragraphs, width};
 pub use lines::{Lines, Style};
 pub use output::{
-    ask, ask_secret, document, eprint, escaped_arguments, is_interactive, json, json_line, print, report_panics,
-    try_json_line, try_print,
+    ask, ask_secret, document, eprint, escaped_arguments, is_interactive, json, json_line, print, print_table,
+    report_panics, try_json_line, try_print,
 };
 pub use output::{print_err_line, print_line};
+pub use table::Table;

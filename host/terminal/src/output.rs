@@ -11,9 +11,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 use serde_json::Value;
+use terminal_size::{Width, terminal_size_of};
 
 use super::escape::{escape, escape_json};
-use super::{Lines, paragraphs};
+use super::{Lines, Table, paragraphs};
 
 /// Goes before each line of a text of others but its first, where nothing else fits better.
 const GUTTER: &str = "  | ";
@@ -48,6 +49,12 @@ pub fn print(lines: &Lines) {
 /// Prints lines to standard output, and returns an error if its reader has closed it.
 pub fn try_print(lines: &Lines) -> io::Result<()> {
     write_out(&lines.render(has_colour(&io::stdout())))
+}
+
+/// Prints a table to standard output; on a terminal, arranged for its width.
+pub fn print_table<const N: usize>(table: &Table<N>) {
+    let width = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
+    print(&table.lines(width));
 }
 
 /// Prints lines to standard error.

@@ -10,9 +10,9 @@ use conductor_config as config;
 use conductor_config::edit::edited;
 use conductor_config::pin::pin as pinned;
 use conductor_ports::Direction;
-use conductor_ports::status::{DiscoveredPort, PortState, PortsStatus, SideState, SideStatus};
+use conductor_ports::status::{BindingStatus, DiscoveredPort, PortState, PortsStatus, SideState, SideStatus};
 use conductor_stdx::atomic_file::{keep_backup, replace};
-use conductor_terminal::{self as terminal, errln, outln};
+use conductor_terminal::{self as terminal, Table, errln, outln};
 
 /// How long a touch is waited for.
 const TOUCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -75,18 +75,13 @@ fn list(places: &Paths, as_json: bool) -> CommandResult {
         outln!("no bindings: every port goes by its own name");
         return Ok(());
     }
-    outln!("{:<20} {:<8} {:<8} {:<28} {:<28} HELP", "BINDING", "PROTOCOL", "HEALTH", "INPUT", "OUTPUT");
-    for binding in &bindings {
-        outln!(
-            "{:<20} {:<8} {:<8} {:<28} {:<28} {}",
-            binding.alias,
-            binding.protocol.to_string(),
-            if binding.muted { "muted" } else { binding.health.as_str() },
-            side(binding.input.as_ref()),
-            side(binding.output.as_ref()),
-            binding.help.as_deref().unwrap_or_default(),
-        );
+    let mut table = Table::new(["BINDING", "PROTOCOL", "HEALTH", "INPUT", "OUTPUT", "HELP"]);
+    for BindingStatus { alias, protocol, health, input, output, muted, help } in &bindings {
+        let health = if *muted { "muted" } else { health.as_str() };
+        let (input, output, help) = (side(input.as_ref()), side(output.as_ref()), help.as_deref().unwrap_or_default());
+        table.row([alias, protocol, &health, &input, &output, &help]);
     }
+    terminal::print_table(&table);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use super::{CommandResult, Failure, Paths, load, warn};
 use conductor_api::client::Client;
 use conductor_dispatch::describe_rule_id;
 use conductor_host::host;
-use conductor_terminal::{self as terminal, errln, outln};
+use conductor_terminal::{self as terminal, Table, errln, outln};
 
 /// What to explain.
 #[derive(Debug, clap::Args)]
@@ -71,17 +71,20 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
     }
     let explanations = engine.explain(at, &DeviceId::new(&asked.device), &asked.event);
     let rules = rules.load();
+    let mut table = Table::new(["RULE", "WHY"]);
     for explanation in &explanations {
         let rule = describe_rule_id(explanation.rule, &rules, true);
         if arguments.json {
             let fires = explanation.verdict.is_awake();
             terminal::json_line(&json!({ "rule": rule, "mode": mode, "fires": fires, "why": explanation.to_string() }));
         } else {
-            outln!("{rule:<32} {explanation}");
+            table.row([&rule, explanation]);
         }
     }
-    if explanations.is_empty() && !arguments.json {
-        outln!("no rule looks at {}", asked.event);
+    match &explanations[..] {
+        _ if arguments.json => {}
+        [] => outln!("no rule looks at {}", asked.event),
+        _ => terminal::print_table(&table),
     }
     Ok(())
 }

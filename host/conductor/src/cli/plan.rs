@@ -12,7 +12,7 @@ use conductor_host::control::plan::risk::Level;
 use conductor_host::control::plan::{Plan, PlanSummary};
 use conductor_host::host::{Applied, PlanView};
 use conductor_stdx::plural::plural;
-use conductor_terminal::{self as terminal, Lines, outln};
+use conductor_terminal::{self as terminal, Lines, Table, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PlanCommand {
@@ -120,10 +120,11 @@ fn list(places: &Paths, as_json: bool) -> CommandResult {
         outln!("no plan waits");
         return Ok(());
     }
-    outln!("{:<14} {:<11} {:<26} WHAT IT DOES", "PLAN", "RISK", "PROPOSED BY");
+    let mut table = Table::new(["PLAN", "RISK", "PROPOSED BY", "WHAT IT DOES"]);
     for PlanSummary { id, risk, proposer, description, .. } in &plans {
-        outln!("{:<14} {:<11} {proposer:<26} {description}", id.get(..12).unwrap_or(id), risk.level.as_str());
+        table.row([&id.get(..12).unwrap_or(id), &risk.level.as_str(), proposer, description]);
     }
+    terminal::print_table(&table);
     Ok(())
 }
 

@@ -3,9 +3,9 @@
 use super::{CommandResult, Paths, load};
 use crate::embedding::system_ports;
 use conductor_api::client::{AskError, Client, if_running};
-use conductor_ports::status::{PortState, PortsStatus};
+use conductor_ports::status::{DiscoveredPort, PortState, PortsStatus};
 use conductor_ports::supervisor;
-use conductor_terminal::{self as terminal, outln};
+use conductor_terminal::{self as terminal, Table, outln};
 
 pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     let (status, asked) = match running(places)? {
@@ -43,19 +43,13 @@ fn print(status: &PortsStatus, asked: bool) {
     if status.ports.is_empty() {
         outln!("no ports");
     } else {
-        outln!("{:<10} {:<7} {:<34} {:<20} {:>9}  STATE", "BACKEND", "WAY", "PORT", "DEVICE", "EVENTS");
-    }
-    for found in &status.ports {
-        let missed = missed(found.malformed, found.lost).map(|missed| format!(" ({missed})")).unwrap_or_default();
-        outln!(
-            "{:<10} {:<7} {:<34} {:<20} {:>9}  {}{missed}",
-            found.port.backend,
-            found.port.direction.to_string(),
-            found.port.name,
-            found.device,
-            found.events,
-            state(&found.state, asked),
-        );
+        let mut table = Table::new(["BACKEND", "WAY", "PORT", "DEVICE", "EVENTS", "STATE"]).right(4);
+        for DiscoveredPort { port, device, events, state, malformed, lost, .. } in &status.ports {
+            let missed = missed(*malformed, *lost).map(|missed| format!(" ({missed})")).unwrap_or_default();
+            let state = words(state, asked) + &missed;
+            table.row([&port.backend, &port.direction, &port.name, device, events, &state]);
+        }
+        terminal::print_table(&table);
     }
     for (_, why) in &status.unreachable {
         outln!("{why}");
@@ -66,7 +60,7 @@ fn print(status: &PortsStatus, asked: bool) {
 }
 
 /// A port's state, as a running host has it (`asked`) or as it is without one.
-fn state(state: &PortState, asked: bool) -> String {
+fn words(state: &PortState, asked: bool) -> String {
     match state {
         PortState::Open => "open".to_owned(),
         PortState::Idle if asked => "idle".to_owned(),

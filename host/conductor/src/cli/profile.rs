@@ -10,7 +10,7 @@ use conductor_api::client::{Client, if_running};
 use conductor_api::types::Profiles;
 use conductor_config::{Diagnostics, Severity, nearest};
 use conductor_rules::profile::{self, ProfileView};
-use conductor_terminal::{self as terminal, outln};
+use conductor_terminal::{self as terminal, Table, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProfileCommand {
@@ -77,12 +77,12 @@ fn list(listing: &Listing) {
     if listing.profiles.is_empty() {
         outln!("no profiles: the mode does not depend on the application in front");
     } else {
-        outln!("{:<20} {:<20} {:<8} {:<36} TITLE", "PROFILE", "MODE", "APPLIES", "APPLICATIONS");
-    }
-    for ProfileView { name, mode, apps, title, applies } in &listing.profiles {
-        let applies = if *applies { "yes" } else { "-" };
-        let title = title.as_deref().unwrap_or("-");
-        outln!("{name:<20} {mode:<20} {applies:<8} {:<36} {title}", apps.join(", "));
+        let mut table = Table::new(["PROFILE", "MODE", "APPLIES", "APPLICATIONS", "TITLE"]);
+        for ProfileView { name, mode, apps, title, applies } in &listing.profiles {
+            let applies = if *applies { "yes" } else { "-" };
+            table.row([name, mode, &applies, &apps.join(", "), &title.as_deref().unwrap_or("-")]);
+        }
+        terminal::print_table(&table);
     }
     match &listing.now {
         None => outln!("(no host is running: this is what the configuration says)"),

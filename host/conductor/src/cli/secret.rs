@@ -9,7 +9,7 @@ use conductor_audit::caller::Caller;
 use conductor_host::host::secrets::{SecretChangeError, SecretHome};
 use conductor_services::keychain::Keychain;
 use conductor_services::secret_store::StoreError;
-use conductor_terminal::{self as terminal, outln};
+use conductor_terminal::{self as terminal, Table, outln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
@@ -74,9 +74,13 @@ fn list(secrets: &SecretHome, as_json: bool) -> CommandResult {
         terminal::json(&list)?;
         return Ok(());
     }
-    for (id, place) in list {
-        outln!("{id:<28} {place}");
+    if list.is_empty() {
+        outln!("no secrets");
+        return Ok(());
     }
+    let mut table = Table::new(["SECRET", "KEPT IN"]);
+    list.iter().for_each(|(id, place)| table.row([id, place]));
+    terminal::print_table(&table);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use super::{CommandResult, Failure, Output, Paths};
 use conductor_api::client::Client;
-use conductor_terminal::{self as terminal, Lines, outln};
+use conductor_terminal::{self as terminal, Lines, Table};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SkillsCommand {
@@ -25,10 +25,9 @@ pub(super) fn run(places: &Paths, command: &SkillsCommand) -> CommandResult {
     match command {
         SkillsCommand::List(Output { json: true }) => terminal::json(&skills)?,
         SkillsCommand::List(_) => {
-            outln!("{:<28} {:<28} WHEN", "SKILL", "FEATURE");
-            for skill in &skills {
-                outln!("{:<28} {:<28} {}", skill.name, skill.feature, skill.summary);
-            }
+            let mut table = Table::new(["SKILL", "FEATURE", "WHEN"]);
+            skills.iter().for_each(|skill| table.row([&skill.name, &skill.feature, &skill.summary]));
+            terminal::print_table(&table);
         }
         SkillsCommand::Show { name, json } => {
             let unknown = || Failure::Wrong(format!("conductor: no feature has the skill {name:?}"));

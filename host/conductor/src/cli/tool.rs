@@ -7,7 +7,7 @@ use super::{CommandResult, Failure, Output, Paths};
 use conductor_api::client::{AskError, Client};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolRequest, ToolResult, ToolView};
-use conductor_terminal::{self as terminal, Lines, errln, outln};
+use conductor_terminal::{self as terminal, Lines, Table, errln};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolCommand {
@@ -39,10 +39,11 @@ fn list(places: &Paths, as_json: bool) -> CommandResult {
         terminal::json(&tools)?;
         return Ok(());
     }
-    outln!("{:<28} {:<14} {:<28} WHAT IT DOES", "TOOL", "TIER", "FEATURE");
+    let mut table = Table::new(["TOOL", "TIER", "FEATURE", "WHAT IT DOES"]);
     for ToolView { feature, tool } in &tools {
-        outln!("{:<28} {:<14} {feature:<28} {}", tool.name, tool.tier.as_str(), tool.summary);
+        table.row([&tool.name, &tool.tier.as_str(), feature, &tool.summary]);
     }
+    terminal::print_table(&table);
     Ok(())
 }
 
