@@ -204,7 +204,7 @@ mod tests {
             ],
         }));
         let expected = "\
-conductor  1.2.3, process 7, for 1 min
+conductor  1.2.3, process 7, for 1m 1s
 mode       Mix (of Play, Mix)
 rules      3, loaded 2 times
 warnings   1; `conductor config validate` shows them

@@ -1,6 +1,7 @@
 //! The host that runs in this home, and the sockets that it answers on.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::finding::Finding;
 use conductor_host::host::status::Status;
@@ -138,14 +139,14 @@ impl Facts {
     }
 }
 
-/// So many seconds, as one says it.
-pub(in crate::cli) fn duration(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..172_800 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-        _ => format!("{} days", seconds / 86_400),
-    }
+/// A number of seconds for people: from an hour on without seconds, from a day on without minutes.
+pub(in crate::cli) fn duration(seconds: u64) -> humantime::FormattedDuration {
+    let unit = match seconds {
+        0..3600 => 1,
+        3600..86_400 => 60,
+        _ => 3600,
+    };
+    humantime::format_duration(Duration::from_secs(seconds - seconds % unit))
 }
 
 #[cfg(unix)]
@@ -211,6 +212,13 @@ mod tests {
         assert_eq!(levels(vec![], Ok(mute))[1], ("host", Level::Trouble));
         let failing = Running { failures: (3, Some("synth: gone".into())), ..running() };
         assert_eq!(levels(vec![], Ok(failing))[1], ("host", Level::Warning));
+    }
+
+    #[test]
+    fn a_long_time_is_said_in_what_counts_of_it() {
+        for (seconds, said) in [(0, "0s"), (61, "1m 1s"), (3725, "1h 2m"), (86_400, "1day"), (183_600, "2days 3h")] {
+            assert_eq!(duration(seconds).to_string(), said);
+        }
     }
 
     #[test]
