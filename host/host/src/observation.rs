@@ -48,6 +48,9 @@ pub enum ObservationView {
         sink: String,
         /// What.
         text: String,
+        /// Of a notification that is kept: its number, which `after` of `GET /v1/notifications` takes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sequence: Option<u64>,
     },
     /// A port was opened or closed, or can't be had.
     Port {
@@ -173,6 +176,7 @@ impl ObservationView {
                 }
                 .to_owned(),
                 text: message.text.clone(),
+                sequence: message.sequence,
             },
         }
     }

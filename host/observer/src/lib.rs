@@ -18,6 +18,7 @@ use conductor_engine::{Cause, FlightRecorder, Record};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 pub mod failure;
 pub mod history;
@@ -151,6 +152,7 @@ impl Observer {
 pub struct Observed {
     inner: Arc<Mutex<Inner>>,
     history: History,
+    notified: watch::Receiver<u64>,
 }
 
 #[derive(Debug)]
@@ -161,7 +163,6 @@ struct Inner {
     mode: Option<Arc<str>>,
     failures: u64,
     last_failure: Option<Failure>,
-    notifications: Option<NotificationLog>,
     /// Messages of features that were passed on.
     messages_passed: u64,
     subscribers: Vec<Subscriber>,
@@ -182,6 +183,13 @@ impl Observed {
     /// The last observations, and those that come.
     pub fn history(&self) -> &History {
         &self.history
+    }
+
+    /// The number of the last notification that is kept, and a way to wait for more: from the time of this call on.
+    pub fn notified(&self) -> watch::Receiver<u64> {
+        let mut notified = self.notified.clone();
+        notified.mark_unchanged();
+        notified
     }
 
     /// Subscribes to everything from now on, until the receiver is dropped. A subscriber that falls too far
@@ -238,7 +246,7 @@ impl Observed {
 /// When the system has no thread left.
 pub fn start(
     sinks: Receiver<SinkMessage>,
-    notifications: Option<NotificationLog>,
+    mut notifications: Option<NotificationLog>,
 ) -> std::io::Result<(Observer, Observed, JoinHandle<()>)> {
     let (sender, receiver) = crossbeam_channel::bounded(QUEUE_CAPACITY);
     let inner = Inner {
@@ -247,11 +255,11 @@ pub fn start(
         mode: None,
         failures: 0,
         last_failure: None,
-        notifications,
         messages_passed: 0,
         subscribers: Vec::new(),
     };
-    let observed = Observed { inner: Arc::new(Mutex::new(inner)), history: History::default() };
+    let notified = notifications.as_ref().map_or_else(|| watch::channel(0).1, NotificationLog::last);
+    let observed = Observed { inner: Arc::new(Mutex::new(inner)), history: History::default(), notified };
     let (shared, missed) = (observed.clone(), Arc::<AtomicU64>::default());
     let left_out = Arc::clone(&missed);
     let (waker, woken) = crossbeam_channel::bounded(1);
@@ -260,11 +268,14 @@ pub fn start(
     let thread = std::thread::Builder::new().name("observer".into()).spawn(move || {
         let (mut told, mut batch) = (0, Vec::new());
         while source.gather(&mut batch) {
+            // First, so that a notification can be read once it is reported; without the lock, since it waits for the disk.
+            if let Some(log) = &mut notifications {
+                batch.iter_mut().for_each(|observation| keep_notification(log, observation));
+            }
             {
                 let mut inner = shared.inner();
                 batch.iter().for_each(|observation| inner.take(observation));
             }
-            // Afterwards: a notification may wait for the disk, and those who watch don't wait for that.
             shared.history.put(|ring| {
                 let missed = left_out.load(Ordering::Relaxed);
                 ring.lose(missed - told);
@@ -357,14 +368,7 @@ impl Inner {
             Observation::Port(text) | Observation::Reload(text) => tracing::info!("{text}"),
             Observation::PortTrouble(text) => tracing::warn!("{text}"),
             Observation::Refused(text) => tracing::error!("{text}"),
-            Observation::Sink(message) => {
-                log_sink(message);
-                if let (SinkKind::Notification, Some(log)) = (message.kind, &self.notifications)
-                    && let Err(error) = log.append(message)
-                {
-                    tracing::error!("a notification of {} could not be kept: {error}", message.feature);
-                }
-            }
+            Observation::Sink(message) => log_sink(message),
         }
         self.subscribers.retain(|Subscriber { sender, wants, missed }| {
             if !wants(observation) {
@@ -383,8 +387,20 @@ impl Inner {
     }
 }
 
+/// Keeps a notification, and gives it the number that it has there.
+fn keep_notification(log: &mut NotificationLog, observation: &mut Observation) {
+    let Observation::Sink(message) = observation else { return };
+    if message.kind != SinkKind::Notification {
+        return;
+    }
+    match log.append(message) {
+        Ok(sequence) => message.sequence = Some(sequence),
+        Err(error) => tracing::error!("a notification of {} could not be kept: {error}", message.feature),
+    }
+}
+
 fn log_sink(message: &SinkMessage) {
-    let SinkMessage { feature, kind, text } = message;
+    let SinkMessage { feature, kind, text, .. } = message;
     match kind {
         SinkKind::Diagnostic(Severity::Info) => tracing::info!(%feature, "{text}"),
         SinkKind::Diagnostic(Severity::Warning) => tracing::warn!(%feature, "{text}"),

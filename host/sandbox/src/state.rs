@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,8 @@ pub struct FeatureFacts {
     pub http_account: HttpAccount,
     /// Limits what it says.
     pub sink_rate: RateLimiter,
+    /// Its notifications that were left out since its last one.
+    pub notifications_left_out: Arc<AtomicU64>,
     /// Limits datagrams.
     pub datagram_rate: RateLimiter,
     /// What it shares with all features of the sandbox.
@@ -123,6 +125,7 @@ impl FeatureFacts {
             .filter(|host| host.parse::<IpAddr>().is_err())
             .filter_map(|host| Some((host.to_owned(), services.datagrams.resolve(host).ok()?)))
             .collect();
+        let notifications_left_out = services.sinks.left_out_of(&descriptor.id);
         let http_account = HttpAccount::new(descriptor.id.as_str(), grantee.clone());
         let asked = descriptor.request(CapabilityKind::UseModel).map(|request| &request.capability);
         let asked = if let Some(Capability::UseModel { tokens, .. }) = asked { *tokens } else { 0 };
@@ -140,6 +143,7 @@ impl FeatureFacts {
             services: Arc::clone(services),
             http_account,
             sink_rate: RateLimiter::new(limits::SINK_RATE, limits::SINK_BURST),
+            notifications_left_out,
             datagram_rate: RateLimiter::new(services.datagram_rate, limits::DATAGRAM_BURST),
             shared: shared.clone(),
             cpu_share: CpuShare::default(),

@@ -73,7 +73,7 @@ fn words(view: &ObservationView) -> String {
             format!("{:>12.6} s  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e9)
         }
         ObservationView::Mode { mode } => format!("{:>14}  mode {mode}", ""),
-        ObservationView::Message { feature, sink, text } => format!("{:>14}  {feature} ({sink}): {text}", ""),
+        ObservationView::Message { feature, sink, text, .. } => format!("{:>14}  {feature} ({sink}): {text}", ""),
         ObservationView::Port { text, .. } | ObservationView::Reload { text, .. } => format!("{:>14}  {text}", ""),
         ObservationView::Plan { step, plan, who, description } => {
             let step = serde_json::to_value(step).unwrap_or_default();

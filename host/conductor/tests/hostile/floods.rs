@@ -17,7 +17,11 @@ use crate::lab::{Lab, Tools};
 
 #[track_caller]
 fn bounded(lab: &Lab, began: Instant, longest: usize) {
-    let said: Vec<SinkMessage> = lab.said.try_iter().collect();
+    check(&lab.said.try_iter().collect::<Vec<_>>(), lab, began, longest);
+}
+
+#[track_caller]
+fn check(said: &[SinkMessage], lab: &Lab, began: Instant, longest: usize) {
     let most = began.elapsed().as_secs_f64().mul_add(limits::SINK_RATE, limits::SINK_BURST) as usize + 1;
     assert!(said.len() <= most, "{} of at most {most}", said.len());
     assert_eq!(said.len() as u64 + lab.sinks.dropped(), 10_000, "the rest is counted");
@@ -48,7 +52,14 @@ fn of_notifications() {
     let lab = Lab::new();
     let (tools, began) = (lab.tools(), Instant::now());
     tools.how("notifications").unwrap();
-    bounded(&lab, began, 4096);
+    let left_out = lab.sinks.left_out();
+    let (feature, count) = left_out.first_key_value().unwrap();
+    assert_eq!((left_out.len(), feature.as_str()), (1, "project:hostile-tools"));
+    // What each message counts was left out before it, and this since the last one.
+    let said: Vec<SinkMessage> = lab.said.try_iter().collect();
+    assert_eq!(said.iter().map(|message| message.left_out).sum::<u64>() + count, lab.sinks.dropped());
+    assert!(said.iter().all(|message| message.feature == *feature), "under its own name");
+    check(&said, &lab, began, 4096);
 }
 
 /// More instances are no way to say more.

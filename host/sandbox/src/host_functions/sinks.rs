@@ -2,6 +2,7 @@
 //!
 //! A guest's message goes into the queue of `observer::sink_message`, and the call returns.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use wasmtime::component::Resource;
@@ -11,14 +12,13 @@ use crate::bindings::Error;
 use crate::bindings::imports::{alerts, diagnostics, notifications};
 use crate::limits;
 use crate::state::{FeatureFacts, InstanceState};
+use conductor_observer::notification_log;
 use conductor_observer::sink_message::{Severity, SinkKind, SinkMessage};
 use conductor_package::capability::CapabilityKind;
 use conductor_terminal::excerpt;
 
 /// Bytes kept of an alert.
 const MAX_ALERT: usize = 256;
-/// Bytes kept of a notification.
-const MAX_NOTIFICATION: usize = 4096;
 
 /// The guest's handle to the log.
 #[derive(Debug)]
@@ -31,14 +31,25 @@ pub struct AlertSink;
 pub struct NotificationSink;
 
 impl FeatureFacts {
-    /// Puts what it says into the queue, cut to `max` bytes; counts it where it says too much.
+    /// Puts what it says into the queue, cut to `max` bytes, under its own id; counts it where it says too much.
     pub(crate) fn say(&self, kind: SinkKind, text: String, max: usize) {
         let queue = &self.services.sinks;
+        let is_notification = kind == SinkKind::Notification;
+        let leave_out = |count| {
+            if is_notification {
+                self.notifications_left_out.fetch_add(count, Ordering::Relaxed);
+            }
+        };
         if !self.sink_rate.take(Instant::now()) {
             queue.leave_out();
+            leave_out(1);
             return;
         }
-        queue.put(SinkMessage { feature: self.descriptor.id.clone(), kind, text: excerpt(&text, max) });
+        let left_out = if is_notification { self.notifications_left_out.swap(0, Ordering::Relaxed) } else { 0 };
+        let feature = self.descriptor.id.clone();
+        if !queue.put(SinkMessage { feature, kind, text: excerpt(&text, max), left_out, sequence: None }) {
+            leave_out(left_out + 1);
+        }
     }
 }
 
@@ -106,7 +117,7 @@ impl notifications::HostSink for InstanceState {
 
     fn emit(&mut self, sink: Resource<NotificationSink>, text: String) -> wasmtime::Result<()> {
         self.table.get(&sink)?;
-        self.facts.say(SinkKind::Notification, text, MAX_NOTIFICATION);
+        self.facts.say(SinkKind::Notification, text, notification_log::MAX_TEXT);
         Ok(())
     }
 
