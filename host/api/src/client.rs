@@ -20,6 +20,7 @@ use conductor_host::host::installer::InstallView;
 use conductor_host::host::status::Status;
 use conductor_host::host::{Applied, PlanView};
 use conductor_install::receipt::FeatureInstallReport;
+use conductor_observer::notification_log::{NotificationPage, NotificationQuery};
 use conductor_ports::status::BindingStatus;
 use conductor_registry::{FeatureReport, Skill};
 use conductor_services::secret_store::Place;
@@ -358,6 +359,17 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn remove_secret(&self, id: &str) -> Result<(), AskError> {
         self.post(&format!("/v1/secrets/{}/remove", segment(id)), &())
+    }
+
+    /// The notifications of features that are kept. Of `max_bytes` of the query the host knows nothing: a page has
+    /// what fits into 2 MiB.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn notifications(&self, query: &NotificationQuery) -> Result<NotificationPage, AskError> {
+        let NotificationQuery { after, limit, feature, order, .. } = query;
+        let feature = feature.as_deref().map(|feature| format!("&feature={}", segment(feature))).unwrap_or_default();
+        self.get(&format!("/v1/notifications?after={after}&limit={limit}&order={}{feature}", order.as_str()))
     }
 
     /// The tools that may be called.

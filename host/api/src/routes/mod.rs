@@ -10,6 +10,7 @@ pub(super) mod install;
 pub(super) mod ipc;
 pub(super) mod lock;
 pub(super) mod modes;
+pub(super) mod notifications;
 pub(super) mod plans;
 pub(super) mod secrets;
 pub(super) mod status;
@@ -33,6 +34,7 @@ pub(super) fn all() -> Vec<Route> {
         tools::routes(),
         lock::routes(),
         events::routes(),
+        notifications::routes(),
         audit::routes(),
         ipc::routes(),
     ]

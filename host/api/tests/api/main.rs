@@ -6,6 +6,7 @@ mod client;
 mod installs;
 mod ipc;
 mod methods;
+mod notifications;
 mod stream;
 
 use std::fs;
@@ -111,6 +112,8 @@ fn what_is_refused_says_why_in_one_shape() {
     assert_eq!(code(&post(home, "/v1/tools/x", &json!({}))), (404, "not_found"));
     assert_eq!(code(&get(home, "/v1/audit?limit=0")), (400, "bad_request"));
     assert_eq!(code(&get(home, "/v1/audit?before=1")), (400, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/notifications?limit=1001")), (400, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/notifications?order=best")), (400, "bad_request"));
     assert_eq!(code(&get(home, "/v1/events?kinds=events")), (400, "bad_request"));
     assert_eq!(code(&get(home, "/v1/events?after=7")), (400, "bad_request"));
     assert_eq!(code(&get(home, "/v1/stream")), (426, "bad_request"));

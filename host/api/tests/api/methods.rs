@@ -13,6 +13,7 @@ use conductor_api::types::{
     AuditQuery, GrantRequest, InstallRequest, PackageSource, RemoveRequest, SetLock, SetSecret, StreamQuery,
 };
 use conductor_host::control::gate::ToolRequest;
+use conductor_observer::notification_log::NotificationQuery;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -99,6 +100,7 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.features().map(drop),
         client.lift_quarantine("x").map(drop),
         client.skills().map(drop),
+        client.notifications(&NotificationQuery::default()).map(drop),
         client.look_at_package(&package).map(drop),
         client.install(&InstallRequest { package: package.clone(), grant: Vec::new() }).map(drop),
         client.downgrade("x").map(drop),

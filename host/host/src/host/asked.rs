@@ -11,6 +11,7 @@ use crate::control::plan::PlanError;
 use conductor_audit::caller::Caller;
 use conductor_audit::{AuditError, Chain, Entry, Kind, Row};
 use conductor_config::{Diagnostics, Severity};
+use conductor_observer::notification_log::{self, NotificationPage, NotificationQuery};
 use conductor_observer::{LockChange, Observation};
 use conductor_ports::supervisor::{PortsStatus, UnknownDevice};
 use conductor_registry::FeatureReport;
@@ -249,5 +250,19 @@ impl Host {
             Some(after) => chain.after(after, limit),
             None => chain.find(None, None, 0, limit),
         }
+    }
+
+    /// The notifications of features that are kept, and how many were left out. Nothing where the host keeps nothing.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn notifications(&self, query: &NotificationQuery) -> std::io::Result<NotificationPage> {
+        let mut page = match &self.home {
+            Some(home) => notification_log::read(home, query)?,
+            None => NotificationPage::default(),
+        };
+        let left_out = self.services.sinks.left_out().into_iter().filter(|(feature, _)| query.is_of(feature));
+        page.left_out = left_out.map(|(feature, count)| (feature.into(), count)).collect();
+        Ok(page)
     }
 }
