@@ -17,6 +17,7 @@ mod http;
 mod keys;
 mod machine;
 mod mcp;
+mod notifications;
 mod ola;
 mod osc;
 mod plans;

@@ -158,7 +158,7 @@ fn line(row: &Row) -> String {
         .to_owned()
 }
 
-fn time(at: i64) -> String {
+pub(super) fn time(at: i64) -> String {
     let time = DateTime::<Utc>::from_timestamp_millis(at).unwrap_or_default();
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

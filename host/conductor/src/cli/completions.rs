@@ -25,7 +25,7 @@ mod tests {
             let mut script = Vec::new();
             generate(*shell, &mut Arguments::command(), "conductor", &mut script);
             let script = String::from_utf8(script).unwrap();
-            for command in ["doctor", "bindings", "feature"] {
+            for command in ["doctor", "bindings", "feature", "notifications"] {
                 assert!(script.contains(command), "{shell}: {command}");
             }
         }

@@ -26,6 +26,7 @@ mod lock;
 mod mcp;
 mod mode;
 mod monitor;
+mod notifications;
 mod package;
 mod plan;
 mod ports;
@@ -108,6 +109,8 @@ enum Command {
     /// List the modes, and switch
     #[command(subcommand)]
     Mode(mode::ModeCommand),
+    /// List what features notified agents of, and what they notify of from now on
+    Notifications(notifications::NotificationsArguments),
     /// Print the OpenAPI document of the API
     Openapi,
     /// Look at changes that were proposed, and decide about them
@@ -224,6 +227,7 @@ pub fn main() -> ExitCode {
         Command::Unlock(output) => lock::unlock(&places, output.json),
         Command::Mcp => mcp::run(&places),
         Command::Mode(command) => mode::run(&places, command),
+        Command::Notifications(arguments) => notifications::run(&places, arguments),
         Command::Openapi => openapi(),
         Command::Plan(command) => plan::run(&places, command),
         Command::Undo(agreed) => plan::step(&places, "undo", agreed),
