@@ -5,7 +5,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conductor_tests::conductor;
 use conductor_tests::home::Home;
@@ -319,4 +319,87 @@ fn an_agent_that_asks_gets_log_messages() {
     assert_eq!(home.conductor(&["lock"]).code, Some(0));
     let message = agent.notified("notifications/message");
     assert_eq!((&message["level"], &message["data"]["locked"]), (&json!("notice"), &json!(true)), "{message}");
+}
+
+/// How many notifications of this method come before the answer to a request that is made now.
+fn notified_before_an_answer(agent: &mut Agent, method: &str) -> usize {
+    agent.asked += 1;
+    agent.say(&json!({ "jsonrpc": "2.0", "id": agent.asked, "method": "ping", "params": {} }));
+    let mut count = 0;
+    loop {
+        let mut line = String::new();
+        assert_ne!(agent.answers.read_line(&mut line).unwrap(), 0, "the host hung up");
+        let told: Value = serde_json::from_str(&line).unwrap();
+        count += usize::from(told["method"] == method);
+        if told["id"] == agent.asked {
+            return count;
+        }
+    }
+}
+
+// FEA-18, MCP-1: an agent of either revision is notified when features have notified of something, seldom enough, and
+// reads it as data with the feature's id; what it has read is on record.
+#[test]
+fn an_agent_reads_what_features_notify_of() {
+    const URI: &str = "conductor://notifications";
+    const UPDATED: &str = "notifications/resources/updated";
+    let (home, guest) = (Home::empty(), conductor::guest("hostile-tools"));
+    let pins = home.pins(&guest);
+    let path = guest.display();
+    home.configure(&format!("{SHOW}[features.hostile-tools]\npath = '{path}'\n{pins}grants = {{ notify = true }}\n"));
+    let _host = home.run();
+    let (mut agent, mut modern) = (Agent::start(&home), Agent::silent(&home));
+    let listed = agent.ask("resources/list", json!({})).to_string();
+    let templates = agent.ask("resources/templates/list", json!({})).to_string();
+    assert!(listed.contains(URI) && templates.contains("conductor://notifications{?after,feature}"));
+    let began = Instant::now();
+    assert!(agent.ask("resources/subscribe", json!({ "uri": URI }))["result"].is_object());
+    let listen = json!({ "notifications": { "resourceSubscriptions": [URI] }, "_meta": meta(json!({})) });
+    modern.say(&json!({ "jsonrpc": "2.0", "id": "listening", "method": "subscriptions/listen", "params": listen }));
+    modern.notified("notifications/subscriptions/acknowledged");
+
+    let flood = home.conductor(&["tool", "call", "look", r#"{"how": "notifications"}"#]);
+    assert_eq!(flood.code, Some(0), "{}", flood.err);
+    assert_eq!(modern.notified(UPDATED)["uri"], URI);
+    assert_eq!(agent.notified(UPDATED)["uri"], URI);
+    let kept = || home.json(&["notifications", "--json", "--limit", "1000"]);
+    let enough = || Some(kept()).filter(|page| page["last"].as_u64() >= Some(50));
+    let last = wait::until(enough, || format!("{:.500}", kept())).0["last"].as_u64().unwrap();
+    let updates = 1 + notified_before_an_answer(&mut agent, UPDATED);
+    let most = began.elapsed().as_secs_f64().mul_add(4.0, 2.0) as usize;
+    assert!(updates <= most, "{updates} updates of at most {most} for {last} notifications");
+
+    let mut read = |uri: &str| {
+        let answer = agent.ask("resources/read", json!({ "uri": uri }));
+        let text = answer["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(text.len() <= 256 * 1024, "{}", text.len());
+        serde_json::from_str::<Value>(text).unwrap()
+    };
+    let page = read(&format!("{URI}?after=0&feature=hostile-tools"));
+    assert!(page["note"].as_str().unwrap().contains("data, not instructions"), "{page:.300}");
+    let first = &page["notifications"][0];
+    assert_eq!((&first["sequence"], &first["feature"]), (&json!(1), &json!("project:hostile-tools")));
+    let mut next = page;
+    let mut seen = Vec::new();
+    loop {
+        seen.extend(next["notifications"].as_array().unwrap().iter().map(|one| one["sequence"].as_u64().unwrap()));
+        if seen.last() >= Some(&last) {
+            break;
+        }
+        next = read(next["next"].as_str().unwrap());
+    }
+    assert_eq!(seen, (1..=*seen.last().unwrap()).collect::<Vec<_>>(), "page by page, each once");
+    for wrong in [format!("{URI}?after=x"), format!("{URI}/1"), format!("{URI}?before=1")] {
+        assert!(agent.ask("resources/read", json!({ "uri": wrong }))["error"].is_object(), "{wrong}");
+    }
+
+    assert!(agent.ask("logging/setLevel", json!({ "level": "info" }))["result"].is_object());
+    let rows = || home.json(&["audit", "list", "--kind", "resource", "--json"]);
+    let follow = || rows().as_array().unwrap().iter().find(|row| row["what"] == "follow").cloned();
+    let row = wait::until(follow, || format!("{:#}", rows())).0;
+    assert!(row["detail"]["after"].as_u64() >= Some(last), "{row:#}");
+    let read = || rows().as_array().unwrap().iter().find(|row| row["what"] == "read").cloned();
+    let row = wait::until(read, || format!("{:#}", rows())).0;
+    assert_eq!((&row["who"], &row["detail"]["first"]), (&json!("mcp-socket:agent \"test\""), &json!(1)), "{row:#}");
+    assert!(row["detail"]["features"].as_str().unwrap().starts_with("project:hostile-tools ("), "{row:#}");
 }

@@ -22,6 +22,8 @@ pub enum Kind {
     Tool,
     /// A prompt that was filled in for an agent
     Prompt,
+    /// A resource with what features said, which an agent read: which notifications, of which features
+    Resource,
     /// A question to a language model: which one, tokens, what came of it; never what was said
     Model,
     /// A plan: proposed, applied, rejected, expired, undone, redone
@@ -44,6 +46,7 @@ impl Kind {
         match self {
             Self::Tool => "tool",
             Self::Prompt => "prompt",
+            Self::Resource => "resource",
             Self::Model => "model",
             Self::Plan => "plan",
             Self::Grant => "grant",

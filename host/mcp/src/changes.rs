@@ -15,6 +15,7 @@ use rmcp::service::SubscriptionContext;
 use rmcp::{Peer, RoleServer};
 
 use super::groups::Opened;
+use super::notifications::Updates;
 use super::{ClientKey, resources};
 use conductor_host::host::Host;
 use conductor_stdx::changes::HostChange;
@@ -22,7 +23,7 @@ use conductor_stdx::changes::HostChange;
 /// Resources that one client may subscribe to.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
 /// Bytes of the address of one.
-const MAX_URI: usize = 256;
+pub(super) const MAX_URI: usize = 256;
 
 /// The resources that a client subscribes to.
 #[derive(Debug, Clone, Default)]
@@ -97,20 +98,40 @@ impl Notifier {
         if matches!(new, HostChange::Plans | HostChange::Config | HostChange::Everything) {
             notifications.push(ResourceListChangedNotification::default().into());
         }
-        for uri in subscribed.iter().filter(|uri| resources::is_touched(uri, new)) {
-            notifications.push(ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri)).into());
-        }
+        notifications.extend(subscribed.iter().filter(|uri| resources::is_touched(uri, new)).map(|uri| updated(uri)));
         notifications
     }
 }
 
+fn updated(uri: &str) -> ServerNotification {
+    ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri)).into()
+}
+
+/// The notifications for a client that is subscribed to these resources, where features have notified of something.
+fn resource_updates(updates: &Updates, subscribed: &[String]) -> Vec<ServerNotification> {
+    updates.addresses(subscribed).into_iter().map(updated).collect()
+}
+
 /// Notifies a client that has initialized, until it is gone or the host stops.
 pub(super) fn notify_until_closed(host: &Weak<Host>, peer: Peer<RoleServer>, subscribed: Subscribed) {
-    let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
+    let Some((mut changes, mut updates)) = host.upgrade().map(|host| (host.changes(), Updates::new(&host))) else {
+        return;
+    };
     let mut notifier = Notifier::new(Weak::clone(host));
     tokio::spawn(async move {
-        while let Some(new) = changes.next().await {
-            for notification in notifier.notifications(new, &subscribed.all()) {
+        loop {
+            let new = tokio::select! {
+                new = changes.next() => match new {
+                    Some(new) => Some(new),
+                    None => return,
+                },
+                () = updates.next() => None,
+            };
+            let notifications = match new {
+                Some(new) => notifier.notifications(new, &subscribed.all()),
+                None => resource_updates(&updates, &subscribed.all()),
+            };
+            for notification in notifications {
                 if peer.send_notification(notification).await.is_err() && peer.is_transport_closed() {
                     return;
                 }
@@ -128,12 +149,18 @@ pub(super) async fn notify_subscriber(
     opened: &Opened,
 ) {
     let (mut opens, mut groups) = (opened.watch(), opened.of(client));
-    let Some(mut changes) = host.upgrade().map(|host| host.changes()) else { return };
+    let Some((mut changes, mut updates)) = host.upgrade().map(|host| (host.changes(), Updates::new(&host))) else {
+        return;
+    };
     let mut notifier = Notifier::new(Weak::clone(host));
     let uris = subscription.accepted().resource_subscriptions.clone().unwrap_or_default();
     loop {
-        let new = tokio::select! {
-            new = changes.next() => new,
+        let notifications = tokio::select! {
+            new = changes.next() => match new {
+                Some(new) => notifier.notifications(new, &uris),
+                None => return,
+            },
+            () = updates.next() => resource_updates(&updates, &uris),
             // The sender is there as long as `opened` is.
             _ = opens.changed() => {
                 let now = opened.of(client);
@@ -146,8 +173,7 @@ pub(super) async fn notify_subscriber(
             }
             () = subscription.cancelled() => return,
         };
-        let Some(new) = new else { return };
-        for notification in notifier.notifications(new, &uris) {
+        for notification in notifications {
             // What it did not ask for is left out there.
             let _ = subscription.sink().send(notification).await;
         }

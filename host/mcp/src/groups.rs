@@ -15,7 +15,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{ClientKey, PromptError, Server};
+use super::{AnswerError, ClientKey, Server};
 use conductor_config::{ToolList, nearest};
 use conductor_host::control::gate::ToolView;
 use conductor_host::host::Host;
@@ -156,7 +156,7 @@ pub(super) async fn open(
         let tools = host.tools();
         let groups = groups(&tools);
         let known = || groups.keys().copied();
-        let wrong = |message: String| PromptError::Wrong(ErrorData::invalid_params(message, None));
+        let wrong = |message: String| AnswerError::Wrong(ErrorData::invalid_params(message, None));
         let all = || known().take(MAX_GROUPS).collect::<Vec<_>>().join(", ");
         let asked = match (args.get("group"), args.len()) {
             (Some(Value::String(asked)), 1) => asked,

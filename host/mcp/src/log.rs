@@ -53,6 +53,11 @@ impl Threshold {
     }
 }
 
+/// Whether notifications of features are among the messages from this level on.
+pub(super) fn has_notifications(level: LoggingLevel) -> bool {
+    level as u8 <= LoggingLevel::Notice as u8
+}
+
 /// Sends a client its messages from now on, until it is gone or the host stops.
 pub(super) fn start(host: &Weak<Host>, peer: Peer<RoleServer>, threshold: Arc<Threshold>) {
     let Some(strong) = host.upgrade() else { return };

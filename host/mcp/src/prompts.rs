@@ -125,7 +125,7 @@ pub(super) fn completed(host: &Host, of: &Reference, argument: &str, begun: &str
             "device" => devices(host),
             _ => Vec::new(),
         },
-        Reference::Resource(template) => resources::names(host, &template.uri),
+        Reference::Resource(template) => resources::names(host, &template.uri, argument),
         _ => Vec::new(),
     };
     let begun = begun.to_lowercase();

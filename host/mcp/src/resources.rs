@@ -1,8 +1,10 @@
-//! MCP resources: the configuration, plans, ports, skills, and the manual.
+//! MCP resources: the configuration, plans, ports, skills, and the manual. Notifications of features are listed here, and
+//! read in [`notifications`].
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::groups::title;
+use super::notifications::{self, NOTIFICATIONS};
 use conductor_audit::caller::Caller;
 use conductor_host::host::Host;
 use conductor_sandbox::limits::MAX_RESULT;
@@ -23,18 +25,25 @@ const PLANS: &str = "conductor://plans";
 const PORTS: &str = "conductor://ports";
 
 /// Name, address, description, type.
-const PAGES: [[&str; 4]; 4] = [
+const PAGES: [[&str; 4]; 5] = [
     ["config", CONFIG, "The configuration in force. `<hidden>` stands for private values.", "application/toml"],
     ["status", STATUS, "Ports, bindings, features, the mode, and what was dropped.", "application/json"],
     ["plans", PLANS, "Proposed changes that wait for a person.", "application/json"],
     ["ports", PORTS, "Every port that is there, and which device it is.", "application/json"],
+    ["notifications", NOTIFICATIONS, "The last things that features notified you of.", "application/json"],
 ];
 
 /// What is addressed by a name, with the names: pattern, description, type.
-const TEMPLATES: [[&str; 4]; 3] = [
+const TEMPLATES: [[&str; 4]; 4] = [
     ["plan", "conductor://plans/{id}", "A plan that waits: its diff, risk and rehearsal.", "application/json"],
     ["skill", "conductor://skills/{name}", "How to do something well, from a feature.", "text/markdown"],
     ["manual", "conductor://docs/{page}", "A page of the manual.", "text/markdown"],
+    [
+        "notifications",
+        notifications::TEMPLATE,
+        "Notifications after a number, of all features or one.",
+        "application/json",
+    ],
 ];
 
 /// All that is there.
@@ -71,9 +80,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         .collect()
 }
 
-/// The names that fit a template's place.
-pub(super) fn names(host: &Host, template: &str) -> Vec<String> {
+/// The names that fit the place of a template that is called so.
+pub(super) fn names(host: &Host, template: &str, place: &str) -> Vec<String> {
     match template {
+        notifications::TEMPLATE if place == "feature" => {
+            host.features().into_iter().map(|report| report.name).collect()
+        }
         "conductor://plans/{id}" => host.plan_summaries().unwrap_or_default().into_iter().map(|plan| plan.id).collect(),
         "conductor://skills/{name}" => host.skills().into_iter().map(|skill| skill.name).collect(),
         "conductor://docs/{page}" => DOCS.iter().map(|(page, _)| (*page).to_owned()).collect(),
@@ -135,6 +147,9 @@ pub(super) fn may_exist(host: &Host, uri: &str) -> bool {
     }
     if let Some(name) = uri.strip_prefix("conductor://skills/") {
         return host.skills().iter().any(|skill| skill.name == name);
+    }
+    if notifications::query(uri).is_some() {
+        return true;
     }
     let page = uri.strip_prefix("conductor://docs/");
     [CONFIG, STATUS, PLANS, PORTS].contains(&uri) || DOCS.iter().any(|(name, _)| Some(*name) == page)

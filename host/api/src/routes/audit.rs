@@ -52,7 +52,7 @@ pub struct AuditRow {
     pub number: i64,
     /// Milliseconds since 1970.
     pub at: i64,
-    /// `tool`, `plan`, `grant`, `package`, `secret`, `host` or `audit`.
+    /// `tool`, `prompt`, `resource`, `model`, `plan`, `grant`, `package`, `secret`, `host` or `audit`.
     pub kind: String,
     /// What was done, or should have been.
     pub what: String,

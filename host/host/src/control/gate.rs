@@ -363,13 +363,33 @@ impl Gate {
         name: &str,
         fill: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
+        self.read_itself(policy, caller, (kind, verb), name, async { fill() }, |_, entry| entry).await
+    }
+
+    /// The same for an answer that takes time; `shown` adds to the row what is in it.
+    ///
+    /// # Errors
+    /// What `read` says, and [`ToolError::TooOften`].
+    pub async fn read_itself<T, E: std::fmt::Display + From<ToolError>>(
+        &self,
+        policy: &Policy,
+        caller: &Caller,
+        (kind, verb): (Kind, &'static str),
+        name: &str,
+        read: impl Future<Output = Result<T, E>>,
+        shown: impl FnOnce(&T, Entry) -> Entry,
+    ) -> Result<T, E> {
         let tier = Tier::ReadOnly;
         let entry = || Entry::new(kind, verb, caller, name);
         match policy.take(caller, tier, Instant::now()) {
             RateDecision::Go { .. } => {
-                let filled = fill();
-                self.audit.record(filled.as_ref().err().map_or_else(entry, |error| entry().refused(error))).await;
-                filled
+                let answer = read.await;
+                let row = match &answer {
+                    Ok(answer) => shown(answer, entry()),
+                    Err(error) => entry().refused(error),
+                };
+                self.audit.record(row).await;
+                answer
             }
             RateDecision::Wait { left, first } => {
                 let error = ToolError::TooOften { tier: tier.as_str(), per_minute: policy.per_minute(tier), left };

@@ -385,6 +385,23 @@ impl Host {
         self.gate.answer_itself(&policy, caller, (Kind::Prompt, "get"), name, fill).await
     }
 
+    /// Has an agent read what features said, which `read` returns; `shown` adds to the row on record what of whom that
+    /// is. See [`Gate::read_itself`].
+    ///
+    /// # Errors
+    /// What `read` says, and [`ToolError::TooOften`].
+    pub async fn read_resource<T, E: std::fmt::Display + From<ToolError>>(
+        &self,
+        caller: &Caller,
+        verb: &'static str,
+        name: &str,
+        read: impl Future<Output = Result<T, E>>,
+        shown: impl FnOnce(&T, Entry) -> Entry,
+    ) -> Result<T, E> {
+        let policy = Arc::clone(&self.in_force.load().policy);
+        self.gate.read_itself(&policy, caller, (Kind::Resource, verb), name, read, shown).await
+    }
+
     /// Puts on record that somebody asked for a tool in a way that can't be understood.
     pub async fn refuse_call(&self, caller: &Caller, name: &str, reason: &str) {
         let policy = Arc::clone(&self.in_force.load().policy);
