@@ -21,6 +21,7 @@ use conductor_host::host::status::Status;
 use conductor_host::host::{Applied, PlanView};
 use conductor_install::receipt::FeatureInstallReport;
 use conductor_observer::notification_log::{NotificationPage, NotificationQuery};
+use conductor_package::Contributions;
 use conductor_ports::status::BindingStatus;
 use conductor_registry::{FeatureReport, Skill};
 use conductor_services::secret_store::Place;
@@ -305,20 +306,20 @@ impl Client {
         self.post(&format!("/v1/features/{}/revoke", segment(feature)), request)
     }
 
-    /// Has hosts load a feature, after trying it out.
+    /// Has hosts load a feature, after trying it out, or the contributions in `only` that were refused, if there are any.
     ///
     /// # Errors
     /// As [`post`](Self::post).
-    pub fn enable(&self, feature: &str) -> Result<FeatureInstallReport, AskError> {
-        self.post(&format!("/v1/features/{}/enable", segment(feature)), &())
+    pub fn enable(&self, feature: &str, only: &Contributions) -> Result<FeatureInstallReport, AskError> {
+        self.post(&format!("/v1/features/{}/enable", segment(feature)), only)
     }
 
-    /// Keeps a feature installed, but has no host load it.
+    /// Keeps a feature installed, but has no host load it, or refuses the contributions in `only`, if there are any.
     ///
     /// # Errors
     /// As [`post`](Self::post).
-    pub fn disable(&self, feature: &str) -> Result<FeatureInstallReport, AskError> {
-        self.post(&format!("/v1/features/{}/disable", segment(feature)), &())
+    pub fn disable(&self, feature: &str, only: &Contributions) -> Result<FeatureInstallReport, AskError> {
+        self.post(&format!("/v1/features/{}/disable", segment(feature)), only)
     }
 
     /// Takes a feature out, and says what is left of it.

@@ -22,7 +22,7 @@ use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::source::{Fetched, Origin, Source};
 use conductor_install::store::{MAX_RECEIPTS, PackageStore, StoreError};
-use conductor_package::Package;
+use conductor_package::{Contributions, Package};
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::file::MAX_PACKAGE;
 use conductor_ports::engine_input::Input;
@@ -641,6 +641,82 @@ fn grants_of_the_configuration_are_bound_to_a_package_by_one_command() {
     assert!(written().contains(&sha256(&lamp("2", &asks))) && !written().contains(&digest));
     let none = home.feature(&["pin", "fan", "--yes"]);
     assert!(none.status.code() == Some(2) && err(&none).contains("there is no [features.fan]"), "{}", err(&none));
+}
+
+/// FEA-17: what a person refuses stays refused over upgrades, also while the package does not have it.
+#[test]
+fn an_upgrade_keeps_what_a_person_refused() {
+    let home = Home::new();
+    let store = PackageStore::open(&home.0).unwrap();
+    let tool = |name: &str| format!("[[tools]]\nname = '{name}'\ntier = 'read-only'\nsummary = ''\n");
+    let package = |version: &str, tools: &[&str]| {
+        let tools: String = tools.iter().map(|name| tool(name)).collect();
+        let descriptor =
+            format!("id = 'project:lamp'\nname = 'Lamp'\ncontract = '0.1'\nversion = '{version}'\n{tools}");
+        let export = |name: &str| format!("(export \"conductor:feature/{name}@0.1.0\" (instance $nothing))");
+        let more = if tools.is_empty() { String::new() } else { export("read-only-tools") };
+        let wat = format!(
+            "(component (core module (@custom \"conductor:feature\" {descriptor:?})) (instance $nothing) {} {more})",
+            export("lifecycle")
+        );
+        wat::parse_str(wat).unwrap()
+    };
+    let tools = |names: &[&str]| Contributions {
+        tools: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Contributions::default()
+    };
+    let change = |change: Change| installation::change(&store, "lamp", change, &TrustedSigners::default());
+    put(&store, package("1", &["look", "dim"]), false, &[]).unwrap();
+    let report = change(Change::Refuse(tools(&["dim"]))).unwrap();
+    assert_eq!((report.what, &report.installed["tools"][..]), (What::Refuse, &["look (read-only)".to_owned()][..]));
+    assert_eq!(report.skipped["tools"], ["dim (read-only)"]);
+    let why = "tool dim: refused by a person; `conductor feature enable lamp --tool dim` takes it back";
+    assert_eq!(report.diagnostics, [why]);
+
+    let gone = put(&store, package("2", &["look"]), true, &[]).unwrap();
+    assert!(gone.skipped.is_empty(), "{gone:?}");
+    let again = put(&store, package("3", &["look", "dim"]), true, &[]).unwrap();
+    assert_eq!(
+        (again.skipped["tools"].as_slice(), again.diagnostics.last().unwrap().as_str()),
+        (&["dim (read-only)".to_owned()][..], why)
+    );
+    let back = Plan::back(&store, "lamp", TrustedSigners::default()).unwrap();
+    back.commit(&store, Vec::new()).unwrap();
+    assert_eq!(store.installed().unwrap().features["lamp"].refused, tools(&["dim"]), "a downgrade keeps it, too");
+
+    let unknown = change(Change::Refuse(tools(&["glow"]))).unwrap_err().to_string();
+    assert_eq!(unknown, "lamp has no tool \"glow\"; it has dim, look");
+    let taken_back = change(Change::Accept(tools(&["dim"]))).unwrap();
+    assert_eq!((taken_back.what, taken_back.skipped.len()), (What::Accept, 0));
+    assert!(change(Change::Accept(tools(&["glow"]))).is_err());
+}
+
+/// FEA-17: of a feature that comes with the host the configuration says what is refused, and one command writes it.
+#[test]
+fn contributions_of_a_bundled_feature_are_refused_in_the_configuration() {
+    let home = Home::new();
+    let mapping = "# Mine.\n[[global_mappings]]\ntrigger = { type = 'Note', note = 1 }\n\
+                   action = { type = 'OscSend', target = '127.0.0.1:9000', address = '/a' }\n";
+    let file = home.write("config.toml", mapping.as_bytes());
+    let refused = home.json(&["disable", "osc-output", "--action", "OscSend", "--json"]);
+    assert_eq!(refused["refused"]["actions"], serde_json::json!(["OscSend"]));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("# Mine.") && text.contains("OscSend"), "{text}");
+
+    let checked = home.conductor("config", &["validate", "--json"]).output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout);
+    let why = "the feature osc-output leaves out the action OscSend: refused by a person";
+    assert!(said.contains(why) && said.contains("conductor feature enable osc-output --action OscSend"), "{said}");
+    let listed = home.feature(&["list"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("left out: action OscSend: refused by a person"));
+
+    let unknown = home.feature(&["disable", "osc-output", "--action", "OscSent"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(err(&unknown).contains("osc-output has no action \"OscSent\"; it has OscSend"), "{}", err(&unknown));
+    let back = home.json(&["enable", "osc-output", "--action", "OscSend", "--json"]);
+    assert_eq!((&back["refused"], &back["changed"]), (&serde_json::json!({}), &serde_json::json!(true)));
+    let checked = home.conductor("config", &["validate", "--json"]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&checked.stdout).contains("refused by a person"));
 }
 
 /// FEA-12: what a removed feature leaves is said, and its data can be deleted.

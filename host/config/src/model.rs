@@ -13,7 +13,7 @@ use super::api::{Api, Mcp};
 use super::binding::Binding;
 use super::condition::Condition;
 use super::trigger::Trigger;
-use conductor_package::Grants;
+use conductor_package::{Contributions, Grants};
 
 /// The configuration of Conductor: which devices there are, and what happens when they are played.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -370,6 +370,11 @@ pub struct Feature {
     /// What the feature may use, if it has the `id` and the `digest` above. Default: nothing.
     #[serde(default)]
     pub grants: Grants,
+
+    /// Contributions that are left out, whatever package has this name: `{ tools = ["work_item_create"] }`.
+    /// `conductor feature disable NAME --tool ...` writes it. Default: none.
+    #[serde(default, skip_serializing_if = "Contributions::is_empty")]
+    pub refused: Contributions,
 }
 
 fn yes() -> bool {

@@ -14,8 +14,9 @@ use crate::source::{Fetched, Origin};
 use crate::store::{Installed, InstalledFeature, PackageStore, Release, StoreError};
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::check::{self, CheckError};
+use conductor_package::descriptor::SkipReason;
 use conductor_package::id::DataKey;
-use conductor_package::{Descriptor, Grants, Package, PackageError, consent};
+use conductor_package::{Contributions, Descriptor, Grants, Package, PackageError, consent};
 use conductor_stdx::clock::unix_millis;
 
 /// Why nothing was changed.
@@ -111,7 +112,7 @@ pub enum ChangeError {
         /// What is missing.
         missing: Vec<CapabilityRequest>,
     },
-    /// What should be granted or revoked is not there.
+    /// What should be granted, revoked or refused is not there.
     #[error("{0}")]
     Words(String),
     /// It would take the place of a feature that comes with the host.
@@ -386,6 +387,11 @@ impl Plan {
         self.replaces_bundled
     }
 
+    /// The contributions that a person refused, which an upgrade does not take back.
+    pub fn refused(&self) -> Contributions {
+        self.before.as_ref().map(|before| before.refused.clone()).unwrap_or_default()
+    }
+
     /// Whether hosts would load it.
     pub fn enabled(&self) -> bool {
         self.before.as_ref().is_none_or(|before| before.enabled)
@@ -416,7 +422,7 @@ impl Plan {
                 owner: Some(self.owner.clone()),
             };
             let in_use = self.is_in_use();
-            let enabled = self.enabled();
+            let (enabled, refused) = (self.enabled(), self.refused());
             let previous = match self.before.clone() {
                 // Other grants for the same bytes are no other version.
                 Some(before) if in_use => before.previous,
@@ -429,6 +435,7 @@ impl Plan {
                 current,
                 previous,
                 replaces_bundled: self.replaces_bundled,
+                refused,
             };
             let report = report(self.what, &self.name, &feature, Some(descriptor), &self.trusted, self.notes.clone());
             installed.features.insert(self.name.clone(), feature);
@@ -483,6 +490,10 @@ pub enum Change {
     Revoke(Vec<GrantWords>),
     /// Have hosts load it, or not.
     Enable(bool),
+    /// Leave these contributions out.
+    Refuse(Contributions),
+    /// Leave these contributions out no longer.
+    Accept(Contributions),
     /// Take it out of the set.
     Remove,
 }
@@ -546,6 +557,18 @@ pub fn change(
                 feature.enabled = enabled;
                 if enabled { What::Enable } else { What::Disable }
             }
+            Change::Refuse(more) => {
+                let Some(descriptor) = &descriptor else { return Err(ChangeError::Words(notes.join("; "))) };
+                more.check_known(descriptor, &feature.refused).map_err(ChangeError::Words)?;
+                feature.refused = feature.refused.union(&more);
+                What::Refuse
+            }
+            Change::Accept(gone) => {
+                let Some(descriptor) = &descriptor else { return Err(ChangeError::Words(notes.join("; "))) };
+                gone.check_known(descriptor, &feature.refused).map_err(ChangeError::Words)?;
+                feature.refused = feature.refused.without(&gone);
+                What::Accept
+            }
             Change::Remove => {
                 feature.enabled = false;
                 What::Remove
@@ -595,7 +618,7 @@ fn report(
     feature: &InstalledFeature,
     descriptor: Option<&Descriptor>,
     trusted: &TrustedSigners,
-    diagnostics: Vec<String>,
+    mut diagnostics: Vec<String>,
 ) -> FeatureInstallReport {
     let current = &feature.current;
     let listed = |descriptor: &Descriptor| -> BTreeMap<String, Vec<String>> {
@@ -605,8 +628,15 @@ fn report(
     let loads = feature.enabled && descriptor.is_some_and(|descriptor| lacking(descriptor, &current.grants).is_empty());
     let asks = descriptor.map(|descriptor| descriptor.capabilities.as_slice()).unwrap_or_default();
     let grants = Grants::of(&current.grants);
-    let stays =
-        descriptor.filter(|_| loads).map(|descriptor| listed(&descriptor.granted(&grants).0)).unwrap_or_default();
+    let mut stays = BTreeMap::new();
+    if let Some(descriptor) = descriptor {
+        let (rest, left_out) = descriptor.granted(&grants, &feature.refused);
+        let refused = left_out.iter().filter(|skipped| matches!(skipped.reason, SkipReason::Refused(_)));
+        diagnostics.extend(refused.map(ToString::to_string));
+        if loads {
+            stays = listed(&rest);
+        }
+    }
     let mut skipped = contributions;
     for (kind, names) in &mut skipped {
         names.retain(|name| !stays.get(kind).is_some_and(|stays| stays.contains(name)));

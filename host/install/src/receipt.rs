@@ -27,6 +27,10 @@ pub enum What {
     Enable,
     /// Hosts don't load it.
     Disable,
+    /// Single contributions are refused.
+    Refuse,
+    /// Single contributions are refused no longer.
+    Accept,
     /// It went.
     Remove,
 }
@@ -42,6 +46,8 @@ impl What {
             Self::Revoke => "revoke",
             Self::Enable => "enable",
             Self::Disable => "disable",
+            Self::Refuse => "refuse",
+            Self::Accept => "accept",
             Self::Remove => "remove",
         }
     }
@@ -75,7 +81,7 @@ pub struct FeatureInstallReport {
     pub denied: Vec<CapabilityRequest>,
     /// What hosts get with it, by kind: `actions`, `tools`, `hooks`, `tasks`.
     pub installed: BTreeMap<String, Vec<String>>,
-    /// What it would add, but does not: it is disabled, removed, or lacks what it requires.
+    /// What it would add, but does not: it is disabled, removed, or lacks what it requires; or a person refused it.
     pub skipped: BTreeMap<String, Vec<String>>,
     /// What a person should know, in sentences.
     pub diagnostics: Vec<String>,

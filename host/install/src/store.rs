@@ -18,11 +18,11 @@ use crate::signature::PublicKey;
 use crate::source::Origin;
 use conductor_audit::caller::Caller;
 use conductor_audit::{AuditError, Chain, Entry, Kind, Outcome};
-use conductor_package::FeatureId;
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::consent;
 use conductor_package::file::MAX_PACKAGE;
 use conductor_package::id::DataKey;
+use conductor_package::{Contributions, FeatureId};
 use conductor_stdx::atomic_file::replace;
 use conductor_stdx::plain_file;
 
@@ -70,6 +70,9 @@ pub struct InstalledFeature {
     /// Whether a person said that it takes the place of the feature that comes with the host under its name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces_bundled: bool,
+    /// The contributions that a person refused, of whatever package is in use.
+    #[serde(default, skip_serializing_if = "Contributions::is_empty")]
+    pub refused: Contributions,
 }
 
 impl InstalledFeature {

@@ -3,6 +3,7 @@
 //! A grant is for one id and, unless the package comes with the host, for the digest of its bytes. Where the
 //! two differ from those of the package that is loaded, it is as if nothing had been granted.
 
+use crate::contributions::Contributions;
 use crate::file::PackageInfo;
 use crate::grants::Grants;
 use crate::id::FeatureId;
@@ -48,6 +49,8 @@ impl Grantee {
 pub struct Admission {
     /// What it was granted, as far as the grants are meant for this package.
     pub grants: Grants,
+    /// The contributions that a person refused.
+    pub refused: Contributions,
     /// How it came to be loaded.
     pub provenance: Provenance,
     /// Whose data it works with beside those of its id: a signer's key or a digest, in hex; see
@@ -56,9 +59,9 @@ pub struct Admission {
 }
 
 impl From<Grants> for Admission {
-    /// A package of a file, without an owner.
+    /// A package of a file, without an owner, of which nothing is refused.
     fn from(grants: Grants) -> Self {
-        Self { grants, provenance: Provenance::File, owner: None }
+        Self { grants, refused: Contributions::default(), provenance: Provenance::File, owner: None }
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Grants;
+use crate::{Contributions, Grants};
 use crate::capability::{Capability, CapabilityKind, CapabilityRequest};
 pub use crate::id::FeatureId;
 use conductor_terminal::{MAX_TEXT, excerpt, is_hidden};
@@ -264,15 +264,24 @@ pub struct Descriptor {
     pub skills: Vec<SkillDeclaration>,
 }
 
-/// A contribution that is left out for want of a capability.
+/// A contribution that is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// `action`, `tool`, `hook`, `task`, `provider`, `skill`.
     pub kind: &'static str,
     /// Its name; of a hook, its point.
     pub name: String,
-    /// The key of the capability that was not granted.
-    pub needs: String,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+/// Why a contribution is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SkipReason {
+    /// It needs the capability with this key, which was not granted.
+    NotGranted(String),
+    /// A person refused it. With the name of the feature.
+    Refused(String),
 }
 
 impl Skipped {
@@ -284,7 +293,14 @@ impl Skipped {
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: needs \"{}\", which is not granted", self.kind, self.name, self.needs)
+        let Self { kind, name, reason } = self;
+        match reason {
+            SkipReason::NotGranted(key) => write!(f, "{kind} {name}: needs \"{key}\", which is not granted"),
+            SkipReason::Refused(feature) => write!(
+                f,
+                "{kind} {name}: refused by a person; `conductor feature enable {feature} --{kind} {name}` takes it back"
+            ),
+        }
     }
 }
 
@@ -426,16 +442,21 @@ impl Descriptor {
         actions.chain(tools).chain(hooks).chain(tasks).chain(providers).chain(skills)
     }
 
-    /// The same without the contributions for which a capability was not granted, and what those are.
-    pub fn granted(&self, grants: &Grants) -> (Self, Vec<Skipped>) {
+    /// The same without the contributions that a person refused or for which a capability was not granted, and what
+    /// those are.
+    pub fn granted(&self, grants: &Grants, refused: &Contributions) -> (Self, Vec<Skipped>) {
         let is_denied = |key: &String| {
             self.capabilities.iter().any(|request| request.key() == *key && !grants.answers(&request.capability))
         };
         let skipped: Vec<Skipped> = self
             .needs()
             .filter_map(|(kind, name, needs)| {
-                let needs = needs.into_iter().find(is_denied)?;
-                Some(Skipped { kind, name: name.to_owned(), needs })
+                let reason = if refused.has(kind, name) {
+                    SkipReason::Refused(self.id.name().to_owned())
+                } else {
+                    SkipReason::NotGranted(needs.into_iter().find(is_denied)?)
+                };
+                Some(Skipped { kind, name: name.to_owned(), reason })
             })
             .collect();
         let mut rest = self.clone();
@@ -645,7 +666,8 @@ mod tests {
             )
         };
         let descriptor = Descriptor::parse(text("['alert']").as_bytes()).unwrap();
-        let (rest, skipped) = descriptor.granted(&Grants::default());
+        let none = Contributions::default();
+        let (rest, skipped) = descriptor.granted(&Grants::default(), &none);
         assert_eq!(rest.contributions(), BTreeMap::from([("tools", vec!["b (read-only)".to_owned()])]));
         let skipped: Vec<String> = skipped.iter().map(ToString::to_string).collect();
         let sentences = [
@@ -654,7 +676,17 @@ mod tests {
         ];
         assert_eq!(skipped, sentences);
         let all = Grants { alert: true, background_task: true, ..Grants::default() };
-        assert_eq!(descriptor.granted(&all), (descriptor.clone(), Vec::new()));
+        assert_eq!(descriptor.granted(&all, &none), (descriptor.clone(), Vec::new()));
+
+        let refused = Contributions { tools: vec!["b".into(), "gone".into()], ..none };
+        let (rest, skipped) = descriptor.granted(&all, &refused);
+        assert_eq!(rest.contributions()["tools"], ["a (read-only)"]);
+        let skipped: Vec<String> = skipped.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            skipped,
+            ["tool b: refused by a person; `conductor feature enable x --tool b` takes it back"],
+            "what the package does not have is not left out"
+        );
         let error = Descriptor::parse(text("['store']").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("the tool a needs \"store\", which is not requested"), "{error}");
     }

@@ -4,7 +4,8 @@
 //! [`check`] compares what the component's type says with what its [`descriptor`] declares, by the tables of
 //! [`mod@interface`]; [`capability`] cuts what was
 //! requested down to what was granted, and [`grants`] is what that comes to; [`admission`] says for which package
-//! ([`id`]) grants are meant, and [`consent`] how a person is shown what is granted.
+//! ([`id`]) grants are meant, and [`consent`] how a person is shown what is granted; [`contributions`] are those that a
+//! person refused.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
@@ -13,6 +14,7 @@ pub mod admission;
 pub mod capability;
 pub mod check;
 pub mod consent;
+pub mod contributions;
 pub mod descriptor;
 pub mod file;
 pub mod grants;
@@ -21,6 +23,7 @@ pub mod interface;
 pub mod structure;
 pub mod wasi;
 
+pub use contributions::Contributions;
 pub use descriptor::Descriptor;
 pub use file::{Package, PackageError};
 pub use grants::Grants;

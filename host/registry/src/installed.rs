@@ -75,12 +75,12 @@ impl Installed {
         &self.facts.descriptor
     }
 
-    /// Whether `sources` has it not any more, or has it with less granted.
+    /// Whether `sources` has it not any more, or has it with less granted or more refused.
     pub(super) fn lost_something<'s>(&self, mut sources: impl Iterator<Item = &'s FeatureSource>) -> bool {
         let Some(still) = sources.find(|source| source.name == self.source.name) else { return true };
         let Identity { id, digest } = self.identity();
         let (had, has) = (self.source.grants_for(&id, &digest), still.grants_for(&id, &digest));
-        has.clone().union(&had) != has
+        has.clone().union(&had) != has || !self.source.refused.includes(&still.refused)
     }
 
     pub(super) fn identity(&self) -> Identity {

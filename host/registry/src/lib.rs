@@ -25,7 +25,7 @@ use conductor_observer::{Observed, Observer};
 use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};
 use conductor_package::descriptor::{Descriptor, HookPoint};
 use conductor_package::file::{Package, PackageError, PackageInfo};
-use conductor_package::{FeatureId, Grants};
+use conductor_package::{Contributions, FeatureId, Grants};
 use conductor_sandbox::actor::{Actor, record_trap};
 use conductor_sandbox::bindings::imports::host_state;
 use conductor_sandbox::control::Change;
@@ -46,6 +46,8 @@ pub struct FeatureSource {
     /// What it was granted, whatever the package at `path` is: by the policy for bundled features, or for the
     /// bytes that `digest` names.
     pub grants: Grants,
+    /// The contributions that a person refused, whatever the package at `path` is.
+    pub refused: Contributions,
     /// What the configuration grants besides, if the package is the one that is meant there.
     pub configured: Option<ConfiguredGrants>,
     /// The digest that the package must have (SHA-256, lower-case hex); `None` if any will do.
@@ -69,6 +71,7 @@ impl FeatureSource {
     fn admission(&self, package: &PackageInfo) -> Admission {
         Admission {
             grants: self.grants_for(&package.descriptor.id, &package.digest),
+            refused: self.refused.clone(),
             provenance: self.provenance,
             owner: self.owner.clone(),
         }
@@ -193,6 +196,13 @@ pub enum Lookup {
         queue: FeatureQueue,
         /// The action's own name.
         action: String,
+    },
+    /// A feature of this name has it, and it is left out for this reason.
+    LeftOut {
+        /// The feature.
+        feature: String,
+        /// Why.
+        reason: String,
     },
     /// A feature of this name was refused, for this reason.
     Refused {
@@ -343,9 +353,11 @@ impl Registry {
         if descriptor.id.name() != source.name {
             return Err(InstallFailure::OtherName { package: named(), id: descriptor.id.name().to_owned() });
         }
-        self.check_taken(source, descriptor)?;
+        let admission = source.admission(&package.info);
+        // What is left out takes no name.
+        self.check_taken(source, &descriptor.granted(&admission.grants, &admission.refused).0)?;
         let prepared = sandbox
-            .prepare(package, source.admission(&package.info))
+            .prepare(package, admission)
             .map_err(|source| InstallFailure::Prepare { package: named(), source })?;
         let failed = |source: InstallError| {
             if source.is_trap() {
@@ -549,6 +561,14 @@ impl Registry {
         if let Some((_, actions)) = owner {
             return Lookup::Found { queue: actions.queue.clone(), action: action.to_owned() };
         }
+        let in_feature = |installed: &&Arc<Installed>| feature.is_none_or(|feature| feature == installed.source.name);
+        let left_out = self.installed().filter(in_feature).find_map(|installed| {
+            let skipped = installed.facts.skipped.iter().find(|skipped| skipped.is("action", action))?;
+            Some(Lookup::LeftOut { feature: installed.source.name.clone(), reason: skipped.to_string() })
+        });
+        if let Some(left_out) = left_out {
+            return left_out;
+        }
         match feature.and_then(|feature| self.entries.get(feature)) {
             Some(Entry::Refused { source, reason, .. }) => {
                 Lookup::Refused { feature: source.name.clone(), reason: reason.clone() }
@@ -626,17 +646,20 @@ impl Registry {
     }
 
     /// Ends the features from the package store that `sources` does not have any more, or has with
-    /// less granted. What they contribute fails from now on.
+    /// less granted or more refused. What they contribute fails from now on.
     pub fn withdraw(&self, sources: &[FeatureSource]) {
         let from_store = self.installed().filter(|installed| installed.source.digest.is_some());
         for installed in from_store.filter(|installed| installed.lost_something(sources.iter())) {
-            tracing::warn!("feature {} is ended: it was disabled, removed or lost a grant", installed.source.name);
+            tracing::warn!(
+                "feature {} is ended: it was disabled, removed, lost a grant or a contribution",
+                installed.source.name
+            );
             installed.end();
         }
     }
 
     /// Ends the features that `next`, which took this one's place, has not any more, or has with less
-    /// granted: calls that are under way would else go on with what was taken back. An upgrade with the
+    /// granted or more refused: calls that are under way would else go on with what was taken back. An upgrade with the
     /// same grants lets them finish.
     pub fn give_way(&self, next: &Self) {
         let sources = || next.entries.values().map(Entry::source);

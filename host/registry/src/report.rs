@@ -33,7 +33,8 @@ pub struct FeatureReport {
     pub grants: Grants,
     /// What it asks for and has not.
     pub denied: Vec<String>,
-    /// Its contributions that are left out, each with the capability that it needs and that was not granted.
+    /// Its contributions that are left out, each with the reason: a person refused it, or a capability that it needs
+    /// was not granted.
     pub skipped: Vec<String>,
     /// How much longer it is quarantined because it kept trapping, in seconds.
     pub quarantine: Option<u64>,
@@ -132,7 +133,7 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
         let descriptor = installed.descriptor();
         report.grants = installed.facts.grants.clone();
         if installed.facts.is_revoked() {
-            let why = "it was disabled, removed or lost a grant while rules name it; what they do with it fails";
+            let why = "it was disabled, removed, lost a grant or a contribution while rules name it; what they do with it fails";
             report.refused = Some(why.to_owned());
         }
         let denied = descriptor.capabilities.iter().filter(|request| !report.grants.answers(&request.capability));

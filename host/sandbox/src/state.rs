@@ -57,7 +57,7 @@ impl Shared {
 pub struct FeatureFacts {
     /// What it says about itself, without the contributions that are left out.
     pub descriptor: Descriptor,
-    /// The contributions that are left out, because a capability was not granted.
+    /// The contributions that are left out: a person refused them, or a capability was not granted.
     pub skipped: Vec<Skipped>,
     /// SHA-256 of its bytes, lower-case hex.
     pub digest: String,
@@ -117,7 +117,7 @@ impl FeatureFacts {
         let data = DataKey::new(&descriptor.id, admission.owner.as_deref());
         let grantee = Grantee { name: descriptor.id.name().to_owned(), provenance: admission.provenance };
         let grants = admission.grants;
-        let (descriptor, skipped) = descriptor.granted(&grants);
+        let (descriptor, skipped) = descriptor.granted(&grants, &admission.refused);
         let resolved = grants
             .udp
             .iter()

@@ -83,7 +83,12 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
     }
     let mut features = Map::new();
     if bytes.one_in(3) {
-        features.insert(bytes.pick(&["lamp", "guard"]).into(), json!({ "enabled": bytes.one_in(2) }));
+        let name = bytes.pick(&["lamp", "guard"]);
+        let mut feature = json!({ "enabled": bytes.one_in(2) });
+        if bytes.one_in(3) {
+            feature["refused"] = json!({ bytes.pick(&["tools", "skills"]): [bytes.pick(&["look", "dim"])] });
+        }
+        features.insert(name.into(), feature);
     }
     // What no plan may change, now and then.
     if bytes.one_in(12) {

@@ -24,7 +24,7 @@ pub struct Outcome {
     /// Whether it starts a program that was not started, or in another way.
     pub starts: bool,
     /// Whether it sends elsewhere what is sent to an address, changes what is behind the name of a model, or switches a
-    /// feature.
+    /// feature or a contribution of one.
     pub redirects: bool,
 }
 
@@ -215,17 +215,27 @@ fn models(config: &Table) -> Vec<String> {
     models.map(|(name, model)| format!("{name} {model}")).collect()
 }
 
+/// The features that are disabled, and the contributions that are refused.
 fn switched_off(config: &Table) -> BTreeSet<String> {
-    let features = config.get("features").and_then(Value::as_object).into_iter().flatten();
-    features.filter(|(_, feature)| feature["enabled"] == false).map(|(name, _)| name.clone()).collect()
+    let features = || config.get("features").and_then(Value::as_object).into_iter().flatten();
+    let disabled = features().filter(|(_, feature)| feature["enabled"] == false).map(|(name, _)| name.clone());
+    let refused = features().flat_map(|(name, feature)| {
+        let kinds = feature.get("refused").and_then(Value::as_object).into_iter().flatten();
+        kinds.flat_map(move |(kind, names)| {
+            names.as_array().into_iter().flatten().map(move |one| format!("{name} {kind} {one}"))
+        })
+    });
+    disabled.chain(refused).collect()
 }
 
-/// Everything about features but whether they are enabled; one that says nothing is as good as none.
+/// Everything about features but whether they are enabled and what of them is refused; one that says nothing is as good as none.
 fn packages(config: &Table) -> BTreeMap<String, Value> {
     let nothing = parse("[features.x]\n", "x").map(|loaded| json(&loaded.config)["features"]["x"].clone());
     let without = |feature: &Value| {
         let mut feature = feature.clone();
-        feature.as_object_mut().map(|feature| feature.remove("enabled"));
+        if let Some(feature) = feature.as_object_mut() {
+            feature.retain(|key, _| key != "enabled" && key != "refused");
+        }
         feature
     };
     let nothing = without(&nothing.unwrap_or_else(|wrong| panic!("{wrong}")));

@@ -20,6 +20,7 @@ use conductor_host::host::installer::{FetchOptions, InstallView, Installer, Inst
 use conductor_install::installation::{ChangeError, GrantWords, Plan};
 use conductor_install::receipt::FeatureInstallReport;
 use conductor_install::store::StoreError;
+use conductor_package::Contributions;
 
 pub(super) fn routes() -> Vec<Route> {
     const CHANGES: &[u16] = &[404, 409, 422, 503];
@@ -46,10 +47,20 @@ pub(super) fn routes() -> Vec<Route> {
         change("/v1/features/{name}/revoke", "revoke", "Let a feature use less; nothing, if the list is empty")
             .body::<GrantRequest>()
             .by(revoke),
-        change("/v1/features/{name}/enable", "enableFeature", "Have hosts load a feature, after trying it out")
-            .by(enable),
-        change("/v1/features/{name}/disable", "disableFeature", "Keep a feature installed, but have no host load it")
-            .by(disable),
+        change(
+            "/v1/features/{name}/enable",
+            "enableFeature",
+            "Have hosts load a feature, or contributions of it that were refused, after trying it out",
+        )
+        .body::<Contributions>()
+        .by(enable),
+        change(
+            "/v1/features/{name}/disable",
+            "disableFeature",
+            "Keep a feature installed, but have no host load it, or leave out single contributions",
+        )
+        .body::<Contributions>()
+        .by(disable),
         post::<RemovedView>(
             "/v1/features/{name}/remove",
             "removeFeature",
@@ -228,8 +239,13 @@ async fn enable(
     Extension(client): Extension<Client>,
     By(caller): By,
     Named(name): Named,
+    Body(only): Body<Contributions>,
 ) -> Result<Json<FeatureInstallReport>, ErrorResponse> {
-    changed(host, &client, caller, move |installer| Ok(installer.enable(&name)?)).await.map(Json)
+    let work = move |installer: &Installer| match only.is_empty() {
+        true => Ok(installer.enable(&name)?),
+        false => Ok(installer.accept(&name, &only)?),
+    };
+    changed(host, &client, caller, work).await.map(Json)
 }
 
 async fn disable(
@@ -237,8 +253,13 @@ async fn disable(
     Extension(client): Extension<Client>,
     By(caller): By,
     Named(name): Named,
+    Body(only): Body<Contributions>,
 ) -> Result<Json<FeatureInstallReport>, ErrorResponse> {
-    changed(host, &client, caller, move |installer| Ok(installer.disable(&name)?)).await.map(Json)
+    let work = move |installer: &Installer| match only.is_empty() {
+        true => Ok(installer.disable(&name)?),
+        false => Ok(installer.refuse(&name, &only)?),
+    };
+    changed(host, &client, caller, work).await.map(Json)
 }
 
 async fn remove(

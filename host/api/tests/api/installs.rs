@@ -43,6 +43,13 @@ fn a_feature_is_installed_by_the_digest_that_was_shown() {
     assert_eq!(running(), 0);
     assert_eq!(change("enable", json!({})).1["what"], "enable");
     assert_eq!(running(), 1);
+    let only = json!({ "actions": ["Hello"] });
+    assert_eq!(change("disable", only.clone()).1["what"], "refuse");
+    let skipped = || get(home, "/v1/features").1[0]["skipped"].clone();
+    assert!(skipped()[0].as_str().unwrap().contains("action Hello: refused by a person"), "{}", skipped());
+    assert_eq!(code(&change("enable", json!({ "tools": ["none"] }))), (422, "bad_request"), "it has none");
+    assert_eq!(change("enable", only).1["what"], "accept");
+    assert_eq!(skipped(), json!([]));
     assert_eq!(code(&change("grant", json!({ "capabilities": ["alert"] }))), (422, "bad_request"), "it asks for none");
     assert_eq!(code(&change("downgrade", json!({}))), (409, "conflict"), "there was none before");
     assert_eq!(code(&post(home, "/v1/features/nothing/enable", &json!({}))), (404, "not_found"));
@@ -52,7 +59,7 @@ fn a_feature_is_installed_by_the_digest_that_was_shown() {
 
     let receipts = get(home, "/v1/receipts").1;
     let whats: Vec<&Value> = receipts.as_array().unwrap().iter().map(|receipt| &receipt["what"]).collect();
-    assert_eq!(whats, ["install", "disable", "enable", "remove"]);
+    assert_eq!(whats, ["install", "disable", "enable", "refuse", "accept", "remove"]);
 }
 
 #[test]

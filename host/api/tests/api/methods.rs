@@ -14,6 +14,7 @@ use conductor_api::types::{
 };
 use conductor_host::control::gate::ToolRequest;
 use conductor_observer::notification_log::NotificationQuery;
+use conductor_package::Contributions;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -106,8 +107,8 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.downgrade("x").map(drop),
         client.grant("x", &words).map(drop),
         client.revoke("x", &words).map(drop),
-        client.enable("x").map(drop),
-        client.disable("x").map(drop),
+        client.enable("x", &Contributions::default()).map(drop),
+        client.disable("x", &Contributions::default()).map(drop),
         client.remove("x", &RemoveRequest { data: false }).map(drop),
         client.receipts().map(drop),
         client.secrets().map(drop),

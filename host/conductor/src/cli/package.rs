@@ -16,11 +16,12 @@ use conductor_install::installation::{self, ChangeError, GrantWords, Plan};
 use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, PublicKey, TrustedSigners};
 use conductor_install::store::{InstalledFeature, PackageStore};
-use conductor_package::{FeatureId, Package};
+use conductor_package::{FeatureId, Grants, Package};
 use conductor_terminal::{self as terminal, outln};
 
 mod pin;
 mod prompt;
+mod switch;
 
 /// What to change.
 #[derive(Debug, clap::Subcommand)]
@@ -71,10 +72,11 @@ pub(super) enum ChangeCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Have hosts load a feature; ends its quarantine if it kept trapping
-    Enable(Named),
-    /// Keep a feature installed, but have no host load it
-    Disable(Named),
+    /// Have hosts load a feature; ends its quarantine if it kept trapping. With --tool and its like, take back that
+    /// these contributions are left out
+    Enable(switch::Switched),
+    /// Keep a feature installed, but have no host load it. With --tool and its like, only leave out these contributions
+    Disable(switch::Switched),
     /// Take a feature out, and say what of it is left: data, grants in the configuration, mappings
     Remove {
         /// The feature
@@ -142,6 +144,11 @@ pub(super) fn run(places: &Paths, command: &ChangeCommand) -> CommandResult {
     if let ChangeCommand::Pin { name, agreed } = command {
         return pin::run(places, name, agreed);
     }
+    if let ChangeCommand::Enable(switched) | ChangeCommand::Disable(switched) = command
+        && switched.is_configured(places)?
+    {
+        return switched.write(places, matches!(command, ChangeCommand::Disable(_)));
+    }
     make_home(&places.home);
     let installer = Installer::open(&places.home, Caller::cli())
         .map_err(|error| failed(places, error))?
@@ -164,8 +171,14 @@ pub(super) fn run(places: &Paths, command: &ChangeCommand) -> CommandResult {
         }
         ChangeCommand::Grant { name, capabilities, json } => done(installer.grant(name, capabilities), *json),
         ChangeCommand::Revoke { name, capabilities, json } => done(installer.revoke(name, capabilities), *json),
-        ChangeCommand::Enable(Named { name, json }) => enable(places, &installer, name, *json),
-        ChangeCommand::Disable(Named { name, json }) => done(installer.disable(name), *json),
+        ChangeCommand::Enable(switched) => match &switched.contributions() {
+            none if none.is_empty() => enable(places, &installer, &switched.name, switched.json),
+            only => done(installer.accept(&switched.name, only), switched.json),
+        },
+        ChangeCommand::Disable(switched) => match &switched.contributions() {
+            none if none.is_empty() => done(installer.disable(&switched.name), switched.json),
+            only => done(installer.refuse(&switched.name, only), switched.json),
+        },
         ChangeCommand::Remove { name, data, json } => {
             match installer.remove(name, *data).map_err(|error| failed(places, error))? {
                 Removed::Feature(report) => print(&report, *json),
@@ -313,6 +326,7 @@ fn info(places: &Paths, name: &str, json: bool) -> CommandResult {
             "signers": signers,
             "granted": current.grants,
             "denied": denied,
+            "refused": feature.refused,
             "contributions": package.info.descriptor.contributions(),
             "installed_at": current.installed_at,
             "path": package.path,
@@ -332,6 +346,9 @@ fn info(places: &Paths, name: &str, json: bool) -> CommandResult {
     prompt::print_list("may not use", &denied, "nothing that it asks for");
     for (kind, names) in descriptor.contributions() {
         outln!("  adds         {kind} {}", names.join(" "));
+    }
+    for skipped in descriptor.granted(&Grants::of(&current.grants), &feature.refused).1 {
+        outln!("  leaves out   {skipped}");
     }
     if is_kept_out(places, name, feature) {
         outln!("  {}", kept_out(name, feature));

@@ -14,7 +14,7 @@ use conductor_install::source::{Fetched, Origin};
 use conductor_install::store::PackageStore;
 use conductor_package::admission::{Admission, Provenance};
 use conductor_package::capability::CapabilityRequest;
-use conductor_package::{Grants, Package, consent};
+use conductor_package::{Contributions, Grants, Package, consent};
 use conductor_registry::FeatureReport;
 
 use crate::lab::{Folder, Lab, Tools, bytes_with, compiler, guest_with};
@@ -120,7 +120,8 @@ impl Home {
         let release = &installed.features[name];
         let package = installation::describe(&self.store(), release).unwrap();
         let grants = Grants { store: 65_536, ..Grants::default() };
-        let admission = Admission { grants, provenance: Provenance::Installed, owner: release.owner() };
+        let refused = Contributions::default();
+        let admission = Admission { grants, refused, provenance: Provenance::Installed, owner: release.owner() };
         Tools::new(lab.sandbox.prepare(&package, admission).unwrap())
     }
 }
@@ -530,7 +531,8 @@ fn guests_are_told_where_their_grants_are_written() {
         (Provenance::Installed, "conductor feature grant hostile-tools"),
         (Provenance::File, "conductor feature pin hostile-tools"),
     ] {
-        let admission = Admission { grants: lab.grants(), provenance, owner: None };
+        let refused = Contributions::default();
+        let admission = Admission { grants: lab.grants(), refused, provenance, owner: None };
         let tools = Tools::new(lab.sandbox.prepare(&package, admission).unwrap());
         let refused = tools.refused(r#"{"how": "fetch", "url": "https://elsewhere.example/"}"#);
         assert!(refused.contains(advice), "{refused}");

@@ -255,6 +255,27 @@ fn another_meaning_of_a_name_and_a_switched_feature_are_privileged() {
     stage.is_privileged(&[("features", Value::Null)], "switches the feature \"guard\" on");
 }
 
+// FEA-17: what a person refused comes back by a person who confirms it by itself, however a plan says it.
+#[test]
+fn a_plan_that_takes_a_refusal_back_is_privileged() {
+    let stage =
+        Stage::new(&format!("{SHOW}[features.work-items.refused]\ntools = ['work_item_create']\nskills = ['w']\n"));
+    let back = "switches on the tool \"work_item_create\" of the feature \"work-items\", which a person refused";
+    for changes in [
+        ("features/work-items/refused/tools/0", Value::Null),
+        ("features/work-items/refused/tools", json!([])),
+        ("features/work-items/refused", json!({ "skills": ["w"] })),
+        ("features/work-items", json!({ "enabled": false })),
+        ("features/work-items", Value::Null),
+        ("features", Value::Null),
+        ("features/work-items/refused/tools/0", json!("work_item_comment")),
+    ] {
+        stage.is_privileged(&[changes], back);
+    }
+    let more = "switches off the hook \"pre-tool-call\" of the feature \"work-items\"";
+    stage.is_privileged(&[("features/work-items/refused/hooks", json!(["pre-tool-call"]))], more);
+}
+
 /// The owner, who decides, sees what starts in full; others, who see less, can't have it applied.
 #[test]
 fn a_program_that_looks_like_a_password_is_shown_to_who_decides() {

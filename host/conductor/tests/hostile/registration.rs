@@ -1,10 +1,11 @@
 //! Registration: a feature has the names that its descriptor declares, and no other.
 
-use conductor_package::Grants;
+use conductor_package::admission::Admission;
 use conductor_package::descriptor::Tier;
+use conductor_package::{Contributions, Grants};
 use conductor_sandbox::actor::Actor;
 
-use crate::lab::{Folder, Lab, Tools, bytes_with, guest, guest_with};
+use crate::lab::{Folder, Lab, Tools, bytes_with, guest, guest_with, path};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_registry::{FeatureSource, Registry};
@@ -47,6 +48,57 @@ fn what_needs_a_capability_that_was_not_granted_is_left_out() {
     let [skipped] = tools.feature.facts().skipped.as_slice() else { panic!("not one") };
     assert_eq!(skipped.to_string(), "tool change: needs \"alert\", which is not granted");
     tools.goes_on();
+}
+
+fn refused_tools(names: &[&str]) -> Contributions {
+    Contributions { tools: names.iter().map(|name| (*name).to_owned()).collect(), ..Contributions::default() }
+}
+
+// FEA-17
+#[test]
+fn a_feature_cant_enable_its_refused_tool() {
+    let lab = Lab::new();
+    let admission = Admission { refused: refused_tools(&["change", "claim"]), ..Admission::from(lab.grants()) };
+    let tools = Tools::new(lab.sandbox.prepare(&guest("tests/hostile-tools"), admission).unwrap());
+    let registered =
+        || -> Vec<String> { tools.actor.registered().tools.iter().map(|tool| tool.name.clone()).collect() };
+    assert_eq!(registered(), ["look", "send", "rule", "propose"]);
+    let skipped: Vec<String> = tools.feature.facts().skipped.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        skipped,
+        ["change", "claim"].map(|name| format!(
+            "tool {name}: refused by a person; `conductor feature enable hostile-tools --tool {name}` takes it back"
+        ))
+    );
+    // It still has its registrar, and tries again.
+    let _ = tools.look(r#"{"how": "register-late", "name": "change"}"#);
+    assert_eq!(registered(), ["look", "send", "rule", "propose"]);
+    tools.goes_on();
+}
+
+// FEA-17
+#[test]
+fn a_refused_contribution_is_in_no_registry_and_the_rest_works() {
+    let lab = Lab::new();
+    let (_, silence) = SinkQueue::new();
+    let (observer, _, _) = observer::start(silence, None).unwrap();
+    let source = |name: &str, refused: &[&str]| FeatureSource {
+        name: name.to_owned(),
+        path: path(&format!("tests/{name}")),
+        grants: lab.grants(),
+        refused: refused_tools(refused),
+        ..FeatureSource::default()
+    };
+    let names = |registry: &Registry| -> Vec<String> { registry.tools().map(|tool| tool.registered.name).collect() };
+    let whole = Registry::default().with(vec![source("hostile-tools", &[])], &lab.sandbox, &observer);
+    let refused = whole.with(vec![source("hostile-tools", &["rule"])], &lab.sandbox, &observer);
+    assert!(names(&whole).contains(&"rule".to_owned()));
+    assert_eq!(names(&refused), ["look", "change", "claim", "send", "propose"]);
+    let [report] = &refused.reports()[..] else { panic!("not one") };
+    assert!(report.skipped[0].contains("refused by a person"), "{report:?}");
+    whole.give_way(&refused);
+    let facts = &whole.reports()[0];
+    assert!(facts.refused.as_ref().is_some_and(|why| why.contains("lost a grant or a contribution")), "{facts:?}");
 }
 
 #[test]

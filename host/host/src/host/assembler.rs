@@ -125,8 +125,8 @@ pub(super) fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut
 }
 
 /// The features that a host has: the bundled ones, the installed ones, and those of the configuration.
-/// Of the same name, the later counts; and the configuration can switch any of them off. A name gives no grants:
-/// see [`ConfiguredGrants`].
+/// Of the same name, the later counts; and the configuration can switch any of them off, or single contributions of
+/// them. A name gives no grants: see [`ConfiguredGrants`].
 pub(super) fn feature_sources(
     loaded: &Loaded,
     bundled: Option<&Path>,
@@ -185,6 +185,11 @@ pub(super) fn feature_sources(
             sources.insert(name.clone(), bundled_source(name, path, given(name)));
         }
     }
+    for (name, source) in &mut sources {
+        if let Some(feature) = configured.get(name) {
+            source.refused = std::mem::take(&mut source.refused).union(&feature.refused);
+        }
+    }
     sources.into_values().collect()
 }
 
@@ -225,6 +230,7 @@ pub(super) fn installed_source(
         label: Some(release.origin.to_string()),
         bundled: matches!(release.origin, Origin::Bundled { .. }),
         grants: Grants::of(grants),
+        refused: feature.refused.clone(),
         digest: Some(release.digest.clone()),
         provenance: Provenance::Installed,
         owner: feature.owner(),
@@ -298,6 +304,7 @@ pub(super) fn try_out(
 mod tests {
     use super::*;
     use conductor_install::store::Release;
+    use conductor_package::Contributions;
     use conductor_package::capability::{Capability, CapabilityRequest};
 
     fn sources(config: &str, enabled: bool) -> Vec<FeatureSource> {
@@ -316,7 +323,14 @@ mod tests {
             owner: None,
         };
         let id = "project:lamp".to_owned().try_into().unwrap();
-        let feature = InstalledFeature { id, enabled, current, previous: None, replaces_bundled: false };
+        let feature = InstalledFeature {
+            id,
+            enabled,
+            current,
+            previous: None,
+            replaces_bundled: false,
+            refused: Contributions::default(),
+        };
         installed.features.insert("lamp".into(), feature);
         let loaded = config::parse(config, "/c/config.toml").unwrap();
         feature_sources(&loaded, None, Some((&PackageStore::at(Path::new("/home")), &installed)))

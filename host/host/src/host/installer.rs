@@ -27,7 +27,7 @@ use conductor_install::source::{Origin, Source, SourceError};
 use conductor_install::store::{PackageStore, StoreError};
 use conductor_package::admission::Provenance;
 use conductor_package::capability::CapabilityRequest;
-use conductor_package::{FeatureId, Grants, consent};
+use conductor_package::{Contributions, FeatureId, Grants, consent};
 use conductor_registry::FeatureSource;
 use conductor_sandbox::Compiler;
 use conductor_services::error::ServiceError;
@@ -334,6 +334,7 @@ impl Installer {
                 label: Some(plan.origin.to_string()),
                 bundled: matches!(plan.origin, Origin::Bundled { .. }),
                 grants: Grants::of(&grants),
+                refused: plan.refused(),
                 digest: Some(plan.package.info.digest.clone()),
                 provenance: Provenance::Installed,
                 owner: plan.owner().map(str::to_owned),
@@ -413,6 +414,29 @@ impl Installer {
     /// [`InstallerError::Change`].
     pub fn disable(&self, name: &str) -> Result<FeatureInstallReport, InstallerError> {
         self.change(name, Change::Enable(false))
+    }
+
+    /// Leaves out single contributions of a feature, also after upgrades; the rest of it works.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`].
+    pub fn refuse(&self, name: &str, contributions: &Contributions) -> Result<FeatureInstallReport, InstallerError> {
+        self.change(name, Change::Refuse(contributions.clone()))
+    }
+
+    /// Leaves out single contributions no longer, after the feature was tried out with them.
+    ///
+    /// # Errors
+    /// [`InstallerError::Change`], [`InstallerError::Refused`], [`InstallerError::Start`].
+    pub fn accept(&self, name: &str, contributions: &Contributions) -> Result<FeatureInstallReport, InstallerError> {
+        let installed = self.store.installed()?;
+        let feature = installation::find(&installed, name)?;
+        if feature.enabled {
+            let mut source = installed_source(&self.store, name, feature, &feature.current.grants);
+            source.refused = source.refused.without(contributions);
+            self.would_be_loaded(source)?;
+        }
+        self.change(name, Change::Accept(contributions.clone()))
     }
 
     fn change(&self, name: &str, change: Change) -> Result<FeatureInstallReport, InstallerError> {

@@ -440,6 +440,7 @@ impl Host {
         let found = self.in_force.load().registry.find(name);
         let refused = match found {
             Lookup::Found { queue, action } => return queue.prepare(&action, params),
+            Lookup::LeftOut { feature, reason } => format!("{feature} leaves out the {reason}"),
             Lookup::Refused { feature, reason } => format!("{feature} is not installed: {reason}"),
             Lookup::Unknown => format!("no feature has the action {name:?}"),
         };

@@ -367,6 +367,9 @@ impl Compiler<'_> {
                 }
                 Err(error) => self.feature_mistakes(type_name, params, (&queue, &action), &error, path),
             },
+            Lookup::LeftOut { feature, reason } => {
+                return Some(self.missing(type_name, path, format!("the feature {feature} leaves out the {reason}")));
+            }
             Lookup::Refused { feature, reason } => {
                 return Some(self.missing(
                     type_name,

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::super::plan::{self, Agreed};
 use super::super::{CommandResult, Failure, Paths, load, wrong};
 use super::prompt;
-use conductor_config as config;
 use conductor_config::edit::{Change, edited};
+use conductor_config::{self as config, Loaded};
 use conductor_install::installation;
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::store::PackageStore;
@@ -22,7 +22,7 @@ pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult 
             loaded.source.file()
         )));
     };
-    let package = package(places, name, feature)?;
+    let package = package(places, name, Some(feature))?;
     let (id, digest) = (&package.info.descriptor.id, format!("sha256:{}", package.info.digest));
     if id.name() != name {
         return Err(Failure::Wrong(format!(
@@ -56,8 +56,14 @@ pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult 
         path: ["features", name, key].map(str::to_owned).to_vec(),
         value: Some(json!(value)),
     };
+    write(places, &loaded, &[set("id", id.as_str()), set("digest", &digest)])?;
+    report(agreed, name, id.as_str(), &digest, true, format!("{name} is {id} {digest} from now on"))
+}
+
+/// Changes the configuration file, unless it was changed since it was read.
+pub(super) fn write(places: &Paths, loaded: &Loaded, changes: &[Change]) -> CommandResult {
     let before = loaded.source.text();
-    let after = edited(before, &[set("id", id.as_str()), set("digest", &digest)])?;
+    let after = edited(before, changes)?;
     // What is written is read again by the next reader.
     config::parse(&after, loaded.source.file()).map_err(wrong)?;
     // What a link names is replaced, not the link.
@@ -67,12 +73,12 @@ pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult 
     }
     keep_backup(&file)?;
     replace(&file, after.as_bytes())?;
-    report(agreed, name, id.as_str(), &digest, true, format!("{name} is {id} {digest} from now on"))
+    Ok(())
 }
 
 /// The package that the configuration means under this name.
-fn package(places: &Paths, name: &str, feature: &config::Feature) -> Result<Package, Failure> {
-    if let Some(path) = &feature.path {
+pub(super) fn package(places: &Paths, name: &str, feature: Option<&config::Feature>) -> Result<Package, Failure> {
+    if let Some(path) = feature.and_then(|feature| feature.path.as_ref()) {
         let folder = places.config.parent().unwrap_or(std::path::Path::new("."));
         return Ok(Package::read(&folder.join(path))?);
     }

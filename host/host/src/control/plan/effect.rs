@@ -31,6 +31,8 @@ pub enum Kind {
     ProgramGuard,
     /// A feature is switched off.
     Feature,
+    /// A contribution of a feature is refused.
+    Refusal,
     /// Where a model is, and which secret it is sent.
     Model,
     /// Data that are sent elsewhere than before.
@@ -68,6 +70,7 @@ impl Kind {
             Self::ProgramMode => "ways to modes in which programs start",
             Self::ProgramGuard => "mappings that start programs and are held back no longer",
             Self::Feature => "features that are switched on or off",
+            Self::Refusal => "contributions that are switched on or off",
             Self::Model => "models that are added or changed",
             Self::Redirect => "things that are sent elsewhere",
             Self::Typing => "actions that type or click",

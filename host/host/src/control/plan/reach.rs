@@ -253,6 +253,13 @@ impl<'c> Reach<'c> {
         for (name, _) in config.features.iter().filter(|(_, feature)| !feature.enabled) {
             self.put(Kind::Feature, name.clone(), name.clone(), || quoted(name));
         }
+        for (name, feature) in &config.features {
+            for (kind, contribution) in feature.refused.iter() {
+                let key = format!("{name:?} {kind} {contribution:?}");
+                let text = || format!("the {kind} {} of the feature {}", quoted(contribution), quoted(name));
+                self.put(Kind::Refusal, key.clone(), key, text);
+            }
+        }
         if let Ok(Value::Object(settings)) = serde_json::to_value(&config.advanced_settings) {
             for (name, value) in settings {
                 let text = format!("{name} = {}", cut(&value.to_string()));

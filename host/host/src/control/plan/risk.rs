@@ -73,7 +73,7 @@ impl Risk {
 }
 
 /// The tables of a configuration that a plan may change. All others, those of later versions too, are for a person to
-/// write into the file; of `features` a plan may change `enabled` alone.
+/// write into the file; of `features` a plan may change `enabled` and `refused` alone.
 pub const PLANNABLE: [&str; 7] =
     ["advanced_settings", "bindings", "modes", "profiles", "global_mappings", "features", "models"];
 
@@ -149,7 +149,9 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
     };
     for name in before.features.keys().chain(after.features.keys()) {
         let (from, to) = (features(&before.features, name), features(&after.features, name));
-        let differs = |key: &&String| key.as_str() != "enabled" && from.get(*key) != to.get(*key);
+        // What a plan may propose is an effect; see `Reach::tables`.
+        let is_effect = |key: &str| matches!(key, "enabled" | "refused");
+        let differs = |key: &&String| !is_effect(key) && from.get(*key) != to.get(*key);
         let Some(key) = from.keys().chain(to.keys()).find(differs) else { continue };
         let place = format!("features/{}/{key}", quoted(name).trim_matches('"'));
         return Err(PlanError::Denied(if key == "grants" {
@@ -213,6 +215,7 @@ fn added(effect: &Effect, changed: bool) -> Option<(Level, String)> {
         // Of mappings that are new themselves it is said that they start programs.
         Kind::ProgramInput if changed => (Level::Privileged, text.clone()),
         Kind::Feature => (Level::Privileged, format!("switches the feature {text} off")),
+        Kind::Refusal => (Level::Privileged, format!("switches off {text}")),
         Kind::Model if changed => {
             (Level::Privileged, format!("what is asked of the model {} goes to {text}", quoted(subject)))
         }
@@ -240,6 +243,7 @@ fn gone(effect: &Effect, changed: bool) -> Option<(Level, String)> {
     let Effect { kind, text, subject, .. } = effect;
     Some(match kind {
         Kind::Feature => (Level::Privileged, format!("switches the feature {text} on")),
+        Kind::Refusal => (Level::Privileged, format!("switches on {text}, which a person refused")),
         Kind::Binding | Kind::Model | Kind::Profile if changed => return None,
         Kind::Binding => (Level::Raised, format!("removes the binding {}", quoted(subject))),
         Kind::Model => (Level::Raised, format!("removes the model {}", quoted(subject))),
