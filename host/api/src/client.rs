@@ -23,7 +23,7 @@ use conductor_install::receipt::FeatureInstallReport;
 use conductor_observer::notification_log::{NotificationPage, NotificationQuery};
 use conductor_package::Contributions;
 use conductor_ports::status::BindingStatus;
-use conductor_registry::{FeatureReport, Skill};
+use conductor_registry::{FeatureReport, Skill, TaskReport};
 use conductor_services::secret_store::Place;
 
 mod transport;
@@ -255,6 +255,15 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn lift_quarantine(&self, feature: &str) -> Result<Lifted, AskError> {
         self.post(&format!("/v1/features/{}/lift", segment(feature)), &())
+    }
+
+    /// Starts a background task of a feature that runs, or with `start` false has it end. Returns how it is then.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn switch_task(&self, feature: &str, task: &str, start: bool) -> Result<TaskReport, AskError> {
+        let what = if start { "start" } else { "stop" };
+        self.post(&format!("/v1/features/{}/tasks/{}/{what}", segment(feature), segment(task)), &())
     }
 
     /// What features tell agents to read.

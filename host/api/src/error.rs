@@ -248,3 +248,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
         Ok(Self(name))
     }
 }
+
+/// Two names in the path: of a thing, and of one within it.
+#[derive(Debug)]
+pub(super) struct NamedIn(pub(super) String, pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for NamedIn {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
+        let names = axum::extract::Path::from_request_parts(parts, state).await;
+        let axum::extract::Path((outer, inner)) =
+            names.map_err(|rejection: PathRejection| ErrorResponse::bad_request(rejection.body_text()))?;
+        Ok(Self(outer, inner))
+    }
+}

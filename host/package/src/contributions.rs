@@ -1,7 +1,9 @@
-//! Sets of contributions, by kind and name: those of a feature that a person refused.
+//! Sets of contributions, by kind and name: those of a feature that a person refused; and why one is left out.
 //!
 //! A refusal is for a name, whatever package has it: it outlives upgrades, also those in which the contribution is
 //! not there.
+
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,6 +123,46 @@ impl Contributions {
         } else {
             format!("{feature} has no {kind} {name:?}; it has {}", names.join(", "))
         })
+    }
+}
+
+/// A contribution that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// `action`, `tool`, `hook`, `task`, `provider`, `skill`.
+    pub kind: &'static str,
+    /// Its name; of a hook, its point.
+    pub name: String,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+/// Why a contribution is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SkipReason {
+    /// It needs the capability with this key, which was not granted.
+    NotGranted(String),
+    /// A person refused it. With the name of the feature.
+    Refused(String),
+}
+
+impl Skipped {
+    /// Whether it is this contribution.
+    pub fn is(&self, kind: &str, name: &str) -> bool {
+        self.kind == kind && self.name == name
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, reason } = self;
+        match reason {
+            SkipReason::NotGranted(key) => write!(f, "{kind} {name}: needs \"{key}\", which is not granted"),
+            SkipReason::Refused(feature) => write!(
+                f,
+                "{kind} {name}: refused by a person; `conductor feature enable {feature} --{kind} {name}` takes it back"
+            ),
+        }
     }
 }
 

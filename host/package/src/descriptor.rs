@@ -1,14 +1,15 @@
 //! The descriptor: what a feature says about itself, as its author wrote it in `feature.toml`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Contributions, Grants};
 use crate::capability::{Capability, CapabilityKind, CapabilityRequest};
+pub use crate::contributions::{SkipReason, Skipped};
 pub use crate::id::FeatureId;
+pub use crate::task::{MAX_STOP_TIMEOUT, Restart, TaskDeclaration, TaskStart};
+use crate::{Contributions, Grants};
 use conductor_terminal::{MAX_TEXT, excerpt, is_hidden};
 
 /// The version of the contract that this host serves.
@@ -167,33 +168,6 @@ pub struct HookDeclaration {
     pub needs: Vec<String>,
 }
 
-/// What the host does when a task ends by itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Restart {
-    /// Nothing.
-    #[default]
-    Never,
-    /// Starts it again when it failed, after a while that doubles each time.
-    OnFailure,
-}
-
-/// A background task that the feature contributes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TaskDeclaration {
-    /// Its name: letters, digits, `-` and `_`.
-    pub name: String,
-    /// What it does, in a sentence.
-    pub summary: String,
-    /// What happens when it ends by itself.
-    #[serde(default)]
-    pub restart: Restart,
-    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<String>,
-}
-
 /// A provider that the feature contributes: an API by which models are reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -262,46 +236,6 @@ pub struct Descriptor {
     /// The skills that it contributes.
     #[serde(default)]
     pub skills: Vec<SkillDeclaration>,
-}
-
-/// A contribution that is left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// `action`, `tool`, `hook`, `task`, `provider`, `skill`.
-    pub kind: &'static str,
-    /// Its name; of a hook, its point.
-    pub name: String,
-    /// Why.
-    pub reason: SkipReason,
-}
-
-/// Why a contribution is left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SkipReason {
-    /// It needs the capability with this key, which was not granted.
-    NotGranted(String),
-    /// A person refused it. With the name of the feature.
-    Refused(String),
-}
-
-impl Skipped {
-    /// Whether it is this contribution.
-    pub fn is(&self, kind: &str, name: &str) -> bool {
-        self.kind == kind && self.name == name
-    }
-}
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, reason } = self;
-        match reason {
-            SkipReason::NotGranted(key) => write!(f, "{kind} {name}: needs \"{key}\", which is not granted"),
-            SkipReason::Refused(feature) => write!(
-                f,
-                "{kind} {name}: refused by a person; `conductor feature enable {feature} --{kind} {name}` takes it back"
-            ),
-        }
-    }
 }
 
 /// Why a descriptor was not taken.
@@ -376,6 +310,13 @@ impl Descriptor {
         }
         if self.tasks.len() > MAX_TASKS {
             return Err(format!("{} background tasks are declared; at most {MAX_TASKS} are run", self.tasks.len()));
+        }
+        for TaskDeclaration { name, stop_timeout_seconds: seconds, .. } in &self.tasks {
+            if !(1..=MAX_STOP_TIMEOUT).contains(seconds) {
+                return Err(format!(
+                    "the task {name} has `stop_timeout_seconds = {seconds}`; 1 to {MAX_STOP_TIMEOUT} are allowed"
+                ));
+            }
         }
         for (index, hook) in self.hooks.iter().enumerate() {
             if self.hooks[..index].iter().any(|other| other.point == hook.point) {

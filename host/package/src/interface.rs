@@ -158,6 +158,7 @@ interfaces! {
         Privileges "privileges": ToolOf(Tier::Privileged);
         Invocations "invocations": Tool;
         Runs "runs": Task;
+        TaskControl "task-control": Requests(CapabilityKind::BackgroundTask);
         ActionRegistrar "action-registrar": Action;
         ToolRegistrar "tool-registrar": Tool;
         HookRegistrar "hook-registrar": Hook;
@@ -233,7 +234,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "a37e247f26c80ba1081aa9a9ef5a119d14e1bf488855b1e92e080799224e1b01";
+    const FROZEN: &str = "254e45673b744e5ef4b200c7594058902da775eb60ab9d3e08e35edb6c028da3";
 
     #[test]
     fn the_contract_is_frozen() {

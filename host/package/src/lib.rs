@@ -21,6 +21,7 @@ pub mod grants;
 pub mod id;
 pub mod interface;
 pub mod structure;
+mod task;
 pub mod wasi;
 
 pub use contributions::Contributions;

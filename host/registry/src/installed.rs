@@ -9,12 +9,13 @@ use conductor_dispatch::event_hook::EventHook;
 use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_observer::Observed;
 use conductor_package::Descriptor;
-use conductor_package::descriptor::HookPoint;
+use conductor_package::descriptor::{HookPoint, TaskDeclaration, TaskStart};
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::state::FeatureFacts;
 use conductor_sandbox::task::Task;
 use conductor_sandbox::{PreparedFeature, RegisteredAction};
 use conductor_stdx::plain_file::{self, FileIdentity};
+use tokio_util::sync::CancellationToken;
 
 /// An installed feature. Dropping the last one takes its grants back and ends all that it does.
 #[derive(Debug)]
@@ -51,7 +52,21 @@ pub(super) struct Background {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        self.end();
+        let ended = self.stop_tasks();
+        if ended.iter().all(CancellationToken::is_cancelled) {
+            return self.end();
+        }
+        // What replaces it has what it was granted, so its tasks may finish.
+        let facts = Arc::clone(&self.facts);
+        self.prepared.runtime().spawn(async move {
+            for task in ended {
+                task.cancelled().await;
+            }
+            facts.revoke();
+        });
+        if let Some(actions) = &self.actions {
+            actions.queue.abandon();
+        }
     }
 }
 
@@ -63,6 +78,13 @@ impl Installed {
         if let Some(actions) = &self.actions {
             actions.queue.abandon();
         }
+    }
+
+    /// Stops its tasks and its hook on events. Returns tokens that are cancelled when the tasks have ended, which takes
+    /// no longer than their own timeouts.
+    pub(super) fn stop_tasks(&self) -> Vec<CancellationToken> {
+        let background = self.background().take();
+        background.iter().flat_map(|background| &background.tasks).map(Task::ended).collect()
     }
 
     /// Whether the file at `path` is the one that its package was read from, and was not written since.
@@ -98,7 +120,11 @@ impl Installed {
             return;
         }
         let descriptor = self.descriptor();
-        let tasks = descriptor.tasks.iter().map(|task| Task::start(self.prepared.clone(), task)).collect();
+        let task = |declared: &TaskDeclaration| match declared.start {
+            TaskStart::WithFeature => Task::start(self.prepared.clone(), declared),
+            TaskStart::OnDemand => Task::new(self.prepared.clone(), declared),
+        };
+        let tasks = descriptor.tasks.iter().map(task).collect();
         let hook = || match EventHook::start(self.prepared.clone(), observed) {
             Ok(hook) => Some(hook),
             Err(error) => {

@@ -6,6 +6,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+mod failure;
 mod installed;
 mod report;
 
@@ -16,7 +17,9 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
+pub use self::failure::{InstallFailure, TaskError};
 use self::installed::{Actions, Installed};
 use self::report::report;
 pub use self::report::{FeatureReport, PackageReport};
@@ -30,7 +33,9 @@ use conductor_sandbox::actor::{Actor, record_trap};
 use conductor_sandbox::bindings::imports::host_state;
 use conductor_sandbox::control::Change;
 use conductor_sandbox::registrations::{Band, RegisteredSkill};
-use conductor_sandbox::{InstallError, PrepareError, PreparedFeature, RegisteredTool, Sandbox};
+use conductor_sandbox::task::StillEnding;
+pub use conductor_sandbox::task::TaskReport;
+use conductor_sandbox::{InstallError, PreparedFeature, RegisteredTool, Sandbox};
 
 /// A feature that should be installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,66 +85,6 @@ impl FeatureSource {
     fn shown(&self) -> String {
         self.label.clone().unwrap_or_else(|| self.path.display().to_string())
     }
-}
-
-/// Why a feature is not installed. Everything else goes on.
-#[derive(Debug, thiserror::Error)]
-pub enum InstallFailure {
-    /// Its package was not taken.
-    #[error(transparent)]
-    Package(#[from] PackageError),
-    /// It is not the package that was installed.
-    #[error("{package}: was altered: its digest is sha256:{found}, and sha256:{wanted} was installed; install it anew")]
-    Altered {
-        /// The package.
-        package: String,
-        /// The digest that was installed.
-        wanted: String,
-        /// The digest of the bytes that are there.
-        found: String,
-    },
-    /// It can't be prepared to run.
-    #[error("{package}: {source}")]
-    Prepare {
-        /// The package.
-        package: String,
-        /// Why.
-        source: PrepareError,
-    },
-    /// It did not install itself.
-    #[error("{package}: {source}")]
-    Install {
-        /// The package.
-        package: String,
-        /// Why.
-        source: InstallError,
-    },
-    /// Its id says that it is bundled, but it is not; or the other way round.
-    #[error("{package}: calls itself {id}; only features that come with the host are `builtin:`")]
-    FalseSource {
-        /// The package.
-        package: String,
-        /// What it says.
-        id: String,
-    },
-    /// Configuration calls it otherwise than it does itself.
-    #[error("{package}: is called {id:?} in its descriptor; write it as [features.{id}]")]
-    OtherName {
-        /// The package.
-        package: String,
-        /// What it says.
-        id: String,
-    },
-    /// Another feature has a contribution of this name.
-    #[error("{package}: its {what} belongs to {owner} already")]
-    Taken {
-        /// The package.
-        package: String,
-        /// What, and its name: `action OscSend`.
-        what: String,
-        /// The feature that has it.
-        owner: String,
-    },
 }
 
 #[derive(Debug, Clone)]
@@ -640,6 +585,28 @@ impl Registry {
         Some(lifted)
     }
 
+    /// Starts or stops a background task of a feature that runs, and returns how it is then.
+    ///
+    /// # Errors
+    /// See [`TaskError`].
+    pub fn switch_task(&self, feature: &str, task: &str, start: bool) -> Result<TaskReport, TaskError> {
+        let running = self.installed().find(|installed| installed.source.name == feature);
+        let installed =
+            running.filter(|it| !it.facts.is_revoked()).ok_or_else(|| TaskError::NoFeature(feature.to_owned()))?;
+        let background = installed.background();
+        let tasks = background.as_ref().map(|background| background.tasks.as_slice()).unwrap_or_default();
+        let Some(found) = tasks.iter().find(|it| it.name() == task) else {
+            let tasks = tasks.iter().map(|task| task.name().to_owned()).collect();
+            return Err(TaskError::NoTask { feature: feature.to_owned(), task: task.to_owned(), tasks });
+        };
+        if start {
+            found.run().map_err(|StillEnding| TaskError::StillEnding { task: task.to_owned() })?;
+        } else {
+            found.stop();
+        }
+        Ok(found.report())
+    }
+
     /// What there is to say about every feature.
     pub fn reports(&self) -> Vec<FeatureReport> {
         self.entries.values().map(report).collect()
@@ -670,10 +637,11 @@ impl Registry {
     /// most. True when all have ended.
     pub fn stop(&self, deadline: Instant) -> bool {
         let actions = || self.installed().filter_map(|installed| installed.actions.as_ref());
-        self.installed().for_each(|installed| drop(installed.background().take()));
+        let tasks: Vec<_> = self.installed().flat_map(|installed| installed.stop_tasks()).collect();
         actions().for_each(|actions| actions.queue.finish());
         loop {
-            if actions().all(|actions| actions.thread.is_finished()) {
+            let tasks_ended = tasks.iter().all(CancellationToken::is_cancelled);
+            if tasks_ended && actions().all(|actions| actions.thread.is_finished()) {
                 return true;
             }
             if Instant::now() >= deadline {

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Entry;
 use conductor_package::Grants;
-use conductor_sandbox::task::{Task, TaskReport};
+use crate::TaskReport;
+use conductor_sandbox::task::Task;
 
 /// What listings show of a feature.
 ///

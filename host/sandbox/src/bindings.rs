@@ -44,6 +44,7 @@ mod realtime {
             "conductor:feature/runs.run": crate::host_functions::runs::Run,
             "conductor:feature/models.access": crate::host_functions::models::Access,
             "conductor:feature/timers.scheduler": crate::host_functions::timers::Scheduler,
+            "conductor:feature/task-control.controller": crate::host_functions::task_control::Controller,
         },
     });
 }
@@ -75,6 +76,7 @@ mod control {
             "conductor:feature/git": super::realtime::conductor::feature::git,
             "conductor:feature/midi-out": super::realtime::conductor::feature::midi_out,
             "conductor:feature/timers": super::realtime::conductor::feature::timers,
+            "conductor:feature/task-control": super::realtime::conductor::feature::task_control,
             "conductor:feature/host-state": super::realtime::conductor::feature::host_state,
             "conductor:feature/planning": super::realtime::conductor::feature::planning,
             "conductor:feature/runtime-controls": super::realtime::conductor::feature::runtime_controls,
@@ -153,6 +155,7 @@ fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmt
         (Import::Invocations, _) => put!(imports::invocations),
         (Import::Runs, Lane::RealTime) => put!(imports::runs),
         (Import::Runs, Lane::Control) => put!(waiting_runs),
+        (Import::TaskControl, _) => put!(imports::task_control),
         (Import::ActionRegistrar, _) => put!(imports::action_registrar),
         (Import::ToolRegistrar, _) => put!(imports::tool_registrar),
         (Import::HookRegistrar, _) => put!(imports::hook_registrar),

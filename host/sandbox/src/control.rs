@@ -30,7 +30,7 @@ use crate::outcome::{CallError, InstallError, ServiceError, ToolOutput, explain}
 use crate::registrations::Registrations;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_audit::caller::Caller;
-use conductor_package::descriptor::{HookPoint, Tier};
+use conductor_package::descriptor::{HookPoint, TaskDeclaration, Tier};
 use conductor_schema::ResultSchema;
 use conductor_terminal::excerpt;
 
@@ -285,7 +285,7 @@ impl ControlInstance {
         self.outcome(result.map(Ok), HOOK)
     }
 
-    /// Runs a background task until it is done, or `ending` tells it to end.
+    /// Runs a background task until it is done, or `ending` tells it to end; then it has as long as it declares.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -293,12 +293,14 @@ impl ControlInstance {
         let tasks = export!(self, tasks);
         let run = self.lend(Run { ending: ending.clone() })?;
         let rep = run.rep();
+        let declared = self.store.data().facts.descriptor.tasks.iter().find(|task| task.name == name);
+        let timeout = declared.map_or(limits::CANCEL_TIMEOUT, TaskDeclaration::stop_timeout);
         let call = Call::begin(&mut self.store, TASK);
         let started = call.metered(tasks.call_start(&mut self.store, name, run));
         let result = tokio::select! {
             result = started => result,
-            () = async { ending.cancelled().await; tokio::time::sleep(limits::CANCEL_TIMEOUT).await } => {
-                return Err(CallError::Trapped(format!("stopped: it did not end within {} s", limits::CANCEL_TIMEOUT.as_secs())));
+            () = async { ending.cancelled().await; tokio::time::sleep(timeout).await } => {
+                return Err(CallError::Trapped(format!("stopped: it did not end within {} s", timeout.as_secs())));
             }
         };
         self.end::<Run>(rep);

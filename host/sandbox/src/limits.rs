@@ -34,7 +34,8 @@ pub const INSTALL_TIMEOUT: Duration = Duration::from_secs(10);
 pub const HOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that may pass in one call of a provider's exchange: nothing in it waits.
 pub const EXCHANGE_CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a cancelled tool call or task may go on.
+/// How long a cancelled tool call may go on. A task says itself how long it may; see
+/// [`TaskDeclaration::stop_timeout`](conductor_package::descriptor::TaskDeclaration::stop_timeout).
 pub const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Linear memory of one instance, all its memories together. An engine of JavaScript begins with 9 MiB and
 /// does not get far within 16.

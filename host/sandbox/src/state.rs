@@ -19,6 +19,7 @@ use crate::limits::{self, FeatureMemory, Limiter};
 use crate::meter::{ControlShare, Meter, Throttled};
 use crate::quarantine::{Quarantine, Quarantines};
 use crate::registrations::Registrations;
+use crate::task::TaskSet;
 use crate::wasi::World;
 use conductor_net::endpoint::Endpoint;
 use conductor_net::http_scope::{HostPattern, SecretGrant};
@@ -89,6 +90,8 @@ pub struct FeatureFacts {
     pub control_share: ControlShare,
     /// How long those were made to wait.
     pub throttled: Throttled,
+    /// Its background tasks, from when it is in force.
+    pub tasks: TaskSet,
     /// What it has added to folders.
     pub added: Arc<AddedFiles>,
     /// What it has asked of models lately.
@@ -149,6 +152,7 @@ impl FeatureFacts {
             cpu_share: CpuShare::default(),
             control_share: ControlShare::new(services.control_cpu),
             throttled: Throttled::default(),
+            tasks: TaskSet::default(),
             added: Arc::default(),
             tokens,
             memory: Arc::default(),

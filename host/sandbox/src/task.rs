@@ -1,8 +1,10 @@
-//! Background tasks: started, watched, restarted and ended by the host. Each has an instance of
+//! Background tasks: started, watched, restarted and stopped by the host. Each has an instance of
 //! its own.
+//!
+//! A task starts with its feature or on demand, and may be started again when it has ended. One run at a time.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -22,6 +24,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum TaskState {
+    /// It starts on demand, and was not started yet.
+    Idle,
     /// It runs.
     Running,
     /// It is done.
@@ -38,40 +42,76 @@ pub enum TaskState {
         /// Until it is started again, in milliseconds.
         pause: u64,
     },
-    /// The host ended it.
+    /// It is being stopped.
+    Stopping,
+    /// It was stopped.
     Ended,
 }
 
 impl fmt::Display for TaskState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Idle => f.write_str("idle"),
             Self::Running => f.write_str("running"),
             Self::Done => f.write_str("done"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
             Self::Waiting { reason, .. } => write!(f, "waiting: {reason}"),
+            Self::Stopping => f.write_str("stopping"),
             Self::Ended => f.write_str("ended"),
         }
     }
 }
 
-/// A background task. Dropping it tells the task to end.
+/// A background task. Dropping the one that [`new`](Self::new) returned stops it for good.
 #[derive(Debug)]
 pub struct Task {
-    name: String,
     shared: Arc<Shared>,
+    /// Whether its end is the task's: not of those that a [`TaskSet`] lends.
+    owns: bool,
 }
 
 #[derive(Debug)]
 struct Shared {
+    feature: PreparedFeature,
+    declared: TaskDeclaration,
+    run: Mutex<Run>,
+}
+
+/// The run under way, or the last one.
+#[derive(Debug)]
+struct Run {
+    state: TaskState,
+    starts: u64,
+    /// Cancelled when it should end.
     ending: CancellationToken,
-    state: Mutex<(TaskState, u64)>,
+    /// Cancelled when it has ended.
+    ended: CancellationToken,
+    /// Whether it must not be started any more.
+    is_closed: bool,
 }
 
 impl Shared {
+    fn run(&self) -> MutexGuard<'_, Run> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn set(&self, state: TaskState) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = state;
+        self.run().state = state;
+    }
+
+    fn stop(&self) {
+        let mut run = self.run();
+        if matches!(run.state, TaskState::Running | TaskState::Waiting { .. }) {
+            run.state = TaskState::Stopping;
+        }
+        run.ending.cancel();
     }
 }
+
+/// A task can't be started: its last run is still ending, or its feature is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is still ending")]
+pub struct StillEnding;
 
 /// A task as text and numbers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -86,42 +126,123 @@ pub struct TaskReport {
 }
 
 impl Task {
-    /// Starts a task.
+    /// A task that does not run yet. Its feature can start it by its name, if it declares that it starts on demand.
+    pub fn new(feature: PreparedFeature, declared: &TaskDeclaration) -> Self {
+        let ended = CancellationToken::new();
+        ended.cancel();
+        let run = Run { state: TaskState::Idle, starts: 0, ending: CancellationToken::new(), ended, is_closed: false };
+        let shared = Arc::new(Shared { declared: declared.clone(), run: Mutex::new(run), feature });
+        shared.feature.facts().tasks.add(&shared);
+        Self { shared, owns: true }
+    }
+
+    /// A task that runs.
     pub fn start(feature: PreparedFeature, declared: &TaskDeclaration) -> Self {
-        let shared = Arc::new(Shared { ending: CancellationToken::new(), state: Mutex::new((TaskState::Running, 0)) });
-        let (task, name, declared) = (Arc::clone(&shared), declared.name.clone(), declared.clone());
-        let runtime = feature.runtime().clone();
-        runtime.spawn(async move { supervise(&feature, &declared, &task).await });
-        Self { name, shared }
+        let task = Self::new(feature, declared);
+        // Nothing ends before it began.
+        let _ = task.run();
+        task
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.declared.name
+    }
+
+    /// Starts it, and returns before it runs. Without effect if it runs, or waits to be started again.
+    ///
+    /// # Errors
+    /// [`StillEnding`].
+    pub fn run(&self) -> Result<(), StillEnding> {
+        let mut run = self.shared.run();
+        match run.state {
+            TaskState::Running | TaskState::Waiting { .. } => return Ok(()),
+            TaskState::Stopping => return Err(StillEnding),
+            _ => {}
+        }
+        if run.is_closed {
+            return Err(StillEnding);
+        }
+        run.state = TaskState::Running;
+        (run.ending, run.ended) = (CancellationToken::new(), CancellationToken::new());
+        let (shared, ending) = (Arc::clone(&self.shared), run.ending.clone());
+        let ended = run.ended.clone().drop_guard();
+        self.shared.feature.runtime().spawn(async move {
+            let state = supervise(&shared, &ending).await;
+            shared.set(state);
+            drop(ended);
+        });
+        Ok(())
+    }
+
+    /// Stops it, if it runs, and returns before it has ended. It can be started again.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// Cancelled when it does not run any more.
+    pub fn ended(&self) -> CancellationToken {
+        self.shared.run().ended.clone()
     }
 
     /// How it is.
     pub fn report(&self) -> TaskReport {
-        let (state, starts) = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        TaskReport { name: self.name.clone(), state, starts }
+        let run = self.shared.run();
+        TaskReport { name: self.name().to_owned(), state: run.state.clone(), starts: run.starts }
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.shared.ending.cancel();
+        if self.owns {
+            self.shared.run().is_closed = true;
+            self.shared.stop();
+        }
     }
 }
 
-async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: &Shared) {
+/// The tasks of one feature that are there, by which its instances find them.
+#[derive(Debug, Default)]
+pub struct TaskSet(Mutex<Vec<Weak<Shared>>>);
+
+impl TaskSet {
+    fn tasks(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, task: &Arc<Shared>) {
+        let mut tasks = self.tasks();
+        tasks.retain(|task| task.strong_count() > 0);
+        tasks.push(Arc::downgrade(task));
+    }
+
+    /// The task of this name. `None` if there is none, or its feature is not in force.
+    pub(crate) fn find(&self, name: &str) -> Option<Task> {
+        let tasks = self.tasks();
+        let shared = tasks.iter().filter_map(Weak::upgrade).find(|task| task.declared.name == name)?;
+        Some(Task { shared, owns: false })
+    }
+}
+
+/// Runs a task until it is done, has failed for good, or is stopped. Returns its state then.
+async fn supervise(task: &Shared, ending: &CancellationToken) -> TaskState {
+    let Shared { feature, declared, .. } = task;
     let mut pause = INITIAL_BACKOFF;
     loop {
         {
-            let mut state = task.state.lock().unwrap_or_else(PoisonError::into_inner);
-            *state = (TaskState::Running, state.1 + 1);
+            let mut run = task.run();
+            run.starts += 1;
+            if run.state != TaskState::Stopping {
+                run.state = TaskState::Running;
+            }
         }
         let began = Instant::now();
-        let result = run(feature, &declared.name, &task.ending).await;
-        if task.ending.is_cancelled() || feature.facts().is_revoked() {
-            return task.set(TaskState::Ended);
+        let result = run(feature, &declared.name, ending).await;
+        if ending.is_cancelled() || feature.facts().is_revoked() {
+            return TaskState::Ended;
         }
         let reason = match result {
-            Ok(()) => return task.set(TaskState::Done),
+            Ok(()) => return TaskState::Done,
             Err(error) => {
                 if matches!(error, CallError::Trapped(_)) {
                     record_trap(feature.facts());
@@ -131,16 +252,22 @@ async fn supervise(feature: &PreparedFeature, declared: &TaskDeclaration, task: 
         };
         tracing::warn!(feature = %feature.facts().descriptor.id, "the task {} failed: {reason}", declared.name);
         if declared.restart == Restart::Never {
-            return task.set(TaskState::Failed { reason });
+            return TaskState::Failed { reason };
         }
         if began.elapsed() >= MAX_BACKOFF {
             pause = INITIAL_BACKOFF;
         }
-        task.set(TaskState::Waiting { reason, pause: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX) });
+        {
+            let mut run = task.run();
+            if run.state != TaskState::Stopping {
+                let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+                run.state = TaskState::Waiting { reason, pause };
+            }
+        }
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = task.ending.cancelled() => return task.set(TaskState::Ended),
-            () = feature.facts().ended().cancelled() => return task.set(TaskState::Ended),
+            () = ending.cancelled() => return TaskState::Ended,
+            () = feature.facts().ended().cancelled() => return TaskState::Ended,
         }
         pause = (pause * 2).min(MAX_BACKOFF);
     }

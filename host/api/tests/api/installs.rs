@@ -93,6 +93,11 @@ fn what_changes_features_or_secrets_is_the_owners() {
     for what in ["downgrade", "grant", "revoke", "enable", "disable", "remove", "lift"] {
         assert_eq!(scope(&format!("/v1/features/{{name}}/{what}"), "post"), "owner", "{what}");
     }
+    for what in ["start", "stop"] {
+        assert_eq!(scope(&format!("/v1/features/{{name}}/tasks/{{task}}/{what}"), "post"), "owner", "{what}");
+        let task = format!("/v1/features/nothing/tasks/watch/{what}");
+        assert_eq!(code(&post(stage.home(), &task, &json!({}))), (404, "not_found"));
+    }
     for path in ["/v1/receipts", "/v1/secrets"] {
         assert_eq!(scope(path, "get"), "owner", "{path}");
     }

@@ -109,6 +109,8 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.revoke("x", &words).map(drop),
         client.enable("x", &Contributions::default()).map(drop),
         client.disable("x", &Contributions::default()).map(drop),
+        client.switch_task("x", "x", true).map(drop),
+        client.switch_task("x", "x", false).map(drop),
         client.remove("x", &RemoveRequest { data: false }).map(drop),
         client.receipts().map(drop),
         client.secrets().map(drop),

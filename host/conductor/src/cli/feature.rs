@@ -10,6 +10,7 @@ use conductor_api::client::Client;
 use conductor_host::host;
 use conductor_install::signature::{self, Signer, TrustedSigners};
 use conductor_install::store::PackageStore;
+use conductor_package::descriptor::TaskStart;
 use conductor_package::file::PackageInfo;
 use conductor_package::{Package, consent};
 use conductor_registry::FeatureReport;
@@ -52,6 +53,9 @@ pub(super) enum FeatureCommand {
     },
     #[command(flatten)]
     Change(package::ChangeCommand),
+    /// Start or stop a background task of a feature of the running host
+    #[command(subcommand)]
+    Task(TaskCommand),
     /// Make keys to sign packages with
     #[command(subcommand)]
     Key(package::KeyCommand),
@@ -75,6 +79,27 @@ pub(super) enum FeatureCommand {
     },
 }
 
+/// What to do with a background task.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum TaskCommand {
+    /// Start it; without effect if it runs
+    Start(TaskNamed),
+    /// Have it end; without effect if it does not run
+    Stop(TaskNamed),
+}
+
+/// One background task.
+#[derive(Debug, clap::Args)]
+pub(super) struct TaskNamed {
+    /// The feature
+    name: String,
+    /// The task
+    task: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let range = 0.1..=3600.0;
     text.parse().ok().filter(|seconds| range.contains(seconds)).ok_or_else(|| "0.1 to 3600".into())
@@ -86,6 +111,8 @@ pub(super) fn run(places: &Paths, command: &FeatureCommand) -> CommandResult {
         FeatureCommand::Top { every, looks, json } => top::run(places, *every, *looks, *json),
         FeatureCommand::Inspect { file, json } => inspect(places, file, *json),
         FeatureCommand::Change(command) => package::run(places, command),
+        FeatureCommand::Task(TaskCommand::Start(named)) => switch_task(places, named, true),
+        FeatureCommand::Task(TaskCommand::Stop(named)) => switch_task(places, named, false),
         FeatureCommand::Key(package::KeyCommand::New { file }) => package::new_key(file),
         FeatureCommand::Sign { file, key, output } => package::sign(file, key, output),
         FeatureCommand::Trust { name, public_key } => package::trust(places, name, public_key),
@@ -120,6 +147,17 @@ fn list(places: &Paths, json: bool) -> CommandResult {
     }
     if !running {
         outln!("(no host is running: nothing was done yet)");
+    }
+    Ok(())
+}
+
+/// Starts or stops a background task.
+fn switch_task(places: &Paths, named: &TaskNamed, start: bool) -> CommandResult {
+    let task = Client::new(&places.home).switch_task(&named.name, &named.task, start)?;
+    if named.json {
+        terminal::json(&task)?;
+    } else {
+        outln!("{} of {}: {}", task.name, named.name, task.state);
     }
     Ok(())
 }
@@ -256,7 +294,8 @@ fn overview(info: &PackageInfo, with_interfaces: bool) -> Lines {
         out.push(format_args!("  hook {}: {}", hook.point.as_str(), hook.summary));
     }
     for task in &descriptor.tasks {
-        out.push(format_args!("  task {}: {}", task.name, task.summary));
+        let start = if task.start == TaskStart::OnDemand { " (on demand)" } else { "" };
+        out.push(format_args!("  task {}{start}: {}", task.name, task.summary));
     }
     for skill in &descriptor.skills {
         out.push(format_args!("  skill {}: {}", skill.name, skill.summary));

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use conductor_package::Package;
-use conductor_package::descriptor::{Descriptor, MAX_TASKS};
+use conductor_package::descriptor::{Descriptor, MAX_TASKS, TaskDeclaration};
+use conductor_sandbox::PreparedFeature;
 use conductor_sandbox::limits;
 use conductor_sandbox::task::{Task, TaskState};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
-use crate::lab::{Lab, bytes_with, until};
+use crate::lab::{Lab, bytes_with, guest_with, renamed, until};
 
 #[test]
 fn a_task_that_does_not_end_is_stopped() {
@@ -71,6 +72,97 @@ fn revocation_ends_a_task_that_waits() {
     feature.facts().revoke();
     until("it was not ended", || task.report().state == TaskState::Ended);
     assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+/// The declaration of a task of the hostile feature.
+fn declared(feature: &PreparedFeature, name: &str) -> TaskDeclaration {
+    feature.facts().descriptor.tasks.iter().find(|task| task.name == name).unwrap().clone()
+}
+
+// FEA-17
+#[test]
+fn an_on_demand_task_is_idle_until_it_is_started_and_can_be_started_again() {
+    let lab = Lab::new();
+    let feature = lab.prepare("tests/hostile-tasks");
+    let task = Task::new(feature.clone(), &declared(&feature, "called"));
+    assert_eq!((task.report().state, task.report().starts), (TaskState::Idle, 0));
+    task.stop();
+    for starts in 1..=2 {
+        task.run().unwrap();
+        task.run().unwrap();
+        until("it did not start", || task.report().starts == starts);
+        task.stop();
+        until("it did not end", || task.report().state == TaskState::Ended);
+        assert!(task.ended().is_cancelled());
+    }
+    assert_eq!(task.report().starts, 2, "one that runs is not started again");
+}
+
+// FEA-17
+#[test]
+fn a_feature_cant_start_another_features_task() {
+    let lab = Lab::new();
+    let feature = lab.prepare("tests/hostile-tasks");
+    let other = renamed("tests/hostile-tasks", "project:hostile-other", &[]);
+    let other = lab.sandbox.prepare(&other, lab.grants()).unwrap();
+    let task = Task::new(feature.clone(), &declared(&feature, "called"));
+    let others = Task::new(other.clone(), &declared(&other, "called"));
+    task.run().unwrap();
+    // It tries to start several tasks, its own among them, and fails when one of the others starts.
+    until("it did not start", || task.report().starts == 1);
+    task.stop();
+    until("it did not end", || !matches!(task.report().state, TaskState::Running | TaskState::Stopping));
+    assert_eq!(task.report().state, TaskState::Ended);
+    assert_eq!((others.report().state, others.report().starts), (TaskState::Idle, 0));
+}
+
+// FEA-17
+#[test]
+fn tasks_start_with_the_feature_or_on_demand() {
+    let lab = Lab::new();
+    let (registry, _observer, observed) = lab.registry(&["tests/hostile-tasks"]);
+    let report = |name: &str| {
+        let [feature] = &registry.reports()[..] else { panic!("not one") };
+        feature.tasks.iter().find(|task| task.name == name).cloned()
+    };
+    let error = |feature: &str, task: &str| registry.switch_task(feature, task, true).unwrap_err().to_string();
+    assert!(error("hostile-tasks", "called").contains("has no task \"called\""), "not before it is in force");
+    registry.begin(&observed);
+    // The task `patient`, which starts with the feature, starts the task `called`.
+    until("nothing started it", || report("called").is_some_and(|task| task.starts == 1));
+    let stopped = registry.switch_task("hostile-tasks", "called", false).unwrap();
+    assert!(matches!(stopped.state, TaskState::Stopping | TaskState::Ended), "{stopped:?}");
+    until("it did not end", || report("called").unwrap().state == TaskState::Ended);
+    registry.switch_task("hostile-tasks", "called", true).unwrap();
+    until("it was not started", || report("called").unwrap().starts == 2);
+    assert!(error("hostile-tasks", "watch").contains("has no task \"watch\"; it has spin, "));
+    assert!(error("nothing", "watch").contains("no feature \"nothing\" runs"));
+}
+
+// FEA-17
+#[test]
+fn a_task_has_as_long_to_end_as_it_declares() {
+    let lab = Lab::new();
+    let change = ("\"Goes on when it is cancelled.\"", "\"\"\nstop_timeout_seconds = 1");
+    let feature = lab.sandbox.prepare(&guest_with("tests/hostile-tasks", &[change]), lab.grants()).unwrap();
+    feature.runtime().block_on(async {
+        let mut tasks = feature.instantiate_control().await.unwrap();
+        let ending = CancellationToken::new();
+        ending.cancel();
+        let error = tasks.run_task("stubborn", &ending).await.unwrap_err().to_string();
+        assert!(error.contains("it did not end within 1 s"), "{error}");
+    });
+    let wrong = |seconds: &str| {
+        let text = format!(
+            "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n\
+             [[capabilities]]\nkind = 'background-task'\nreason = 'x'\n\
+             [[tasks]]\nname = 'watch'\nsummary = ''\nstop_timeout_seconds = {seconds}\n"
+        );
+        Descriptor::parse(text.as_bytes()).map(drop).unwrap_err().to_string()
+    };
+    for seconds in ["0", "31"] {
+        assert!(wrong(seconds).contains("1 to 30 are allowed"), "{}", wrong(seconds));
+    }
 }
 
 #[test]

@@ -54,7 +54,7 @@ use conductor_observer::{Observation, Observed, Observer};
 use conductor_package::Grants;
 use conductor_ports::engine_input::Input;
 use conductor_ports::supervisor::{Supervisor, UnknownDevice};
-use conductor_registry::{Lookup, Registry, Skill};
+use conductor_registry::{Lookup, Registry, Skill, TaskError, TaskReport};
 use conductor_rules::Compiled;
 use conductor_sandbox::control::Change;
 use conductor_sandbox::host_functions::Services;
@@ -430,6 +430,23 @@ impl Host {
             tracing::info!(feature, "a person ended its quarantine");
         }
         Some(lifted)
+    }
+
+    /// Starts or stops a background task of a feature, because a person says so. Returns how it is then.
+    ///
+    /// # Errors
+    /// See [`TaskError`].
+    pub fn switch_task(
+        &self,
+        caller: &Caller,
+        feature: &str,
+        task: &str,
+        start: bool,
+    ) -> Result<TaskReport, TaskError> {
+        let report = self.in_force.load().registry.switch_task(feature, task, start)?;
+        let what = if start { "start-task" } else { "stop-task" };
+        self.audit.note(Entry::new(Kind::Package, what, caller, &format!("{feature}/{task}")));
+        Ok(report)
     }
 
     /// Has a feature prepare an action, as a mapping would. It may be performed until it is dropped.

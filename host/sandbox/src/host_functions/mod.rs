@@ -33,6 +33,7 @@ pub mod runs;
 pub mod runtime_controls;
 pub mod sinks;
 pub mod store_table;
+pub mod task_control;
 pub mod timers;
 pub mod udp;
 

@@ -1,15 +1,26 @@
 //! Background tasks, each of which misbehaves as it is called.
 
+use std::cell::RefCell;
+
 use conductor_feature::runs::Run;
+use conductor_feature::task_control::Controller;
 use conductor_feature::task_registrar::Registrar;
 use conductor_feature::{Context, Error, Lifecycle, Tasks, clock};
 
 struct Hostile;
 
+thread_local!(static TASKS: RefCell<Option<Controller>> = const { RefCell::new(None) });
+
+/// Starts a task of any name.
+fn start(name: &str) -> Result<(), Error> {
+    TASKS.with_borrow(|tasks| tasks.as_ref().map_or(Ok(()), |tasks| tasks.start(name)))
+}
+
 impl Lifecycle for Hostile {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tasks = Registrar::open(ctx)?;
-        ["spin", "wait-zero", "trap", "stubborn", "no-text", "patient", "busy"]
+        TASKS.set(Some(Controller::open(ctx)?));
+        ["spin", "wait-zero", "trap", "stubborn", "no-text", "patient", "called", "busy"]
             .iter()
             .try_for_each(|name| tasks.register(name))
     }
@@ -49,7 +60,20 @@ impl Tasks for Hostile {
             }
             // SAFETY: it is no text; that is the point. Nothing here looks at it.
             "no-text" => return Err(Error::Failed(unsafe { String::from_utf8_unchecked(vec![0xff, 0xfe]) })),
-            _ => while run.wait(60_000) {},
+            // Nothing but its own on-demand task may be started, which runs already.
+            "called" => {
+                for name in ["watch", "patient", "spin", "builtin:work-items/watch"] {
+                    if start(name).is_ok() {
+                        return Err(Error::Failed(format!("it started {name}")));
+                    }
+                }
+                start("called")?;
+                while run.wait(60_000) {}
+            }
+            _ => {
+                let _ = start("called");
+                while run.wait(60_000) {}
+            }
         }
         Ok(())
     }
