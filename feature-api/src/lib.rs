@@ -264,7 +264,7 @@ pub use bindings::conductor::feature::planning::Planner;
 pub use bindings::conductor::feature::privileges::Authority;
 pub use bindings::conductor::feature::runtime_controls::Controls;
 pub use bindings::conductor::feature::timers::Scheduler;
-pub use bindings::conductor::feature::types::{Error, Event, Identity, Risk};
+pub use bindings::conductor::feature::types::{Error, Event, Identity, Risk, Tier};
 pub use bindings::conductor::feature::{
     action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, files, git, hardware,
     hook_registrar, host_state, http, midi_out, models, notifications, planning, privileges, provider_registrar,

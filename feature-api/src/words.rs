@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::bindings::conductor::feature::types::Risk;
+use crate::bindings::conductor::feature::types::{Risk, Tier};
 use crate::host_state::{Direction, Health, PortState, Protocol, Severity, SideState};
 
 /// A word for each case.
@@ -24,6 +24,10 @@ words! {
     SideState { Bound "bound", Unbound "unbound", Ambiguous "ambiguous" }
     Health { Green "green", Amber "amber", Red "red", Off "off" }
     Severity { Error "error", Warning "warning" }
+    Tier {
+        ReadOnly "read-only", Stateful "stateful", ConfigChange "config-change", HardwareIo "hardware-io",
+        Privileged "privileged"
+    }
     Risk { Usual "usual", Raised "raised", Privileged "privileged" }
 }
 

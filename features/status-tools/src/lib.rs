@@ -94,13 +94,19 @@ struct Feature {
     version: Option<String>,
     bundled: bool,
     refused: Option<String>,
-    tools: Vec<String>,
+    tools: Vec<Tool>,
     actions: Vec<String>,
     /// Asked for, and not granted.
     denied: Vec<String>,
     done: u64,
     failed: u64,
     memory: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Tool {
+    name: String,
+    tier: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -273,7 +279,7 @@ impl ReadOnlyTools for StatusTools {
                     version: it.version,
                     bundled: it.bundled,
                     refused: it.refused,
-                    tools: it.tools,
+                    tools: it.tools.into_iter().map(|it| Tool { name: it.name, tier: it.tier.to_string() }).collect(),
                     actions: it.actions,
                     denied: it.denied,
                     done: it.done,

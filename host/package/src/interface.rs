@@ -234,7 +234,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "254e45673b744e5ef4b200c7594058902da775eb60ab9d3e08e35edb6c028da3";
+    const FROZEN: &str = "7fde5b8da339cf74194cc7dddbf090241e0ff2527c642318ee2cd97be963bf9d";
 
     #[test]
     fn the_contract_is_frozen() {

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::failure::{InstallFailure, TaskError};
 use self::installed::{Actions, Installed};
 use self::report::report;
-pub use self::report::{FeatureReport, PackageReport};
+pub use self::report::{FeatureReport, PackageReport, ToolReport};
 use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_observer::{Observed, Observer};
 use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};

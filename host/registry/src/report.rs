@@ -1,5 +1,6 @@
 //! The report of a feature, for listings.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Entry;
-use conductor_package::Grants;
 use crate::TaskReport;
+use conductor_package::Grants;
+use conductor_package::descriptor::Tier;
 use conductor_sandbox::task::Task;
 
 /// What listings show of a feature.
@@ -87,14 +89,29 @@ pub struct PackageReport {
     pub size: usize,
     /// The actions that it contributes.
     pub actions: Vec<String>,
-    /// The tools that it contributes, with their tier.
-    pub tools: Vec<String>,
+    /// The tools that it contributes.
+    pub tools: Vec<ToolReport>,
     /// The hooks that it contributes.
     pub hooks: Vec<String>,
     /// The providers that it contributes.
     pub providers: Vec<String>,
     /// The skills that it contributes.
     pub skills: Vec<String>,
+}
+
+/// A tool, in listings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolReport {
+    /// Its name.
+    pub name: String,
+    /// How much it can do.
+    pub tier: Tier,
+}
+
+impl fmt::Display for ToolReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.tier.as_str())
+    }
 }
 
 /// What there is to say about an entry now.
@@ -175,7 +192,11 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
             digest: installed.facts.digest.clone(),
             size: installed.size,
             actions: descriptor.actions.iter().map(|action| action.name.clone()).collect(),
-            tools: descriptor.tools.iter().map(|tool| format!("{} ({})", tool.name, tool.tier.as_str())).collect(),
+            tools: descriptor
+                .tools
+                .iter()
+                .map(|tool| ToolReport { name: tool.name.clone(), tier: tool.tier })
+                .collect(),
             hooks: descriptor.hooks.iter().map(|hook| hook.point.as_str().to_owned()).collect(),
             providers: descriptor.providers.iter().map(|provider| provider.name.clone()).collect(),
             skills: descriptor.skills.iter().map(|skill| skill.name.clone()).collect(),

@@ -6,7 +6,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::state::InstanceState;
-use conductor_package::descriptor::Descriptor;
+use conductor_package::descriptor::{Descriptor, Tier};
 use conductor_package::interface::Import;
 
 #[expect(missing_docs, reason = "generated; the contract's own text documents it")]
@@ -108,6 +108,18 @@ pub enum Lane {
     RealTime,
     /// Everything else.
     Control,
+}
+
+impl From<Tier> for imports::types::Tier {
+    fn from(tier: Tier) -> Self {
+        match tier {
+            Tier::ReadOnly => Self::ReadOnly,
+            Tier::Stateful => Self::Stateful,
+            Tier::ConfigChange => Self::ConfigChange,
+            Tier::HardwareIo => Self::HardwareIo,
+            Tier::Privileged => Self::Privileged,
+        }
+    }
 }
 
 /// Puts into `linker` the interfaces whose conditions `descriptor` meets. Nothing else is there to be called.

@@ -174,7 +174,8 @@ fn print_feature(feature: &FeatureReport) {
             return displaced.for_each(|line| more(&line));
         }
     };
-    let adds = [&package.actions, &package.tools, &package.providers, &package.skills];
+    let tools: Vec<String> = package.tools.iter().map(ToString::to_string).collect();
+    let adds = [&package.actions, &tools, &package.providers, &package.skills];
     let adds: Vec<String> = adds.into_iter().flatten().cloned().collect();
     outln!(
         "{:<26} {:<8} {:<10} {:>10} {:>8} {:>8}  {}",

@@ -91,7 +91,7 @@ fn in_hooks_before_and_after_a_call() {
     let call = |args: &str| ToolCall {
         tool: "look".into(),
         feature: "project:other".into(),
-        tier: "read-only".into(),
+        tier: Tier::ReadOnly.into(),
         args: args.into(),
     };
     feature.runtime().block_on(async {

@@ -85,7 +85,7 @@ fn an_invocation_and_a_reader_that_were_kept_are_none_after_the_call() {
     let ask = |before: &str| ToolCall {
         tool: "look".into(),
         feature: "project:other".into(),
-        tier: "read-only".into(),
+        tier: Tier::ReadOnly.into(),
         args: format!(r#"{{"before": "{before}"}}"#),
     };
     feature.runtime().block_on(async {

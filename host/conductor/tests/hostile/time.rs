@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
+use conductor_package::descriptor::Tier;
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::control::ToolCall;
 use conductor_sandbox::limits;
@@ -44,7 +45,7 @@ fn that_a_hook_waits_is_limited() {
     let call = ToolCall {
         tool: "look".into(),
         feature: "project:other".into(),
-        tier: "read-only".into(),
+        tier: Tier::ReadOnly.into(),
         args: r#"{"before": "wait"}"#.into(),
     };
     let began = Instant::now();

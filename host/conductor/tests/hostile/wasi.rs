@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use conductor_observer::sink_message::{Severity, SinkKind, SinkMessage};
+use conductor_package::descriptor::Tier;
 use conductor_sandbox::control::ToolCall;
 use conductor_sandbox::limits;
 use serde_json::{Value, json};
@@ -100,7 +101,7 @@ fn that_a_hook_sleeps_is_limited() {
     let call = ToolCall {
         tool: "look".into(),
         feature: "project:other".into(),
-        tier: "read-only".into(),
+        tier: Tier::ReadOnly.into(),
         args: r#"{"before": "wait"}"#.into(),
     };
     let error = feature.runtime().block_on(async {

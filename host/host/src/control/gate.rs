@@ -286,7 +286,7 @@ impl Gate {
         let seen = Arc::new(ToolCall {
             tool: name.to_owned(),
             feature: tool.feature.clone(),
-            tier: tool.registered.tier.as_str().to_owned(),
+            tier: tool.registered.tier.into(),
             args: excerpt(&text, SHOWN_ARGS),
         });
         for (feature, actor) in registry.hooks(HookPoint::PreToolCall) {

@@ -5,7 +5,7 @@ use crate::control::plan::risk::Level;
 use conductor_config::Severity;
 use conductor_ports::supervisor::{BindingStatus, DiscoveredPort, Health, PortState, SideState, SideStatus};
 use conductor_ports::{Direction, PortMetadata, Protocol, SysExIdentity, UsbDevice};
-use conductor_registry::FeatureReport;
+use conductor_registry::{FeatureReport, ToolReport};
 use conductor_sandbox::bindings::imports::{host_state, types};
 
 pub(super) fn port(port: DiscoveredPort) -> host_state::Port {
@@ -83,13 +83,17 @@ pub(super) fn feature(report: FeatureReport) -> host_state::Feature {
         version,
         bundled: report.bundled,
         refused: report.refused,
-        tools,
+        tools: tools.into_iter().map(tool).collect(),
         actions,
         denied: report.denied,
         done: report.calls + report.performed,
         failed: report.calls_failed + report.failed,
         memory: report.memory as u64,
     }
+}
+
+fn tool(tool: ToolReport) -> host_state::FeatureTool {
+    host_state::FeatureTool { name: tool.name, tier: tool.tier.into() }
 }
 
 pub(super) fn plan(plan: Plan) -> host_state::WaitingPlan {

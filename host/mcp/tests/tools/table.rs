@@ -130,7 +130,7 @@ fn status() -> Vec<Case> {
         case!("list_features", {}, |_, result| holds(&result["features"], "name", "status-tools")),
         case!("feature_info", { "name": "mapping-tools" }, |_, result| {
             assert_eq!(result["id"], "builtin:mapping-tools");
-            assert!(result["tools"].as_array().unwrap().contains(&json!("conductor_get_modes (read-only)")));
+            assert!(result["tools"].as_array().unwrap().contains(&json!({ "name": "conductor_get_modes", "tier": "read-only" })));
         }, wrong [{ "name": "mapping-tolls" } => "did you mean \"mapping-tools\"?", {} => "missing field `name`"]),
         case!("get_captured_events", { "device": "pads" }, |_, result| {
             let [event] = &result["events"].as_array().unwrap()[..] else { panic!("one event") };
