@@ -239,6 +239,20 @@ pub mod parts {
             },
         });
     }
+    pub mod migration {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-migration",
+            pub_export_macro: true,
+            export_macro_name: "export_migration",
+            default_bindings_module: "conductor_feature::parts::migration",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+                "conductor:feature/install@0.1.0": crate::bindings::conductor::feature::install,
+                "conductor:feature/store@0.1.0": crate::bindings::conductor::feature::store,
+            },
+        });
+    }
     pub mod tasks {
         wit_bindgen::generate!({
             path: "../wit/v0.1",
@@ -277,6 +291,7 @@ pub use parts::chat_hooks::exports::conductor::feature::chat_hooks::{self as cha
 pub use parts::config_change_tools::exports::conductor::feature::config_change_tools::Guest as ConfigChangeTools;
 pub use parts::event_hooks::exports::conductor::feature::event_hooks::Guest as EventHooks;
 pub use parts::hardware_io_tools::exports::conductor::feature::hardware_io_tools::Guest as HardwareIoTools;
+pub use parts::migration::exports::conductor::feature::migration::Guest as Migration;
 pub use parts::privileged_tools::exports::conductor::feature::privileged_tools::Guest as PrivilegedTools;
 pub use parts::providers::exports::conductor::feature::providers::{self as provider, Guest as Providers};
 pub use parts::read_only_tools::exports::conductor::feature::read_only_tools::Guest as ReadOnlyTools;
@@ -340,7 +355,7 @@ pub mod kind {
 ///
 /// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`, `timer_events`,
 /// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `privileged_tools`,
-/// `tool_hooks`, `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`.
+/// `tool_hooks`, `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`, `migration`.
 #[macro_export]
 macro_rules! feature {
     ($type:ident, $descriptor:literal, [$($part:ident),* $(,)?]) => {
@@ -406,6 +421,9 @@ macro_rules! export_part {
     (providers, $type:ident) => {
         $crate::parts::providers::export_providers!($type with_types_in $crate::parts::providers);
     };
+    (migration, $type:ident) => {
+        $crate::parts::migration::export_migration!($type with_types_in $crate::parts::migration);
+    };
     (tasks, $type:ident) => {
         $crate::parts::tasks::export_tasks!($type with_types_in $crate::parts::tasks);
     };
@@ -450,6 +468,9 @@ macro_rules! check_part {
     };
     (providers, $type:ident) => {
         let _ = <$type as $crate::Providers>::begin;
+    };
+    (migration, $type:ident) => {
+        let _ = <$type as $crate::Migration>::migrate;
     };
     (tasks, $type:ident) => {
         let _ = <$type as $crate::Tasks>::start;

@@ -22,9 +22,10 @@ use conductor_install::receipt::{FeatureInstallReport, What};
 use conductor_install::signature::{self, TrustedSigners};
 use conductor_install::source::{Fetched, Origin, Source};
 use conductor_install::store::{MAX_RECEIPTS, PackageStore, StoreError};
-use conductor_package::{Contributions, Package};
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::file::MAX_PACKAGE;
+use conductor_package::id::DataKey;
+use conductor_package::{Contributions, Package};
 use conductor_ports::engine_input::Input;
 use conductor_services::store::FeatureStores;
 use sha2::{Digest as _, Sha256};
@@ -755,6 +756,46 @@ fn a_removed_feature_says_what_it_leaves() {
     keep();
     let left = home.json(&["remove", "hello", "--data", "--json"])["diagnostics"].to_string();
     assert!(left.contains("its data is deleted") && !file.exists(), "{left}");
+}
+
+/// FEA-19: a package that can't migrate the data that is there is refused when it is tried out, and nothing has changed.
+#[test]
+fn a_migration_is_tried_before_anything_is_installed() {
+    let home = Home::new();
+    let variant = |how: &str| {
+        let mut bytes = std::fs::read(features().join("tests/hostile-tools.wasm")).unwrap();
+        let (from, to) = (b"MIGRATE:quiet           ", format!("MIGRATE:{how:<16}").into_bytes());
+        let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+        bytes[at..at + from.len()].copy_from_slice(&to);
+        bytes
+    };
+    let seed = |package: &[u8]| {
+        let key = DataKey::new(&"project:hostile-tools".to_owned().try_into().unwrap(), Some(&sha256(package)));
+        let stores = FeatureStores::open(&home.0).unwrap();
+        let handle = stores.feature(key.as_str(), 1000).unwrap().handle.of_version(1).unwrap();
+        handle.set("colour", b"blue").unwrap();
+        let folder = home.0.clone();
+        move || {
+            let stores = FeatureStores::open(&folder).unwrap();
+            (
+                stores.data_version(key.as_str()).unwrap(),
+                stores.feature(key.as_str(), 1000).unwrap().handle.get("colour").unwrap(),
+            )
+        }
+    };
+    let bad = variant("fail");
+    let data = seed(&bad);
+    let path = home.write("bad.wasm", &bad);
+    let refused = home.feature(&["install", &path, "--grant", "store"]);
+    let why = "its data was not migrated from version 1 to 2 and is as it was";
+    assert!(!refused.status.success() && err(&refused).contains(why), "{}", err(&refused));
+    assert!(PackageStore::open(&home.0).unwrap().installed().unwrap().features.is_empty());
+    assert_eq!(data(), (Some(1), Some(b"blue".to_vec())));
+
+    let good = variant("quiet");
+    let data = seed(&good);
+    home.json(&["install", &home.write("good.wasm", &good), "--grant", "store", "--json"]);
+    assert_eq!(data(), (Some(1), Some(b"blue".to_vec())), "it was tried on a copy");
 }
 
 /// Another package that calls itself `project:hello`: the same bytes, signed by a stranger.

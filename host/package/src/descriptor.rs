@@ -196,6 +196,15 @@ pub struct SkillDeclaration {
     pub needs: Vec<String>,
 }
 
+/// The feature's own data, in its store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreDeclaration {
+    /// The version of the data that the package works with, from 1. Data of a lower one is migrated when the package
+    /// first starts; see the contract's `migration`.
+    pub version: u32,
+}
+
 /// What a feature says about itself. Nothing in it is believed: [`crate::check`] compares it with
 /// the component's type, and grants cut down what it asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,6 +227,9 @@ pub struct Descriptor {
     /// What it asks to use.
     #[serde(default)]
     pub capabilities: Vec<CapabilityRequest>,
+    /// Its data; the default is version 1. For those that request the capability `store`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreDeclaration>,
     /// The actions that it contributes.
     #[serde(default)]
     pub actions: Vec<ActionDeclaration>,
@@ -354,6 +366,15 @@ impl Descriptor {
                 ));
             }
         }
+        match self.store {
+            Some(StoreDeclaration { version: 0 }) => {
+                return Err("[store] has `version = 0`; versions of data begin with 1".to_owned());
+            }
+            Some(_) if !self.requests(CapabilityKind::Store) => {
+                return Err("has [store], but does not request the capability \"store\"".to_owned());
+            }
+            _ => {}
+        }
         for (declared, kind, what) in [
             (!self.tasks.is_empty(), CapabilityKind::BackgroundTask, "background tasks"),
             (self.hooks_at(HookPoint::Events), CapabilityKind::ObserveEvents, "a hook on events"),
@@ -409,6 +430,11 @@ impl Descriptor {
         rest.providers.retain(|it| stays("provider", &it.name));
         rest.skills.retain(|it| stays("skill", &it.name));
         (rest, skipped)
+    }
+
+    /// The version of the data that it works with.
+    pub fn data_version(&self) -> u32 {
+        self.store.as_ref().map_or(1, |store| store.version)
     }
 
     /// The network request with this purpose.

@@ -32,6 +32,8 @@ pub enum Condition {
     Provider,
     /// A skill is declared.
     Skill,
+    /// The version of the data is above 1, so that there may be data to migrate.
+    Migration,
 }
 
 impl Condition {
@@ -50,6 +52,10 @@ impl Condition {
             Self::HookAt(point) => descriptor.hooks_at(point).then(|| format!("the hook {}", point.as_str())),
             Self::Task => descriptor.tasks.first().map(|task| format!("the task {}", task.name)),
             Self::Provider => descriptor.providers.first().map(|provider| format!("the provider {}", provider.name)),
+            Self::Migration => {
+                let version = descriptor.data_version();
+                (version > 1).then(|| format!("the version {version} of its data"))
+            }
             Self::Skill => descriptor.skills.first().map(|skill| format!("the skill {}", skill.name)),
         }
     }
@@ -59,7 +65,7 @@ impl Condition {
         self.met_by(descriptor).is_some()
     }
 
-    /// The array of the descriptor that would meet it.
+    /// The section of the descriptor that would meet it.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Always | Self::Requests(_) => "capabilities",
@@ -69,6 +75,7 @@ impl Condition {
             Self::Task => "tasks",
             Self::Provider => "providers",
             Self::Skill => "skills",
+            Self::Migration => "store",
         }
     }
 }
@@ -195,6 +202,7 @@ interfaces! {
             HookAt(HookPoint::TurnEnd);
         Tasks "tasks": Task;
         Providers "providers": Provider;
+        Migration "migration": Migration;
     }
 }
 
@@ -234,7 +242,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "7fde5b8da339cf74194cc7dddbf090241e0ff2527c642318ee2cd97be963bf9d";
+    const FROZEN: &str = "d37fefbf02539b21350033dc25fe8050dd69b391dd016bae4943fe2268fd9c62";
 
     #[test]
     fn the_contract_is_frozen() {

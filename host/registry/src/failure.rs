@@ -1,7 +1,7 @@
 //! Why a feature is not installed, and why a task of one is not started.
 
 use conductor_package::file::PackageError;
-use conductor_sandbox::{InstallError, PrepareError};
+use conductor_sandbox::{InstallError, MigrateError, PrepareError};
 
 /// Why a feature is not installed. Everything else goes on.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,14 @@ pub enum InstallFailure {
         package: String,
         /// Why.
         source: PrepareError,
+    },
+    /// It can't work with the data that is there.
+    #[error("{package}: {source}")]
+    Migrate {
+        /// The package.
+        package: String,
+        /// Why.
+        source: MigrateError,
     },
     /// It did not install itself.
     #[error("{package}: {source}")]

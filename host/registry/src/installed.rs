@@ -11,6 +11,7 @@ use conductor_observer::Observed;
 use conductor_package::Descriptor;
 use conductor_package::descriptor::{HookPoint, TaskDeclaration, TaskStart};
 use conductor_sandbox::actor::Actor;
+use conductor_sandbox::migration::Migrated;
 use conductor_sandbox::state::FeatureFacts;
 use conductor_sandbox::task::Task;
 use conductor_sandbox::{PreparedFeature, RegisteredAction};
@@ -35,6 +36,8 @@ pub(super) struct Installed {
     pub(super) hooks: Option<Actor>,
     /// What goes on by itself, from when the registry is in force.
     pub(super) background: Mutex<Option<Background>>,
+    /// What it has made of its data, until the registry is in force. If that never is, the data before comes back.
+    pub(super) migrated: Mutex<Option<Migrated>>,
 }
 
 #[derive(Debug)]
@@ -115,6 +118,9 @@ impl Installed {
 
     /// Starts what goes on by itself, once.
     pub(super) fn begin(&self, observed: &Observed) {
+        if let Some(migrated) = self.migrated.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            migrated.confirm();
+        }
         let mut background = self.background();
         if background.is_some() {
             return;

@@ -310,6 +310,12 @@ impl Registry {
             }
             InstallFailure::Install { package: named(), source }
         };
+        let migrated = prepared.migrate().map_err(|source| {
+            if source.is_trap() {
+                record_trap(prepared.facts());
+            }
+            InstallFailure::Migrate { package: named(), source }
+        })?;
         let start = || Actor::start(prepared.clone()).map_err(failed);
         let actor = prepared.has_control().then(start).transpose()?;
         let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();
@@ -335,6 +341,7 @@ impl Registry {
             actor,
             hooks,
             background: Mutex::new(None),
+            migrated: Mutex::new(migrated),
         }))
     }
 

@@ -87,6 +87,7 @@ const INSTALL: Limits = of_call(limits::INSTALL_BUDGET, limits::INSTALL_TIMEOUT)
 const CALL: Limits = of_call(limits::CALL_BUDGET, limits::CALL_TIMEOUT);
 pub(super) const EXCHANGE: Limits = of_call(limits::CALL_BUDGET, limits::EXCHANGE_CALL_TIMEOUT);
 const HOOK: Limits = of_call(limits::HOOK_BUDGET, limits::HOOK_TIMEOUT);
+pub(super) const MIGRATION: Limits = of_call(limits::MIGRATION_BUDGET, limits::MIGRATION_TIMEOUT);
 /// A task goes on for as long as it likes.
 const TASK: Limits = Limits { cpu: limits::CALL_BUDGET, within: Duration::MAX, class: Class::Task };
 
@@ -308,13 +309,13 @@ impl ControlInstance {
     }
 
     /// Puts a handle into the table and lends it for the call that comes.
-    fn lend<T: Send + 'static>(&mut self, handle: T) -> Result<Resource<T>, CallError> {
+    pub(super) fn lend<T: Send + 'static>(&mut self, handle: T) -> Result<Resource<T>, CallError> {
         let owned = self.store.data_mut().table.push(handle).map_err(|error| CallError::Trapped(error.to_string()))?;
         Ok(Resource::new_borrow(owned.rep()))
     }
 
     /// The handle dies with its call.
-    fn end<T: 'static>(&mut self, rep: u32) {
+    pub(super) fn end<T: 'static>(&mut self, rep: u32) {
         let _ = self.store.data_mut().table.delete(Resource::<T>::new_own(rep));
     }
 

@@ -34,6 +34,7 @@ pub mod host_functions;
 pub mod instance;
 pub mod limits;
 pub mod meter;
+pub mod migration;
 pub mod outcome;
 pub mod quarantine;
 pub mod registrations;
@@ -45,6 +46,7 @@ pub use bindings::Lane;
 pub use compiler::{CompileError, CompileLimits, Compiler};
 pub use control::ControlInstance;
 pub use instance::ActionInstance;
+pub use migration::MigrateError;
 pub use outcome::{CallError, InstallError, ServiceError, ToolOutput};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 

@@ -24,6 +24,10 @@ pub const EVENTS_BUDGET: Duration = Duration::from_millis(50);
 pub const INSTALL_BUDGET: Duration = Duration::from_millis(1000);
 /// CPU time of one tool call, and of a background task, host functions included. A task gets back as much as it waits.
 pub const CALL_BUDGET: Duration = Duration::from_secs(2);
+/// CPU time of a migration of a feature's data, host functions included.
+pub const MIGRATION_BUDGET: Duration = Duration::from_secs(5);
+/// Time that may pass in one.
+pub const MIGRATION_TIMEOUT: Duration = Duration::from_secs(30);
 /// CPU time of one hook in the control lane.
 pub const HOOK_BUDGET: Duration = Duration::from_millis(200);
 /// Time that may pass in one tool call, whatever it waits for.

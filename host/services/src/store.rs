@@ -3,6 +3,8 @@
 //! The file is `<home>/store/<key>.sqlite`; see [`DataKey`](conductor_package::id::DataKey). One connection a
 //! feature, shared by all handles, closed with the last of them, and locked for this process, so that every
 //! change is one transaction and two hosts can't mix up a store. A change is synced before the call returns.
+//!
+//! The data has a version, which the feature's package declares; see [`migration`].
 
 use std::collections::HashMap;
 use std::io;
@@ -15,6 +17,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transac
 use crate::error::{ServiceError, shown};
 
 pub mod files;
+pub mod migration;
+
+pub use self::migration::{Migrated, Migration, Originals};
 
 /// The longest key, in bytes.
 pub const MAX_KEY: usize = 512;
@@ -38,6 +43,8 @@ const SCHEMA: &str = "
     CREATE TABLE entries (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE used (bytes INTEGER NOT NULL) STRICT;
     INSERT INTO used VALUES (0);
+    CREATE TABLE data (version INTEGER NOT NULL) STRICT;
+    INSERT INTO data VALUES (1);
     PRAGMA user_version = 1;";
 
 /// The sum that `used` holds, counted anew.
@@ -48,6 +55,8 @@ const COUNTED: &str = "SELECT coalesce(sum(length(key) + length(value)), 0) FROM
 pub struct FeatureStores {
     /// `None` if the stores are in memory.
     folder: Option<PathBuf>,
+    /// Of stores in memory: where migrations find data to be tried on.
+    originals: Option<Originals>,
     open: Mutex<HashMap<String, Weak<Shared>>>,
 }
 
@@ -67,6 +76,10 @@ pub struct StoreHandle {
     shared: Arc<Shared>,
     /// In bytes, keys and values together.
     quota: u64,
+    /// The version that the data must have; `None` if any will do.
+    version: Option<u32>,
+    /// Whether it is that of the migration under way.
+    migrates: bool,
 }
 
 /// What all handles of one feature share.
@@ -74,7 +87,33 @@ pub struct StoreHandle {
 struct Shared {
     feature: String,
     /// `None` if damage was found, until the store is opened again.
-    connection: Mutex<Option<Connection>>,
+    state: Mutex<Option<Open>>,
+}
+
+/// A store that is open.
+#[derive(Debug)]
+struct Open {
+    connection: Connection,
+    /// The version of the data.
+    version: u32,
+    /// Whether a migration's transaction is open.
+    is_migrating: bool,
+}
+
+impl Open {
+    fn new(connection: Connection) -> rusqlite::Result<Self> {
+        let version = connection.query_row("SELECT version FROM data", [], |row| row.get(0))?;
+        Ok(Self { connection, version, is_migrating: false })
+    }
+
+    /// Rolls the transaction back, if one is open.
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            tracing::error!("a migration can't be rolled back: {error}");
+        }
+    }
 }
 
 impl FeatureStores {
@@ -92,13 +131,13 @@ impl FeatureStores {
                 folder.display()
             ))
         })?;
-        Ok(Self { folder: Some(folder), open: Mutex::default() })
+        Ok(Self { folder: Some(folder), originals: None, open: Mutex::default() })
     }
 
     /// Stores in memory, empty at first: for trial instances of features, while those that serve may have their
     /// files open.
     pub fn in_memory() -> Self {
-        Self { folder: None, open: Mutex::default() }
+        Self { folder: None, originals: None, open: Mutex::default() }
     }
 
     /// Opens the store of one feature. `name` is 1 to 192 of a-z, 0-9, `-` and `_`; `quota` is in bytes,
@@ -123,21 +162,21 @@ impl FeatureStores {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.retain(|_, shared| shared.strong_count() > 0);
             open.get(name).and_then(Weak::upgrade).unwrap_or_else(|| {
-                let new = Arc::new(Shared { feature: name.to_owned(), connection: Mutex::new(None) });
+                let new = Arc::new(Shared { feature: name.to_owned(), state: Mutex::new(None) });
                 open.insert(name.to_owned(), Arc::downgrade(&new));
                 new
             })
         };
         let mut set_aside = None;
         {
-            let mut connection = shared.lock();
-            if connection.is_none() {
+            let mut state = shared.lock();
+            if state.is_none() {
                 let (opened, aside) = self.connect(name)?;
-                *connection = Some(opened);
+                *state = Some(Open::new(opened).map_err(|error| refusal(name, &error))?);
                 set_aside = aside;
             }
         }
-        Ok(OpenedStore { handle: StoreHandle { shared, quota }, set_aside })
+        Ok(OpenedStore { handle: StoreHandle { shared, quota, version: None, migrates: false }, set_aside })
     }
 
     /// Opens the file, or sets it aside and begins a new one.
@@ -174,6 +213,23 @@ impl FeatureStores {
 }
 
 impl StoreHandle {
+    /// The same for data of this version alone. A store that holds nothing takes the version.
+    ///
+    /// # Errors
+    /// `Unavailable` if its data has another version, `Failed` when the disk failed.
+    pub fn of_version(self, version: u32) -> Result<Self, ServiceError> {
+        self.with_open(|open| {
+            if open.version != version && !open.is_migrating && migration::is_empty(&open.connection)? {
+                open.connection.execute("UPDATE data SET version = ?1", [version])?;
+                open.version = version;
+            }
+            Ok(())
+        })?;
+        let handle = Self { version: Some(version), ..self };
+        handle.with(|_| Ok(()))?;
+        Ok(handle)
+    }
+
     /// The value of `key`.
     ///
     /// # Errors
@@ -213,7 +269,7 @@ impl StoreHandle {
     pub fn delete(&self, key: &str) -> Result<bool, ServiceError> {
         check_key(key)?;
         self.with(|connection| {
-            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let change = connection.savepoint()?;
             let freed: Option<i64> = change
                 .prepare_cached("DELETE FROM entries WHERE key = ?1 RETURNING length(key) + length(value)")?
                 .query_row([key.as_bytes()], |row| row.get(0))
@@ -272,7 +328,7 @@ impl StoreHandle {
         let quota = i64::try_from(self.quota).unwrap_or(i64::MAX);
         let length = |bytes: &[u8]| i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let done = self.with(|connection| {
-            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let change = connection.savepoint()?;
             let present: Option<(i64, bool)> = change
                 .prepare_cached("SELECT length(key) + length(value), value IS ?2 FROM entries WHERE key = ?1")?
                 .query_row(params![key.as_bytes(), expected.flatten()], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -314,13 +370,42 @@ impl StoreHandle {
     /// Does something with the connection. When the file turns out to be damaged it is closed, so
     /// that the next opening checks it and begins anew.
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, ServiceError> {
-        let mut connection = self.shared.lock();
-        let Some(open) = connection.as_mut() else {
+        self.with_open(|open| match self.admitted(open) {
+            Ok(()) => work(&mut open.connection).map(Ok),
+            Err(error) => Ok(Err(error)),
+        })?
+    }
+
+    /// Whether this handle may work with the store as it is now.
+    fn admitted(&self, open: &Open) -> Result<(), ServiceError> {
+        let feature = &self.shared.feature;
+        if self.migrates {
+            // SQLite ends a transaction by itself when the disk is full, and what came then would be kept.
+            if !open.is_migrating || open.connection.is_autocommit() {
+                return Err(ServiceError::Failed(format!("store of {feature}: its migration is over")));
+            }
+        } else if open.is_migrating {
+            return Err(ServiceError::Unavailable(format!(
+                "store of {feature}: its data is being migrated for another version of the feature"
+            )));
+        } else if let Some(version) = self.version.filter(|version| *version != open.version) {
+            return Err(ServiceError::Unavailable(format!(
+                "store of {feature}: its data has version {} now, and this instance works with version {version}",
+                open.version
+            )));
+        }
+        Ok(())
+    }
+
+    /// Does something with the store, whether this handle may work with its data or not.
+    fn with_open<T>(&self, work: impl FnOnce(&mut Open) -> rusqlite::Result<T>) -> Result<T, ServiceError> {
+        let mut state = self.shared.lock();
+        let Some(open) = state.as_mut() else {
             return Err(closed(&self.shared.feature));
         };
         work(open).map_err(|error| {
             if damaged(&error) {
-                *connection = None;
+                *state = None;
             }
             refusal(&self.shared.feature, &error)
         })
@@ -329,8 +414,8 @@ impl StoreHandle {
 
 impl Shared {
     /// A panic while it was held has rolled its transaction back: the connection is as good as new.
-    fn lock(&self) -> MutexGuard<'_, Option<Connection>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -377,6 +462,7 @@ fn connect(path: &Path) -> rusqlite::Result<Option<Connection>> {
         if version != 1 || state != "ok" {
             return Ok(None);
         }
+        migration::prepare(&change)?;
         let used: Option<i64> = change.query_row("SELECT sum(bytes) FROM used", [], |row| row.get(0))?;
         let counted: i64 = change.query_row(COUNTED, [], |row| row.get(0))?;
         if used != Some(counted) {

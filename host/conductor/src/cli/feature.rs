@@ -298,6 +298,9 @@ fn overview(info: &PackageInfo, with_interfaces: bool) -> Lines {
         let start = if task.start == TaskStart::OnDemand { " (on demand)" } else { "" };
         out.push(format_args!("  task {}{start}: {}", task.name, task.summary));
     }
+    if descriptor.data_version() > 1 {
+        out.push(format_args!("  data of version {}", descriptor.data_version()));
+    }
     for skill in &descriptor.skills {
         out.push(format_args!("  skill {}: {}", skill.name, skill.summary));
     }

@@ -19,6 +19,7 @@ mod identity;
 mod inputs;
 mod lab;
 mod limits;
+mod migration;
 mod models;
 mod packages;
 #[cfg(unix)]

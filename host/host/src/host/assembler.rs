@@ -24,6 +24,7 @@ use conductor_rules::{self as rules, Compiled};
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::udp::SystemDatagrams;
 use conductor_sandbox::{Compiler, Sandbox};
+use conductor_services::store::FeatureStores;
 use conductor_stdx::plural::plural;
 use conductor_terminal as terminal;
 
@@ -42,12 +43,17 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    /// A assembler without a host around it. One may run in the same home, so features find no data there and leave
-    /// none behind.
-    fn on_its_own(home: Option<&Path>, features: Option<&Path>, compiler: Compiler) -> Result<Self, StartError> {
+    /// An assembler without a host around it. One may run in the same home, so features find no data there and leave
+    /// none behind; `live` are the stores of one that runs in this process.
+    fn on_its_own(
+        home: Option<&Path>,
+        features: Option<&Path>,
+        compiler: Compiler,
+        live: Option<Arc<FeatureStores>>,
+    ) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None)?;
-        let services = Services::new(sinks, Box::new(SystemDatagrams)).tried_out_in(home);
+        let services = Services::new(sinks, Box::new(SystemDatagrams)).tried_out_in(home, live);
         let sandbox = Sandbox::new(home, Arc::new(services), compiler).map_err(StartError::Sandbox)?;
         let workers = Workers::idle(observer.clone());
         let (bundled, packages) = (features.map(Path::to_owned), home.map(PackageStore::at));
@@ -254,7 +260,8 @@ pub fn configured_grants(name: &str, feature: &config::Feature) -> Option<Config
 /// # Errors
 /// See [`StartError`].
 pub fn check(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> Result<Compiled, StartError> {
-    let (_, compiled) = Assembler::on_its_own(home, features, Compiler::find())?.make(loaded, &Registry::default())?;
+    let (_, compiled) =
+        Assembler::on_its_own(home, features, Compiler::find(), None)?.make(loaded, &Registry::default())?;
     Ok(compiled)
 }
 
@@ -267,7 +274,7 @@ pub fn installed(
     home: Option<&Path>,
     features: Option<&Path>,
 ) -> Result<Vec<FeatureReport>, StartError> {
-    let assembler = Assembler::on_its_own(home, features, Compiler::find())?;
+    let assembler = Assembler::on_its_own(home, features, Compiler::find(), None)?;
     let sources = assembler.feature_sources(loaded);
     assembler.announce(&sources);
     Ok(Registry::default().with(sources, &assembler.sandbox, &assembler.observer).reports())
@@ -284,9 +291,10 @@ pub(super) fn try_out(
     home: &Path,
     features: Option<&Path>,
     compiler: Compiler,
+    live: Option<Arc<FeatureStores>>,
     candidate: FeatureSource,
 ) -> Result<Vec<(String, String)>, StartError> {
-    let assembler = Assembler::on_its_own(Some(home), features, compiler)?;
+    let assembler = Assembler::on_its_own(Some(home), features, compiler, live)?;
     let mut sources = assembler.feature_sources(loaded);
     assembler.announce(&sources);
     let before = Registry::default().with(sources.clone(), &assembler.sandbox, &assembler.observer);

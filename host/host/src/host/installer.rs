@@ -11,6 +11,7 @@
 mod removal;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,7 @@ use conductor_package::{Contributions, FeatureId, Grants, consent};
 use conductor_registry::FeatureSource;
 use conductor_sandbox::Compiler;
 use conductor_services::error::ServiceError;
+use conductor_services::store::FeatureStores;
 use conductor_stdx::plain_file;
 
 /// Why nothing was changed.
@@ -189,6 +191,8 @@ pub struct Installer {
     store: PackageStore,
     trusted: TrustedSigners,
     compiler: Compiler,
+    /// The stores of the host that runs in this process, for migrations to be tried on copies of.
+    live: Option<Arc<FeatureStores>>,
 }
 
 /// A package that lies in the store and is not in use, with what it is to be granted.
@@ -219,7 +223,7 @@ impl Installer {
         adopt_data(home, &store);
         let trusted = TrustedSigners::read(home)?;
         let compiler = Compiler::find();
-        Ok(Self { home: home.to_owned(), features: None, config: Under::Nothing, store, trusted, compiler })
+        Ok(Self { home: home.to_owned(), features: None, config: Under::Nothing, store, trusted, compiler, live: None })
     }
 
     /// The folder of the features that come with the host, one `.wasm` file each. Default: there are none.
@@ -348,7 +352,7 @@ impl Installer {
     }
 
     /// Has a staged package install itself beside all other features, as in a host. No host is started, and features
-    /// find no data and leave none. A package that hosts would not load, because its feature is disabled, is not run.
+    /// find no data and leave none; a migration of data is tried on a copy, if no other process has the data open. A package that hosts would not load, because its feature is disabled, is not run.
     ///
     /// # Errors
     /// [`InstallerError::Refused`], [`InstallerError::Start`].
@@ -470,7 +474,14 @@ impl Installer {
                 loaded.source.file()
             );
         }
-        let refused = try_out(&loaded, &self.home, self.features.as_deref(), self.compiler.clone(), candidate)?;
+        let refused = try_out(
+            &loaded,
+            &self.home,
+            self.features.as_deref(),
+            self.compiler.clone(),
+            self.live.clone(),
+            candidate,
+        )?;
         if refused.is_empty() {
             return Ok(());
         }
@@ -489,7 +500,8 @@ impl Host {
         let home = self.home.as_deref().ok_or(InstallerError::NoHome)?;
         let source = self.in_force.load().source.clone();
         let installer = Installer::open(home, who.clone())?.features(self.assembler.bundled.as_deref());
-        let installer = installer.compiler(self.compiler.clone());
+        let mut installer = installer.compiler(self.compiler.clone());
+        installer.live.clone_from(&self.services.stores);
         Ok(match config::parse(source.text(), source.file()) {
             Ok(loaded) => installer.config(loaded),
             Err(_) => installer,

@@ -36,6 +36,7 @@ impl Host {
             let (bad, good) = (&feature.current.version, &previous.version);
             let back = TrustedSigners::read(&home).map_err(|error| error.to_string()).and_then(|trusted| {
                 let plan = Plan::back(&store, name, trusted).map_err(|error| error.to_string())?;
+                self.works_with_data(&plan)?;
                 let grants = plan.kept.clone();
                 plan.commit(&store, grants).map_err(|error| error.to_string())
             });
@@ -52,5 +53,20 @@ impl Host {
             let _ = self.reload_features();
         }
         done
+    }
+
+    /// Checks that a package works with the data that is there. Hosts would refuse one that does not.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn works_with_data(&self, plan: &Plan) -> Result<(), String> {
+        let works_with = plan.package.info.descriptor.data_version();
+        let stores = self.services.stores.as_ref();
+        match stores.and_then(|stores| stores.data_version(plan.data().as_str()).ok().flatten()) {
+            Some(found) if found > works_with => {
+                Err(format!("its data has version {found} by now, and that package works with version {works_with}"))
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -59,7 +59,7 @@ pub struct Services {
     /// How HTTP requests leave.
     pub http: services::http::HttpClient,
     /// Features' own data; none without a home to keep it in.
-    pub stores: Option<services::store::FeatureStores>,
+    pub stores: Option<Arc<services::store::FeatureStores>>,
     /// The models that can be asked, from when the host is complete.
     pub models: OnceLock<Arc<dyn models::ModelView>>,
     /// The host itself, from when it is complete.
@@ -97,13 +97,17 @@ impl Services {
                 .inspect_err(|error| tracing::warn!("features can keep no data: {error}"))
                 .ok()
         });
+        let stores = stores.map(Arc::new);
         Self { stores, ..self.secrets_of(home) }
     }
 
     /// The same, for features that are only tried out: with the secrets of this home, and data that is forgotten.
+    /// Migrations are tried on copies of what `live` or this home holds.
     #[must_use]
-    pub fn tried_out_in(self, home: Option<&Path>) -> Self {
-        Self { stores: Some(services::store::FeatureStores::in_memory()), ..self.secrets_of(home) }
+    pub fn tried_out_in(self, home: Option<&Path>, live: Option<Arc<services::store::FeatureStores>>) -> Self {
+        use services::store::{FeatureStores, Originals};
+        let originals = live.map(Originals::Live).or_else(|| Some(Originals::Home(home?.to_owned())));
+        Self { stores: Some(Arc::new(FeatureStores::trial(originals))), ..self.secrets_of(home) }
     }
 
     fn secrets_of(mut self, home: Option<&Path>) -> Self {

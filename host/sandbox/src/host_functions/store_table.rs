@@ -15,8 +15,15 @@ use conductor_services::store::StoreHandle;
 /// The guest's handle to its store.
 #[derive(Debug)]
 pub struct Table {
-    /// None in the real-time lane.
+    /// `None` in the real-time lane.
     store: Option<Arc<StoreHandle>>,
+}
+
+impl Table {
+    /// A handle to lend for a call.
+    pub(crate) fn lent(store: StoreHandle) -> Self {
+        Self { store: Some(Arc::new(store)) }
+    }
 }
 
 impl InstanceState {
@@ -39,7 +46,8 @@ impl InstanceState {
             let feature = &self.facts.descriptor.id;
             tracing::warn!(%feature, "its store was damaged and begins anew; what was there is in {}", aside.display());
         }
-        let handle = Arc::new(opened.handle);
+        let version = self.facts.descriptor.data_version();
+        let handle = Arc::new(super::waiting(|| opened.handle.of_version(version))?);
         *self.facts.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&handle));
         Ok(Some(handle))
     }

@@ -17,7 +17,7 @@ use conductor_feature::store::Table;
 use conductor_feature::tool_registrar::Registrar;
 use conductor_feature::udp::Network;
 use conductor_feature::{
-    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools,
+    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Migration, Planner, PrivilegedTools, ReadOnlyTools,
     Reader, StatefulTools, alerts, clock, notifications, random,
 };
 use serde_json::{Value, json};
@@ -52,8 +52,11 @@ static ALLOCATOR: Allocator = Allocator;
 /// How `install` misbehaves. Tests write another word over it, in the file.
 static INSTALL: [u8; 24] = *b"INSTALL:quiet           ";
 
-fn install_way() -> String {
-    let at = std::hint::black_box(&raw const INSTALL);
+/// How `migrate` misbehaves, in the same way.
+static MIGRATE: [u8; 24] = *b"MIGRATE:quiet           ";
+
+fn way(text: &'static [u8; 24]) -> String {
+    let at = std::hint::black_box(&raw const *text);
     // SAFETY: it points to a static. Volatile, so that the compiler can't fold the value.
     let bytes = unsafe { at.read_volatile() };
     String::from_utf8_lossy(&bytes[8..]).trim().to_owned()
@@ -105,7 +108,7 @@ fn no_text() -> String {
 impl Lifecycle for Hostile {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tools = Registrar::open(ctx)?;
-        match install_way().as_str() {
+        match way(&INSTALL).as_str() {
             "loop" => forever(),
             "wait" => fetch_forever(&Client::open(ctx, "mischief")?),
             "trap" => std::process::abort(),
@@ -183,6 +186,24 @@ impl Lifecycle for Hostile {
             ..State::default()
         });
         Ok(())
+    }
+}
+
+impl Migration for Hostile {
+    /// Writes both versions behind every value, and then misbehaves.
+    fn migrate(from: u32, to: u32, data: &Table) -> Result<(), Error> {
+        for key in data.keys("", None)? {
+            let value = data.get(&key)?.unwrap_or_default();
+            data.set(&key, &[value, format!("-{from}-{to}").into_bytes()].concat())?;
+        }
+        match way(&MIGRATE).as_str() {
+            "loop" => forever(),
+            "trap" => std::process::abort(),
+            "fail" => Err(Error::Failed("the data is not understood".into())),
+            "fill" => (0..).try_for_each(|n| data.set(&format!("fill{n}"), &[0; 4096])),
+            "empty" => data.keys("", None)?.iter().try_for_each(|key| data.delete(key).map(drop)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -650,5 +671,5 @@ impl PrivilegedTools for Hostile {
 conductor_feature::feature!(
     Hostile,
     "../feature.toml",
-    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools, privileged_tools]
+    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools, privileged_tools, migration]
 );
