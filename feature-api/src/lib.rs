@@ -253,6 +253,18 @@ pub mod parts {
             },
         });
     }
+    pub mod state_handover {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-state-handover",
+            pub_export_macro: true,
+            export_macro_name: "export_state_handover",
+            default_bindings_module: "conductor_feature::parts::state_handover",
+            with: {
+                "conductor:feature/types@0.1.0": crate::bindings::conductor::feature::types,
+            },
+        });
+    }
     pub mod tasks {
         wit_bindgen::generate!({
             path: "../wit/v0.1",
@@ -295,6 +307,7 @@ pub use parts::migration::exports::conductor::feature::migration::Guest as Migra
 pub use parts::privileged_tools::exports::conductor::feature::privileged_tools::Guest as PrivilegedTools;
 pub use parts::providers::exports::conductor::feature::providers::{self as provider, Guest as Providers};
 pub use parts::read_only_tools::exports::conductor::feature::read_only_tools::Guest as ReadOnlyTools;
+pub use parts::state_handover::exports::conductor::feature::state_handover::Guest as StateHandover;
 pub use parts::stateful_tools::exports::conductor::feature::stateful_tools::Guest as StatefulTools;
 pub use parts::tasks::exports::conductor::feature::tasks::Guest as Tasks;
 pub use parts::timer_events::exports::conductor::feature::timer_events::Guest as TimerEvents;
@@ -355,7 +368,8 @@ pub mod kind {
 ///
 /// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`, `timer_events`,
 /// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `privileged_tools`,
-/// `tool_hooks`, `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`, `migration`.
+/// `tool_hooks`, `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`, `migration`,
+/// `state_handover`.
 #[macro_export]
 macro_rules! feature {
     ($type:ident, $descriptor:literal, [$($part:ident),* $(,)?]) => {
@@ -424,6 +438,9 @@ macro_rules! export_part {
     (migration, $type:ident) => {
         $crate::parts::migration::export_migration!($type with_types_in $crate::parts::migration);
     };
+    (state_handover, $type:ident) => {
+        $crate::parts::state_handover::export_state_handover!($type with_types_in $crate::parts::state_handover);
+    };
     (tasks, $type:ident) => {
         $crate::parts::tasks::export_tasks!($type with_types_in $crate::parts::tasks);
     };
@@ -471,6 +488,9 @@ macro_rules! check_part {
     };
     (migration, $type:ident) => {
         let _ = <$type as $crate::Migration>::migrate;
+    };
+    (state_handover, $type:ident) => {
+        let _ = <$type as $crate::StateHandover>::export_state;
     };
     (tasks, $type:ident) => {
         let _ = <$type as $crate::Tasks>::start;

@@ -224,6 +224,9 @@ pub struct Descriptor {
     pub summary: Option<String>,
     /// The version of the contract that it was written for, such as `0.1`.
     pub contract: String,
+    /// Whether its instance in the control lane hands its state over to the one that replaces it while the host runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub state_handover: bool,
     /// What it asks to use.
     #[serde(default)]
     pub capabilities: Vec<CapabilityRequest>,
@@ -365,6 +368,9 @@ impl Descriptor {
                     seen.join(", ")
                 ));
             }
+        }
+        if self.state_handover && !self.has_control() {
+            return Err("`state_handover` is for features with tools, or with hooks other than on events".to_owned());
         }
         match self.store {
             Some(StoreDeclaration { version: 0 }) => {

@@ -34,6 +34,8 @@ pub enum Condition {
     Skill,
     /// The version of the data is above 1, so that there may be data to migrate.
     Migration,
+    /// It says that it hands its state over.
+    StateHandover,
 }
 
 impl Condition {
@@ -56,6 +58,7 @@ impl Condition {
                 let version = descriptor.data_version();
                 (version > 1).then(|| format!("the version {version} of its data"))
             }
+            Self::StateHandover => descriptor.state_handover.then(|| "`state_handover`".to_owned()),
             Self::Skill => descriptor.skills.first().map(|skill| format!("the skill {}", skill.name)),
         }
     }
@@ -76,6 +79,7 @@ impl Condition {
             Self::Provider => "providers",
             Self::Skill => "skills",
             Self::Migration => "store",
+            Self::StateHandover => "state_handover",
         }
     }
 }
@@ -203,6 +207,7 @@ interfaces! {
         Tasks "tasks": Task;
         Providers "providers": Provider;
         Migration "migration": Migration;
+        StateHandover "state-handover": StateHandover;
     }
 }
 
@@ -242,7 +247,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "d37fefbf02539b21350033dc25fe8050dd69b391dd016bae4943fe2268fd9c62";
+    const FROZEN: &str = "921d88a2226e2b4c62b3107b67dd8d231406309ddb5747e328b720c3c8e20980";
 
     #[test]
     fn the_contract_is_frozen() {

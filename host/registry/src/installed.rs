@@ -142,6 +142,18 @@ impl Installed {
         *background = Some(Background { tasks, events });
     }
 
+    /// Has its instance in the control lane take over the state of the one `before`, if both do so and work with the
+    /// same data: then they are of one feature and owner. To be called before the first call.
+    pub(super) fn take_over(&self, before: &Arc<Self>) {
+        let hands_over = self.descriptor().state_handover && before.descriptor().state_handover;
+        if let (Some(actor), Some(from)) = (&self.actor, &before.actor)
+            && hands_over
+            && self.facts.data == before.facts.data
+        {
+            actor.take_over(from.clone(), Box::new(Arc::clone(before)));
+        }
+    }
+
     /// Its contributions as kind and name.
     pub(super) fn contributes(descriptor: &Descriptor) -> impl Iterator<Item = (&'static str, &String)> {
         let actions = descriptor.actions.iter().map(|action| ("action", &action.name));

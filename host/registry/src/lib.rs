@@ -632,6 +632,18 @@ impl Registry {
         }
     }
 
+    /// Has features take over the state of those `before` that they replace. To be called before this registry is in
+    /// force.
+    pub fn take_over(&self, before: &Self) {
+        for (name, entry) in &self.entries {
+            if let (Entry::Installed(new), Some(Entry::Installed(old))) = (entry, before.entries.get(name))
+                && !Arc::ptr_eq(new, old)
+            {
+                new.take_over(old);
+            }
+        }
+    }
+
     /// Ends the features that `next`, which took this one's place, has not any more, or has with less
     /// granted or more refused: calls that are under way would else go on with what was taken back. An upgrade with the
     /// same grants lets them finish.

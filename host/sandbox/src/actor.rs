@@ -3,6 +3,7 @@
 //! One call at a time, in the order they come. When one traps it fails, and the next one finds a
 //! fresh instance.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -47,6 +48,13 @@ enum Request {
         reply: Reply<ChatDecision>,
     },
     Changed(Change),
+    Export {
+        reply: Reply<Vec<u8>>,
+    },
+    TakeOver {
+        from: Actor,
+        keep: Box<dyn Any + Send + Sync>,
+    },
 }
 
 /// What an actor has done so far.
@@ -168,6 +176,18 @@ impl Actor {
         let _ = self.orders.try_send(Request::Changed(change));
     }
 
+    /// Takes over the state of the instance that this one replaces, before any call that comes later. Returns at once;
+    /// `keep` is kept until `from` has exported its state.
+    pub fn take_over(&self, from: Self, keep: Box<dyn Any + Send + Sync>) {
+        let _ = self.orders.try_send(Request::TakeOver { from, keep });
+    }
+
+    /// Has the instance export its state.
+    async fn export_state(&self) -> Result<Vec<u8>, CallError> {
+        let (reply, answer) = oneshot::channel();
+        self.order(Request::Export { reply }, answer).await
+    }
+
     async fn order<T>(&self, order: Request, answer: oneshot::Receiver<Result<T, CallError>>) -> Result<T, CallError> {
         let refused = |error: mpsc::error::TrySendError<Request>| match error {
             mpsc::error::TrySendError::Full(_) => {
@@ -223,6 +243,20 @@ impl Worker {
                     };
                     let _ = reply.send(self.account(result));
                 }
+                Request::Export { reply } => {
+                    let result = match self.instance().await {
+                        Ok(instance) => instance.export_state().await,
+                        Err(error) => Err(error),
+                    };
+                    let _ = reply.send(self.account(result));
+                }
+                Request::TakeOver { from, keep } => {
+                    if let Err(error) = self.take_over(&from).await {
+                        let feature = &self.feature.facts().descriptor.id;
+                        tracing::warn!(%feature, "it starts without the state of the instance before: {error}");
+                    }
+                    drop(keep);
+                }
                 Request::Changed(change) => {
                     let result = match self.instance().await {
                         Ok(instance) => instance.changed(&change).await,
@@ -234,6 +268,17 @@ impl Worker {
             let busy = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.counters.busy.fetch_add(busy, Ordering::Relaxed);
         }
+    }
+
+    /// Imports the state of another instance.
+    async fn take_over(&mut self, from: &Actor) -> Result<(), CallError> {
+        let late = |_| {
+            let text = format!("it did not export its state within {} s", limits::HANDOVER_TIMEOUT.as_secs());
+            Err(CallError::Refused(ServiceError::Exhausted(text)))
+        };
+        let state = tokio::time::timeout(limits::HANDOVER_TIMEOUT, from.export_state()).await.unwrap_or_else(late)?;
+        let result = self.instance().await?.import_state(&state).await;
+        self.account(result)
     }
 
     /// The instance, or a fresh one.

@@ -13,7 +13,7 @@ use wasmtime::component::{Instance, InstancePre, Resource};
 
 use crate::bindings::control_exports::{
     change_hooks, chat_hooks, config_change_tools, hardware_io_tools, lifecycle, privileged_tools, read_only_tools,
-    stateful_tools, tasks, tool_hooks,
+    state_handover, stateful_tools, tasks, tool_hooks,
 };
 use crate::bindings::{Error, Lane};
 use crate::host_functions::hardware::HardwareAccess;
@@ -284,6 +284,33 @@ impl ControlInstance {
             Change::Config => call.within(hooks.call_config_applied(&mut self.store)).await,
         }?;
         self.outcome(result.map(Ok), HOOK)
+    }
+
+    /// Has it export its state, for the instance that replaces it.
+    ///
+    /// # Errors
+    /// See [`CallError`]; `Exhausted` if the state is too large.
+    pub async fn export_state(&mut self) -> Result<Vec<u8>, CallError> {
+        let handover = export!(self, state_handover);
+        let call = Call::begin(&mut self.store, HOOK);
+        let result = call.within(handover.call_export_state(&mut self.store)).await?;
+        let state = self.outcome(result, HOOK)?;
+        if state.len() > limits::MAX_STATE {
+            let text = format!("its state has {} bytes; at most {} are handed over", state.len(), limits::MAX_STATE);
+            return Err(CallError::Refused(ServiceError::Exhausted(text)));
+        }
+        Ok(state)
+    }
+
+    /// Hands it the state of the instance that it replaces.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn import_state(&mut self, state: &[u8]) -> Result<(), CallError> {
+        let handover = export!(self, state_handover);
+        let call = Call::begin(&mut self.store, HOOK);
+        let result = call.within(handover.call_import_state(&mut self.store, state)).await?;
+        self.outcome(result, HOOK)
     }
 
     /// Runs a background task until it is done, or `ending` tells it to end; then it has as long as it declares.

@@ -68,6 +68,10 @@ pub const HANDED_OVER: usize = 2 * 1024 * 1024;
 pub const HANDED_OVER_LARGE: usize = 8 * 1024 * 1024;
 /// Bytes of a tool's arguments, and of its result.
 pub const MAX_RESULT: usize = 256 * 1024;
+/// Bytes of the state that an instance hands over.
+pub const MAX_STATE: usize = 256 * 1024;
+/// Time that may pass until an instance has exported its state, with the calls that wait before.
+pub const HANDOVER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of a skill.
 pub const MAX_SKILL: usize = 64 * 1024;
 /// Bytes of a JSON Schema: an action's parameters, a tool's arguments or result.

@@ -12,6 +12,7 @@ mod events;
 mod files;
 mod floods;
 mod git;
+mod handover;
 mod hooks;
 mod host;
 mod http;

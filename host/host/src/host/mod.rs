@@ -269,6 +269,7 @@ impl Host {
         let Loaded { config, source, .. } = loaded;
         state.record_grants(&config, &self.audit);
         let previous = self.in_force.load();
+        registry.take_over(&previous.registry);
         let requests = config.tools.per_minute.model_requests;
         self.in_force.replace(Generation {
             rules: self.rules.snapshot(),

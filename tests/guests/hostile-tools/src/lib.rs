@@ -17,8 +17,8 @@ use conductor_feature::store::Table;
 use conductor_feature::tool_registrar::Registrar;
 use conductor_feature::udp::Network;
 use conductor_feature::{
-    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Migration, Planner, PrivilegedTools, ReadOnlyTools,
-    Reader, StatefulTools, alerts, clock, notifications, random,
+    ConfigChangeTools, Context, Error, HardwareIoTools, Invocation, Lifecycle, Migration, Planner, PrivilegedTools,
+    ReadOnlyTools, Reader, StateHandover, StatefulTools, alerts, clock, notifications, random,
 };
 use serde_json::{Value, json};
 
@@ -55,11 +55,15 @@ static INSTALL: [u8; 24] = *b"INSTALL:quiet           ";
 /// How `migrate` misbehaves, in the same way.
 static MIGRATE: [u8; 24] = *b"MIGRATE:quiet           ";
 
+/// How handing over the state misbehaves, in the same way.
+static HANDOVER: [u8; 24] = *b"HANDOVER:quiet          ";
+
 fn way(text: &'static [u8; 24]) -> String {
     let at = std::hint::black_box(&raw const *text);
     // SAFETY: it points to a static. Volatile, so that the compiler can't fold the value.
     let bytes = unsafe { at.read_volatile() };
-    String::from_utf8_lossy(&bytes[8..]).trim().to_owned()
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    text.split_once(':').map_or_else(String::new, |(_, way)| way.trim().to_owned())
 }
 
 #[derive(Default)]
@@ -83,6 +87,7 @@ struct State {
 thread_local! {
     static STATE: RefCell<State> = RefCell::default();
     static KEPT: Cell<u32> = const { Cell::new(0) };
+    static REMEMBERED: RefCell<String> = const { RefCell::new(String::new()) };
     static CONTEXT: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -185,6 +190,28 @@ impl Lifecycle for Hostile {
             repository: Repository::open(ctx, "look").ok(),
             ..State::default()
         });
+        Ok(())
+    }
+}
+
+impl StateHandover for Hostile {
+    fn export_state() -> Result<Vec<u8>, Error> {
+        match way(&HANDOVER).as_str() {
+            "loop" => forever(),
+            "trap" => std::process::abort(),
+            "fail" => Err(Error::Failed("there is no state".into())),
+            "large" => Ok(vec![0; 300_000]),
+            _ => Ok(REMEMBERED.take().into_bytes()),
+        }
+    }
+
+    fn import_state(state: Vec<u8>) -> Result<(), Error> {
+        match way(&HANDOVER).as_str() {
+            "import-loop" => forever(),
+            "import-trap" => std::process::abort(),
+            "import-fail" => return Err(Error::Failed("the state is not understood".into())),
+            _ => REMEMBERED.set(String::from_utf8_lossy(&state).into_owned()),
+        }
         Ok(())
     }
 }
@@ -331,6 +358,11 @@ fn anything(args: &Value, invoked: &Invocation, reader: &Reader) -> Result<Strin
             std::mem::forget(context);
             opened.map(|_| "\"done\"".to_owned())
         }
+        "remember" => {
+            REMEMBERED.set(text(args, "what").to_owned());
+            done
+        }
+        "recall" => Ok(json!(REMEMBERED.with_borrow(String::clone)).to_string()),
         "keep" => {
             KEPT.set(invoked.handle());
             done
@@ -671,5 +703,13 @@ impl PrivilegedTools for Hostile {
 conductor_feature::feature!(
     Hostile,
     "../feature.toml",
-    [read_only_tools, stateful_tools, config_change_tools, hardware_io_tools, privileged_tools, migration]
+    [
+        read_only_tools,
+        stateful_tools,
+        config_change_tools,
+        hardware_io_tools,
+        privileged_tools,
+        migration,
+        state_handover
+    ]
 );
