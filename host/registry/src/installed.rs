@@ -126,11 +126,14 @@ impl Installed {
             return;
         }
         let descriptor = self.descriptor();
-        let task = |declared: &TaskDeclaration| match declared.start {
-            TaskStart::WithFeature => Task::start(self.prepared.clone(), declared),
-            TaskStart::OnDemand => Task::new(self.prepared.clone(), declared),
-        };
-        let tasks = descriptor.tasks.iter().map(task).collect();
+        // All are there before the first one runs, which may start others.
+        let tasks: Vec<Task> =
+            descriptor.tasks.iter().map(|declared| Task::new(self.prepared.clone(), declared)).collect();
+        let with_feature = |declared: &TaskDeclaration| declared.start == TaskStart::WithFeature;
+        for (task, _) in tasks.iter().zip(&descriptor.tasks).filter(|(_, declared)| with_feature(declared)) {
+            // It has not run before, so it is not ending.
+            let _ = task.run();
+        }
         let hook = || match EventHook::start(self.prepared.clone(), observed) {
             Ok(hook) => Some(hook),
             Err(error) => {

@@ -86,7 +86,8 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         let name = bytes.pick(&["lamp", "guard"]);
         let mut feature = json!({ "enabled": bytes.one_in(2) });
         if bytes.one_in(3) {
-            feature["refused"] = json!({ bytes.pick(&["tools", "skills"]): [bytes.pick(&["look", "dim"])] });
+            let kind = bytes.pick(&["actions", "tools", "hooks", "tasks", "providers", "skills"]);
+            feature["refused"] = json!({ kind: [bytes.pick(&["look", "dim"])] });
         }
         features.insert(name.into(), feature);
     }

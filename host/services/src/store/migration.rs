@@ -372,8 +372,8 @@ mod tests {
         assert_eq!(stores.data_version("lamp").unwrap(), Some(1));
         let kept = store(&stores).with_open(|open| {
             open.connection
-                .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'previous'", [], |row| row.get(0))
+                .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'previous'", [], |row| row.get::<_, i64>(0))
         });
-        assert_eq!(kept.unwrap(), 0_i64);
+        assert_eq!(kept.unwrap(), 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use conductor_feature::diagnostics::{Severity, Sink};
 use conductor_feature::runs::Run;
 use conductor_feature::task_control::Controller;
 use conductor_feature::task_registrar::Registrar;
@@ -9,7 +10,10 @@ use conductor_feature::{Context, Error, Lifecycle, Tasks, clock};
 
 struct Hostile;
 
-thread_local!(static TASKS: RefCell<Option<Controller>> = const { RefCell::new(None) });
+thread_local! {
+    static TASKS: RefCell<Option<Controller>> = const { RefCell::new(None) };
+    static LOG: RefCell<Option<Sink>> = const { RefCell::new(None) };
+}
 
 /// Starts a task of any name.
 fn start(name: &str) -> Result<(), Error> {
@@ -20,6 +24,7 @@ impl Lifecycle for Hostile {
     fn install(ctx: &Context) -> Result<(), Error> {
         let tasks = Registrar::open(ctx)?;
         TASKS.set(Some(Controller::open(ctx)?));
+        LOG.set(Some(Sink::open(ctx)?));
         ["spin", "wait-zero", "trap", "stubborn", "no-text", "patient", "called", "busy"]
             .iter()
             .try_for_each(|name| tasks.register(name))
@@ -68,6 +73,7 @@ impl Tasks for Hostile {
                     }
                 }
                 start("called")?;
+                LOG.with_borrow(|log| log.iter().for_each(|log| log.emit(Severity::Info, "called waits")));
                 while run.wait(60_000) {}
             }
             _ => {
