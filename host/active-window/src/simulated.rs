@@ -1,6 +1,7 @@
 //! A simulated desktop, for tests and demos: the active window is set by calls.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use super::{ActiveWindow, ActiveWindowWatch, Application, Callback};
 
@@ -32,7 +33,7 @@ impl SimulatedActiveWindow {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A watch of it, for one host.

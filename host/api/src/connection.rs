@@ -4,11 +4,12 @@
 //! [`WaitingRoom`], which has room for so many and lets the one that has waited longest go for a new one; afterwards
 //! it has a place of its client's [`Quota`].
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub(super) struct WaitingRoom {
 impl WaitingRoom {
     fn enter(self: &Arc<Self>) -> (Waiting, CancellationToken, bool) {
         let (cut, number) = (CancellationToken::new(), self.next.fetch_add(1, Ordering::Relaxed));
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let longest = if waiting.len() >= MAX_WAITING { waiting.pop_front() } else { None };
         let is_full = longest.is_some_and(|(_, cut)| {
             cut.cancel();
@@ -66,7 +67,7 @@ struct Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut waiting = self.room.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.room.waiting.lock();
         if let Ok(at) = waiting.binary_search_by_key(&self.number, |(number, _)| *number) {
             waiting.remove(at);
         }
@@ -90,8 +91,8 @@ enum Place {
 }
 
 impl Connection {
-    fn place(&self) -> std::sync::MutexGuard<'_, Place> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn place(&self) -> parking_lot::MutexGuard<'_, Place> {
+        self.0.lock()
     }
 
     /// Gives the connection a place of this client's quota, if it does not have one.

@@ -12,9 +12,9 @@
 //! Several processes may add rows, each in an exclusive transaction. Before it adds any it checks whether the chain
 //! still ends as the head says. If not, it records that first, so that going on does not cover it up.
 
+use parking_lot::Mutex;
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hmac::Mac as _;
@@ -265,7 +265,7 @@ impl Chain {
     pub fn append(&self, entries: &[Entry]) -> Result<(), AuditError> {
         // The database keeps processes apart; this keeps the threads of this one apart beside the file, too.
         static WRITING: Mutex<()> = Mutex::new(());
-        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = WRITING.lock();
         let unwritable = |why: String| AuditError::Unwritable { file: self.file().display().to_string(), why };
         let key = HostKey::of(&self.home).map_err(|error| unwritable(format!("the host's key: {error}")))?;
         private(&self.file()).map_err(|error| unwritable(error.to_string()))?;

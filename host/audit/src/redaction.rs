@@ -1,6 +1,6 @@
 //! Redaction of secrets in entries: by the names of fields, and by the values that are known.
 
-use std::sync::{PoisonError, RwLock};
+use parking_lot::RwLock;
 
 use serde_json::Value;
 
@@ -40,11 +40,11 @@ impl Redaction {
         if value.len() < 8 || self.read().iter().any(|known| known == value) {
             return;
         }
-        self.values.write().unwrap_or_else(PoisonError::into_inner).push(value.to_owned());
+        self.values.write().push(value.to_owned());
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Vec<String>> {
-        self.values.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> parking_lot::RwLockReadGuard<'_, Vec<String>> {
+        self.values.read()
     }
 
     /// The text without what is known to be secret.

@@ -4,9 +4,10 @@
 //! be durable before it acts waits until it is. If the file can't be written, the host goes on: entries that are
 //! dropped are counted, and their number is the first thing that is written when writing works again.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
@@ -68,7 +69,7 @@ struct Shared {
 
 impl Shared {
     fn trouble(&self) -> MutexGuard<'_, Option<AuditError>> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+        self.trouble.lock()
     }
 }
 

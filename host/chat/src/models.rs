@@ -1,7 +1,8 @@
 //! The models of the configuration, and completions on behalf of a caller: hooks before, hooks after.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
@@ -190,7 +191,7 @@ impl Requests {
     /// `Exhausted` if too many were made.
     fn admit(&self, provider: &str) -> Result<(), Error> {
         let rate = {
-            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rates = self.rates.lock();
             let per_second = f64::from(self.per_minute.max(1)) / 60.0;
             let new = || Arc::new(RateLimiter::new(per_second, (per_second * BURST_SECONDS).max(1.0)));
             // Providers are named in the configuration, so there are few.

@@ -9,9 +9,9 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -349,7 +349,7 @@ pub struct WorkerCounters {
 impl WorkerCounters {
     /// Counts a failure and remembers its text. For workers; the engine thread only counts.
     pub(crate) fn failure(&self, reason: &Reason) {
-        let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_failure.lock();
         *last = Some(reason.to_string());
         // Before the lock is given back: a reader that sees the count finds the text.
         self.failed.fetch_add(1, Ordering::Relaxed);
@@ -357,6 +357,6 @@ impl WorkerCounters {
 
     /// Why the last action that failed did.
     pub fn last_failure(&self) -> Option<String> {
-        self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_failure.lock().clone()
     }
 }

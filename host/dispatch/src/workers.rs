@@ -1,6 +1,7 @@
 //! All workers of the host's own actions. Each is started when the first rule asks for it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -71,7 +72,7 @@ impl Workers {
     }
 
     fn started(&self) -> MutexGuard<'_, Started> {
-        self.started.lock().unwrap_or_else(PoisonError::into_inner)
+        self.started.lock()
     }
 
     /// Who is notified of releases.

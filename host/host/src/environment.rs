@@ -4,7 +4,8 @@
 //! A thread of its own polls the first two every few seconds; it is notified of the third, and
 //! then finds the profile that applies. The engine never asks the system; it reads the last snapshot.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{Datelike as _, Local, Timelike as _};
@@ -62,7 +63,7 @@ impl Drop for EnvironmentMonitor {
 
 impl EnvironmentMonitor {
     fn lock(&self) -> MutexGuard<'_, EnvironmentView> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 
     /// What is known now of what is in front.
@@ -145,7 +146,7 @@ impl Watcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, EnvironmentView> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 
     /// Looks which applications run, and pushes what is known.

@@ -15,8 +15,9 @@ mod frames;
 mod pluggings;
 mod reader;
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -285,7 +286,7 @@ fn refused(what: &str, error: &jack::Error) -> Error {
 
 impl Shared {
     fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        self.control.lock()
     }
 
     /// Has JACK's thread let go of a port, and unregisters it. Where the server stands still or has ended, the port

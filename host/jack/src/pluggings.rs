@@ -1,8 +1,8 @@
 //! Hot-plug detection: a port that goes and comes again between two polls has its old name and none of its
 //! connections.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// From so many names on, those of ports that are gone are forgotten.
 const MANY: usize = 1024;
@@ -13,7 +13,7 @@ pub(crate) struct Pluggings(Mutex<(u64, HashMap<String, u64>)>);
 
 impl Pluggings {
     fn lock(&self) -> MutexGuard<'_, (u64, HashMap<String, u64>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A port has come.

@@ -1,7 +1,8 @@
 //! The thread that calls listeners, which may take their time: JACK's own must not.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle, Thread};
 
 use crate::frames;
@@ -20,7 +21,7 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     fn all(&self) -> MutexGuard<'_, HashMap<u32, Listener>> {
-        self.by_port.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_port.lock()
     }
 
     pub(crate) fn add(&self, port: u32, listener: Listener) {

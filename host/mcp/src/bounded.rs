@@ -5,9 +5,10 @@
 //! [`MAX_BYTES`] unread; an agent that reads has at most one answer waiting, which it always gets. One that reads
 //! nothing for [`STALL_TIMEOUT`] is cut off.
 
+use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
@@ -69,12 +70,12 @@ struct UnderWay {
 
 impl UnderWay {
     fn begin(&self, id: RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.ids.lock().push(id);
     }
 
     /// Ends one request of this id: a client may have given it to several.
     fn end(&self, id: &RequestId) {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.ids.lock();
         if let Some(at) = ids.iter().position(|other| other == id) {
             ids.swap_remove(at);
             self.changed.notify_one();
@@ -82,7 +83,7 @@ impl UnderWay {
     }
 
     fn is_full(&self) -> bool {
-        let asked = self.ids.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let asked = self.ids.lock().len();
         asked >= MAX_UNDER_WAY
             || self.unwritten.load(Ordering::Relaxed) >= MAX_UNDER_WAY
             || self.bytes.load(Ordering::Relaxed) >= PAUSE_BYTES

@@ -3,9 +3,10 @@
 //! Clients before 2026-07-28 are notified of lists once they are initialized, and of resources that they subscribe
 //! to; those since then subscribe to all of it in one request.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use rmcp::model::{
     PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
@@ -32,7 +33,7 @@ pub(super) struct Subscribed(Arc<Mutex<HashSet<String>>>);
 impl Subscribed {
     /// Adds one; false where there are too many.
     pub(super) fn add(&self, uri: String) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         (all.contains(&uri) || all.len() < MAX_SUBSCRIPTIONS) && uri.len() <= MAX_URI && {
             all.insert(uri);
             true
@@ -40,11 +41,11 @@ impl Subscribed {
     }
 
     pub(super) fn remove(&self, uri: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+        self.0.lock().remove(uri);
     }
 
     fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 }
 

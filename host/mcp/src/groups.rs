@@ -5,9 +5,10 @@
 //! opens one for the client that calls it. This is about the list alone: a tool that is not listed can be called by its
 //! name, and what may be called is for the gate to decide.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
@@ -54,7 +55,7 @@ struct Remembered {
 
 impl Opened {
     fn remembered(&self) -> MutexGuard<'_, Remembered> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.remembered.lock()
     }
 
     /// The groups that a client has opened.

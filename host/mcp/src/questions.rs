@@ -4,8 +4,9 @@
 //! the command line. All clients together have [`MAX_QUESTIONS`]; for one more, the oldest of the client with the most
 //! is evicted, so that a client that asks much, or under many names, can't keep the others from asking.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rmcp::model::CallToolResult;
@@ -78,7 +79,7 @@ impl Drop for Place {
 
 impl PendingElicitations {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Pending>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A place for a question that is answered while its call waits; `None` if the client has too many.

@@ -3,10 +3,11 @@
 //! There are so many; for one more, that one is closed that has been idle longest. One with a request or a stream
 //! under way is not idle, and goes only if all are busy.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ struct Use {
 
 impl Used {
     fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Use>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     fn now(&self) -> u64 {

@@ -1,7 +1,8 @@
 //! MCP on the Unix socket, one message a line: what `conductor mcp` passes on.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -60,7 +61,7 @@ impl Clients {
     }
 
     fn of_process(&self) -> MutexGuard<'_, HashMap<i32, usize>> {
-        self.of_process.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of_process.lock()
     }
 
     fn note(&self, name: Option<&str>, what: Misconduct) {

@@ -5,8 +5,8 @@
 //! it is for clients without the extension. A task belongs to the client that made the call; others do not find it.
 //! Its user is asked nothing: a plan that it proposes waits for a person at the command line.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
@@ -48,7 +48,7 @@ pub(super) struct Tasks {
 
 impl Tasks {
     fn owners(&self) -> MutexGuard<'_, HashMap<String, ClientKey>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owners.lock()
     }
 
     /// Makes a task of a call; `finish` makes the client's result of how it ends.

@@ -4,8 +4,9 @@
 //! All readers share one ring and have no queues of their own: a slow reader falls out of the ring and finds a gap in
 //! the numbers, and slows no other down. An observation is serialized lazily, once, on its first read.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use conductor_engine::{Event, MidiMessage, OscArg};
 use tokio::sync::watch;
@@ -66,7 +67,7 @@ impl Default for History {
 
 impl History {
     fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.inner.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.ring.lock()
     }
 
     /// Puts observations in, and then tells everybody who waits.

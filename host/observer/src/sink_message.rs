@@ -1,8 +1,9 @@
 //! Messages of features: diagnostics, alerts, notifications, and the queue that they come through.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -87,13 +88,13 @@ impl SinkQueue {
 
     /// The count of this feature's notifications that were left out since its last one, for the feature's sinks.
     pub fn left_out_of(&self, feature: &FeatureId) -> Arc<AtomicU64> {
-        let mut all = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.left_out.lock();
         Arc::clone(all.entry(feature.clone()).or_default())
     }
 
     /// The features of which notifications were left out since their last one, and how many.
     pub fn left_out(&self) -> BTreeMap<FeatureId, u64> {
-        let all = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.left_out.lock();
         let counts = all.iter().map(|(feature, count)| (feature.clone(), count.load(Ordering::Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()
     }

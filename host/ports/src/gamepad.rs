@@ -2,8 +2,9 @@
 //!
 //! gilrs belongs to one thread, which waits for events and hands them to the pads' sinks.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ enum Job {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 fn unreachable(why: impl std::fmt::Display) -> PortError {

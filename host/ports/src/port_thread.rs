@@ -1,8 +1,9 @@
 //! The supervisor's thread, which handles hot-plug: which ports are listed, which are open, and why others are not.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conductor_engine::DeviceId;

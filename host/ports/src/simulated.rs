@@ -1,7 +1,8 @@
 //! Simulated ports: for tests, demos and feature authors. Same trait as the real ones.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use conductor_engine::{ArtNetChange, GamepadEvent};
 use crossbeam_channel::{Receiver, Sender};
@@ -38,7 +39,7 @@ impl SimulatedPorts {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Plugs a MIDI port in.

@@ -3,8 +3,9 @@
 //! One thread (in `port_thread`) lists the ports at every [`POLL_INTERVAL`] and owns the connections. A driver's success at
 //! sending does not count as a sign of life, because unplugging is silent on some systems.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -228,5 +229,5 @@ pub fn look(backends: Vec<Box<dyn PortBackend>>, plan: &PortPlan) -> PortsStatus
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -1,7 +1,8 @@
 //! One installed feature: its instances, background tasks and hooks.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::{FeatureSource, Identity};
@@ -113,12 +114,12 @@ impl Installed {
     }
 
     pub(super) fn background(&self) -> MutexGuard<'_, Option<Background>> {
-        self.background.lock().unwrap_or_else(PoisonError::into_inner)
+        self.background.lock()
     }
 
     /// Starts what goes on by itself, once.
     pub(super) fn begin(&self, observed: &Observed) {
-        if let Some(migrated) = self.migrated.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(migrated) = self.migrated.lock().take() {
             migrated.confirm();
         }
         let mut background = self.background();

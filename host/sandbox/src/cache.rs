@@ -6,10 +6,10 @@
 //!
 //! Code is mapped, not read: what a feature never runs takes no memory.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hash};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
@@ -139,7 +139,7 @@ impl CodeCache {
     }
 
     fn failed(&self) -> MutexGuard<'_, BTreeMap<String, CompileError>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failed.lock()
     }
 }
 

@@ -12,11 +12,12 @@
 //! (none), core dumps (none), and its priority. Beside that, the host kills it when the time is up that may pass.
 //! Windows has no such limits, and macOS does not enforce the one on memory: there the time that passes is the limit.
 
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -140,7 +141,7 @@ struct Cancel {
 
 impl Cancel {
     fn is_cancelled(&self) -> bool {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.open.lock().is_none()
     }
 }
 
@@ -183,7 +184,7 @@ impl Compiler {
 
     /// Ends every worker, of all clones, and starts none any more: the host stops.
     pub fn cancel(&self) {
-        drop(self.cancel.open.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.cancel.open.lock().take());
     }
 
     /// Whether it compiles in other processes, so that several at once are faster.

@@ -9,9 +9,8 @@
 //! A tick does not reach a guest within a host function. None of those in this lane takes long, and what they take
 //! counts: at its end a call is charged for the ticks that passed since it began.
 
+use parking_lot::Mutex;
 use std::cell::Cell;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -115,7 +114,7 @@ impl CpuShare {
     /// Whether it is time to count a strike for calls that were left out because nothing is left: once every
     /// [`limits::OVERUSE_STRIKE`] at most.
     pub fn strikes(&self, now: Instant) -> bool {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.said.lock();
         let due = said.is_none_or(|said| now.saturating_duration_since(said) >= limits::OVERUSE_STRIKE);
         if due {
             *said = Some(now);

@@ -3,7 +3,7 @@
 //! It does so in an instance of its own, which has nothing but the store, in one transaction of that. What it has done
 //! counts when the feature is in force: [`Migrated`] brings the data before back unless that is confirmed.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::bindings::Lane;
 use crate::bindings::control_exports::migration;
@@ -76,7 +76,7 @@ impl PreparedFeature {
         let (name, to) = (facts.data.as_str(), facts.descriptor.data_version());
         let found = stores.existing(name).and_then(|held| {
             // Its file is checked whole when it is opened; it stays open for the feature.
-            *facts.store.lock().unwrap_or_else(PoisonError::into_inner) = held.map(Arc::new);
+            *facts.store.lock() = held.map(Arc::new);
             stores.data_version(name)
         });
         match found {

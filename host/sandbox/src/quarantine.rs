@@ -4,9 +4,10 @@
 //! installing it again or another configuration clears nothing. Many traps in a short time are too many, and so are
 //! fewer ones that go on for long.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use conductor_package::descriptor::FeatureId;
@@ -35,7 +36,7 @@ pub struct Quarantines(Mutex<HashMap<(FeatureId, String), Arc<Quarantine>>>);
 impl Quarantines {
     /// Those of the package with this id and digest.
     pub fn of(&self, id: &FeatureId, digest: &str, now: Instant) -> Arc<Quarantine> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let many = all.len() >= MAX_TRACKED;
         all.retain(|_, it| Arc::strong_count(it) > 1 || !(it.is_forgiven(now) || many && it.left(now).is_none()));
         Arc::clone(all.entry((id.clone(), digest.to_owned())).or_default())
@@ -67,7 +68,7 @@ impl Record {
 
 impl Quarantine {
     fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 
     /// Counts a trap at `now`. True when that was one too many and a quarantine begins.
@@ -209,7 +210,7 @@ mod tests {
         for other in 0..2 * MAX_TRACKED {
             all.of(&id, &other.to_string(), now).record_trap(now);
         }
-        assert!(all.0.lock().unwrap().len() <= MAX_TRACKED + 1);
+        assert!(all.0.lock().len() <= MAX_TRACKED + 1);
         assert!(all.of(&id, "aa", now + SECOND).left(now + SECOND).is_some(), "those in quarantine are kept");
         assert_eq!(all.of(&id, "aa", now + STRIKE_RETENTION).recent(now + STRIKE_RETENTION), 0);
     }

@@ -3,8 +3,9 @@
 //!
 //! A task starts with its feature or on demand, and may be started again when it has ended. One run at a time.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -92,7 +93,7 @@ struct Run {
 
 impl Shared {
     fn run(&self) -> MutexGuard<'_, Run> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+        self.run.lock()
     }
 
     fn set(&self, state: TaskState) {
@@ -207,7 +208,7 @@ pub struct TaskSet(Mutex<Vec<Weak<Shared>>>);
 
 impl TaskSet {
     fn tasks(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn add(&self, task: &Arc<Shared>) {

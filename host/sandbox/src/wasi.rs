@@ -6,8 +6,9 @@
 //!
 //! WASI can wait, so the real-time lane does not have it; see [`conductor_package::check`].
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWrite;
@@ -160,7 +161,7 @@ impl OutputStream for Log {
     }
 
     fn write(&mut self, printed: bytes::Bytes) -> Result<(), StreamError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(&printed);
+        self.0.lock().take(&printed);
         Ok(())
     }
 
@@ -193,7 +194,7 @@ mod tests {
             &Shared::new(&services),
         ));
         let log = Log::new(&facts, Severity::Info);
-        let kept = |log: &Log| log.0.lock().unwrap().text.len();
+        let kept = |log: &Log| log.0.lock().text.len();
         for _ in 0..100 {
             log.clone().write(bytes::Bytes::from(vec![b'x'; MAX_WRITE])).unwrap();
             assert!(kept(&log) <= limits::MAX_TEXT, "{}", kept(&log));

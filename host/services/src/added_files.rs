@@ -2,7 +2,7 @@
 //!
 //! The disk is shared: a grant to write into a folder does not permit filling it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{ServiceError, shown};
 
@@ -29,7 +29,7 @@ impl AddedFiles {
     /// To be held while a file is changed: the changes of one feature take turns, so that each is counted
     /// against what the one before left.
     pub(super) fn lock(&self) -> MutexGuard<'_, Sum> {
-        self.sum.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sum.lock()
     }
 }
 

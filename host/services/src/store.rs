@@ -6,10 +6,11 @@
 //!
 //! The data has a version, which the feature's package declares; see [`migration`].
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
@@ -159,7 +160,7 @@ impl FeatureStores {
             )));
         }
         let shared = {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.open.lock();
             open.retain(|_, shared| shared.strong_count() > 0);
             open.get(name).and_then(Weak::upgrade).unwrap_or_else(|| {
                 let new = Arc::new(Shared { feature: name.to_owned(), state: Mutex::new(None) });
@@ -415,7 +416,7 @@ impl StoreHandle {
 impl Shared {
     /// A panic while it was held has rolled its transaction back: the connection is as good as new.
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

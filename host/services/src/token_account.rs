@@ -1,6 +1,6 @@
 //! The rate limit of a feature for model tokens, a minute: how much it may have models read and write.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Instant;
 
 /// Tokens of an answer that are set aside where the asker names no limit.
@@ -40,7 +40,7 @@ impl TokenAccount {
     /// Sets tokens aside, for a question of about `input` and an answer of `wanted`, or of as much as is left.
     /// `None` if the question alone is too much at `now`.
     pub fn reserve(&self, input: u32, wanted: Option<u32>, now: Instant) -> Option<Reserved> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let most = f64::from(self.per_minute);
         let minutes = now.saturating_duration_since(state.last).as_secs_f64() / 60.0;
         state.last = state.last.max(now);
@@ -56,7 +56,7 @@ impl TokenAccount {
 
     /// Charges what was used in the end instead of what was set aside.
     pub fn settle(&self, reserved: Reserved, used: u32) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.left += f64::from(reserved.input) + f64::from(reserved.output) - f64::from(used);
     }
 

@@ -1,7 +1,7 @@
 //! The host's clock: nanoseconds since the host started, and the machine's own time.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use conductor_engine::Nanos;
@@ -86,7 +86,7 @@ impl Clock {
     /// [`moment`](Self::moment) at most.
     pub fn ring_when_moved(&self, bell: &Doorbell) {
         if let Source::Manual(hands) = self.0 {
-            let mut bells = hands.bells.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut bells = hands.bells.lock();
             bells.retain(|bell| !bell.is_alone());
             bells.push(bell.clone());
         }
@@ -124,7 +124,7 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         self.0.now.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(Nanos::MAX), Ordering::AcqRel);
         self.0.moved.notify_waiters();
-        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        let bells = self.0.bells.lock();
         bells.iter().for_each(Doorbell::ring);
     }
 }
@@ -147,7 +147,7 @@ mod tests {
         waiting.join().unwrap();
         clock.ring_when_moved(&Doorbell::default());
         clock.ring_when_moved(&Doorbell::default());
-        assert_eq!(hand.0.bells.lock().unwrap().len(), 1, "a doorbell without a waiter is forgotten");
+        assert_eq!(hand.0.bells.lock().len(), 1, "a doorbell without a waiter is forgotten");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A desktop that only records actions; for tests, and for trying a configuration out.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use super::{Connect, Desktop};
 use conductor_config::{Axis, Key, MouseButton};
@@ -20,11 +21,11 @@ impl Recording {
 
     /// Everything that was done so far: `down cmd`, `up cmd`, `text hello`, `point 3 4`, `scroll 1 Vertical`.
     pub fn lines(&self) -> Vec<String> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lines.lock().clone()
     }
 
     fn put(&self, line: String) -> Result<(), String> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.lines.lock().push(line);
         Ok(())
     }
 }

@@ -8,8 +8,8 @@
 //! No single request gets through, at any door. The id is bound to the caller, the tool, the arguments and what was
 //! shown of them, and expires.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -105,7 +105,7 @@ impl Confirmations {
         let now = Instant::now();
         let waiting =
             Waiting { caller: caller.clone(), digest: rendered.digest(tool, args), asked: now, until: now + timeout };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.retain(|_, one| one.until > now);
         make_room(&mut all, MAX_OWN, |one| one.caller.is_same_client(caller));
         // Callers may give themselves any number of names; those of other scopes don't lose their places by it.
@@ -129,7 +129,7 @@ impl Confirmations {
         tool: &str,
         args: &Value,
     ) -> Result<(), ConfirmError> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if !all.get(id).is_some_and(|waiting| waiting.caller.is_same_client(caller)) {
             return Err(ConfirmError::Unknown);
         }
@@ -291,7 +291,7 @@ mod tests {
             let agent = Caller::client(Door::McpSocket, Scope::Agent, Some(&format!("agent {}", number % 100)));
             ask(&all, &agent, &note(1));
         }
-        assert!(all.0.lock().unwrap().len() <= MAX_OF_SCOPE + 1);
+        assert!(all.0.lock().len() <= MAX_OF_SCOPE + 1);
         assert_eq!(take(&all, &asked.id, &person, &note(1)), Ok(()));
         let first = ask(&all, &person, &note(1));
         (0..MAX_OWN).for_each(|_| drop(ask(&all, &person, &note(2))));
@@ -303,7 +303,7 @@ mod tests {
         let (all, caller) = (Confirmations::default(), owner("cli"));
         let asked = ask(&all, &caller, &note(1));
         assert_eq!(asked.expires_in_ms, 60_000);
-        all.0.lock().unwrap().values_mut().for_each(|one| one.until = Instant::now());
+        all.0.lock().values_mut().for_each(|one| one.until = Instant::now());
         assert_eq!(take(&all, &asked.id, &caller, &note(1)), Err(ConfirmError::Unknown));
     }
 

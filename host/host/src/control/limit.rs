@@ -1,8 +1,9 @@
 //! The tool policy of `[tools]`: the allow-list, and a rate limiter for each caller and tier.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use regex::Regex;
@@ -152,7 +153,7 @@ pub enum RateDecision {
 
 impl Used {
     fn take(&self, policy: &Policy, caller: &Caller, tier: Tier, now: Instant) -> RateDecision {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let State { callers, doors } = &mut *state;
         if callers.len() >= MAX_CALLERS {
             // What one gains by this is still bounded by the door.

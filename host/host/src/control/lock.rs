@@ -4,10 +4,11 @@
 //! profiles, features within their grants) goes on, and so does reading the configuration file anew when its author
 //! saves it. Only the home's owner locks and unlocks.
 
+use parking_lot::RwLock;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,7 +65,7 @@ impl ShowLock {
 
     /// The lock, if it is held.
     pub fn held(&self) -> Option<Lock> {
-        self.0.held.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.held.read().clone()
     }
 
     /// Whether this caller may change anything now.
@@ -72,7 +73,7 @@ impl ShowLock {
     /// # Errors
     /// [`Locked`].
     pub fn check(&self, caller: &Caller) -> Result<(), Locked> {
-        let is_held = || self.0.held.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        let is_held = || self.0.held.read().is_some();
         if caller.is_owner() || !is_held() { Ok(()) } else { Err(Locked) }
     }
 
@@ -82,7 +83,7 @@ impl ShowLock {
     /// # Errors
     /// If it should hold when the host starts again and can't be kept; then it holds until the host stops.
     pub fn lock(&self, by: &Caller, persistent: bool, now: u64) -> io::Result<Lock> {
-        let mut held = self.0.held.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.held.write();
         let lock = held.get_or_insert_with(|| Lock { since: now, by: by.to_string(), persistent });
         lock.persistent = false;
         let Some(file) = self.0.file.as_deref() else {
@@ -106,7 +107,7 @@ impl ShowLock {
     /// # Errors
     /// If a lock that was kept can't be removed; then it still holds.
     pub fn unlock(&self) -> io::Result<bool> {
-        let mut held = self.0.held.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.held.write();
         if let Some(file) = &self.0.file {
             remove(file)?;
         }

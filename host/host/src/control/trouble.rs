@@ -3,7 +3,7 @@
 //! The list is bounded: a client that keeps changing its name displaces other entries of the same list and nothing
 //! else. What is on record for good is in the audit.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl TroubleLog {
     /// Adds a case at `now`, in milliseconds since 1970.
     pub fn note(&self, now: u64, who: &Caller, what: Misconduct) {
         let (name, door, scope) = (who.name().map(str::to_owned), who.door(), who.scope());
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let is_same = |other: &&mut TroublesomeClient| {
             other.name == name && other.door == door && other.scope == scope && other.what == what
         };
@@ -101,7 +101,7 @@ impl TroubleLog {
 
     /// All of them, the most recent first.
     pub fn list(&self) -> Vec<TroublesomeClient> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut all = self.0.lock().clone();
         all.sort_by_key(|one| std::cmp::Reverse(one.last));
         all
     }

@@ -1,7 +1,8 @@
 //! The host's builder: the parts of a host, and the order in which they start.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use conductor_engine::{DeviceId, EnvironmentHandle, RuleSetHandle};

@@ -18,9 +18,10 @@ pub mod secrets;
 pub mod status;
 mod view;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -188,7 +189,7 @@ impl Host {
 
     /// Held while another configuration is made and put in force. Reads go by [`Host::in_force`] instead.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Builds what a configuration describes, beside what is in force.

@@ -4,7 +4,8 @@
 //! of these steps made is kept for the others. Under another generation it is made anew, and that of a plan that was
 //! not looked at for long as well: this only saves work, and nothing depends on it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use conductor_engine::{RuleSet, RuleSetHandle};
 
@@ -49,7 +50,7 @@ struct Entry {
 impl PlannedCache {
     /// What was made for this plan while the rules of this generation were in use.
     pub fn get(&self, plan: &str, generation: u64) -> Option<Arc<Planned>> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.0.lock();
         let at = entries.iter().position(|entry| entry.plan == plan && entry.generation == generation)?;
         // The one that was asked for last stands last.
         entries[at..].rotate_left(1);
@@ -59,7 +60,7 @@ impl PlannedCache {
     /// Keeps what was made for a plan.
     pub fn put(&self, plan: &str, generation: u64, planned: &Arc<Planned>) {
         let entry = Entry { plan: plan.to_owned(), generation, planned: Arc::clone(planned) };
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.0.lock();
         // Of another generation nothing is asked for any more.
         let is_old = |entry: &Entry| entry.generation != generation || entry.plan == plan;
         let mut old: Vec<Entry> = entries.extract_if(.., |entry| is_old(entry)).collect();

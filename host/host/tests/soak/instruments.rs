@@ -1,9 +1,10 @@
 //! What is played on: outputs that remember what sounds, one that hangs at times, one that fails at times,
 //! and a keyboard of which keys are down.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use conductor_config::{Axis, Key, MouseButton};
@@ -33,7 +34,7 @@ pub struct Instruments {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Instruments {

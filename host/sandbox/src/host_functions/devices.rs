@@ -1,7 +1,7 @@
 //! Device numbers: stable for as long as the host runs, given out in the order of first use.
 
+use parking_lot::RwLock;
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
 use conductor_engine::DeviceId;
 
@@ -24,10 +24,10 @@ impl DeviceTable {
     /// The number of `device`, given out now if it has none. Waits for a lock: workers remember
     /// the answer.
     pub fn number(&self, device: &DeviceId) -> u32 {
-        if let Some(number) = self.inner.read().unwrap_or_else(PoisonError::into_inner).numbers.get(device) {
+        if let Some(number) = self.inner.read().numbers.get(device) {
             return *number;
         }
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner.write();
         if let Some(number) = inner.numbers.get(device) {
             return *number;
         }
@@ -39,7 +39,7 @@ impl DeviceTable {
 
     /// The device behind a number.
     pub fn device(&self, number: u32) -> Option<DeviceId> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).names.get(number as usize).cloned()
+        self.inner.read().names.get(number as usize).cloned()
     }
 }
 

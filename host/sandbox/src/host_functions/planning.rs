@@ -1,6 +1,7 @@
 //! The contract's `planning`: the guest's handle to propose changes. Nothing here changes anything.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use serde_json::Value;
 use wasmtime::component::Resource;
@@ -68,12 +69,12 @@ pub(crate) struct PlanIds(Arc<Mutex<Vec<String>>>);
 
 impl PlanIds {
     fn push(&self, id: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.0.lock().push(id);
     }
 
     /// All so far, which are not kept any longer.
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The contract's `store`: the guest's handle to its feature's data.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use wasmtime::component::Resource;
 
@@ -48,7 +48,7 @@ impl InstanceState {
         }
         let version = self.facts.descriptor.data_version();
         let handle = Arc::new(super::waiting(|| opened.handle.of_version(version))?);
-        *self.facts.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&handle));
+        *self.facts.store.lock() = Some(Arc::clone(&handle));
         Ok(Some(handle))
     }
 

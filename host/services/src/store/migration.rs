@@ -88,7 +88,7 @@ impl FeatureStores {
             None => self.feature(name, quota)?.handle,
             Some(originals) => {
                 let copy = originals.copy(name)?;
-                let shared = Shared { feature: name.to_owned(), state: std::sync::Mutex::new(Some(copy)) };
+                let shared = Shared { feature: name.to_owned(), state: parking_lot::Mutex::new(Some(copy)) };
                 StoreHandle { shared: Arc::new(shared), quota, version: None, migrates: false }
             }
         };

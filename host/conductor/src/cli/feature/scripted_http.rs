@@ -1,8 +1,9 @@
 //! A mock of the network for HTTP: requests are recorded, and responses come from a script.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +54,7 @@ impl ScriptedHttp {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<RecordedRequest>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock()
     }
 }
 

@@ -3,10 +3,11 @@
 //! Its ports are simulated, its datagrams are recorded instead of sent, its clock moves by hand, and its
 //! home is a folder that goes away with it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -80,7 +81,7 @@ struct RecordedSender {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Datagrams for Recorded {

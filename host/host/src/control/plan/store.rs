@@ -6,8 +6,8 @@
 //! [records](PlanStore::done) that it is done. An intention that it finds when it is opened is resolved by
 //! the file's hash.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -170,7 +170,7 @@ impl PlanStore {
     }
 
     fn record(&self) -> MutexGuard<'_, Connection> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 
     fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, PlanError>) -> Result<T, PlanError> {
