@@ -17,7 +17,7 @@ use super::door::Client;
 use super::error::ErrorResponse;
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
-use conductor_host::observation::{Kind, ObservationView};
+use conductor_observation::{Kind, ObservationView};
 use conductor_observer::history::{History, HistoryEntry};
 use conductor_stdx::digest::hex;
 
@@ -146,7 +146,7 @@ impl Reader {
             messages.push(line(moment.number - 1, ObservationView::Gap { lost: Some(lost) }).into());
         }
         if self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::of(&moment.observation))) {
-            messages.push(moment.line(|| line(moment.number, host.view(&moment.observation))));
+            messages.push(moment.line(|| line(moment.number, ObservationView::of(&moment.observation, host))));
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::io::{BufRead, Write};
 
 use conductor::audit::caller::Caller;
+use conductor::observation::ObservationView;
 use conductor::ports::{Direction, simulated::SimulatedPorts};
 use conductor::{Conductor, OpenError};
 
@@ -20,7 +21,7 @@ pub fn shell(commands: impl BufRead, mut out: impl Write + Send) -> Result<(), O
     // Events are printed once none has come for a moment.
     let mut catch_up = |answer: Option<String>| {
         while let Ok(observation) = happens.recv_timeout(std::time::Duration::from_millis(200)) {
-            print(serde_json::to_string(&host.view(&observation)).unwrap_or_default());
+            print(serde_json::to_string(&ObservationView::of(&observation, host)).unwrap_or_default());
         }
         answer.into_iter().for_each(&mut print);
     };

@@ -33,6 +33,7 @@ pub use conductor_host as host;
 pub use conductor_install as install;
 pub use conductor_mcp as mcp;
 pub use conductor_net as net;
+pub use conductor_observation as observation;
 pub use conductor_observer as observer;
 pub use conductor_package as package;
 pub use conductor_ports as ports;

@@ -14,6 +14,5 @@ pub mod control;
 pub mod environment;
 pub mod event_loop;
 pub mod host;
-pub mod observation;
 
 pub use crate::host::{Host, HostBuilder, StartError};

@@ -15,7 +15,7 @@ use rmcp::{Peer, RoleServer};
 use serde_json::{Value, json};
 
 use conductor_host::host::Host;
-use conductor_host::observation::ObservationView;
+use conductor_observation::ObservationView;
 use conductor_observer::{Observation, sink_message::SinkKind};
 use conductor_stdx::rate::RateLimiter;
 
@@ -94,7 +94,7 @@ pub(super) fn start(host: &Weak<Host>, peer: Peer<RoleServer>, threshold: Arc<Th
                         continue;
                     }
                     let Some(host) = host.upgrade() else { return };
-                    let data = data(host.view(&moment.observation), std::mem::take(&mut left_out));
+                    let data = data(ObservationView::of(&moment.observation, &host), std::mem::take(&mut left_out));
                     drop(host);
                     let message = LoggingMessageNotificationParam::new(level, data).with_logger("conductor");
                     if peer.notify_logging_message(message).await.is_err() && peer.is_transport_closed() {

@@ -5,6 +5,7 @@
 //! that a thread that has put something and one that looks may see each other's writes late.
 
 #![allow(clippy::missing_panics_doc, reason = "a model panics where it does not hold")]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod doorbell;
 #[path = "../../../host/stdx/src/strand.rs"]

@@ -9,7 +9,7 @@ use conductor_api::client::{Client, if_running};
 use conductor_api::types::StreamQuery;
 use conductor_config as config;
 use conductor_host::host::Host;
-use conductor_host::observation::ObservationView;
+use conductor_observation::ObservationView;
 use conductor_terminal::{self as terminal, Lines, errln};
 
 /// Columns of a line: an OSC packet may hold 64 KB of text.
@@ -36,7 +36,7 @@ pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     loop {
         crossbeam_channel::select! {
             recv(observations) -> observation => match observation {
-                Ok(observation) if print(&host.view(&observation), json) => {}
+                Ok(observation) if print(&ObservationView::of(&observation, &host), json) => {}
                 _ => break,
             },
             recv(end) -> _ => break,

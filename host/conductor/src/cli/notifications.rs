@@ -10,7 +10,7 @@ use super::audit::time;
 use super::{CommandResult, Failure, Paths};
 use conductor_api::client::{AskError, Client};
 use conductor_api::types::StreamQuery;
-use conductor_host::observation::ObservationView;
+use conductor_observation::ObservationView;
 use conductor_observer::notification_log::{self, Notification, NotificationPage, NotificationQuery, Order};
 use conductor_terminal::{self as terminal, Lines, outln};
 use serde_json::json;

@@ -2,11 +2,12 @@
 //!
 //! ```no_run
 //! use conductor::Conductor;
+//! use conductor::observation::ObservationView;
 //!
 //! let conductor = Conductor::builder().home("/home/me/.conductor").system_ports().start()?;
 //! println!("{} rules", conductor.host().status().rules);
 //! for observation in conductor.host().subscribe().iter().take(10) {
-//!     println!("{:?}", conductor.host().view(&observation));
+//!     println!("{:?}", ObservationView::of(&observation, conductor.host()));
 //! }
 //! conductor.stop();
 //! # Ok::<(), conductor::OpenError>(())

@@ -1,11 +1,14 @@
 //! Observations as JSON, for clients: names and numbers instead of handles.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 use conductor_engine::{Nanos, RuleSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::host::Host;
 use conductor_dispatch::{Action, describe_rule_id as rule};
+use conductor_host::host::Host;
 use conductor_observer::sink_message::SinkKind;
 use conductor_observer::{LockChange, Observation, PlanChange, PlanStep};
 
@@ -143,7 +146,12 @@ impl Kind {
 }
 
 impl ObservationView {
-    /// Puts an observation into words. Rules are named only if they are of this set.
+    /// The view of an observation of this host.
+    pub fn of(observation: &Observation, host: &Host) -> Self {
+        host.with_rules(|rules, generation| Self::new(observation, rules, generation))
+    }
+
+    /// The view of an observation. Rules are named only if they are of this set.
     pub fn new(observation: &Observation, rules: &RuleSet<Action>, generation: u64) -> Self {
         match observation {
             Observation::Event(record) => Self::Event {
@@ -179,12 +187,5 @@ impl ObservationView {
                 sequence: message.sequence,
             },
         }
-    }
-}
-
-impl Host {
-    /// An observation as text.
-    pub fn view(&self, observation: &Observation) -> ObservationView {
-        self.with_rules(|rules, generation| ObservationView::new(observation, rules, generation))
     }
 }
