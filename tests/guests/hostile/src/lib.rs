@@ -103,7 +103,11 @@ impl exports::conductor::feature::actions::Guest for Hostile {
             "loop" => forever(),
             // It behaves until it is trusted.
             "late-loop" => {
-                if CALLS.fetch_add(1, Ordering::Relaxed) < 10_000 { Ok(()) } else { forever() }
+                if CALLS.fetch_add(1, Ordering::Relaxed) < 10_000 {
+                    Ok(())
+                } else {
+                    forever()
+                }
             }
             "trap" => std::process::abort(),
             "recurse" => Err(Error::Failed(recurse(0).to_string())),
