@@ -1,9 +1,9 @@
 //! Whether calls of a feature are short enough to be made by a thread that has other things to do.
 //!
 //! A thread that brings an event makes the feature's call itself, so that no other thread has to be woken. It must not be
-//! held up by that for longer than waking a thread would have delayed it by little. So only features do so whose calls
-//! have been short for a while; one that is slow twice, or traps, makes its calls on its own thread again, each time for
-//! twice as long.
+//! held up for much longer than waking a thread takes. So it only makes the calls of features whose calls have been short
+//! for a while. A feature that is slow twice, or traps, has its calls made on its own thread again, each time for twice as
+//! long.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! A strand: a state that one thread at a time works with, and that no thread waits for.
 //!
 //! It has an owner, a thread that sleeps at a [`Doorbell`]. Any other thread that has brought work may do it in the
-//! owner's place, if no thread is inside at the moment; if one is, it need not wait, because whoever leaves looks once
-//! more for work. So nothing that was brought is forgotten, and in the usual case no thread has to be woken.
+//! owner's place, if no thread is inside at the moment; if one is, it need not wait, because a thread that leaves looks once
+//! more for work. So nothing that was brought is forgotten, and usually no thread has to be woken.
 //!
 //! The rule that makes this safe, for [`Strand::try_enter`]: a thread first puts its work where those inside will look
 //! for it, and then tries to enter; and one that leaves looks there after it has left. Between the two steps of each lies
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// Adds up what lies in the queue, as whoever brings it or as the owner.
+    /// Adds up what lies in the queue, as a thread that brings it or as the owner.
     struct Sum {
         numbers: Receiver<u64>,
         strand: Strand<(u64, u64)>,
