@@ -61,7 +61,7 @@ enum Job {
 }
 
 /// Jobs that a thread which has brought one does, before it leaves the rest to the worker's own thread.
-const MAX_CARRIED: usize = 64;
+const MAX_CARRIED: usize = 16;
 
 /// How long a feature may take to begin and end with a `prepare`.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
