@@ -20,6 +20,8 @@ use crate::{cargo, features, process, repo::Repo};
 const LIST: &str = "tests/mutants.toml";
 /// The number of the mutant that is switched on, for the copy's code.
 const SWITCH: &str = "CONDUCTOR_MUTANT";
+/// The package of the models, which compiles other crates' source, and its root.
+const MODELS: (&str, &str) = ("conductor-models", "tests/models/src/lib.rs");
 /// How long a test may take before it counts as failed: without its defence it may never end.
 const TEST_TIMEOUT: Duration = Duration::from_secs(180);
 
@@ -144,6 +146,9 @@ fn plant(copy: &Path, all: &[Mutant]) -> Result<()> {
         *text = mutated(text, mutant, number)?;
         let (source, _) = mutant.file.split_once("/src/").with_context(|| format!("{} is no source", mutant.file))?;
         roots.insert(format!("{source}/src/lib.rs"));
+        if mutant.package == MODELS.0 {
+            roots.insert(MODELS.1.to_owned());
+        }
     }
     for root in &roots {
         let path = copy.join(root);

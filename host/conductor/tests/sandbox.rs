@@ -258,8 +258,8 @@ fn worker(lab: &Lab, name: &str, grants: Grants) -> (FeatureQueue, Observer) {
     (queue, observer)
 }
 
-fn play(action: &PreparedAction) {
-    let envelope = Envelope {
+fn envelope() -> Envelope {
+    Envelope {
         at: 0,
         device: DeviceId::new("pads"),
         event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
@@ -268,8 +268,11 @@ fn play(action: &PreparedAction) {
         rule: RuleId(0),
         generation: 0,
         mode: None,
-    };
-    action.try_perform(envelope).unwrap();
+    }
+}
+
+fn play(action: &PreparedAction) {
+    action.try_perform(envelope()).unwrap();
 }
 
 /// Waits until the worker has dealt with so many actions.
@@ -279,6 +282,31 @@ fn wait_for(counters: &WorkerCounters, dealt_with: u64) {
         assert!(Instant::now() < deadline, "{counters:?}");
         std::thread::yield_now();
     }
+}
+
+/// PERF-2: once its calls are known to be short, the thread that brings an event makes them, and no other is woken. But it
+/// does so for a bounded time: after that, the rest is for the feature's own thread.
+#[test]
+fn quick_calls_are_made_by_the_thread_that_brings_the_event() {
+    let lab = Lab::new();
+    let (queue, _observer) = worker(&lab, "tests/hostile", Grants::default());
+    let good = queue.prepare("Misbehave", r#"{"how": "not at all"}"#).unwrap();
+    let carried = || queue.counters().carried.load(Ordering::Relaxed);
+    let mut played = 0;
+    let mut play_until = |until| {
+        good.put(envelope()).unwrap();
+        queue.carry(until);
+        played += 1;
+        wait_for(queue.counters(), played);
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while carried() < 100 {
+        assert!(Instant::now() < deadline, "nothing is carried: {:?}", queue.counters());
+        play_until(deadline);
+    }
+    let before = carried();
+    (0..1000).for_each(|_| play_until(Instant::now()));
+    assert_eq!(carried(), before, "a job was begun when the time was over");
 }
 
 /// FEA-9: a trap costs that one action; the spare goes on, with everything prepared in it.

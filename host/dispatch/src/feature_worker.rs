@@ -24,13 +24,13 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvEr
 use super::ledger::{Owner, Release};
 use super::pace::Pace;
 use super::queue::ReleaseListener;
+use super::timer_owners::TimerOwners;
 use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
 use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::actor::{check_quarantine, may_run_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::host_functions::devices::DeviceTable;
-use conductor_sandbox::host_functions::timers::MAX_TIMERS;
 use conductor_sandbox::state::FeatureFacts;
 use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, ServiceError};
 use conductor_stdx::clock::Clock;
@@ -59,9 +59,6 @@ enum Job {
     /// Timers whose owner goes are cancelled.
     Release(Release),
 }
-
-/// Jobs that a thread which has brought one does, before it leaves the rest to the worker's own thread.
-const MAX_CARRIED: usize = 16;
 
 /// How long a feature may take to begin and end with a `prepare`.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -259,16 +256,15 @@ impl FeatureQueue {
     }
 
     /// Does what was handed over on this thread, if that is known to be quick and no thread is at it. Else the thread that
-    /// is at it does it, or the worker's own thread. Takes no lock.
-    pub fn carry(&self) {
+    /// is at it does it, or the worker's own thread. From `until` on no job is begun. Takes no lock.
+    pub fn carry(&self, until: Instant) {
         let Shared { worker: strand, jobs, .. } = &*self.0;
-        let mut left = MAX_CARRIED;
         loop {
             // The thread inside looks once more when it has left.
             let Some(mut worker) = strand.try_enter() else { return };
             let is_done = match &mut *worker {
                 None => return,
-                Some(worker) => worker.carried(&mut left),
+                Some(worker) => worker.carried(until),
             };
             drop(worker);
             if !is_done {
@@ -461,21 +457,24 @@ impl Worker {
         self.head = self.head.take().or_else(|| self.work.try_recv().ok());
     }
 
-    /// Does jobs on another thread than its own, at most `left`. False if something is left to its own.
-    fn carried(&mut self, left: &mut usize) -> bool {
+    /// Does jobs on another thread than its own, and begins none from `until` on. False if something is left to its own.
+    fn carried(&mut self, until: Instant) -> bool {
         let began = Instant::now();
+        let (mut now, mut carried) = (began, 0);
         let is_done = loop {
-            let now = self.next_timer().map(|_| self.clock.now());
+            let due = self.next_timer().map(|_| self.clock.now());
             self.look();
             match &self.head {
                 None => break !self.is_wanted_sooner(),
-                Some(_) if *left == 0 || !self.told.is_empty() || self.timer_comes_first(now) => break false,
+                Some(_) if now >= until || !self.told.is_empty() || self.timer_comes_first(due) => break false,
                 Some(Job::Perform(_, slot)) if !self.pace.is_quick() || !self.knows(*slot) => break false,
                 Some(_) => {}
             }
             self.step();
-            *left -= 1;
+            carried += 1;
+            now = Instant::now();
         };
+        self.counters.carried.fetch_add(carried, Ordering::Relaxed);
         self.add_busy(began);
         is_done
     }
@@ -750,45 +749,6 @@ impl Worker {
             self.drop_instance();
         }
         (0..traps).for_each(|_| self.trapped());
-    }
-}
-
-/// Whose timers are pending: for each owner the event that led to the first of them, under a number that the instance
-/// knows it by.
-struct TimerOwners(Vec<Option<Envelope>>);
-
-impl Default for TimerOwners {
-    /// Room for as many as there can be, and for the one that performs.
-    fn default() -> Self {
-        Self(Vec::with_capacity(MAX_TIMERS + 1))
-    }
-}
-
-impl TimerOwners {
-    /// The number of this event's owner, which is a new one where it has none.
-    fn number(&mut self, envelope: &Envelope) -> u32 {
-        let is_its =
-            |other: &Option<Envelope>| other.as_ref().is_some_and(|other| Owner::from(other) == envelope.into());
-        let place = self.0.iter().position(is_its).or_else(|| self.0.iter().position(Option::is_none));
-        let place = place.unwrap_or_else(|| {
-            self.0.push(None);
-            self.0.len() - 1
-        });
-        self.0[place].get_or_insert_with(|| envelope.clone());
-        u32::try_from(place).unwrap_or(u32::MAX)
-    }
-
-    fn get(&self, number: u32) -> Option<&Envelope> {
-        self.0.get(number as usize)?.as_ref()
-    }
-
-    /// Drops those of which this is true.
-    fn forget(&mut self, goes: impl Fn(u32, &Envelope) -> bool) {
-        for (number, entry) in (0..).zip(&mut self.0) {
-            if entry.as_ref().is_some_and(|cause| goes(number, cause)) {
-                *entry = None;
-            }
-        }
     }
 }
 

@@ -33,6 +33,7 @@ pub mod process;
 pub mod queue;
 pub mod releases;
 pub mod script;
+mod timer_owners;
 pub mod workers;
 
 use conditioner::Forwarding;
@@ -341,6 +342,8 @@ pub struct WorkerCounters {
     pub trapped: AtomicU64,
     /// Of those, the ones that found the queue full.
     pub queue_full: AtomicU64,
+    /// Jobs done by the thread that had brought them, instead of the worker's own; only features have such.
+    pub carried: AtomicU64,
     /// Nanoseconds at work.
     pub busy: AtomicU64,
     last_failure: Mutex<Option<String>>,

@@ -9,14 +9,20 @@ use std::time::{Duration, Instant};
 
 /// Calls that have to be short, one after the other, before others make them.
 const PROBATION: u32 = 32;
-/// The longest call that is short. Ten times what waking a thread takes where that is slow.
-const SHORT: Duration = Duration::from_micros(250);
+/// The longest call that is short: a few times what waking a thread takes.
+const SHORT: Duration = Duration::from_micros(100);
+/// For how long a thread that has brought events begins calls, of all features together. The rest is for the features' own
+/// threads, so that features that are each just short enough do not add up.
+pub const CARRIES_FOR: Duration = Duration::from_micros(250);
 /// So many short calls make up for one that was not: a busy machine may have held it up.
 const FORGIVEN_AFTER: u32 = 1000;
 /// How long calls are made on the feature's own thread again, the first time.
 const FIRST_BAN: Duration = Duration::from_secs(1);
 /// The same at most.
 const LONGEST_BAN: Duration = Duration::from_secs(300);
+/// A ban is the first one again if there was none for so many times as long as the next would be: on a busy machine a
+/// feature is slow now and then through no fault of its own, and one that is slow on purpose gains little.
+const GOOD_FOR: u32 = 10;
 
 /// What is known about the calls of a feature.
 #[derive(Debug)]
@@ -26,12 +32,17 @@ pub struct Pace {
     /// Whether a long call is not forgiven yet.
     slow: bool,
     banned_until: Option<Instant>,
+    /// How long the next ban is.
     ban: Duration,
+    /// When the last one ended.
+    banned: Option<Instant>,
+    /// Whether it was called at all. The first call touches code and memory for the first time, so it shows nothing.
+    is_warm: bool,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { short: 0, slow: false, banned_until: None, ban: FIRST_BAN }
+        Self { short: 0, slow: false, banned_until: None, ban: FIRST_BAN, banned: None, is_warm: false }
     }
 }
 
@@ -44,8 +55,11 @@ impl Pace {
     /// A call that began at `began` has ended at `now`.
     pub fn called(&mut self, began: Instant, now: Instant) {
         if self.banned_until.is_some_and(|until| until <= now) {
-            self.banned_until = None;
+            self.banned = self.banned_until.take();
             self.short = 0;
+        }
+        if !std::mem::replace(&mut self.is_warm, true) {
+            return;
         }
         if now.saturating_duration_since(began) <= SHORT {
             self.short += 1;
@@ -69,6 +83,9 @@ impl Pace {
         (self.short, self.slow) = (0, false);
         // While it is on its own thread already, it is only watched for longer.
         if self.banned_until.is_none() {
+            if self.banned.is_some_and(|ended| now.saturating_duration_since(ended) >= self.ban * GOOD_FOR) {
+                self.ban = FIRST_BAN;
+            }
             self.banned_until = Some(now + self.ban);
             self.ban = (self.ban * 2).min(LONGEST_BAN);
         } else {
@@ -91,8 +108,21 @@ mod tests {
     }
 
     impl Feature {
+        /// One that was called once.
         fn new() -> Self {
-            Self { pace: Pace::default(), now: Instant::now() }
+            let mut it = Self { pace: Pace::default(), now: Instant::now() };
+            it.calls(1, SLOW);
+            it
+        }
+
+        /// Its ban, from now until its calls are made by others again.
+        fn banned(&mut self) -> Duration {
+            let began = self.now;
+            self.pace.failed(began);
+            while !self.pace.is_quick() {
+                self.calls(1, QUICK);
+            }
+            self.now - began - PROBATION * QUICK
         }
 
         fn calls(&mut self, count: u32, each: Duration) {
@@ -133,15 +163,23 @@ mod tests {
         let mut last = Duration::ZERO;
         for _ in 0..4 {
             feature.calls(FORGIVEN_AFTER, QUICK);
-            let began = feature.now;
-            feature.pace.failed(feature.now);
-            while !feature.pace.is_quick() {
-                feature.calls(1, QUICK);
-            }
-            let ban = feature.now - began;
-            assert!(ban >= 2 * last && ban >= FIRST_BAN, "{ban:?} after {last:?}");
-            last = ban - PROBATION * QUICK;
+            let ban = feature.banned();
+            assert!(ban + QUICK >= 2 * last && ban + QUICK >= FIRST_BAN, "{ban:?} after {last:?}");
+            last = ban;
         }
+    }
+
+    #[test]
+    fn a_feature_that_was_good_for_long_begins_with_a_short_ban_again() {
+        let mut feature = Feature::new();
+        feature.calls(PROBATION, QUICK);
+        feature.banned();
+        let longer = feature.banned();
+        feature.calls(PROBATION, QUICK);
+        // The next one would be 4 s.
+        feature.now += GOOD_FOR * 4 * FIRST_BAN;
+        let shorter = feature.banned();
+        assert!(longer >= 2 * FIRST_BAN - QUICK && shorter < 2 * FIRST_BAN, "{longer:?}, then {shorter:?}");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::feature_worker::FeatureQueue;
 use super::ledger::{Owner, Release};
+use super::pace::CARRIES_FOR;
 use super::queue::{Inbox, Job, Next, Queue};
 use super::releases::Releases;
 use super::{Action, Envelope, Reason, WorkerCounters};
@@ -253,7 +253,7 @@ impl Runner {
     fn perform(&self, action: &Action, envelope: &Envelope) {
         let result = match action {
             Action::ModeChange { mode } => (self.change_mode)(mode).map_err(|reason| (&self.name, reason)),
-            action => action.hand_over(|| envelope.clone(), &mut FeatureQueue::carry),
+            action => action.hand_over(|| envelope.clone(), &mut |feature| feature.carry(Instant::now() + CARRIES_FOR)),
         };
         if let Err((worker, reason)) = result {
             self.failed(envelope, worker, reason);

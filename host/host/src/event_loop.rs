@@ -21,6 +21,7 @@ mod profile_mode;
 use self::profile_mode::ProfileMode;
 use conductor_dispatch::feature_worker::FeatureQueue;
 use conductor_dispatch::ledger::Release;
+use conductor_dispatch::pace::CARRIES_FOR;
 use conductor_dispatch::releases::Releases;
 use conductor_dispatch::{Action, Envelope, Failure, Reason};
 use conductor_observer::{Observation, Observer};
@@ -33,9 +34,6 @@ use conductor_stdx::strand::Strand;
 const MAX_INPUTS: usize = 64;
 /// Workers that are seen to together; further ones do what was handed over on their own threads.
 const MAX_FIRED: usize = 16;
-/// How often a thread that brought an event goes on with what others have brought meanwhile, before it leaves that to the
-/// engine thread.
-const MAX_ROUNDS: usize = 4;
 
 /// Starts the engine thread. It ends on [`Input::Stop`], or when all senders are dropped. Subscribers of
 /// `releases` are notified when a mode is left, rules are replaced or a device is gone.
@@ -92,7 +90,7 @@ impl Shared {
             }
             let until = event_loop.moment();
             drop(event_loop);
-            self.see_to(fired);
+            self.see_to(fired, Instant::now() + CARRIES_FOR);
             match turn {
                 Turn::Ended => return,
                 // What came while it was inside is not rung for.
@@ -110,26 +108,29 @@ impl Shared {
         Some(Left { turn, fired, rings: event_loop.is_due_sooner() })
     }
 
-    /// Has the workers do what was handed over to them.
-    fn see_to(&self, fired: Fired) {
-        fired.iter().for_each(FeatureQueue::carry);
+    /// Has the workers do what was handed over to them; from `until` on, by their own threads.
+    fn see_to(&self, fired: Fired, until: Instant) {
+        fired.iter().for_each(|feature| feature.carry(until));
         self.observer.wake();
     }
 }
 
 impl Carrier for Shared {
     fn carry(&self) {
-        for _ in 0..MAX_ROUNDS {
+        let until = Instant::now() + CARRIES_FOR;
+        loop {
             let Some(Left { turn, fired, rings }) = self.turn() else { return };
             if rings || matches!(turn, Turn::Ended) {
                 self.strand.bell().ring();
             }
-            self.see_to(fired);
+            self.see_to(fired, until);
             if self.queue.is_empty() {
                 return;
             }
+            if Instant::now() >= until {
+                return self.strand.bell().ring();
+            }
         }
-        self.strand.bell().ring();
     }
 }
 

@@ -69,6 +69,8 @@ pub struct FeatureReport {
     pub trapped: u64,
     /// Of the failed ones: no room in the queue.
     pub queue_full: u64,
+    /// Of all of them, those that the thread which had brought the event did itself, because the feature is quick.
+    pub carried: u64,
     /// Why the last action that failed did.
     pub last_failure: Option<String>,
 }
@@ -145,6 +147,7 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
         failed: 0,
         trapped: 0,
         queue_full: 0,
+        carried: 0,
         last_failure: None,
     };
     if let Entry::Installed(installed) = entry {
@@ -184,6 +187,7 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
             report.waiting += actions.queue.waiting();
             report.busy_ms += counters.busy.load(Ordering::Relaxed) / 1_000_000;
             report.queue_full = counters.queue_full.load(Ordering::Relaxed);
+            report.carried = counters.carried.load(Ordering::Relaxed);
             report.last_failure = counters.last_failure();
         }
         report.package = Some(PackageReport {

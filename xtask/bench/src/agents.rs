@@ -19,6 +19,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
+use crate::components;
 use crate::measure::{median, quantile};
 use crate::process::{self, Process};
 use crate::report::{Limit, Section, Unit};
@@ -42,9 +43,8 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     let home = Folder::new()?;
     let feature = arguments.features()?.join("tests/bench-tools.wasm");
     let configuration = format!(
-        "[tools.per_minute]\nread_only = 10000000\n[features.bench-tools]\npath = {:?}\n\
-         [features.bench-tools.grants]\nstore = 65536\nobserve_events = [\"*\"]\n",
-        feature.display().to_string()
+        "[tools.per_minute]\nread_only = 10000000\n{}",
+        components::installed("bench-tools", &feature, "store = 65536, observe_events = ['*']")?
     );
     let bare = home.path().join("bare.sock");
     let (_host, _) = process::conductor(arguments.conductor()?, arguments.features()?, home.path(), &configuration)?;

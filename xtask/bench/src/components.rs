@@ -11,6 +11,17 @@ use conductor_sandbox::{Compiler, PreparedFeature, Sandbox};
 
 use crate::datagrams::Discard;
 
+/// The tables of a configuration that install this package from its file, with grants: the fields of an inline table.
+/// Grants are for one id and digest, so both are read from the file.
+pub fn installed(name: &str, file: &Path, grants: &str) -> Result<String> {
+    let info = Package::read(file)?.info;
+    let (id, digest) = (&info.descriptor.id, &info.digest);
+    Ok(format!(
+        "[features.{name}]\npath = {:?}\nid = \"{id}\"\ndigest = \"sha256:{digest}\"\ngrants = {{ {grants} }}\n",
+        file.display().to_string()
+    ))
+}
+
 /// The sandbox with services around it, as a host has it; its datagrams go nowhere.
 pub struct Lane {
     sandbox: Sandbox,

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::agents::Agent;
 use crate::arguments::Arguments;
+use crate::components;
 use crate::measure::{median, quantile};
 use crate::process;
 use crate::report::{Section, Unit};
@@ -50,7 +51,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     let feature = arguments.features()?.join("tests/bench-tools.wasm");
     // Free a moment ago; no other program on this machine uses it.
     let port = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
-    let configuration = configuration(&feature, port);
+    let configuration = configuration(&feature, port)?;
     let (_host, _) = process::conductor(arguments.conductor()?, arguments.features()?, home.path(), &configuration)?;
     play(home.path(), port)?;
     let change = json!({ "path": "global_mappings/1/action", "value": { "type": "Suppress" } });
@@ -151,12 +152,11 @@ fn play(home: &Path, port: u16) -> Result<()> {
 }
 
 /// As many rules, and the tools that agents and the person call.
-fn configuration(feature: &Path, port: u16) -> String {
+fn configuration(feature: &Path, port: u16) -> Result<String> {
     let mut text = format!(
-        "[tools.per_minute]\nread_only = 10000000\n[features.bench-tools]\npath = {:?}\n\
-         [features.bench-tools.grants]\nstore = 65536\nobserve_events = [\"*\"]\n\
+        "[tools.per_minute]\nread_only = 10000000\n{}\
          [[bindings]]\nalias = \"faders\"\nprotocol = \"osc\"\ninput = {{ host = \"127.0.0.1\", port = {port} }}\n",
-        feature.display().to_string()
+        components::installed("bench-tools", feature, "store = 65536, observe_events = ['*']")?
     );
     for index in 0..RULES {
         let (device, channel, note) = (index / 2048, index / 128 % 16, index % 128);
@@ -167,5 +167,5 @@ fn configuration(feature: &Path, port: u16) -> String {
         );
     }
     text.push_str("[[modes]]\nname = \"Play\"\n");
-    text
+    Ok(text)
 }

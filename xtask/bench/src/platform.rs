@@ -21,7 +21,7 @@ use conductor_sandbox::actor::Actor;
 use crossbeam_channel::unbounded;
 
 use crate::arguments::Arguments;
-use crate::components::Lane;
+use crate::components::{self, Lane};
 use crate::datagrams::Stamp;
 use crate::measure::{median, quantile};
 use crate::report::{Limit, Section, Unit};
@@ -160,9 +160,7 @@ fn latencies(arguments: &Arguments, hook: Option<&Path>) -> Result<(Vec<f64>, f6
                     action = { type = 'OscSend', target = '127.0.0.1:9', address = '/a' }\n"
         .to_owned();
     if let Some(package) = hook {
-        let path = package.display();
-        text +=
-            &format!("[features.bench-tools]\npath = '{path}'\ngrants = {{ observe_events = ['*'], store = 65536 }}\n");
+        text += &components::installed("bench-tools", package, "observe_events = ['*'], store = 65536")?;
     }
     let loaded = config::parse(&text, "bench.toml").map_err(|wrong| anyhow!(wrong.render(false)))?;
     let (stamp, stamps) = unbounded();

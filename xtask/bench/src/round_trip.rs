@@ -3,8 +3,8 @@
 //! The process is measured as it runs for people, from outside, beside the least that a process can do (an
 //! echo) and, where it is given, MIDIMonster. Where the time goes is measured inside of this process.
 
-mod client;
-mod peers;
+pub mod client;
+pub mod peers;
 mod stages;
 
 use std::time::Duration;

@@ -9,7 +9,10 @@ use serde::Serialize;
 
 use crate::arguments::Arguments;
 use crate::report::Report;
-use crate::{agents, calls, control, gestures, looking, matching, memory, platform, reload, round_trip, start, timers};
+use crate::{
+    agents, calls, control, gestures, looking, matching, memory, neighbours, platform, reload, round_trip, start,
+    timers,
+};
 
 /// An entry of the list of what must be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -58,6 +61,10 @@ pub enum Row {
     #[value(name = "LOOKING")]
     #[serde(rename = "LOOKING")]
     Looking,
+    /// What events feel of other features, reloads and clients.
+    #[value(name = "NEIGHBOURS")]
+    #[serde(rename = "NEIGHBOURS")]
+    Neighbours,
     /// The feature platform.
     #[value(name = "FEATURES")]
     #[serde(rename = "FEATURES")]
@@ -79,6 +86,7 @@ impl Row {
             Self::Reload => "reloading 10 000 rules, and what events feel of it",
             Self::Gestures => "finding gestures in events",
             Self::Looking => "calling a tool while a person looks at a plan over 10 000 rules",
+            Self::Neighbours => "a round trip beside features that misbehave, reloads, clients",
             Self::Features => "instances, installs, tool calls, services, hooks",
         }
     }
@@ -97,6 +105,7 @@ impl Row {
             Self::Reload => reload::measure(&mut section),
             Self::Gestures => gestures::measure(&mut section),
             Self::Looking => looking::measure(arguments, &mut section),
+            Self::Neighbours => neighbours::measure(arguments, &mut section),
             Self::Features => platform::measure(arguments, &mut section),
         }
     }
@@ -116,6 +125,7 @@ impl fmt::Display for Row {
             Self::Reload => "PERF-9",
             Self::Gestures => "GESTURES",
             Self::Looking => "LOOKING",
+            Self::Neighbours => "NEIGHBOURS",
             Self::Features => "FEATURES",
         })
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
+use conductor_dispatch::pace::CARRIES_FOR;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::descriptor::Tier;
@@ -121,7 +122,7 @@ fn a_feature_that_hangs_late_holds_up_one_port_once() {
             std::thread::yield_now();
         }
         let began = worked();
-        action.queue().carry();
+        action.queue().carry(Instant::now() + CARRIES_FOR);
         worked() - began
     };
     let (late_by, others) = std::thread::scope(|scope| {

@@ -66,6 +66,12 @@ fn forever() -> ! {
     }
 }
 
+/// Works for so many nanoseconds.
+fn spin(nanos: u64) {
+    let began = clock::monotonic();
+    while clock::monotonic() - began < nanos {}
+}
+
 fn target(name: &str) -> Result<(), Error> {
     STATE.with_borrow_mut(|state| {
         let network = state.network.as_ref().ok_or_else(|| Error::Denied("no network".into()))?;
@@ -123,10 +129,14 @@ impl exports::conductor::feature::actions::Guest for Hostile {
                     kept.push(std::hint::black_box(Vec::with_capacity(1 << 20)));
                 }
             }
+            // Less than it may take in any call.
             "slow" => {
-                // Less than it may take in any call.
-                let began = clock::monotonic();
-                while clock::monotonic() - began < 12_000_000 {}
+                spin(12_000_000);
+                Ok(())
+            }
+            // Just short enough that other threads make its calls.
+            "nearly-slow" => {
+                spin(85_000);
                 Ok(())
             }
             "nonsense" => Err(Error::Failed("\u{1b}[2J".repeat(10_000))),

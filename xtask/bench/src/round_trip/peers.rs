@@ -22,6 +22,13 @@ pub struct Peer {
     pub numbers: Numbers,
 }
 
+impl Peer {
+    /// A host that listens at this port.
+    pub fn conductor(process: Process, port: u16) -> Self {
+        Self { name: CONDUCTOR, process, address: local(port), numbers: Numbers::Whole }
+    }
+}
+
 /// The least a process can do.
 pub fn echo() -> Result<Peer> {
     let port = free_port()?;
@@ -46,7 +53,7 @@ pub fn conductor(program: &Path, features: &Path, home: &Path, answers: u16) -> 
         "#
     );
     let (process, _) = process::conductor(program, features, home, &configuration)?;
-    Ok(Peer { name: CONDUCTOR, process, address: local(port), numbers: Numbers::Whole })
+    Ok(Peer::conductor(process, port))
 }
 
 /// MIDIMonster with the same rule. By its design it may send one answer for several messages that come at
@@ -72,6 +79,6 @@ fn local(port: u16) -> SocketAddr {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     Ok(UdpSocket::bind(local(0))?.local_addr()?.port())
 }

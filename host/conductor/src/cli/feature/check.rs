@@ -26,10 +26,8 @@ pub(super) fn run(path: &Path) -> CommandResult {
         let setup = Setup { grant_all: true, ..Setup::default() };
         match World::new(&package, &setup) {
             Ok(world) => {
-                let report = world.report();
-                problems.extend(report["denied"].as_array().into_iter().flatten().map(|denied| {
-                    format!("asks for {denied}, which can't be granted", denied = denied.as_str().unwrap_or_default())
-                }));
+                let denied = world.report().denied.into_iter();
+                problems.extend(denied.map(|denied| format!("asks for {denied}, which can't be granted")));
             }
             Err(problem) => problems.push(problem),
         }

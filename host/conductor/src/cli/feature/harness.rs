@@ -71,7 +71,7 @@ fn answer(package: &Package, world: &mut Option<World>, request: Request) -> Val
         (Request::Install(setup), _) => {
             // The old one first: it may hold what the new one needs.
             *world = None;
-            World::new(package, &setup).map(|made| world.insert(made).report())
+            World::new(package, &setup).map(|made| json!(world.insert(made).report()))
         }
         (_, None) => Err("nothing is installed yet".to_owned()),
         (Request::Call { tool, request }, Some(world)) => {

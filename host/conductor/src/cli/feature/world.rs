@@ -34,6 +34,7 @@ use conductor_package::{Descriptor, Grants, Package};
 use conductor_ports::Direction;
 use conductor_ports::engine_input::Input;
 use conductor_ports::simulated::SimulatedPorts;
+use conductor_registry::FeatureReport;
 use conductor_sandbox::host_functions::invocation::OnProgress;
 use conductor_sandbox::host_functions::models::ModelView as _;
 use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
@@ -231,8 +232,8 @@ impl World {
             runtime,
             _home: home,
         };
-        match world.report()["refused"].as_str() {
-            Some(refused) => Err(refused.to_owned()),
+        match world.report().refused {
+            Some(refused) => Err(refused),
             None => Ok(world),
         }
     }
@@ -241,12 +242,11 @@ impl World {
         self.host.as_ref().ok_or_else(|| "the host has ended".to_owned())
     }
 
-    /// The report about the feature.
-    pub(super) fn report(&self) -> Value {
+    /// The report about the feature; the default one if the host has ended.
+    pub(super) fn report(&self) -> FeatureReport {
         let name = self.descriptor.id.name();
         let features = self.host.as_ref().map(|host| host.status().features).unwrap_or_default();
-        let found = features.into_iter().find(|feature| feature.name == name);
-        serde_json::to_value(found).unwrap_or_default()
+        features.into_iter().find(|feature| feature.name == name).unwrap_or_default()
     }
 
     /// Calls a tool, and records its progress reports. If the call needs a confirmation, it is given if
@@ -329,7 +329,7 @@ impl World {
         if self.performed().1 == failed {
             return Ok(());
         }
-        Err(self.report()["last_failure"].as_str().unwrap_or("it failed").to_owned())
+        Err(self.report().last_failure.unwrap_or_else(|| "it failed".into()))
     }
 
     /// Plays a script: the clock moves as it says, and no time passes. Returns when the feature has done what
@@ -370,12 +370,7 @@ impl World {
         });
         self.wait(|| self.performed().0 + self.performed().1 >= done + failed + wanted)?;
         if self.descriptor.hooks_at(HookPoint::Events) {
-            let granted: Vec<String> = self.report()["grants"]["observe_events"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|alias| Some(alias.as_str()?.to_owned()))
-                .collect();
+            let granted = self.report().grants.observe_events;
             let shown = entries.iter().filter(|entry| capability::names(&granted, &entry.device)).count() as u64;
             self.wait(|| self.watched().0 + self.watched().1 >= seen + missed + shown)?;
         }
@@ -430,8 +425,8 @@ impl World {
             "said": self.said,
             "failures": self.failures,
             "plans": plans,
-            "traps": report["trapped"],
-            "tasks": report["tasks"],
+            "traps": report.trapped,
+            "tasks": report.tasks,
             "mode": self.host()?.status().mode,
             "report": report,
         }))
@@ -459,20 +454,20 @@ impl World {
     /// Actions done and failed.
     fn performed(&self) -> (u64, u64) {
         let report = self.report();
-        (report["performed"].as_u64().unwrap_or(0), report["failed"].as_u64().unwrap_or(0))
+        (report.performed, report.failed)
     }
 
     /// Events that the hook has seen and missed.
     fn watched(&self) -> (u64, u64) {
         let report = self.report();
-        (report["events_seen"].as_u64().unwrap_or(0), report["events_missed"].as_u64().unwrap_or(0))
+        (report.events_seen, report.events_missed)
     }
 
     fn wait(&self, until: impl Fn() -> bool) -> Result<(), String> {
         let deadline = Instant::now() + CALL_TIMEOUT;
         while !until() {
             if Instant::now() >= deadline {
-                let report = self.report();
+                let report = json!(self.report());
                 return Err(format!("the feature was not done within {} s: {report}", CALL_TIMEOUT.as_secs()));
             }
             std::thread::sleep(Duration::from_millis(1));
