@@ -140,18 +140,18 @@ impl Host {
     /// Microseconds of round trips, with the neighbour at work meanwhile.
     fn turn(&mut self) -> Result<Vec<f64>> {
         let Self { neighbour, peer, home, client, beside, .. } = self;
-        let done = AtomicBool::new(false);
+        let (done, port, home) = (&AtomicBool::new(false), *beside, home.path());
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             match neighbour {
                 Neighbour::None => {}
                 Neighbour::Feature { how, .. } => {
                     let events = if *how == "late-loop" { 100 } else { 1 };
-                    threads.push(scope.spawn(|| play(*beside, events, &done)));
+                    threads.push(scope.spawn(move || play(port, events, done)));
                 }
-                Neighbour::NearlySlow => threads.push(scope.spawn(|| play(*beside, 1, &done))),
-                Neighbour::Clients => threads.extend((0..CLIENTS).map(|_| scope.spawn(|| watch(home.path(), &done)))),
-                Neighbour::Reloads => threads.push(scope.spawn(|| reload(home.path(), &done))),
+                Neighbour::NearlySlow => threads.push(scope.spawn(move || play(port, 1, done))),
+                Neighbour::Clients => threads.extend((0..CLIENTS).map(|_| scope.spawn(move || watch(home, done)))),
+                Neighbour::Reloads => threads.push(scope.spawn(move || reload(home, done))),
             }
             let (start, mut samples) = (Instant::now(), Vec::new());
             let measured = loop {
