@@ -12,8 +12,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
+use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_dispatch::ledger::Release;
+use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::queue::ReleaseListener as _;
 use conductor_dispatch::{Envelope, WorkerCounters};
 use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
@@ -253,7 +254,7 @@ fn a_sink_without_a_grant_stays_shut() {
 fn worker(lab: &Lab, name: &str, grants: Grants) -> (FeatureQueue, Observer) {
     let (_, silence) = SinkQueue::new();
     let (observer, _, _) = observer::start(silence, None).unwrap();
-    let (queue, _, registered) = FeatureQueue::start(lab.prepare(name, grants), observer.clone()).unwrap();
+    let (queue, registered) = FeatureQueue::new(lab.prepare(name, grants), observer.clone()).unwrap();
     assert!(!registered.is_empty());
     (queue, observer)
 }
@@ -295,7 +296,7 @@ fn quick_calls_are_made_by_the_thread_that_brings_the_event() {
     let mut played = 0;
     let mut play_until = |until| {
         good.put(envelope()).unwrap();
-        queue.carry(until);
+        good.worker().carry(until);
         played += 1;
         wait_for(queue.counters(), played);
     };
@@ -479,16 +480,17 @@ fn a_timer_goes_with_its_owner() {
     let (queue, _observer) = worker(&lab, "tests/metronome", timers());
     let (tick, other) = (queue.prepare("Metronome", &metronome(500)), queue.prepare("Metronome", &metronome(700)));
     let (tick, other) = (tick.unwrap(), other.unwrap());
+    let releases = tick.worker().timer_releases();
     let mut now = 0;
     for release in [Release::Mode(ModeIx(1)), Release::Rules(2), Release::Device(DeviceId::new("pads"))] {
         tick.try_perform(press(now)).unwrap();
         assert_eq!(sent(&lab, 1), ticks([now]));
         // Those of others stay.
-        queue.release(&Release::Mode(ModeIx(0)));
-        queue.release(&Release::Rules(1));
-        queue.release(&Release::Device(DeviceId::new("keys")));
+        releases.release(&Release::Mode(ModeIx(0)));
+        releases.release(&Release::Rules(1));
+        releases.release(&Release::Device(DeviceId::new("keys")));
         other.try_perform(Envelope { device: DeviceId::new("keys"), generation: 9, mode: None, ..press(now) }).unwrap();
-        queue.release(&release);
+        releases.release(&release);
         assert_eq!(sent(&lab, 1), ticks([now]));
         hand.advance(Duration::from_secs(1));
         assert_eq!(sent(&lab, 1), ticks([now + 700]), "the other's, and no other");

@@ -7,22 +7,28 @@
 //! fails and the spare takes over at the next one; a new spare is made when there is nothing else
 //! to do. Features that no event has reached have none: it would only take memory.
 //!
+//! It is there as long as an action is in use, and a while longer ([`KEPT_FOR`]); a
+//! [`FeatureQueue`](super::feature_queue::FeatureQueue) starts it.
+//!
 //! Timers that the feature sets are in the instance that serves. The worker waits until the next one at the most, and
 //! what is earlier goes first: an event and a timer never overtake each other. A timer goes with its owner as what other
 //! workers have switched on does.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceId, Nanos};
-use crossbeam_channel::{Receiver, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError};
+use crossbeam_channel::{Receiver, SendError, Sender, TryRecvError, TrySendError};
 
+use super::feature_queue::Place;
 use super::ledger::{Owner, Release};
 use super::pace::Pace;
+use super::prepared_instance::{PreparedInstance, Slot};
 use super::queue::ReleaseListener;
 use super::timer_owners::TimerOwners;
 use super::{Envelope, QUEUE_CAPACITY, Reason, WorkerCounters};
@@ -31,15 +37,14 @@ use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::actor::{check_quarantine, may_run_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::host_functions::devices::DeviceTable;
-use conductor_sandbox::state::FeatureFacts;
-use conductor_sandbox::{ActionInstance, CallError, InstallError, PreparedFeature, ServiceError};
+use conductor_sandbox::{CallError, PreparedFeature, ServiceError};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
 use conductor_stdx::strand::Strand;
 
 /// Commands to the worker, which have priority over its jobs: a change of the configuration
 /// or a shutdown should not wait for the backlog of a slow feature.
-enum ControlRequest {
+pub(super) enum ControlRequest {
     Prepare {
         name: Arc<str>,
         params: Arc<str>,
@@ -60,28 +65,28 @@ enum Job {
     Release(Release),
 }
 
-/// How long a feature may take to begin and end with a `prepare`.
-const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a worker stays without an action that is in use, so that a reload that uses one again finds it.
+pub const KEPT_FOR: Duration = Duration::from_secs(30);
 
-/// The way to a feature. Clones share it.
+/// The way to a feature's worker, for the event path. Clones share it.
 #[derive(Debug, Clone)]
-pub struct FeatureQueue(Arc<Shared>);
+pub struct FeatureWorker(Arc<Shared>);
 
 struct Shared {
     name: Arc<str>,
     /// The worker; `None` if it has ended.
-    worker: Arc<Strand<Option<Worker>>>,
+    strand: Arc<Strand<Option<Worker>>>,
     jobs: doorbell::Sender<Job>,
     /// Unbounded: only the control side gives orders, and it waits for the answers.
     orders: doorbell::Sender<ControlRequest>,
     counters: Arc<WorkerCounters>,
-    facts: Arc<FeatureFacts>,
+    sets_timers: bool,
     holding: Arc<Holding>,
 }
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FeatureQueue").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("FeatureWorker").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -94,47 +99,114 @@ struct Holding {
     behind: AtomicBool,
 }
 
-/// An action that a feature has prepared. Dropping the last one gives it back.
+/// What hears of owners that go in a worker's place. It does not keep the worker.
 #[derive(Debug)]
-pub struct PreparedAction {
-    queue: FeatureQueue,
-    name: Arc<str>,
-    slot: u32,
+pub struct TimerReleases(Weak<Shared>);
+
+impl ReleaseListener for TimerReleases {
+    fn release(&self, release: &Release) {
+        let Some(worker) = self.0.upgrade() else { return };
+        let put = || worker.jobs.try_send(Job::Release(release.clone()));
+        if let Err(TrySendError::Full(_)) = put() {
+            worker.holding.behind.store(true, Ordering::SeqCst);
+            // Should the worker have done all in between: it sleeps, and wakes by this.
+            let _ = put();
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
 }
 
-impl PreparedAction {
-    /// The action's name, as mappings write it.
-    pub fn name(&self) -> &str {
-        &self.name
+impl FeatureWorker {
+    /// Starts a worker without an instance: the first action that it prepares makes one. At its end it leaves `place`.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub(super) fn start(
+        feature: PreparedFeature,
+        counters: Arc<WorkerCounters>,
+        observer: Observer,
+        place: Weak<Place>,
+    ) -> io::Result<(Self, JoinHandle<()>)> {
+        let bell = Doorbell::default();
+        let (jobs, work) = doorbell::bounded(QUEUE_CAPACITY, &bell);
+        let (orders, told) = doorbell::unbounded(&bell);
+        let facts = feature.facts();
+        let name: Arc<str> = facts.descriptor.id.name().into();
+        let holding = Arc::<Holding>::default();
+        let (clock, devices) = (facts.services.clock, Arc::clone(&facts.services.devices));
+        let sets_timers = facts.descriptor.requests(CapabilityKind::Timers);
+        clock.ring_when_moved(&bell);
+        let worker = Worker {
+            name: Arc::clone(&name),
+            work: work.clone(),
+            head: None,
+            told,
+            finishing: false,
+            clock,
+            owners: sets_timers.then(TimerOwners::default),
+            sleeps_until: None,
+            pace: Pace::default(),
+            holding: Arc::clone(&holding),
+            devices,
+            counters: Arc::clone(&counters),
+            feature,
+            observer,
+            slots: Vec::new(),
+            by_meaning: HashMap::new(),
+            free: Vec::new(),
+            unused_since: clock.now(),
+            serving: None,
+            spare: None,
+            used: false,
+            taken: 0,
+            retiring: VecDeque::new(),
+            numbers: HashMap::new(),
+        };
+        let strand = Arc::new(Strand::new(Some(worker), bell));
+        let owned = Arc::clone(&strand);
+        let worker = Self(Arc::new(Shared { name, strand, jobs, orders, counters, sets_timers, holding }));
+        let thread = std::thread::Builder::new()
+            .name(format!("feature {}", worker.0.name))
+            .spawn(move || own(&owned, &work, &place))?;
+        Ok((worker, thread))
     }
 
-    /// The feature that does it.
-    pub fn feature(&self) -> &Arc<str> {
-        &self.queue.0.name
+    /// Gives an order. It is lost if the worker has ended.
+    pub(super) fn order(&self, order: ControlRequest) {
+        let _ = self.0.orders.send(order);
     }
 
-    /// The way to the feature.
-    pub fn queue(&self) -> &FeatureQueue {
-        &self.queue
+    /// What has to hear of owners that go, if it can set timers and nothing hears of them yet.
+    pub(super) fn begins_to_hold(&self) -> Option<TimerReleases> {
+        let begins = self.0.sets_timers && !self.0.holding.follows.swap(true, Ordering::Relaxed);
+        begins.then(|| self.timer_releases())
     }
 
-    /// Hands an event over without waiting, and has it done by the worker's own thread.
+    /// What hears of owners that go in its place.
+    pub fn timer_releases(&self) -> TimerReleases {
+        TimerReleases(Arc::downgrade(&self.0))
+    }
+
+    /// Jobs that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.0.jobs.waiting()
+    }
+
+    /// Whether both are the way to the same worker.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Hands an event over for the action in a slot, without waiting.
     ///
     /// # Errors
     /// [`Reason::QueueFull`] or [`Reason::Gone`].
-    pub fn try_perform(&self, envelope: Envelope) -> Result<(), Reason> {
-        self.put(envelope)?;
-        self.queue.ring();
-        Ok(())
-    }
-
-    /// Hands an event over without waiting; [`FeatureQueue::carry`] or [`FeatureQueue::ring`] has it done.
-    ///
-    /// # Errors
-    /// [`Reason::QueueFull`] or [`Reason::Gone`].
-    pub fn put(&self, envelope: Envelope) -> Result<(), Reason> {
-        let Shared { jobs, counters, .. } = &*self.queue.0;
-        jobs.put(Job::Perform(envelope, self.slot)).map_err(|error| {
+    pub(super) fn put(&self, envelope: Envelope, slot: u32) -> Result<(), Reason> {
+        let Shared { jobs, counters, .. } = &*self.0;
+        jobs.put(Job::Perform(envelope, slot)).map_err(|error| {
             counters.failed.fetch_add(1, Ordering::Relaxed);
             match error {
                 TrySendError::Full(_) => {
@@ -145,109 +217,15 @@ impl PreparedAction {
             }
         })
     }
-}
 
-impl Drop for PreparedAction {
-    fn drop(&mut self) {
-        let _ = self.queue.0.orders.send(ControlRequest::Release(self.slot));
-    }
-}
-
-impl ReleaseListener for FeatureQueue {
-    fn release(&self, release: &Release) {
-        let put = || self.0.jobs.try_send(Job::Release(release.clone()));
-        if let Err(TrySendError::Full(_)) = put() {
-            self.0.holding.behind.store(true, Ordering::SeqCst);
-            // Should the worker have done all in between: it sleeps, and wakes by this.
-            let _ = put();
-        }
-    }
-
-    fn is_gone(&self) -> bool {
-        self.0.facts.is_revoked()
-    }
-}
-
-impl FeatureQueue {
-    /// Makes the first instance, which installs the feature, and starts the worker around it.
-    ///
-    /// # Errors
-    /// See [`InstallError`]; nothing is left behind.
-    pub fn start(
-        feature: PreparedFeature,
-        observer: Observer,
-    ) -> Result<(Self, JoinHandle<()>, Vec<conductor_sandbox::RegisteredAction>), InstallError> {
-        let instance = feature.instantiate()?;
-        let registered = instance.registered().to_vec();
-        let bell = Doorbell::default();
-        let (jobs, work) = doorbell::bounded(QUEUE_CAPACITY, &bell);
-        let (orders, told) = doorbell::unbounded(&bell);
-        let name: Arc<str> = feature.facts().descriptor.id.name().into();
-        let facts = Arc::clone(feature.facts());
-        let (counters, holding) = (Arc::<WorkerCounters>::default(), Arc::<Holding>::default());
-        let clock = facts.services.clock;
-        let owners = facts.descriptor.requests(CapabilityKind::Timers).then(TimerOwners::default);
-        if owners.is_some() {
-            clock.ring_when_moved(&bell);
-        }
-        let worker = Worker {
-            name: Arc::clone(&name),
-            work: work.clone(),
-            head: None,
-            told,
-            finishing: false,
-            clock,
-            owners,
-            sleeps_until: None,
-            pace: Pace::default(),
-            holding: Arc::clone(&holding),
-            devices: Arc::clone(&facts.services.devices),
-            counters: Arc::clone(&counters),
-            feature,
-            observer,
-            slots: Vec::new(),
-            by_meaning: HashMap::new(),
-            free: Vec::new(),
-            serving: Some(Ready { instance, ids: Vec::new() }),
-            spare: None,
-            used: false,
-            taken: 0,
-            retiring: VecDeque::new(),
-            numbers: HashMap::new(),
-        };
-        let worker = Arc::new(Strand::new(Some(worker), bell));
-        let owned = Arc::clone(&worker);
-        let queue = Self(Arc::new(Shared { name, worker, jobs, orders, counters, facts, holding }));
-        let thread = std::thread::Builder::new()
-            .name(format!("feature {}", queue.0.name))
-            .spawn(move || own(&owned, &work))
-            .map_err(|error| InstallError::Instantiate(error.to_string()))?;
-        Ok((queue, thread, registered))
+    /// Gives the action in a slot back, after the jobs that were handed over before.
+    pub(super) fn release(&self, slot: u32) {
+        self.order(ControlRequest::Release(slot));
     }
 
     /// The feature's short name.
-    pub fn name(&self) -> &Arc<str> {
+    pub(super) fn name(&self) -> &Arc<str> {
         &self.0.name
-    }
-
-    /// Whether it can have timers.
-    fn sets_timers(&self) -> bool {
-        self.0.facts.descriptor.requests(CapabilityKind::Timers)
-    }
-
-    /// Whether it has to hear of owners that go from now on, and did not before.
-    pub(super) fn begins_to_hold(&self) -> bool {
-        self.sets_timers() && !self.0.holding.follows.swap(true, Ordering::Relaxed)
-    }
-
-    /// What the worker has done so far.
-    pub fn counters(&self) -> &WorkerCounters {
-        &self.0.counters
-    }
-
-    /// Whether both are the way to the same worker.
-    pub fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Has the worker's own thread do what was handed over.
@@ -258,7 +236,7 @@ impl FeatureQueue {
     /// Does what was handed over on this thread, if that is known to be quick and no thread is at it. Else the thread that
     /// is at it does it, or the worker's own thread. From `until` on no job is begun. Takes no lock.
     pub fn carry(&self, until: Instant) {
-        let Shared { worker: strand, jobs, .. } = &*self.0;
+        let Shared { strand, jobs, .. } = &*self.0;
         loop {
             // The thread inside looks once more when it has left.
             let Some(mut worker) = strand.try_enter() else { return };
@@ -274,86 +252,6 @@ impl FeatureQueue {
                 return;
             }
         }
-    }
-
-    /// Has the feature prepare an action; `params` is a JSON object. The same action with the same
-    /// parameters is prepared once. While the feature is in quarantine this only notes what is wanted; see
-    /// [`unavailable`](Self::unavailable).
-    ///
-    /// # Errors
-    /// See [`CallError`].
-    pub fn prepare(&self, action: &str, params: &str) -> Result<Arc<PreparedAction>, CallError> {
-        let gone = || CallError::Trapped("the feature is shut down".into());
-        let (reply, answer) = crossbeam_channel::bounded(1);
-        let name: Arc<str> = action.into();
-        let order = ControlRequest::Prepare { name: Arc::clone(&name), params: params.into(), reply };
-        self.0.orders.send(order).map_err(|_| gone())?;
-        let slot = answer.recv_timeout(PREPARE_TIMEOUT).map_err(|error| match error {
-            RecvTimeoutError::Disconnected => gone(),
-            RecvTimeoutError::Timeout => {
-                CallError::Trapped(format!("the feature did not answer within {} s", PREPARE_TIMEOUT.as_secs()))
-            }
-        })??;
-        Ok(Arc::new(PreparedAction { queue: self.clone(), name, slot }))
-    }
-
-    /// Why the feature does nothing now, if it is in quarantine.
-    pub fn unavailable(&self) -> Option<String> {
-        check_quarantine(&self.0.facts).err().map(|error| error.to_string())
-    }
-
-    /// Jobs that wait.
-    pub fn waiting(&self) -> usize {
-        self.0.jobs.waiting()
-    }
-
-    /// Ends the worker once it has done what is in its queue.
-    pub fn finish(&self) {
-        let _ = self.0.orders.send(ControlRequest::Finish);
-    }
-
-    /// Ends the worker after the job that it is at; what is in its queue is left undone.
-    pub fn abandon(&self) {
-        let _ = self.0.orders.send(ControlRequest::Abandon);
-    }
-}
-
-/// An action that is prepared in every instance.
-struct Slot {
-    name: Arc<str>,
-    params: Arc<str>,
-    /// How many [`PreparedAction`]s stand for it; at 0 the slot is free.
-    uses: usize,
-}
-
-/// An instance and the ids under which it knows the slots, as far as it has prepared them.
-struct Ready {
-    instance: ActionInstance,
-    ids: Vec<Option<u32>>,
-}
-
-impl Ready {
-    /// This is what it calls the slot; `None` if it has not prepared it.
-    fn know(&mut self, slot: usize, id: Option<u32>) {
-        self.ids.resize(self.ids.len().max(slot + 1), None);
-        self.ids[slot] = id;
-    }
-
-    /// Prepares the first slot that this instance does not know yet. False when it knows all.
-    fn catch_up(&mut self, slots: &[Slot]) -> Result<bool, CallError> {
-        let Some(slot) = slots.get(self.ids.len()) else { return Ok(false) };
-        let id = if slot.uses == 0 {
-            None
-        } else {
-            match self.instance.prepare(&slot.name, &slot.params) {
-                Ok(id) => Some(id),
-                // It was prepared before, so this is odd, but the other slots are none the worse.
-                Err(CallError::Refused(_)) => None,
-                Err(trap) => return Err(trap),
-            }
-        };
-        self.ids.push(id);
-        Ok(true)
     }
 }
 
@@ -380,8 +278,10 @@ struct Worker {
     by_meaning: HashMap<(Arc<str>, Arc<str>), u32>,
     /// The slots that may be used again.
     free: Vec<u32>,
-    serving: Option<Ready>,
-    spare: Option<Ready>,
+    /// When an action was prepared or released last.
+    unused_since: Nanos,
+    serving: Option<PreparedInstance>,
+    spare: Option<PreparedInstance>,
     /// Whether it has performed.
     used: bool,
     /// How many jobs are done, of either kind.
@@ -393,7 +293,7 @@ struct Worker {
 }
 
 /// What the worker's own thread does, until the end.
-fn own(strand: &Strand<Option<Worker>>, work: &Receiver<Job>) {
+fn own(strand: &Strand<Option<Worker>>, work: &Receiver<Job>, place: &Weak<Place>) {
     // Read when it begins and when it has nothing left to do, not at every job.
     let mut busy_since = Instant::now();
     loop {
@@ -404,8 +304,23 @@ fn own(strand: &Strand<Option<Worker>>, work: &Receiver<Job>) {
             drop(entered);
             return drop(worker);
         }
+        if worker.unused_until().is_some_and(|until| until <= worker.clock.now()) {
+            let place = place.upgrade();
+            let mut kept = place.as_ref().map(|place| place.lock());
+            // Orders are given under this lock, so none comes between this look and the end.
+            if worker.told.is_empty() && work.is_empty() {
+                let worker = entered.take();
+                drop(entered);
+                drop(worker);
+                if let Some(kept) = &mut kept {
+                    kept.leave();
+                }
+                return;
+            }
+            continue;
+        }
         worker.add_busy(busy_since);
-        worker.sleeps_until = worker.next_timer();
+        worker.sleeps_until = worker.wakes_at();
         let until = worker.sleeps_until.and_then(|at| worker.clock.moment(at));
         drop(entered);
         // What came while it was inside is not rung for.
@@ -485,13 +400,13 @@ impl Worker {
         known.is_some_and(Option::is_some)
     }
 
-    /// Whether its own thread sleeps for too long: there is an order, or a timer is due before.
+    /// Whether its own thread sleeps for too long: there is an order, or a timer is due before, or the worker's end.
     fn is_wanted_sooner(&self) -> bool {
         let sleeps_too_long = |at| self.sleeps_until.is_none_or(|until| at < until);
         self.finishing
             || !self.told.is_empty()
             || self.holding.behind.load(Ordering::SeqCst)
-            || self.next_timer().is_some_and(sleeps_too_long)
+            || self.wakes_at().is_some_and(sleeps_too_long)
     }
 
     fn add_busy(&self, since: Instant) {
@@ -503,6 +418,7 @@ impl Worker {
         match order {
             ControlRequest::Prepare { name, params, reply } => {
                 let slot = self.prepare(name, params);
+                self.unused_since = self.clock.now();
                 // The caller has given up, so it will not release the slot either.
                 if let Err(SendError(Ok(slot))) = reply.send(slot) {
                     self.release(slot);
@@ -574,6 +490,17 @@ impl Worker {
         self.owners.iter_mut().for_each(|owners| owners.forget(|_, _| true));
     }
 
+    /// Until when it stays; `None` if an action is in use.
+    fn unused_until(&self) -> Option<Nanos> {
+        let kept_for = u64::try_from(KEPT_FOR.as_nanos()).unwrap_or(Nanos::MAX);
+        self.by_meaning.is_empty().then(|| self.unused_since.saturating_add(kept_for))
+    }
+
+    /// When its own thread has something to do, if nothing comes before.
+    fn wakes_at(&self) -> Option<Nanos> {
+        [self.next_timer(), self.unused_until()].into_iter().flatten().min()
+    }
+
     /// When the next timer is due.
     fn next_timer(&self) -> Option<Nanos> {
         self.owners.as_ref().and(self.serving.as_ref())?.instance.next_timer()
@@ -625,7 +552,7 @@ impl Worker {
     }
 
     /// The instance that serves, which knows every slot; the spare, or a new one, where it is gone.
-    fn serving(&mut self) -> Result<&mut Ready, CallError> {
+    fn serving(&mut self) -> Result<&mut PreparedInstance, CallError> {
         if self.serving.is_none() {
             let mut ready = match self.spare.take() {
                 Some(ready) => ready,
@@ -639,7 +566,7 @@ impl Worker {
 
     /// The instance that serves, and what it calls this slot. What was asked for while the feature was in
     /// quarantine is prepared now.
-    fn prepared(&mut self, slot: u32) -> Result<(&mut Ready, u32), CallError> {
+    fn prepared(&mut self, slot: u32) -> Result<(&mut PreparedInstance, u32), CallError> {
         let index = slot as usize;
         let Some((name, params)) = self.slots.get(index).map(|it| (Arc::clone(&it.name), Arc::clone(&it.params)))
         else {
@@ -657,9 +584,9 @@ impl Worker {
         Ok((ready, id))
     }
 
-    fn instance(&self) -> Result<Ready, CallError> {
+    fn instance(&self) -> Result<PreparedInstance, CallError> {
         let instance = self.feature.instantiate()?;
-        Ok(Ready { instance, ids: Vec::new() })
+        Ok(PreparedInstance::new(instance))
     }
 
     /// One step towards a spare that can take over at once. False when there is nothing to do, or
@@ -734,6 +661,7 @@ impl Worker {
             return;
         }
         self.by_meaning.remove(&(Arc::clone(&entry.name), Arc::clone(&entry.params)));
+        self.unused_since = self.clock.now();
         self.free.push(slot);
         let mut traps = 0;
         for keeper in [&mut self.serving, &mut self.spare] {

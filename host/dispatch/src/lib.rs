@@ -22,6 +22,7 @@ use conductor_engine::{
 pub mod conditioner;
 pub mod desktop;
 pub mod event_hook;
+pub mod feature_queue;
 pub mod feature_worker;
 pub mod ledger;
 pub mod lights;
@@ -29,6 +30,8 @@ pub mod midi_message;
 pub mod midi_out;
 pub mod outputs;
 pub mod pace;
+pub mod prepared_action;
+mod prepared_instance;
 pub mod process;
 pub mod queue;
 pub mod releases;
@@ -40,9 +43,10 @@ use conditioner::Forwarding;
 use conductor_config::Inputs;
 pub use conductor_observer::failure::{Failure, QUEUE_CAPACITY, Reason};
 use desktop::{DesktopAction, DesktopQueue};
-use feature_worker::{FeatureQueue, PreparedAction};
+use feature_worker::FeatureWorker;
 use midi_message::MidiTemplate;
 use midi_out::{Feedback, MidiJob, MidiQueue};
+use prepared_action::PreparedAction;
 use process::{ProcessAction, ProcessQueue};
 use script::{Script, ScriptQueue};
 
@@ -210,12 +214,12 @@ impl Action {
     pub fn hand_over(
         &self,
         envelope: impl Fn() -> Envelope,
-        wake: &mut dyn FnMut(&FeatureQueue),
+        wake: &mut dyn FnMut(&FeatureWorker),
     ) -> Result<(), (&Arc<str>, Reason)> {
         match self {
             Self::Feature(action) => match action.put(envelope()) {
                 Ok(()) => {
-                    wake(action.queue());
+                    wake(action.worker());
                     Ok(())
                 }
                 Err(reason) => Err((action.feature(), reason)),

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::desktop::{self, Connect, DesktopQueue};
-use super::feature_worker::FeatureQueue;
+use super::feature_worker::FeatureWorker;
 use super::join_by;
 use super::outputs::Outputs;
 use super::process::{self, ProcessQueue, Processes};
@@ -81,9 +81,12 @@ impl Workers {
     }
 
     /// Has the timers of a feature hear of releases, from the first rule on that uses one of its actions.
-    pub fn follow(&self, feature: &FeatureQueue) {
-        if !self.started().unattended && feature.begins_to_hold() {
-            self.holders.add(Arc::new(feature.clone()));
+    pub fn follow(&self, feature: &FeatureWorker) {
+        if self.started().unattended {
+            return;
+        }
+        if let Some(releases) = feature.begins_to_hold() {
+            self.holders.add(Arc::new(releases));
         }
     }
 

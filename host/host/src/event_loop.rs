@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, TryRecvError};
 mod profile_mode;
 
 use self::profile_mode::ProfileMode;
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_worker::FeatureWorker;
 use conductor_dispatch::ledger::Release;
 use conductor_dispatch::pace::CARRIES_FOR;
 use conductor_dispatch::releases::Releases;
@@ -251,7 +251,7 @@ impl EventLoop {
 }
 
 /// Features whose workers have got something to do.
-type Fired = ArrayVec<FeatureQueue, MAX_FIRED>;
+type Fired = ArrayVec<FeatureWorker, MAX_FIRED>;
 
 /// Failures of one event that are kept until the event itself is observed; further ones are observed before.
 const MAX_FAILURES: usize = 16;
@@ -285,7 +285,7 @@ impl Sink<Action> for Out {
             mode: firing.rule.mode,
         };
         let fired = &mut self.fired;
-        let mut wake = |feature: &FeatureQueue| {
+        let mut wake = |feature: &FeatureWorker| {
             if !fired.iter().any(|other| other.is(feature)) && fired.try_push(feature.clone()).is_err() {
                 feature.ring();
             }

@@ -3,11 +3,10 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use crate::{FeatureSource, Identity};
 use conductor_dispatch::event_hook::EventHook;
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_observer::Observed;
 use conductor_package::Descriptor;
 use conductor_package::descriptor::{HookPoint, TaskDeclaration, TaskStart};
@@ -45,7 +44,6 @@ pub(super) struct Installed {
 pub(super) struct Actions {
     pub(super) registered: Vec<RegisteredAction>,
     pub(super) queue: FeatureQueue,
-    pub(super) thread: JoinHandle<()>,
 }
 
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub use self::failure::{InstallFailure, TaskError};
 use self::installed::{Actions, Installed};
 use self::report::report;
 pub use self::report::{FeatureReport, PackageReport, ToolReport};
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_observer::{Observed, Observer};
 use conductor_package::admission::{Admission, ConfiguredGrants, Provenance};
 use conductor_package::descriptor::{Descriptor, HookPoint};
@@ -322,9 +322,8 @@ impl Registry {
         let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();
         let hooks = both.then(start).transpose()?;
         let actions = if !descriptor.actions.is_empty() {
-            let (queue, thread, registered) =
-                FeatureQueue::start(prepared.clone(), observer.clone()).map_err(failed)?;
-            Some(Actions { registered, queue, thread })
+            let (queue, registered) = FeatureQueue::new(prepared.clone(), observer.clone()).map_err(failed)?;
+            Some(Actions { registered, queue })
         } else {
             None
         };
@@ -661,7 +660,7 @@ impl Registry {
         actions().for_each(|actions| actions.queue.finish());
         loop {
             let tasks_ended = tasks.iter().all(CancellationToken::is_cancelled);
-            if tasks_ended && actions().all(|actions| actions.thread.is_finished()) {
+            if tasks_ended && actions().all(|actions| actions.queue.has_ended()) {
                 return true;
             }
             if Instant::now() >= deadline {

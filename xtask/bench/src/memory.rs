@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use serde::{Deserialize, Serialize};
@@ -64,14 +64,14 @@ fn growth(home: &Path, package: &Path) -> Result<Growth> {
 }
 
 /// That other process: `count` features as a host has them. One package serves for all, but each is prepared
-/// on its own, with its own code, worker, queue, instance and spare.
+/// on its own, with its own code. No action of theirs is in use, so they have no worker.
 pub fn idle(home: &Path, package: &Path, count: usize) -> Result<()> {
     let lane = Lane::new(home)?;
     // It outlives the features: what they would say goes nowhere.
     let (_sinks, said) = SinkQueue::new();
     let (observer, _, _) = observer::start(said, None)?;
     let feature = || -> Result<FeatureQueue> {
-        let (queue, _, actions) = FeatureQueue::start(lane.prepare(package)?, observer.clone())?;
+        let (queue, actions) = FeatureQueue::new(lane.prepare(package)?, observer.clone())?;
         actions.first().context("it has no actions")?;
         Ok(queue)
     };

@@ -37,4 +37,5 @@ mod text;
 mod tiers;
 mod time;
 mod timers;
+mod unused;
 mod wasi;

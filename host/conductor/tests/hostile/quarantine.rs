@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use conductor_audit::caller::Caller;
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Package;
@@ -44,7 +44,7 @@ fn of_actions() {
     let lab = Lab::new();
     let (_, silence) = SinkQueue::new();
     let (observer, _, _) = observer::start(silence, None).unwrap();
-    let start = |feature| FeatureQueue::start(feature, observer.clone()).unwrap().0;
+    let start = |feature| FeatureQueue::new(feature, observer.clone()).unwrap().0;
     let (queue, other) = (start(lab.prepare("tests/hostile")), start(other(&lab, "tests/hostile", "project:other")));
     let trap = queue.prepare("Misbehave", r#"{"how": "trap"}"#).unwrap();
     let quiet = queue.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap();
@@ -67,7 +67,7 @@ fn of_actions_that_trap_while_they_are_prepared() {
     let lab = Lab::new();
     let (_, silence) = SinkQueue::new();
     let (observer, _, _) = observer::start(silence, None).unwrap();
-    let (queue, ..) = FeatureQueue::start(lab.prepare("tests/hostile"), observer).unwrap();
+    let (queue, ..) = FeatureQueue::new(lab.prepare("tests/hostile"), observer).unwrap();
     for use_ in 0..STRIKES {
         let params = format!(r#"{{"how": "prepare-loop", "use": {use_}}}"#);
         let budget = if use_ == 0 { "1000 ms" } else { "200 ms" };
@@ -90,7 +90,7 @@ fn an_action_that_is_new_in_a_quarantine_works_after_it() {
     let (observer, _, _) = observer::start(silence, None).unwrap();
     let feature = lab.prepare("tests/hostile");
     let quarantine = &feature.facts().quarantine;
-    let (queue, ..) = FeatureQueue::start(feature.clone(), observer).unwrap();
+    let (queue, ..) = FeatureQueue::new(feature.clone(), observer).unwrap();
     while !quarantine.record_trap(Instant::now()) {}
     let quiet = queue.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap();
     quiet.try_perform(envelope()).unwrap();
@@ -173,7 +173,7 @@ fn traps_in_release_count() {
     let (_, silence) = SinkQueue::new();
     let (observer, _, _) = observer::start(silence, None).unwrap();
     let feature = lab.prepare("tests/hostile");
-    let (queue, ..) = FeatureQueue::start(feature.clone(), observer).unwrap();
+    let (queue, ..) = FeatureQueue::new(feature.clone(), observer).unwrap();
     for use_ in 1..=STRIKES as u64 {
         drop(queue.prepare("Misbehave", r#"{"how": "release-trap"}"#).unwrap());
         until("it was not released", || queue.counters().trapped.load(Ordering::Relaxed) == use_);

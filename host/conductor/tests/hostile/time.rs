@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
+use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_dispatch::pace::CARRIES_FOR;
+use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::descriptor::Tier;
@@ -75,7 +76,7 @@ fn of_a_processor_a_feature_has_its_share() {
     let (_, silence) = SinkQueue::new();
     let (observer, _, _) = observer::start(silence, None).unwrap();
     let feature = lab.prepare("tests/hostile");
-    let start = || FeatureQueue::start(feature.clone(), observer.clone()).unwrap().0;
+    let start = || FeatureQueue::new(feature.clone(), observer.clone()).unwrap().0;
     // Several, since this machine may have other things to do than to let one of them work.
     let queues = [start(), start(), start()];
     let slow: Vec<_> = queues.iter().map(|queue| queue.prepare("Misbehave", r#"{"how": "slow"}"#).unwrap()).collect();
@@ -91,7 +92,7 @@ fn of_a_processor_a_feature_has_its_share() {
     // Others have theirs.
     let package = renamed("tests/hostile", "project:other", &[]);
     let other = lab.sandbox.prepare(&package, lab.grants()).unwrap();
-    let other = FeatureQueue::start(other, observer.clone()).unwrap().0;
+    let other = FeatureQueue::new(other, observer.clone()).unwrap().0;
     other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap().try_perform(envelope()).unwrap();
     until("the other one does not go on", || other.counters().done.load(Ordering::Relaxed) == 1);
     queues.iter().for_each(FeatureQueue::abandon);
@@ -105,7 +106,7 @@ fn a_feature_that_hangs_late_holds_up_one_port_once() {
     let lab = Lab::new();
     let (_, silence) = SinkQueue::new();
     let (observer, _, _) = observer::start(silence, None).unwrap();
-    let start = |feature| FeatureQueue::start(feature, observer.clone()).unwrap().0;
+    let start = |feature| FeatureQueue::new(feature, observer.clone()).unwrap().0;
     let sly = start(lab.prepare("tests/hostile"));
     let other = start(lab.sandbox.prepare(&renamed("tests/hostile", "project:other", &[]), lab.grants()).unwrap());
     let late = sly.prepare("Misbehave", r#"{"how": "late-loop"}"#).unwrap();
@@ -122,7 +123,7 @@ fn a_feature_that_hangs_late_holds_up_one_port_once() {
             std::thread::yield_now();
         }
         let began = worked();
-        action.queue().carry(Instant::now() + CARRIES_FOR);
+        action.worker().carry(Instant::now() + CARRIES_FOR);
         worked() - began
     };
     let (late_by, others) = std::thread::scope(|scope| {

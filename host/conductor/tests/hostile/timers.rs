@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use conductor_dispatch::feature_worker::{FeatureQueue, PreparedAction};
+use conductor_dispatch::feature_queue::FeatureQueue;
+use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::{Envelope, WorkerCounters};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
@@ -25,7 +26,7 @@ impl Stage {
         let (observer, _, _) = observer::start(silence, None).unwrap();
         let grants = Grants { timers: true, ..Grants::default() };
         let feature = lab.sandbox.prepare(&guest("tests/hostile-timers"), grants).unwrap();
-        let (queue, ..) = FeatureQueue::start(feature, observer).unwrap();
+        let (queue, ..) = FeatureQueue::new(feature, observer).unwrap();
         Self { queue, _lab: lab }
     }
 
@@ -107,7 +108,7 @@ fn timers_without_end_have_the_features_share() {
     let feature = lab.sandbox.prepare(&guest("tests/hostile-timers"), grants).unwrap();
     let clock = feature.facts().services.clock;
     // Several, since this machine may have other things to do than to let one of them work.
-    let queues = [(); 3].map(|()| FeatureQueue::start(feature.clone(), observer.clone()).unwrap().0);
+    let queues = [(); 3].map(|()| FeatureQueue::new(feature.clone(), observer.clone()).unwrap().0);
     let endless = queues.each_ref().map(|queue| queue.prepare("Misbehave", r#"{"how": "endless"}"#).unwrap());
     // Timers are due in the order of events, so these have their time.
     let begin = || {
@@ -127,7 +128,7 @@ fn timers_without_end_have_the_features_share() {
         sum(&queues, |counters| &counters.done) > done
     });
     drop(queues[0].prepare("Misbehave", r#"{"how": "nothing at all"}"#).unwrap());
-    let other = FeatureQueue::start(lab.prepare("tests/hostile"), observer.clone()).unwrap().0;
+    let other = FeatureQueue::new(lab.prepare("tests/hostile"), observer.clone()).unwrap().0;
     other.prepare("Misbehave", r#"{"how": "nothing"}"#).unwrap().try_perform(envelope()).unwrap();
     until("the other one does not go on", || other.counters().done.load(Ordering::Relaxed) == 1);
     queues.iter().for_each(FeatureQueue::abandon);

@@ -49,7 +49,7 @@ use conductor_chat::Models;
 use conductor_config::reader::Reader;
 use conductor_config::{Config, Diagnostics, Elicitation, Loaded, Severity, ToolList};
 use conductor_dispatch::Action;
-use conductor_dispatch::feature_worker::PreparedAction;
+use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::workers::Workers;
 use conductor_observer::{Observation, Observed, Observer};
 use conductor_package::Grants;

@@ -22,7 +22,7 @@ use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind};
 use conductor_config::edit::{self, Change};
 use conductor_config::{self as config, Diagnostic, Diagnostics, Loaded, Severity, Source};
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_worker::FeatureWorker;
 use conductor_dispatch::midi_out::MidiJob;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{Action, Envelope};
@@ -415,7 +415,7 @@ impl Sink<Action> for DirectSink<'_> {
             generation: u64::MAX,
             mode: None,
         };
-        if let Err((worker, reason)) = firing.rule.action.hand_over(envelope, &mut FeatureQueue::ring) {
+        if let Err((worker, reason)) = firing.rule.action.hand_over(envelope, &mut FeatureWorker::ring) {
             self.failed.push(format!("{worker}: {reason}"));
         }
         let mode = Action::next_mode(&firing);

@@ -28,7 +28,7 @@ use self::trigger::{trigger, waiting};
 use crate::profile::{self, Profile};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
 use conductor_dispatch::desktop::DesktopAction;
-use conductor_dispatch::feature_worker::FeatureQueue;
+use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_dispatch::process::ProcessAction;
 use conductor_dispatch::script::{self, Script, Step};
 use conductor_dispatch::workers::Workers;
@@ -359,7 +359,7 @@ impl Compiler<'_> {
         match self.registry.find(type_name) {
             Lookup::Found { queue, action } => match queue.prepare(&action, &self.placed(params).to_string()) {
                 Ok(prepared) => {
-                    self.workers.follow(&queue);
+                    self.workers.follow(prepared.worker());
                     if let Some(reason) = queue.unavailable() {
                         self.unavailable(type_name, path, &reason);
                     }

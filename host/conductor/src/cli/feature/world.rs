@@ -22,7 +22,7 @@ use super::scripted_http::{FakeSecrets, ScriptedAnswer, ScriptedHttp};
 use conductor_audit::caller::Caller;
 use conductor_chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_config as config;
-use conductor_dispatch::feature_worker::PreparedAction;
+use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::{Action, Envelope};
 use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
 use conductor_host::host::{Host, StartError};
