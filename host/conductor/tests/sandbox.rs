@@ -16,7 +16,7 @@ use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_dispatch::ledger::Release;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_dispatch::queue::ReleaseListener as _;
-use conductor_dispatch::{Envelope, WorkerCounters};
+use conductor_dispatch::{Envelope, Reason, WorkerCounters};
 use conductor_engine::{DeviceId, MidiMessage, ModeIx, RuleId};
 use conductor_observer::sink_message::{SinkKind, SinkMessage, SinkQueue};
 use conductor_observer::{self as observer, Observer};
@@ -308,6 +308,46 @@ fn quick_calls_are_made_by_the_thread_that_brings_the_event() {
     let before = carried();
     (0..1000).for_each(|_| play_until(Instant::now()));
     assert_eq!(carried(), before, "a job was begun when the time was over");
+}
+
+/// PERF-2: at 12 000 events a second, a feature that gets no processor for 200 ms loses none and keeps their order. What
+/// finds no room after that is counted, and is not done.
+#[test]
+fn a_feature_that_gets_no_processor_for_a_while_loses_nothing() {
+    let lab = Lab::new();
+    let (queue, _observer) = worker(&lab, "osc-output", udp(&["127.0.0.1:*"]));
+    let params = r#"{"target": "127.0.0.1:7", "address": "/x", "args": ["{value}"]}"#;
+    let action = queue.prepare("OscSend", params).unwrap();
+    let play = |n: u8| {
+        let event = MidiMessage::NoteOn { channel: 0, note: 36, velocity: n }.into();
+        // Its thread is not woken for it.
+        action.put(Envelope { event, ..envelope() })
+    };
+    let mut velocities = (1..=127).cycle();
+    let mut expected = Vec::new();
+    let lost = loop {
+        let velocity = velocities.next().unwrap();
+        match play(velocity) {
+            Ok(()) => expected.push(velocity),
+            Err(reason) => break reason,
+        }
+    };
+    assert_eq!(lost, Reason::QueueFull);
+    assert!(expected.len() >= 12_000 / 5, "{}", expected.len());
+    action.worker().ring();
+    wait_for(queue.counters(), expected.len() as u64 + 1);
+    assert_eq!(queue.counters().queue_full.load(Ordering::Relaxed), 1);
+    let values: Vec<u8> = sent_values(&lab);
+    assert_eq!(values, expected);
+}
+
+/// The first argument of each OSC message that was sent.
+fn sent_values(lab: &Lab) -> Vec<u8> {
+    let value = |packet: &Vec<u8>| match rosc::decoder::decode_udp(packet).unwrap().1 {
+        rosc::OscPacket::Message(message) => u8::try_from(message.args[0].clone().int().unwrap()).unwrap(),
+        rosc::OscPacket::Bundle(_) => panic!("it sends messages"),
+    };
+    lab.network.sent.lock().unwrap().iter().map(value).collect()
 }
 
 /// FEA-9: a trap costs that one action; the spare goes on, with everything prepared in it.

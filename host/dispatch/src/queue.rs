@@ -354,6 +354,16 @@ mod tests {
         assert_eq!(next(&mut inbox), Next::Job(2));
     }
 
+    // At 12 000 events a second, a worker that gets no processor for 200 ms loses nothing.
+    #[test]
+    fn a_worker_that_gets_no_processor_for_a_while_loses_nothing() {
+        let (queue, mut inbox) = Queue::<u32, char>::new("w");
+        let behind = 12_000 / 5;
+        (0..behind).for_each(|n| queue.try_put(n).unwrap());
+        (0..behind).for_each(|n| assert_eq!(next(&mut inbox), Next::Job(n)));
+        assert_eq!(queue.counters().queue_full.load(Ordering::Relaxed), 0);
+    }
+
     // ENG-10: what has no room is not lost.
     #[test]
     fn a_release_that_finds_no_room_releases_everything_in_the_end() {

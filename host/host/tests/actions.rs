@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use conductor_config as config;
+use conductor_dispatch::QUEUE_CAPACITY;
 use conductor_dispatch::desktop::recorded::Recording;
 use conductor_host::host::Host;
 use conductor_ports::simulated::SimulatedPorts;
@@ -301,18 +302,19 @@ fn an_output_that_hangs_delays_nobody() {
     let synth = ports.sent("synth").unwrap();
 
     // More than the queue of the one that hangs holds.
-    const EVENTS: usize = 1500;
+    const EVENTS: usize = QUEUE_CAPACITY + 500;
     for n in 0..EVENTS {
         let note = u8::try_from(n % 128).unwrap();
         assert!(ports.play("pads", &[0x90, note, 100]));
         assert_eq!(synth.recv_timeout(TEST_TIMEOUT).unwrap(), [0x90, note, 100]);
     }
     hangs.recv_timeout(TEST_TIMEOUT).unwrap();
-    until(|| host.status().failures >= (EVENTS - 1100) as u64);
+    until(|| host.status().failures >= (EVENTS - QUEUE_CAPACITY - 100) as u64);
     let status = host.status();
     let stuck = status.outputs.iter().find(|output| output.target == "tar pit").unwrap();
     assert!(stuck.failed > 0);
-    assert!(status.last_failure.unwrap().starts_with("tar pit: its queue of 1024 is full"));
+    let full = format!("tar pit: its queue of {QUEUE_CAPACITY} is full");
+    assert!(status.last_failure.unwrap().starts_with(&full));
 
     host.reload(config, "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
     ports.plug("late", Direction::Input);
