@@ -44,6 +44,8 @@ pub struct ActorCounters {
     pub trapped: AtomicU64,
     /// Nanoseconds that calls took, waiting included.
     pub busy: AtomicU64,
+    /// Calls that the threads that brought them made.
+    pub brought: AtomicU64,
 }
 
 /// The way to a feature in the control lane. Clones share it, and the instances go with the last one, or when the
@@ -275,6 +277,7 @@ impl Inner {
             Err(error) => Err(error),
         };
         let counters = &self.counters;
+        counters.brought.fetch_add(first_step::is_under_way().into(), Ordering::Relaxed);
         match &result {
             Ok(_) => counters.done.fetch_add(1, Ordering::Relaxed),
             Err(error) => {
@@ -295,19 +298,22 @@ impl Inner {
         kept: Option<Kept>,
         call: impl for<'i> FnOnce(&'i mut ControlInstance) -> Calling<'i, T>,
     ) -> Result<T, CallError> {
-        let mut kept = match kept {
-            Some(kept) => kept,
-            None => self.instantiate().await?,
+        // The first call of an instance says little about the next one: its memory is still on the way.
+        let (mut kept, is_first) = match kept {
+            Some(kept) => (kept, false),
+            None => (self.instantiate().await?, true),
         };
         let began = Instant::now();
         let result = call(&mut kept.instance).await;
         let now = Instant::now();
         if matches!(result, Err(CallError::Trapped(_))) {
             self.pace.lock().failed(now);
-        } else {
-            self.pace.lock().called(began, now);
-            self.keep(kept, now);
+            return result;
         }
+        if !is_first {
+            self.pace.lock().called(began, now);
+        }
+        self.keep(kept, now);
         result
     }
 

@@ -327,8 +327,8 @@ impl Gate {
             }
         }
         match &failed {
-            None => tracing::info!(tool = name, feature = tool.feature, "called"),
-            Some(reason) => tracing::info!(tool = name, feature = tool.feature, "failed: {reason}"),
+            None => tracing::info!(tool = name, feature = %tool.feature, "called"),
+            Some(reason) => tracing::info!(tool = name, feature = %tool.feature, "failed: {reason}"),
         }
         let output = answer.map_err(|error| ToolError::Failed { feature: tool.feature.to_owned(), error })?;
         let ToolOutput { result, plans } = output;
