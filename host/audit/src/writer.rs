@@ -25,6 +25,8 @@ use conductor_stdx::clock::Clock;
 const QUEUE_CAPACITY: usize = 4096;
 /// Entries that are written at once.
 const BATCH: usize = 256;
+/// How long the writer lets entries gather about what has happened. Each write opens and syncs files, whatever it writes.
+const GATHER: Duration = Duration::from_millis(5);
 /// How long callers that can wait do so for a place in the queue, and for a write.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a place is looked for.
@@ -192,6 +194,9 @@ struct Writer {
 impl Writer {
     fn run(mut self, waiting: &Receiver<Command>) {
         while let Ok(first) = waiting.recv() {
+            if matches!(first, Command::Note(_)) {
+                std::thread::sleep(GATHER);
+            }
             let (mut entries, mut replies, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
             for order in std::iter::once(first).chain(waiting.try_iter().take(BATCH - 1)) {
                 match order {

@@ -27,7 +27,6 @@ use crossbeam_channel::{Receiver, SendError, Sender, TryRecvError, TrySendError}
 
 use super::feature_queue::Place;
 use super::ledger::{Owner, Release};
-use super::pace::Pace;
 use super::prepared_instance::{PreparedInstance, Slot};
 use super::queue::ReleaseListener;
 use super::timer_owners::TimerOwners;
@@ -40,6 +39,7 @@ use conductor_sandbox::host_functions::devices::DeviceTable;
 use conductor_sandbox::{CallError, PreparedFeature, ServiceError};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
+use conductor_stdx::pace::Pace;
 use conductor_stdx::strand::Strand;
 
 /// Commands to the worker, which have priority over its jobs: a change of the configuration

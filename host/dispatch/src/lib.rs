@@ -29,7 +29,6 @@ pub mod lights;
 pub mod midi_message;
 pub mod midi_out;
 pub mod outputs;
-pub mod pace;
 pub mod prepared_action;
 mod prepared_instance;
 pub mod process;

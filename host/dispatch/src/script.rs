@@ -11,11 +11,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::ledger::{Owner, Release};
-use super::pace::CARRIES_FOR;
 use super::queue::{Inbox, Job, Next, Queue};
 use super::releases::Releases;
 use super::{Action, Envelope, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
+use conductor_stdx::pace::CARRIES_FOR;
 
 /// Scripts that run at once.
 pub const MAX_RUNNING: usize = 256;

@@ -21,13 +21,13 @@ mod profile_mode;
 use self::profile_mode::ProfileMode;
 use conductor_dispatch::feature_worker::FeatureWorker;
 use conductor_dispatch::ledger::Release;
-use conductor_dispatch::pace::CARRIES_FOR;
 use conductor_dispatch::releases::Releases;
 use conductor_dispatch::{Action, Envelope, Failure, Reason};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::engine_input::{Input, Inputs};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::Carrier;
+use conductor_stdx::pace::CARRIES_FOR;
 use conductor_stdx::strand::Strand;
 
 /// Inputs that are done before the workers of what fired are seen to.

@@ -143,11 +143,15 @@ impl<'c> Call<'c> {
 
     async fn through_the_gate(&self, caller: &Caller, confirmation: Option<String>) -> Result<ToolResult, ToolError> {
         let asked = ToolRequest { args: self.args.clone(), confirmed: confirmation.is_some(), confirmation };
+        let cancelled = self.context.ct.clone();
+        if self.context.meta.get_progress_token().is_none() {
+            return self.host.call_tool(caller, &self.tool, asked, cancelled, Arc::new(|_, _| {})).await;
+        }
         let (progress, mut steps) = tokio::sync::mpsc::unbounded_channel();
         let on_progress = move |done: f32, message: String| {
             let _ = progress.send((done, message));
         };
-        let call = self.host.call_tool(caller, &self.tool, asked, self.context.ct.clone(), Arc::new(on_progress));
+        let call = self.host.call_tool(caller, &self.tool, asked, cancelled, Arc::new(on_progress));
         let forward_progress = async {
             while let Some(step) = steps.recv().await {
                 self.report(step).await;

@@ -272,11 +272,11 @@ impl ServerHandler for Server {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (_place, host) = (self.begin()?, self.host()?);
-        let args = request.arguments.clone().unwrap_or_default();
+        let args = request.arguments.take().unwrap_or_default();
         if request.name == OPEN_TOOLS {
             return groups::open(self, &host, &context, args).await.map(CallToolResponse::from);
         }

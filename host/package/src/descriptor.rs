@@ -227,6 +227,10 @@ pub struct Descriptor {
     /// Whether its instance in the control lane hands its state over to the one that replaces it while the host runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub state_handover: bool,
+    /// Whether its tools and hooks find nothing in memory that an earlier call left there: the host then makes its calls
+    /// side by side, each in an instance that no other call is in, and drops instances that idle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stateless: bool,
     /// What it asks to use.
     #[serde(default)]
     pub capabilities: Vec<CapabilityRequest>,
@@ -371,6 +375,10 @@ impl Descriptor {
         }
         if self.state_handover && !self.has_control() {
             return Err("`state_handover` is for features with tools, or with hooks other than on events".to_owned());
+        }
+        if self.stateless && self.state_handover {
+            return Err("has `stateless` and `state_handover`; what keeps nothing in memory has nothing to hand over"
+                .to_owned());
         }
         match self.store {
             Some(StoreDeclaration { version: 0 }) => {

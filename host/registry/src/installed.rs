@@ -31,7 +31,7 @@ pub(super) struct Installed {
     pub(super) actions: Option<Actions>,
     /// Where it contributes anything to the control lane.
     pub(super) actor: Option<Actor>,
-    /// An instance for its hooks alone, where it has tools, too: other features' calls must not wait
+    /// The way to its hooks alone, where it has tools, too: other features' calls must not wait
     /// for as long as one of its own tools takes.
     pub(super) hooks: Option<Actor>,
     /// What goes on by itself, from when the registry is in force.

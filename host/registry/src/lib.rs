@@ -162,14 +162,14 @@ pub enum Lookup {
 }
 
 /// A tool, and the way to it.
-#[derive(Debug, Clone)]
-pub struct Tool {
+#[derive(Debug, Clone, Copy)]
+pub struct Tool<'r> {
     /// What its feature registered.
-    pub registered: RegisteredTool,
+    pub registered: &'r RegisteredTool,
     /// The feature's id.
-    pub feature: String,
+    pub feature: &'r str,
     /// The feature.
-    pub actor: Actor,
+    pub actor: &'r Actor,
 }
 
 /// A skill that a feature contributes. It is guidance, and untrusted.
@@ -317,10 +317,9 @@ impl Registry {
             }
             InstallFailure::Migrate { package: named(), source }
         })?;
-        let start = || Actor::start(prepared.clone()).map_err(failed);
-        let actor = prepared.has_control().then(start).transpose()?;
+        let actor = prepared.has_control().then(|| Actor::start(prepared.clone()).map_err(failed)).transpose()?;
         let both = !descriptor.tools.is_empty() && !descriptor.hooks.is_empty();
-        let hooks = both.then(start).transpose()?;
+        let hooks = actor.as_ref().filter(|_| both).map(Actor::for_hooks);
         let actions = if !descriptor.actions.is_empty() {
             let (queue, registered) = FeatureQueue::new(prepared.clone(), observer.clone()).map_err(failed)?;
             Some(Actions { registered, queue })
@@ -406,14 +405,10 @@ impl Registry {
     }
 
     /// Every tool, in the order of features.
-    pub fn tools(&self) -> impl Iterator<Item = Tool> {
+    pub fn tools(&self) -> impl Iterator<Item = Tool<'_>> {
         self.actors().flat_map(|(installed, actor)| {
-            let tool = |registered: &RegisteredTool| Tool {
-                registered: registered.clone(),
-                feature: installed.descriptor().id.to_string(),
-                actor: actor.clone(),
-            };
-            actor.registered().tools.iter().map(tool)
+            let feature = installed.descriptor().id.as_str();
+            actor.registered().tools.iter().map(move |registered| Tool { registered, feature, actor })
         })
     }
 

@@ -1,14 +1,21 @@
-//! The actor that owns one feature's instance in the control lane, with a bounded mailbox.
+//! The way to a feature in the control lane: its instances, which are made for calls, kept for a while, and dropped.
 //!
-//! One call at a time, in the order they come. When one traps it fails, and the next one finds a
-//! fresh instance.
+//! There is none until the first call. A feature whose descriptor says `stateless` has its calls made side by side, up to
+//! [`limits::SIDE_BY_SIDE`], each in an instance that no other call is in; what is not used for [`limits::IDLE_TIMEOUT`] is
+//! dropped. Any other feature has one instance, which makes one call at a time, in the order they come, and stays: it may
+//! hold something. Calls beyond wait, and beyond [`MAILBOX`] are refused. When one traps it fails, its instance is dropped,
+//! and the next one finds a fresh instance; the other calls under way go on.
+//!
+//! The thread that brings a call makes it if calls of this feature are known to be short, up to the first wait or tick;
+//! see [`first_step`]. All others are made in the lane.
 
 use std::any::Any;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::control::{Change, ChatDecision, ChatHook, Decision, ToolCall};
@@ -17,45 +24,14 @@ use crate::limits;
 use crate::state::FeatureFacts;
 use crate::{CallError, ControlInstance, InstallError, PreparedFeature, Registrations, ServiceError, ToolOutput};
 use conductor_audit::caller::Caller;
-use conductor_package::descriptor::Tier;
+use conductor_package::capability::CapabilityKind;
+use conductor_package::descriptor::{HookPoint, Tier};
+use conductor_stdx::first_step::{self, Step};
+use conductor_stdx::pace::Pace;
+use conductor_stdx::pool::{Full, Pool, Share};
 
 /// Calls that may wait. Beyond that a call is refused.
 pub const MAILBOX: usize = 32;
-
-type Reply<T> = oneshot::Sender<Result<T, CallError>>;
-
-enum Request {
-    Call {
-        caller: Caller,
-        tier: Tier,
-        name: String,
-        args: String,
-        cancelled: CancellationToken,
-        progress: OnProgress,
-        reply: Reply<ToolOutput>,
-    },
-    Before {
-        call: Arc<ToolCall>,
-        reply: Reply<Decision>,
-    },
-    After {
-        call: Arc<ToolCall>,
-        failed: Option<String>,
-        reply: Reply<Option<String>>,
-    },
-    Chat {
-        hook: ChatHook,
-        reply: Reply<ChatDecision>,
-    },
-    Changed(Change),
-    Export {
-        reply: Reply<Vec<u8>>,
-    },
-    TakeOver {
-        from: Actor,
-        keep: Box<dyn Any + Send + Sync>,
-    },
-}
 
 /// What an actor has done so far.
 #[derive(Debug, Default)]
@@ -68,63 +44,100 @@ pub struct ActorCounters {
     pub trapped: AtomicU64,
     /// Nanoseconds that calls took, waiting included.
     pub busy: AtomicU64,
+    /// Calls that the threads that brought them made.
+    pub brought: AtomicU64,
 }
 
-/// The way to a feature in the control lane. Clones share it; the actor ends with the last one, or
-/// when the feature's grants are taken back.
+/// The way to a feature in the control lane. Clones share it, and the instances go with the last one, or when the
+/// feature's grants are taken back.
 #[derive(Debug, Clone)]
-pub struct Actor {
-    orders: mpsc::Sender<Request>,
+pub struct Actor(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    feature: PreparedFeature,
     registered: Arc<Registrations>,
-    counters: Arc<ActorCounters>,
+    counters: ActorCounters,
+    instances: Arc<Pool<Kept>>,
+    pace: Mutex<Pace>,
+    /// Whether nothing that its calls may ask of the host takes long.
+    asks_little: bool,
 }
+
+/// An instance that is kept for the next call, with its share of all that actors may have.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    instance: ControlInstance,
+    _share: Share,
+}
+
+/// A call in an instance.
+type Calling<'i, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'i>>;
 
 impl Actor {
-    /// Makes the first instance, which installs the feature, and starts the actor around it. Waits
-    /// for the installation; not to be called where nothing may wait.
+    /// Has the feature install itself, and keeps what it registered, not the instance. Waits for the installation; not
+    /// to be called where nothing may wait.
     ///
     /// # Errors
     /// See [`InstallError`]; nothing is left behind.
     pub fn start(feature: PreparedFeature) -> Result<Self, InstallError> {
         let (installed, wait) = std::sync::mpsc::sync_channel(1);
-        let runtime = feature.runtime().clone();
-        let (orders, mailbox) = mpsc::channel(MAILBOX);
-        let counters = Arc::<ActorCounters>::default();
-        let kept = Arc::clone(&counters);
-        runtime.spawn(async move {
-            let instance = match feature.instantiate_control().await {
-                Ok(instance) => instance,
-                Err(error) => return drop(installed.send(Err(error))),
-            };
-            if installed.send(Ok(instance.registered().clone())).is_err() {
-                return;
-            }
-            let ended = feature.facts().ended().clone();
-            let worker = Worker { feature, instance: Some(instance), counters: kept };
-            // Whatever it is at when the grants are taken back ends there and then.
-            tokio::select! {
-                () = worker.run(mailbox) => {}
-                () = ended.cancelled() => {}
-            }
+        let prepared = feature.clone();
+        feature.runtime().spawn(async move {
+            let instance = prepared.instantiate_control().await;
+            let _ = installed.send(instance.map(|instance| instance.registered().clone()));
         });
         let gone = |_| InstallError::Instantiate("the control lane is shut down".into());
-        let registered = wait.recv().map_err(gone)??;
-        Ok(Self { orders, registered: Arc::new(registered), counters })
+        let registered = Arc::new(wait.recv().map_err(gone)??);
+        let has_tools = !feature.facts().descriptor.tools.is_empty();
+        Ok(Self::new(feature, registered, has_tools))
+    }
+
+    /// Another way to the same feature, for its hooks alone, with instances of its own.
+    #[must_use]
+    pub fn for_hooks(&self) -> Self {
+        Self::new(self.0.feature.clone(), Arc::clone(&self.0.registered), false)
+    }
+
+    fn new(feature: PreparedFeature, registered: Arc<Registrations>, for_tools: bool) -> Self {
+        let facts = feature.facts();
+        let descriptor = &facts.descriptor;
+        let changes = [HookPoint::PortChange, HookPoint::ModeChange, HookPoint::ConfigApplied];
+        // Changes come in their order, one after the other.
+        let in_order = !for_tools && changes.into_iter().any(|point| descriptor.hooks_at(point));
+        let size = if descriptor.stateless && !in_order { limits::SIDE_BY_SIDE } else { 1 };
+        let idle_timeout = descriptor.stateless.then_some(limits::IDLE_TIMEOUT);
+        let instances = Arc::new(Pool::new(size, MAILBOX, idle_timeout));
+        facts.shared.instances.add(&instances);
+        let slow = [CapabilityKind::Files, CapabilityKind::GitSnapshot, CapabilityKind::ConfigPropose];
+        let asks_little = !slow.into_iter().any(|kind| descriptor.requests(kind));
+        let (counters, pace) = Default::default();
+        Self(Arc::new(Inner { feature, registered, counters, instances, pace, asks_little }))
     }
 
     /// What the feature registered.
     pub fn registered(&self) -> &Registrations {
-        &self.registered
+        &self.0.registered
     }
 
     /// What it has done so far.
     pub fn counters(&self) -> &ActorCounters {
-        &self.counters
+        &self.0.counters
     }
 
     /// Calls that wait.
     pub fn waiting(&self) -> usize {
-        MAILBOX - self.orders.capacity()
+        self.0.instances.waiting()
+    }
+
+    /// Instances that are kept and in no call.
+    pub fn idle(&self) -> usize {
+        self.0.instances.idle()
+    }
+
+    /// Drops the instances that by `now` were in no call for [`limits::IDLE_TIMEOUT`]. Actors do so by themselves.
+    pub fn drop_idle(&self, now: Instant) {
+        self.0.instances.drop_idle(now);
     }
 
     /// Calls a tool that it registered, for `caller`; `args` is a JSON object.
@@ -140,8 +153,13 @@ impl Actor {
         cancelled: CancellationToken,
         progress: OnProgress,
     ) -> Result<ToolOutput, CallError> {
-        let (name, (reply, answer)) = (name.to_owned(), oneshot::channel());
-        self.order(Request::Call { caller, tier, name, args, cancelled, progress, reply }, answer).await
+        let name = name.to_owned();
+        // What changes something may wait for what it changes.
+        let may_be_short = tier == Tier::ReadOnly;
+        self.order(may_be_short, move |instance| {
+            Box::pin(async move { instance.call_tool(caller, tier, &name, &args, &cancelled, progress).await })
+        })
+        .await
     }
 
     /// Asks its hook before a tool runs.
@@ -149,8 +167,7 @@ impl Actor {
     /// # Errors
     /// See [`CallError`].
     pub async fn before(&self, call: Arc<ToolCall>) -> Result<Decision, CallError> {
-        let (reply, answer) = oneshot::channel();
-        self.order(Request::Before { call, reply }, answer).await
+        self.order(true, move |instance| Box::pin(async move { instance.before_call(&call).await })).await
     }
 
     /// Tells its hook after a tool ran.
@@ -158,8 +175,8 @@ impl Actor {
     /// # Errors
     /// See [`CallError`].
     pub async fn after(&self, call: Arc<ToolCall>, failed: Option<String>) -> Result<Option<String>, CallError> {
-        let (reply, answer) = oneshot::channel();
-        self.order(Request::After { call, failed, reply }, answer).await
+        self.order(true, move |instance| Box::pin(async move { instance.after_call(&call, failed.as_deref()).await }))
+            .await
     }
 
     /// Asks or tells its hook around what models are asked.
@@ -167,36 +184,74 @@ impl Actor {
     /// # Errors
     /// See [`CallError`].
     pub async fn chat_hook(&self, hook: ChatHook) -> Result<ChatDecision, CallError> {
-        let (reply, answer) = oneshot::channel();
-        self.order(Request::Chat { hook, reply }, answer).await
+        self.order(true, move |instance| Box::pin(async move { instance.chat_hook(&hook).await })).await
     }
 
     /// Tells its hook of a change, without waiting. What finds no room is left out.
     pub fn changed(&self, change: Change) {
-        let _ = self.orders.try_send(Request::Changed(change));
+        drop(self.begin(false, move |instance| Box::pin(async move { instance.changed(&change).await })));
     }
 
     /// Takes over the state of the instance that this one replaces, before any call that comes later. Returns at once;
     /// `keep` is kept until `from` has exported its state.
     pub fn take_over(&self, from: Self, keep: Box<dyn Any + Send + Sync>) {
-        let _ = self.orders.try_send(Request::TakeOver { from, keep });
+        let this = Arc::clone(&self.0);
+        drop(self.bring(async move {
+            let result = this.take_over(&from).await;
+            if let Err(error) = &result {
+                let feature = &this.feature.facts().descriptor.id;
+                tracing::warn!(%feature, "it starts without the state of the instance before: {error}");
+            }
+            drop(keep);
+            result
+        }));
     }
 
     /// Has the instance export its state.
     async fn export_state(&self) -> Result<Vec<u8>, CallError> {
-        let (reply, answer) = oneshot::channel();
-        self.order(Request::Export { reply }, answer).await
+        self.order(false, |instance| Box::pin(instance.export_state())).await
     }
 
-    async fn order<T>(&self, order: Request, answer: oneshot::Receiver<Result<T, CallError>>) -> Result<T, CallError> {
-        let refused = |error: mpsc::error::TrySendError<Request>| match error {
-            mpsc::error::TrySendError::Full(_) => {
-                CallError::Refused(ServiceError::Exhausted(format!("{MAILBOX} calls are waiting already")))
+    async fn order<T: Send + 'static>(
+        &self,
+        may_be_short: bool,
+        call: impl for<'i> FnOnce(&'i mut ControlInstance) -> Calling<'i, T> + Send + 'static,
+    ) -> Result<T, CallError> {
+        match self.begin(may_be_short, call) {
+            Step::Ended(result) => result.unwrap_or_else(|| Err(gone())),
+            Step::Goes(rest) => rest.await.unwrap_or_else(|_| Err(gone())),
+        }
+    }
+
+    /// Begins a call, which then goes on whether or not it is waited for.
+    fn begin<T: Send + 'static>(
+        &self,
+        may_be_short: bool,
+        call: impl for<'i> FnOnce(&'i mut ControlInstance) -> Calling<'i, T> + Send + 'static,
+    ) -> Step<Result<T, CallError>> {
+        let this = Arc::clone(&self.0);
+        let is_short = may_be_short && this.asks_little && this.pace.lock().is_quick();
+        self.bring(async move {
+            let busy =
+                |Full(most)| CallError::Refused(ServiceError::Exhausted(format!("{most} calls are waiting already")));
+            let _place = this.instances.enter().await.map_err(busy)?;
+            this.make(is_short, call).await
+        })
+    }
+
+    /// Takes the first step of `work` here. Whatever it is at when the grants are taken back ends there and then.
+    fn bring<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, CallError>> + Send + 'static,
+    ) -> Step<Result<T, CallError>> {
+        let ended = self.0.feature.facts().ended().clone();
+        let work = async move {
+            tokio::select! {
+                result = work => result,
+                () = ended.cancelled() => Err(gone()),
             }
-            mpsc::error::TrySendError::Closed(_) => gone(),
         };
-        self.orders.try_send(order).map_err(refused)?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        first_step::take(Box::pin(work), self.0.feature.runtime())
     }
 }
 
@@ -204,110 +259,103 @@ fn gone() -> CallError {
     CallError::Refused(ServiceError::Denied("the feature was taken away while it worked".into()))
 }
 
-struct Worker {
-    feature: PreparedFeature,
-    instance: Option<ControlInstance>,
-    counters: Arc<ActorCounters>,
-}
-
-impl Worker {
-    async fn run(mut self, mut mailbox: mpsc::Receiver<Request>) {
-        while let Some(order) = mailbox.recv().await {
-            let began = Instant::now();
-            match order {
-                Request::Call { caller, tier, name, args, cancelled, progress, reply } => {
-                    let result = match self.instance().await {
-                        Ok(instance) => instance.call_tool(caller, tier, &name, &args, &cancelled, progress).await,
-                        Err(error) => Err(error),
-                    };
-                    let _ = reply.send(self.account(result));
+impl Inner {
+    /// Makes a call, which has a place: in an instance that is kept, or in a fresh one. In the lane, unless it
+    /// `is_short`.
+    async fn make<T>(
+        &self,
+        is_short: bool,
+        call: impl for<'i> FnOnce(&'i mut ControlInstance) -> Calling<'i, T>,
+    ) -> Result<T, CallError> {
+        let kept = self.may_be_called().map(|()| self.instances.take());
+        if !is_short || matches!(kept, Ok(None)) {
+            first_step::end().await;
+        }
+        let began = Instant::now();
+        let result = match kept {
+            Ok(kept) => self.call_in(kept, call).await,
+            Err(error) => Err(error),
+        };
+        let counters = &self.counters;
+        counters.brought.fetch_add(first_step::is_under_way().into(), Ordering::Relaxed);
+        match &result {
+            Ok(_) => counters.done.fetch_add(1, Ordering::Relaxed),
+            Err(error) => {
+                if matches!(error, CallError::Trapped(_)) {
+                    record_trap(self.feature.facts());
+                    counters.trapped.fetch_add(1, Ordering::Relaxed);
                 }
-                Request::Before { call, reply } => {
-                    let result = match self.instance().await {
-                        Ok(instance) => instance.before_call(&call).await,
-                        Err(error) => Err(error),
-                    };
-                    let _ = reply.send(self.account(result));
-                }
-                Request::After { call, failed, reply } => {
-                    let result = match self.instance().await {
-                        Ok(instance) => instance.after_call(&call, failed.as_deref()).await,
-                        Err(error) => Err(error),
-                    };
-                    let _ = reply.send(self.account(result));
-                }
-                Request::Chat { hook, reply } => {
-                    let result = match self.instance().await {
-                        Ok(instance) => instance.chat_hook(&hook).await,
-                        Err(error) => Err(error),
-                    };
-                    let _ = reply.send(self.account(result));
-                }
-                Request::Export { reply } => {
-                    let result = match self.instance().await {
-                        Ok(instance) => instance.export_state().await,
-                        Err(error) => Err(error),
-                    };
-                    let _ = reply.send(self.account(result));
-                }
-                Request::TakeOver { from, keep } => {
-                    if let Err(error) = self.take_over(&from).await {
-                        let feature = &self.feature.facts().descriptor.id;
-                        tracing::warn!(%feature, "it starts without the state of the instance before: {error}");
-                    }
-                    drop(keep);
-                }
-                Request::Changed(change) => {
-                    let result = match self.instance().await {
-                        Ok(instance) => instance.changed(&change).await,
-                        Err(error) => Err(error),
-                    };
-                    let _ = self.account(result);
-                }
+                counters.failed.fetch_add(1, Ordering::Relaxed)
             }
-            let busy = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.counters.busy.fetch_add(busy, Ordering::Relaxed);
+        };
+        let busy = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        counters.busy.fetch_add(busy, Ordering::Relaxed);
+        result
+    }
+
+    async fn call_in<T>(
+        &self,
+        kept: Option<Kept>,
+        call: impl for<'i> FnOnce(&'i mut ControlInstance) -> Calling<'i, T>,
+    ) -> Result<T, CallError> {
+        // The first call of an instance says little about the next one: its memory is still on the way.
+        let (mut kept, is_first) = match kept {
+            Some(kept) => (kept, false),
+            None => (self.instantiate().await?, true),
+        };
+        let began = Instant::now();
+        let result = call(&mut kept.instance).await;
+        let now = Instant::now();
+        if matches!(result, Err(CallError::Trapped(_))) {
+            self.pace.lock().failed(now);
+            return result;
+        }
+        if !is_first {
+            self.pace.lock().called(began, now);
+        }
+        self.keep(kept, now);
+        result
+    }
+
+    async fn instantiate(&self) -> Result<Kept, CallError> {
+        let many = || {
+            let text = format!("{} instances of features are at work already", limits::ACTOR_INSTANCES);
+            CallError::Refused(ServiceError::Exhausted(text))
+        };
+        let share = self.feature.facts().shared.instances.take().ok_or_else(many)?;
+        Ok(Kept { instance: self.feature.instantiate_control().await?, _share: share })
+    }
+
+    /// Keeps an instance for the next call, unless it is one of a stateless feature that has much of its memory in use.
+    fn keep(&self, kept: Kept, now: Instant) {
+        let facts = self.feature.facts();
+        if !facts.descriptor.stateless || facts.memory.linear() <= limits::FEATURE_MEMORY_BYTES / 2 {
+            self.instances.keep(kept, now);
+            self.instances.watch(self.feature.runtime(), || facts.ended().clone().cancelled_owned());
         }
     }
 
-    /// Imports the state of another instance.
-    async fn take_over(&mut self, from: &Actor) -> Result<(), CallError> {
+    /// Imports the state of the instance of another actor, if that has one.
+    async fn take_over(&self, from: &Actor) -> Result<(), CallError> {
+        let Ok(_place) = self.instances.enter().await else { return Ok(()) };
+        first_step::end().await;
+        if from.0.instances.is_empty() {
+            return Ok(());
+        }
         let late = |_| {
             let text = format!("it did not export its state within {} s", limits::HANDOVER_TIMEOUT.as_secs());
             Err(CallError::Refused(ServiceError::Exhausted(text)))
         };
         let state = tokio::time::timeout(limits::HANDOVER_TIMEOUT, from.export_state()).await.unwrap_or_else(late)?;
-        let result = self.instance().await?.import_state(&state).await;
-        self.account(result)
+        self.make(false, move |instance| Box::pin(async move { instance.import_state(&state).await })).await
     }
 
-    /// The instance, or a fresh one.
-    async fn instance(&mut self) -> Result<&mut ControlInstance, CallError> {
+    fn may_be_called(&self) -> Result<(), CallError> {
         // The end of one call by revocation must not be the beginning of the next.
         if self.feature.facts().is_revoked() {
             return Err(gone());
         }
-        check_quarantine(self.feature.facts())?;
-        let instance = match self.instance.take() {
-            Some(instance) => instance,
-            None => self.feature.instantiate_control().await?,
-        };
-        Ok(self.instance.insert(instance))
-    }
-
-    fn account<T>(&mut self, result: Result<T, CallError>) -> Result<T, CallError> {
-        match &result {
-            Ok(_) => self.counters.done.fetch_add(1, Ordering::Relaxed),
-            Err(error) => {
-                if matches!(error, CallError::Trapped(_)) {
-                    self.instance = None;
-                    record_trap(self.feature.facts());
-                    self.counters.trapped.fetch_add(1, Ordering::Relaxed);
-                }
-                self.counters.failed.fetch_add(1, Ordering::Relaxed)
-            }
-        };
-        result
+        check_quarantine(self.feature.facts())
     }
 }
 

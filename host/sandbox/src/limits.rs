@@ -56,6 +56,13 @@ pub const MAX_MEMORIES: u32 = 4;
 pub const MAX_CORE_INSTANCES: u32 = 64;
 /// Instances in the whole lane; spares count.
 pub const MAX_INSTANCES: u32 = 128;
+/// Instances of a stateless feature that its tools, and as many that its hooks, are called in side by side.
+pub const SIDE_BY_SIDE: usize = 4;
+/// How long an instance of a stateless feature is kept that no call is in.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Instances of all features that tools and hooks are called in, those that are kept included; the rest of
+/// [`MAX_INSTANCES`] is for tasks and providers.
+pub const ACTOR_INSTANCES: usize = 96;
 /// WebAssembly stack of a call.
 pub const STACK_BYTES: usize = 512 * 1024;
 /// Handles (targets, sinks, registrars) that one instance may hold.

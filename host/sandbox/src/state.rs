@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::{Resource, ResourceTable};
 
+use crate::actor::Kept;
 use crate::bindings::{Error, Lane};
 use crate::cpu::{CpuBudget, CpuShare};
 use crate::epoch::BusyGuests;
@@ -34,6 +35,7 @@ use conductor_services::added_files::AddedFiles;
 use conductor_services::http::{HttpAccount, HttpScope};
 use conductor_services::store::StoreHandle;
 use conductor_services::token_account::TokenAccount;
+use conductor_stdx::pool::Budget;
 use conductor_stdx::rate::RateLimiter;
 
 /// What all features of a sandbox share.
@@ -45,12 +47,15 @@ pub(super) struct Shared {
     pub(super) lane_share: Arc<ControlShare>,
     /// The traps of features, which outlive an installation.
     pub(super) quarantines: Arc<Quarantines>,
+    /// The instances that actors have.
+    pub(super) instances: Arc<Budget<Kept>>,
 }
 
 impl Shared {
     pub(super) fn new(services: &Services) -> Self {
         let lane_share = Arc::new(ControlShare::new(services.lane_cpu));
-        Self { at_work: Arc::default(), lane_share, quarantines: Arc::default() }
+        let instances = Arc::new(Budget::new(limits::ACTOR_INSTANCES));
+        Self { at_work: Arc::default(), lane_share, quarantines: Arc::default(), instances }
     }
 }
 

@@ -29,6 +29,7 @@ mod plans;
 mod quarantine;
 mod registration;
 mod registries;
+mod side_by_side;
 mod store;
 mod structure;
 mod tasks;

@@ -119,7 +119,7 @@ fn is_not_cleared_by_installing_again() {
 fn is_not_cleared_by_disabling_and_enabling() {
     let lab = Lab::new();
     let (on, observer, _) = lab.registry(&["tests/hostile-tools"]);
-    let actor = on.tools().next().unwrap().actor;
+    let actor = on.tools().next().unwrap().actor.clone();
     let call = |actor: &Actor| {
         let args = r#"{"how": "trap"}"#.to_owned();
         let tier = conductor_package::descriptor::Tier::ReadOnly;
@@ -140,10 +140,10 @@ fn is_not_cleared_by_disabling_and_enabling() {
     };
     let on = off.with(vec![source], &lab.sandbox, &observer);
     assert!(on.refused().is_empty());
-    assert!(call(&on.tools().next().unwrap().actor).contains("it kept trapping and is quarantined"));
+    assert!(call(on.tools().next().unwrap().actor).contains("it kept trapping and is quarantined"));
     assert!(on.reports()[0].quarantine.is_some());
     assert_eq!(on.lift_quarantine("hostile-tools"), Some(true), "a person may");
-    assert!(call(&on.tools().next().unwrap().actor).contains("unreachable"));
+    assert!(call(on.tools().next().unwrap().actor).contains("unreachable"));
 }
 
 #[test]

@@ -89,7 +89,8 @@ fn a_refused_contribution_is_in_no_registry_and_the_rest_works() {
         refused: refused_tools(refused),
         ..FeatureSource::default()
     };
-    let names = |registry: &Registry| -> Vec<String> { registry.tools().map(|tool| tool.registered.name).collect() };
+    let names =
+        |registry: &Registry| -> Vec<String> { registry.tools().map(|tool| tool.registered.name.clone()).collect() };
     let whole = Registry::default().with(vec![source("hostile-tools", &[])], &lab.sandbox, &observer);
     let refused = whole.with(vec![source("hostile-tools", &["rule"])], &lab.sandbox, &observer);
     assert!(names(&whole).contains(&"rule".to_owned()));

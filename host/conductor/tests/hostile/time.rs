@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use conductor_dispatch::feature_queue::FeatureQueue;
-use conductor_dispatch::pace::CARRIES_FOR;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
@@ -12,6 +11,7 @@ use conductor_package::descriptor::Tier;
 use conductor_sandbox::actor::Actor;
 use conductor_sandbox::control::ToolCall;
 use conductor_sandbox::limits;
+use conductor_stdx::pace::CARRIES_FOR;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::lab::{Lab, Play, envelope, guest_with, renamed, until};

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use conductor_dispatch::Reason;
 use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_dispatch::feature_worker::KEPT_FOR;
-use conductor_dispatch::pace::CARRIES_FOR;
 use conductor_dispatch::prepared_action::PreparedAction;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_sandbox::PreparedFeature;
 use conductor_stdx::clock::{Clock, ManualClock};
+use conductor_stdx::pace::CARRIES_FOR;
 
 use crate::lab::{Lab, envelope, renamed, until};
 

@@ -158,11 +158,16 @@ pub struct ToolSet<'a> {
     pub policy: &'a Policy,
 }
 
-impl ToolSet<'_> {
+impl<'a> ToolSet<'a> {
+    fn allowed(self) -> impl Iterator<Item = Tool<'a>> {
+        self.registry.tools().filter(move |tool| self.policy.allows(&tool.registered.name))
+    }
+
     /// Every tool that may be called.
     pub fn list(self) -> Vec<ToolView> {
-        let allowed = self.registry.tools().filter(|tool| self.policy.allows(&tool.registered.name));
-        allowed.map(|tool| ToolView { feature: tool.feature, tool: tool.registered }).collect()
+        self.allowed()
+            .map(|tool| ToolView { feature: tool.feature.to_owned(), tool: tool.registered.clone() })
+            .collect()
     }
 }
 
@@ -201,7 +206,7 @@ impl Gate {
         let entry = || {
             let entry = Entry::new(Kind::Tool, "call", caller, name).with("tier", tier.as_str());
             match &tool {
-                Some(tool) => entry.with("feature", tool.feature.as_str()),
+                Some(tool) => entry.with("feature", tool.feature),
                 None => entry,
             }
         };
@@ -222,7 +227,7 @@ impl Gate {
         }
         // Dropped before it ends, because the caller has left, it is on record all the same.
         let mut record = Pending::new(&self.audit, entry(), began);
-        let result = self.pass(tools, caller, tool.as_ref(), &mut record, request, cancelled, progress, name).await;
+        let result = self.pass(tools, caller, tool, &mut record, request, cancelled, progress, name).await;
         record
             .end(|entry| match result.as_ref().err() {
                 None => entry,
@@ -238,7 +243,7 @@ impl Gate {
         &self,
         tools: ToolSet<'_>,
         caller: &Caller,
-        tool: Option<&Tool>,
+        tool: Option<Tool<'_>>,
         record: &mut Pending<'_>,
         request: ToolRequest,
         cancelled: CancellationToken,
@@ -246,8 +251,7 @@ impl Gate {
         name: &str,
     ) -> Result<ToolResult, ToolError> {
         let Some(tool) = tool else {
-            let names: Vec<String> = tools.list().into_iter().map(|view| view.tool.name).collect();
-            let nearest = conductor_config::nearest(name, names.iter().map(String::as_str));
+            let nearest = conductor_config::nearest(name, tools.allowed().map(|tool| tool.registered.name.as_str()));
             return Err(ToolError::Unknown { name: excerpt(name, 64), nearest });
         };
         let ToolSet { registry, policy } = tools;
@@ -285,8 +289,8 @@ impl Gate {
         let mut remarks = Vec::new();
         let seen = Arc::new(ToolCall {
             tool: name.to_owned(),
-            feature: tool.feature.clone(),
-            tier: tool.registered.tier.into(),
+            feature: tool.feature.to_owned(),
+            tier: tier.into(),
             args: excerpt(&text, SHOWN_ARGS),
         });
         for (feature, actor) in registry.hooks(HookPoint::PreToolCall) {
@@ -326,7 +330,7 @@ impl Gate {
             None => tracing::info!(tool = name, feature = %tool.feature, "called"),
             Some(reason) => tracing::info!(tool = name, feature = %tool.feature, "failed: {reason}"),
         }
-        let output = answer.map_err(|error| ToolError::Failed { feature: tool.feature.clone(), error })?;
+        let output = answer.map_err(|error| ToolError::Failed { feature: tool.feature.to_owned(), error })?;
         let ToolOutput { result, plans } = output;
         if !plans.is_empty() {
             record.with("plans", plans.clone());
@@ -335,7 +339,7 @@ impl Gate {
     }
 
     /// Whether a person agreed to this very call: each goes through here twice, and the first time only asks.
-    fn confirm(&self, caller: &Caller, tool: &Tool, args: &Value, agreed: Option<String>) -> Result<(), ToolError> {
+    fn confirm(&self, caller: &Caller, tool: Tool<'_>, args: &Value, agreed: Option<String>) -> Result<(), ToolError> {
         let Tool { registered, feature, .. } = tool;
         let (name, tier) = (registered.name.as_str(), registered.tier);
         // Not the holder of a lent token, and no agent for itself.
@@ -411,7 +415,7 @@ impl Gate {
 }
 
 async fn answer(
-    tool: &Tool,
+    tool: Tool<'_>,
     caller: &Caller,
     name: &str,
     args: String,

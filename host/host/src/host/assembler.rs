@@ -118,7 +118,7 @@ impl Assembler {
 /// Warns of names among the tools that may be called that no tool has.
 pub(super) fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnostics) {
     let Some(allowed) = &loaded.config.tools.allowed else { return };
-    let tools: Vec<String> = registry.tools().map(|tool| tool.registered.name).collect();
+    let tools: Vec<String> = registry.tools().map(|tool| tool.registered.name.clone()).collect();
     for (at, name) in limit::without_tool(allowed, &tools) {
         let place = loaded.source.place(&["tools".into(), "allowed".into(), at.into()]);
         let warning = Diagnostic::warning(place, format!("there is no tool {name:?}"))

@@ -14,6 +14,7 @@ use crate::limits;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_services as services;
 use conductor_stdx::clock::Clock;
+use conductor_stdx::first_step;
 
 pub mod clock;
 pub mod devices;
@@ -119,9 +120,10 @@ impl Services {
     }
 }
 
-/// Work that waits for the disk, on a thread of the control lane: the others go on.
+/// Work that waits for the disk, on a thread of the control lane: the others go on. On the thread that brings a call it is
+/// only what is short: see [`actor`](crate::actor).
 fn waiting<T>(work: impl FnOnce() -> T) -> T {
-    tokio::task::block_in_place(work)
+    if first_step::is_under_way() { work() } else { tokio::task::block_in_place(work) }
 }
 
 /// What a handle answers after its grant was taken back.

@@ -66,6 +66,14 @@ impl ReadOnlyTools for Hostile {
                 exit::exit(Ok(()));
                 json!("it goes on")
             }
+            "wait" => {
+                monotonic_clock::subscribe_duration(args["ms"].as_u64().map_or(HOUR, |ms| ms * 1_000_000)).block();
+                json!("waited")
+            }
+            "loop" => loop {
+                std::hint::black_box(());
+            },
+            "trap" => std::process::abort(),
             _ => json!("done"),
         };
         Ok(found.to_string())

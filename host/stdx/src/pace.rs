@@ -1,9 +1,9 @@
 //! Whether calls of a feature are short enough to be made by a thread that has other things to do.
 //!
-//! A thread that brings an event makes the feature's call itself, so that no other thread has to be woken. It must not be
-//! held up for much longer than waking a thread takes. So it only makes the calls of features whose calls have been short
-//! for a while. A feature that is slow twice, or traps, has its calls made on its own thread again, each time for twice as
-//! long.
+//! A thread that brings an event or a request makes the feature's call itself, so that no other thread has to be woken. It
+//! must not be held up for much longer than waking a thread takes. So it only makes the calls of features whose calls have
+//! been short for a while. A feature that is slow twice, or traps, has its calls made on other threads again, each time for
+//! twice as long.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const SHORT: Duration = Duration::from_micros(100);
 pub const CARRIES_FOR: Duration = Duration::from_micros(250);
 /// So many short calls make up for one that was not: a busy machine may have held it up.
 const FORGIVEN_AFTER: u32 = 1000;
-/// How long calls are made on the feature's own thread again, the first time.
+/// How long calls are made on other threads again, the first time.
 const FIRST_BAN: Duration = Duration::from_secs(1);
 /// The same at most.
 const LONGEST_BAN: Duration = Duration::from_secs(300);
@@ -81,7 +81,7 @@ impl Pace {
 
     fn ban(&mut self, now: Instant) {
         (self.short, self.slow) = (0, false);
-        // While it is on its own thread already, it is only watched for longer.
+        // While its calls are made on other threads already, it is only watched for longer.
         if self.banned_until.is_none() {
             if self.banned.is_some_and(|ended| now.saturating_duration_since(ended) >= self.ban * GOOD_FOR) {
                 self.ban = FIRST_BAN;
