@@ -17,6 +17,7 @@ use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Grants;
 use conductor_registry::{FeatureSource, Registry};
+use conductor_sandbox::exchange::Abilities;
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::udp::SystemDatagrams;
 use conductor_sandbox::{Compiler, Sandbox};
@@ -172,6 +173,7 @@ impl Stage {
             model: "m".into(),
             url: Some(format!("http://127.0.0.1:{}/v1", self.port)),
             secret: Some("model-key".into()),
+            abilities: Abilities { tools: true, streams: true, schema: true, output: None },
             question,
         };
         complete(self.registry.provider("openai-compatible").unwrap(), ask, cancelled.clone())

@@ -56,6 +56,9 @@ impl Room {
             model: way.into(),
             url: None,
             secret: None,
+            tools: None,
+            streams: None,
+            schema: None,
         };
         let models: BTreeMap<String, _> = WAYS.iter().map(|way| ((*way).to_owned(), model(way))).collect();
         lab.models.set(Models::new(Audit::none(), models, registry.clone(), 6000));
