@@ -19,6 +19,7 @@ use conductor_sandbox::actor::{check_quarantine, record_trap};
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::exchange::{Abilities, Endpoint, Exchange, Outgoing, Report, Request};
 use conductor_sandbox::state::FeatureFacts;
+use conductor_services::error::ServiceError;
 use conductor_services::http::{self, HttpError, HttpScope, SecretUse, StreamLimits, Streamed};
 
 /// Times that a request is sent at most.
@@ -150,8 +151,13 @@ async fn run(
         let received = exchange.end().await.map_err(failed)?;
         pass(received, &mut gathering, events).await?;
     }
-    if let Some(report) = exchange.report().await.map_err(failed)? {
-        let _ = reported.set(report);
+    match exchange.report().await {
+        Ok(report) => report.into_iter().for_each(|report| drop(reported.set(report))),
+        // The answer is there all the same.
+        Err(error) => {
+            let error = ServiceError::from(failed(error));
+            tracing::warn!(feature = %facts.descriptor.id, "no report of an exchange: {error}");
+        }
     }
     match broken {
         // All was said before it broke.
