@@ -66,8 +66,14 @@ pub struct ModelDeclaration {
     pub prices: Vec<Prices>,
     /// The document that says so: its address.
     pub source: String,
-    /// The day on which it said so: `2026-11-24`.
+    /// The day on which it was read: `2026-11-24`.
     pub as_of: String,
+    /// Another document, which says what it costs. `None` if it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices_source: Option<String>,
+    /// The day on which that was read. `None` if it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices_as_of: Option<String>,
 }
 
 /// Prices of exchanges that have more than `above` tokens of input.
@@ -172,11 +178,15 @@ impl ProviderDeclaration {
                 }
             }
             let name = &model.name;
-            if !is_date(&model.as_of) {
-                return Err(format!("the model {name} has `as_of = {:?}`, which is not YYYY-MM-DD", model.as_of));
+            for date in std::iter::once(&model.as_of).chain(&model.prices_as_of) {
+                if !is_date(date) {
+                    return Err(format!("the model {name} has the date {date:?}, which is not YYYY-MM-DD"));
+                }
             }
-            if !model.source.starts_with("https://") || model.source.len() > MAX_SENTENCE {
-                return Err(format!("the model {name} needs `source`, the https address of the document"));
+            for source in std::iter::once(&model.source).chain(&model.prices_source) {
+                if !source.starts_with("https://") || source.len() > MAX_SENTENCE {
+                    return Err(format!("the model {name} has the source {source:?}, which is not an https address"));
+                }
             }
             if model.context == Some(0) || model.output == Some(0) {
                 return Err(format!("the model {name} has a limit of 0 tokens; leave out what is unknown"));
@@ -287,7 +297,7 @@ mod tests {
         assert!(refused("2026-11-24", "2026-13-24").contains("not YYYY-MM-DD"));
         assert!(refused("2026-11-24", "+026-11-24").contains("not YYYY-MM-DD"));
         assert!(refused("2026-11-24", "today").contains("not YYYY-MM-DD"));
-        assert!(refused("https://api", "ftp://api").contains("https address"));
+        assert!(refused("https://api", "ftp://api").contains("not an https address"));
         assert!(refused("output = 64000", "output = 0").contains("limit of 0 tokens"));
         assert!(refused("large-2026-11-01", "large").contains("twice"));
         assert!(refused("as_of = \"2026-11-24\"", "").contains("as_of"));
