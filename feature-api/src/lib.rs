@@ -265,6 +265,15 @@ pub mod parts {
             },
         });
     }
+    pub mod exchange_details {
+        wit_bindgen::generate!({
+            path: "../wit/v0.1",
+            world: "part-exchange-details",
+            pub_export_macro: true,
+            export_macro_name: "export_exchange_details",
+            default_bindings_module: "conductor_feature::parts::exchange_details",
+        });
+    }
     pub mod tasks {
         wit_bindgen::generate!({
             path: "../wit/v0.1",
@@ -302,6 +311,9 @@ pub use parts::change_hooks::exports::conductor::feature::change_hooks::Guest as
 pub use parts::chat_hooks::exports::conductor::feature::chat_hooks::{self as chat_hook_types, Guest as ChatHooks};
 pub use parts::config_change_tools::exports::conductor::feature::config_change_tools::Guest as ConfigChangeTools;
 pub use parts::event_hooks::exports::conductor::feature::event_hooks::Guest as EventHooks;
+pub use parts::exchange_details::exports::conductor::feature::exchange_details::{
+    self as details, Guest as ExchangeDetails,
+};
 pub use parts::hardware_io_tools::exports::conductor::feature::hardware_io_tools::Guest as HardwareIoTools;
 pub use parts::migration::exports::conductor::feature::migration::Guest as Migration;
 pub use parts::privileged_tools::exports::conductor::feature::privileged_tools::Guest as PrivilegedTools;
@@ -369,7 +381,7 @@ pub mod kind {
 /// The type implements [`Lifecycle`], and the trait of each part that is listed: `actions`, `timer_events`,
 /// `read_only_tools`, `stateful_tools`, `config_change_tools`, `hardware_io_tools`, `privileged_tools`,
 /// `tool_hooks`, `event_hooks`, `change_hooks`, `chat_hooks`, `tasks`, `providers`, `migration`,
-/// `state_handover`.
+/// `state_handover`, `exchange_details`.
 #[macro_export]
 macro_rules! feature {
     ($type:ident, $descriptor:literal, [$($part:ident),* $(,)?]) => {
@@ -441,6 +453,9 @@ macro_rules! export_part {
     (state_handover, $type:ident) => {
         $crate::parts::state_handover::export_state_handover!($type with_types_in $crate::parts::state_handover);
     };
+    (exchange_details, $type:ident) => {
+        $crate::parts::exchange_details::export_exchange_details!($type with_types_in $crate::parts::exchange_details);
+    };
     (tasks, $type:ident) => {
         $crate::parts::tasks::export_tasks!($type with_types_in $crate::parts::tasks);
     };
@@ -491,6 +506,9 @@ macro_rules! check_part {
     };
     (state_handover, $type:ident) => {
         let _ = <$type as $crate::StateHandover>::export_state;
+    };
+    (exchange_details, $type:ident) => {
+        let _ = <$type as $crate::ExchangeDetails>::get_report;
     };
     (tasks, $type:ident) => {
         let _ = <$type as $crate::Tasks>::start;

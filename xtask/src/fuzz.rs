@@ -176,8 +176,20 @@ impl Fuzzer<'_> {
 const WRAPPER: &str = "CONDUCTOR_XTASK_IS_RUSTC";
 
 /// What is instrumented, beside all crates of ours: what reads bytes for us.
-const INSTRUMENTED: [&str; 8] =
-    ["nom", "openai_compatible", "rosc", "serde_spanned", "toml", "toml_datetime", "toml_parser", "winnow"];
+const INSTRUMENTED: [&str; 12] = [
+    "anthropic",
+    "gemini",
+    "model_wire",
+    "nom",
+    "openai",
+    "openai_compatible",
+    "rosc",
+    "serde_spanned",
+    "toml",
+    "toml_datetime",
+    "toml_parser",
+    "winnow",
+];
 
 /// The compiler, if this program was called as its wrapper: with the flags that a fuzzer needs, for the crates
 /// that are fuzzed. The same crates in procedural macros are left alone: the compiler loads those, and is no fuzzer.

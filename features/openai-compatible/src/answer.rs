@@ -1,331 +1,290 @@
-//! Parsing the bytes of a response, as they arrive, into events.
+//! Reading a response: a stream of chunks, one whole JSON object (from servers that don't stream), or an error.
 //!
-//! An answer is a stream of chunks, one whole JSON object (from servers that don't stream), or an error. What
-//! servers do differently is taken as it is meant: tool calls without numbers or ids, the reason to stop missing
-//! or wrong, a stream without its end mark.
+//! What servers do differently is taken as it is meant: tool calls without numbers or ids, the reason to stop missing
+//! or wrong, a stream without its end mark. OpenRouter and LiteLLM add what an answer cost, and lists of reasoning that
+//! they want back with the next question; those become marks at the end of the answer.
 
 use conductor_feature::Error;
-use conductor_feature::chat::{CallArgs, CallBegin, CallEnd, Event, StopReason, Usage};
+use conductor_feature::chat::{StopReason, Usage};
+use model_wire::json::some;
+use model_wire::json_list::JsonList;
+use model_wire::refusal::{by_status, message};
+use model_wire::{Answer, Format, Str};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::lines::Lines;
+/// What marks with OpenRouter's `reasoning_details` begin with.
+pub const DETAILS: &str = "openrouter:";
+/// What marks with LiteLLM's `thinking_blocks` begin with.
+pub const THINKING_BLOCKS: &str = "litellm:";
 
-/// Bytes of an error that are read.
-const MAX_ERROR: usize = 64 * 1024;
-
-/// An answer that is being read.
-#[derive(Debug)]
-pub struct Answer {
-    form: Form,
-    progress: Progress,
-}
-
-#[derive(Debug)]
-enum Form {
-    Stream(Lines),
-    Whole(Vec<u8>),
-    /// With the status that says so.
-    Refused(u16, Vec<u8>),
-}
-
-/// The events that were returned so far.
+/// An answer of Chat Completions.
 #[derive(Debug, Default)]
-struct Progress {
+pub struct ChatCompletions {
     calls: Vec<Call>,
-    thinking: bool,
-    over: Option<Over>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Over {
-    Stopped,
-    Failed,
+    details: JsonList,
+    blocks: JsonList,
 }
 
 /// A tool call: the server's number and id for it.
 #[derive(Debug)]
 struct Call {
+    at: usize,
     number: Option<u64>,
     id: Option<String>,
 }
 
 /// A chunk of a stream, or a whole answer: they differ in one word.
 #[derive(Debug, Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    choices: Vec<Choice>,
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    model: Option<Str<'a>>,
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
     usage: Option<Used>,
     #[serde(default)]
-    error: Option<serde_json::Value>,
+    error: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
-    #[serde(default, alias = "message")]
-    delta: Option<Delta>,
+struct Choice<'a> {
+    #[serde(borrow, default, alias = "message")]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Str<'a>>,
+    /// OpenRouter's, for an error of the provider behind it.
     #[serde(default)]
-    finish_reason: Option<String>,
+    error: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Delta {
-    #[serde(default)]
-    content: Option<String>,
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    content: Option<Str<'a>>,
     /// What OpenAI says instead of an answer.
+    #[serde(borrow, default)]
+    refusal: Option<Str<'a>>,
+    /// Not OpenAI's: DeepSeek's, LiteLLM's and many local servers' word.
+    #[serde(borrow, default)]
+    reasoning_content: Option<Str<'a>>,
+    /// OpenRouter's.
+    #[serde(borrow, default)]
+    reasoning: Option<Str<'a>>,
+    /// OpenRouter's.
     #[serde(default)]
-    refusal: Option<String>,
-    /// Not OpenAI's: DeepSeek's and many local servers' word, and OpenRouter's.
-    #[serde(default, alias = "reasoning")]
-    reasoning_content: Option<String>,
+    reasoning_details: Option<Vec<Map<String, Value>>>,
+    /// LiteLLM's.
     #[serde(default)]
-    tool_calls: Option<Vec<CallDelta>>,
+    thinking_blocks: Option<Vec<Map<String, Value>>>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<CallDelta<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct CallDelta {
+struct CallDelta<'a> {
     #[serde(default)]
     index: Option<u64>,
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(default)]
-    function: Option<Function>,
+    #[serde(borrow, default)]
+    id: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Function {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default)]
-    arguments: Option<String>,
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    arguments: Option<Str<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Used {
     #[serde(default)]
-    prompt_tokens: u32,
+    prompt_tokens: Option<u32>,
     #[serde(default)]
-    completion_tokens: u32,
+    completion_tokens: Option<u32>,
     #[serde(default)]
-    prompt_tokens_details: Option<Cached>,
+    prompt_tokens_details: Option<Read>,
+    #[serde(default)]
+    completion_tokens_details: Option<Written>,
+    /// LiteLLM's word for `cache_write_tokens`.
+    #[serde(default)]
+    cache_creation_input_tokens: Option<u32>,
+    /// OpenRouter's and LiteLLM's: in US dollars.
+    #[serde(default)]
+    cost: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Read {
+    #[serde(default)]
+    cached_tokens: Option<u32>,
+    #[serde(default)]
+    cache_write_tokens: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Cached {
+struct Written {
     #[serde(default)]
-    cached_tokens: Option<u32>,
+    reasoning_tokens: Option<u32>,
 }
 
-impl Answer {
-    /// An answer with this head.
-    pub fn new(status: u16, headers: &[(String, String)]) -> Self {
-        let kind = headers.iter().find(|(name, _)| name == "content-type").map_or("", |(_, value)| value.as_str());
-        let form = match status {
-            200..=299 if kind.starts_with("application/json") => Form::Whole(Vec::new()),
-            200..=299 => Form::Stream(Lines::default()),
-            _ => Form::Refused(status, Vec::new()),
-        };
-        Self { form, progress: Progress::default() }
+impl Format for ChatCompletions {
+    fn headers(&mut self, headers: &[(String, String)], answer: &mut Answer) {
+        // LiteLLM's, of an answer that comes whole; 0 stands for a model whose price it does not know.
+        let cost = headers.iter().find(|(name, _)| name == "x-litellm-response-cost");
+        answer.cost(cost.and_then(|(_, value)| value.trim().parse::<f64>().ok()).filter(|cost| *cost > 0.0));
     }
 
-    /// Takes more of the body, and returns what it tells.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
-        let mut events = Vec::new();
-        match &mut self.form {
-            Form::Stream(lines) => {
-                let progress = &mut self.progress;
-                if lines.push(bytes, |data| progress.data(data, &mut events)).is_err() {
-                    progress.fail("the server sends an event without an end".into(), &mut events);
-                }
-            }
-            Form::Whole(body) => body.extend_from_slice(bytes),
-            Form::Refused(_, body) => body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR - body.len())]),
-        }
-        events
-    }
-
-    /// The body is at its end.
-    pub fn end(&mut self) -> Vec<Event> {
-        let (mut events, progress) = (Vec::new(), &mut self.progress);
-        match &mut self.form {
-            Form::Stream(lines) => lines.end(|data| progress.data(data, &mut events)),
-            Form::Whole(body) => {
-                progress.data(&String::from_utf8_lossy(body), &mut events);
-                progress.stop(None, &mut events);
-            }
-            Form::Refused(status, body) => events.push(Event::Failed(refused(*status, body))),
-        }
-        events
-    }
-}
-
-impl Progress {
-    /// Takes the data of one event.
-    fn data(&mut self, data: &str, events: &mut Vec<Event>) {
-        if self.over == Some(Over::Failed) {
-            return;
-        }
+    fn event(&mut self, data: &str, answer: &mut Answer) {
         if data.trim() == "[DONE]" {
-            return self.stop(None, events);
+            return self.stop(None, answer);
         }
-        let chunk: Chunk = match serde_json::from_str(data) {
-            Ok(chunk) => chunk,
-            Err(error) => return self.fail(format!("the server's answer is not understood: {error}"), events),
-        };
+        match serde_json::from_str::<Chunk<'_>>(data) {
+            Ok(chunk) => self.chunk(chunk, answer),
+            Err(error) => answer.not_understood(&error),
+        }
+    }
+
+    fn whole(&mut self, body: &str, answer: &mut Answer) {
+        match serde_json::from_str::<Chunk<'_>>(body) {
+            Ok(Chunk { choices: None, error: None, .. }) => answer.not_understood(&"it has no `choices`"),
+            Ok(chunk) => {
+                self.chunk(chunk, answer);
+                self.stop(None, answer);
+            }
+            Err(error) => answer.not_understood(&error),
+        }
+    }
+
+    fn advice(status: u16) -> &'static str {
+        match status {
+            404 => "is `url` right? most end in /v1; and is there such a model?",
+            _ => "",
+        }
+    }
+}
+
+impl ChatCompletions {
+    fn chunk(&mut self, chunk: Chunk<'_>, answer: &mut Answer) {
+        if let Some(model) = some(&chunk.model) {
+            answer.model(model);
+        }
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return self.fail(format!("the server broke off: {}", message(&error)), events);
+            return answer.fail(failure(&error));
         }
         // Only one answer is asked for.
-        if let Some(choice) = chunk.choices.into_iter().next() {
-            if let Some(delta) = choice.delta.filter(|_| self.over.is_none()) {
-                self.delta(delta, events);
+        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
+            if let Some(delta) = choice.delta {
+                self.delta(delta, answer);
             }
-            if let Some(reason) = choice.finish_reason {
-                self.stop(Some(reason), events);
+            if let Some(error) = choice.error.filter(|error| !error.is_null()) {
+                return answer.fail(failure(&error));
+            }
+            if let Some(reason) = some(&choice.finish_reason) {
+                self.stop(Some(reason), answer);
             }
         }
         if let Some(used) = chunk.usage {
-            events.push(Event::Usage(Usage {
-                input: used.prompt_tokens,
-                cached: used.prompt_tokens_details.and_then(|cached| cached.cached_tokens).unwrap_or(0),
-                output: used.completion_tokens,
-            }));
+            let read = used.prompt_tokens_details.unwrap_or_default();
+            answer.cost(used.cost);
+            answer.cache_written(read.cache_write_tokens.or(used.cache_creation_input_tokens));
+            answer.thoughts(used.completion_tokens_details.and_then(|written| written.reasoning_tokens));
+            answer.usage(Usage {
+                input: used.prompt_tokens.unwrap_or(0),
+                cached: read.cached_tokens.unwrap_or(0),
+                output: used.completion_tokens.unwrap_or(0),
+            });
         }
     }
 
-    fn delta(&mut self, delta: Delta, events: &mut Vec<Event>) {
-        let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-        if let Some(thought) = some(delta.reasoning_content) {
-            self.thinking = true;
-            events.push(Event::Reasoning(thought));
+    fn delta(&mut self, delta: Delta<'_>, answer: &mut Answer) {
+        let lists = [(delta.reasoning_details, &mut self.details), (delta.thinking_blocks, &mut self.blocks)];
+        let mut listed = String::new();
+        for (more, list) in lists {
+            if let Some(more) = more.filter(|_| !answer.is_over()) {
+                listed.push_str(&JsonList::texts(&more));
+                list.push(more);
+            }
         }
-        for text in [some(delta.content), some(delta.refusal)].into_iter().flatten() {
-            self.end_thought(events);
-            events.push(Event::Text(text));
+        // The same thoughts may stand there several times.
+        let thought = some(&delta.reasoning_content).or_else(|| some(&delta.reasoning)).unwrap_or(&listed);
+        answer.reasoning(thought);
+        for text in [some(&delta.content), some(&delta.refusal)].into_iter().flatten() {
+            answer.text(text);
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            self.end_thought(events);
-            self.call(call, events);
+            self.call(&call, answer);
         }
     }
 
-    fn end_thought(&mut self, events: &mut Vec<Event>) {
-        if std::mem::take(&mut self.thinking) {
-            events.push(Event::ReasoningEnd(None));
-        }
-    }
-
-    fn call(&mut self, delta: CallDelta, events: &mut Vec<Event>) {
-        let id = delta.id.filter(|id| !id.is_empty());
-        let (name, arguments) = delta.function.map(|it| (it.name, it.arguments)).unwrap_or_default();
-        let name = name.filter(|name| !name.is_empty());
+    fn call(&mut self, delta: &CallDelta<'_>, answer: &mut Answer) {
+        let id = some(&delta.id);
+        let name = delta.function.as_ref().and_then(|function| some(&function.name));
         // Another id is another call, even under the same number; without an id the number counts, and without
         // both a name begins a call.
-        let open = self.calls.iter().rposition(|call| match (&id, delta.index) {
-            (Some(id), _) if call.id.is_some() => call.id.as_ref() == Some(id),
+        let open = self.calls.iter().rfind(|call| match (id, delta.index) {
+            (Some(id), _) if call.id.is_some() => call.id.as_deref() == Some(id),
             (_, Some(number)) => call.number == Some(number),
             (_, None) => name.is_none(),
         });
-        let at = open.unwrap_or_else(|| {
-            let at = self.calls.len();
-            let call_id = id.clone().unwrap_or_else(|| format!("call-{at}"));
-            self.calls.push(Call { number: delta.index, id });
-            events.push(Event::CallBegin(CallBegin { index: number(at), id: call_id, name: name.unwrap_or_default() }));
-            at
-        });
-        if let Some(text) = arguments.filter(|text| !text.is_empty()) {
-            events.push(Event::CallArgs(CallArgs { index: number(at), text }));
+        let at = match open {
+            Some(call) => call.at,
+            None => {
+                let Some(at) = answer.begin_call(id, name.unwrap_or_default()) else { return };
+                self.calls.push(Call { at, number: delta.index, id: id.map(str::to_owned) });
+                at
+            }
+        };
+        if let Some(text) = delta.function.as_ref().and_then(|function| some(&function.arguments)) {
+            answer.call_arguments(at, text);
         }
     }
 
     /// The answer is whole, for this reason.
-    fn stop(&mut self, reason: Option<String>, events: &mut Vec<Event>) {
-        if self.over.is_some() {
+    fn stop(&mut self, reason: Option<&str>, answer: &mut Answer) {
+        if answer.is_over() {
             return;
         }
-        self.over = Some(Over::Stopped);
-        self.end_thought(events);
-        events.extend((0..self.calls.len()).map(|at| Event::CallEnd(CallEnd { index: number(at), mark: None })));
-        events.push(Event::Stop(match reason.as_deref() {
-            // Some servers say `stop` all the same.
-            None | Some("stop" | "tool_calls" | "function_call") if !self.calls.is_empty() => StopReason::Tools,
-            None | Some("stop" | "tool_calls" | "function_call") => StopReason::Done,
-            Some("length") => StopReason::Length,
-            Some("content_filter") => StopReason::Filtered,
-            Some(other) => StopReason::Other(other.to_owned()),
-        }));
-    }
-
-    fn fail(&mut self, why: String, events: &mut Vec<Event>) {
-        if self.over.is_none() {
-            self.over = Some(Over::Failed);
-            events.push(Event::Failed(Error::Failed(why)));
+        for (prefix, list) in [(DETAILS, &self.details), (THINKING_BLOCKS, &self.blocks)] {
+            if let Some(json) = list.json() {
+                answer.end_reasoning(Some(format!("{prefix}{json}")));
+            }
+        }
+        match reason {
+            None | Some("stop" | "tool_calls" | "function_call") => answer.stop(StopReason::Done),
+            Some("length") => answer.stop(StopReason::Length),
+            Some("content_filter") => answer.stop(StopReason::Filtered),
+            // OpenRouter's, where the provider behind it failed.
+            Some("error") => {
+                answer.fail(Error::Unavailable("the server broke off: the model's provider failed".into()))
+            }
+            Some(other) => answer.stop(StopReason::Other(other.to_owned())),
         }
     }
 }
 
-fn number(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-/// The words in an error, wherever the server puts them.
-fn message(error: &serde_json::Value) -> String {
-    let text = error["message"].as_str().or_else(|| error.as_str());
-    text.map_or_else(|| error.to_string(), str::to_owned)
-}
-
-/// What a status that is no answer means.
-fn refused(status: u16, body: &[u8]) -> Error {
-    let text = match serde_json::from_slice::<serde_json::Value>(body) {
-        Ok(value) => message(value.get("error").unwrap_or(&value)),
-        Err(_) => String::from_utf8_lossy(body).chars().take(300).collect(),
-    };
-    let text = format!("the server says {status}: {}", text.trim());
-    match status {
-        401 | 403 => Error::Denied(text),
-        404 => Error::Invalid(format!("{text} (is `url` right? most end in /v1; and is there such a model?)")),
-        429 => Error::Exhausted(text),
-        300..=399 => Error::Invalid(format!("{text} (it is elsewhere; write that address as `url`)")),
-        400..=499 => Error::Invalid(text),
-        _ => Error::Unavailable(text),
+/// An error in the place of an answer, or in its middle. OpenRouter says in `code` which status it would have been.
+fn failure(error: &Value) -> Error {
+    let text = format!("the server broke off: {}", message(error));
+    let code = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+    match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code)) {
+        Some(status) => by_status(status, text),
+        None => Error::Failed(text),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use model_wire::Exchange;
+    use model_wire::transcript::{read, read_cut_anywhere};
+
     use super::*;
 
-    fn head(kind: &str) -> Vec<(String, String)> {
-        vec![("content-type".into(), kind.into())]
-    }
-
-    /// What an answer tells, as one line an event; texts that follow each other are one.
-    fn lines_of(status: u16, kind: &str, pieces: &[&[u8]]) -> Vec<String> {
-        let mut answer = Answer::new(status, &head(kind));
-        let mut events: Vec<Event> = pieces.iter().flat_map(|piece| answer.push(piece)).collect();
-        events.extend(answer.end());
-        let mut lines: Vec<String> = Vec::new();
-        for event in events {
-            let line = match event {
-                Event::Text(text) => match lines.last_mut() {
-                    Some(last) if last.starts_with("text ") => {
-                        last.push_str(&text);
-                        continue;
-                    }
-                    _ => format!("text {text}"),
-                },
-                Event::Reasoning(text) => format!("reasoning {text}"),
-                Event::ReasoningEnd(_) => "reasoned".into(),
-                Event::CallBegin(call) => format!("call {} {} {}", call.index, call.id, call.name),
-                Event::CallArgs(call) => format!("args {} {}", call.index, call.text),
-                Event::CallEnd(call) => format!("end {}", call.index),
-                Event::Usage(usage) => format!("usage {} {} {}", usage.input, usage.cached, usage.output),
-                Event::Stop(reason) => format!("stop {reason:?}"),
-                Event::Failed(error) => format!("failed {error:?}"),
-            };
-            lines.push(line);
-        }
-        lines
+    fn lines_of(status: u16, pieces: &[&[u8]]) -> Vec<String> {
+        read(&mut Exchange::<ChatCompletions>::default(), status, pieces)
     }
 
     /// As it came from the API, shortened: text with an umlaut, then two tool calls at once.
@@ -366,20 +325,15 @@ mod tests {
 
     #[test]
     fn a_stream_tells_the_same_wherever_it_is_cut() {
-        let bytes = STREAM.as_bytes();
-        for cut in 0..=bytes.len() {
-            assert_eq!(lines_of(200, "text/event-stream", &[&bytes[..cut], &bytes[cut..]]), EXPECTED, "cut at {cut}");
-        }
-        let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        assert_eq!(lines_of(200, "text/event-stream; charset=utf-8", &single), EXPECTED);
+        assert_eq!(read_cut_anywhere::<ChatCompletions>(STREAM.as_bytes()), EXPECTED);
     }
 
     #[test]
     fn a_stream_that_is_cut_off_tells_no_stop() {
         let upto = STREAM.find(r#"data: {"choices":[{"index":0,"delta":{},"#).unwrap();
-        let lines = lines_of(200, "text/event-stream", &[&STREAM.as_bytes()[..upto]]);
+        let lines = lines_of(200, &[&STREAM.as_bytes()[..upto]]);
         assert_eq!(lines, EXPECTED[..6], "the host says that it was cut off");
-        let within = lines_of(200, "text/event-stream", &[&STREAM.as_bytes()[..upto - 20]]);
+        let within = lines_of(200, &[&STREAM.as_bytes()[..upto - 20]]);
         assert!(within.last().unwrap().starts_with("failed"), "{within:?}");
     }
 
@@ -387,7 +341,7 @@ mod tests {
     fn an_answer_that_comes_whole_is_one() {
         let body = br#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes.","reasoning":"Hm."},
             "finish_reason":"length"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}"#;
-        let lines = lines_of(200, "application/json", &[body]);
+        let lines = lines_of(200, &[body]);
         assert_eq!(lines, ["reasoning Hm.", "reasoned", "text Yes.", "stop StopReason::Length", "usage 5 0 2"]);
     }
 
@@ -396,7 +350,6 @@ mod tests {
         // Every call with number 0; `stop` after calls; no end mark, no last empty line.
         let lines = lines_of(
             200,
-            "text/event-stream",
             &[br#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{}"}},{"index":0,"id":"b","function":{"name":"hear","arguments":"{}"}}]}}]}
 
 data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
@@ -408,7 +361,6 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
         // Neither numbers nor ids nor a reason to stop.
         let lines = lines_of(
             200,
-            "text/event-stream",
             &[b"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"look\"}}]}}]}\n\n\
                 data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":\"{}\"}}]}}]}\n\n\
                 data: [DONE]\n\n"],
@@ -418,13 +370,13 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
 
     #[test]
     fn a_refusal_says_what_the_server_says() {
-        let said = |status, body: &str| lines_of(status, "application/json", &[body.as_bytes()]).join("");
+        let said = |status, body: &str| lines_of(status, &[body.as_bytes()]).join("");
         let wrong_key = said(401, r#"{"error":{"message":"Incorrect API key provided.","type":"x"}}"#);
         assert!(wrong_key.contains("Denied(\"the server says 401: Incorrect API key provided.\")"), "{wrong_key}");
         assert!(said(404, "page not found").contains("is `url` right?"));
         assert!(said(429, r#"{"error":"slow down"}"#).contains("Exhausted(\"the server says 429: slow down\")"));
         assert!(said(503, "").contains("Unavailable"));
-        assert!(said(400, &"x".repeat(MAX_ERROR * 2)).len() < 500);
+        assert!(said(400, &"x".repeat(100_000)).len() < 500);
     }
 
     #[test]
@@ -432,17 +384,93 @@ data: {"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#],
         let stream = b"data: {\"choices\":[{\"delta\":{\"content\":\"Well\"}}]}\n\n\
             data: {\"error\":{\"message\":\"overloaded\"}}\n\n\
             data: {\"choices\":[{\"delta\":{\"content\":\"more\"}}]}\n\ndata: [DONE]\n\n";
-        let lines = lines_of(200, "text/event-stream", &[stream]);
+        let lines = lines_of(200, &[stream]);
         assert_eq!(lines, ["text Well", "failed Error::Failed(\"the server broke off: overloaded\")"]);
     }
 
     #[test]
     fn bytes_that_are_no_answer_are_none() {
         for body in ["{", "data: nonsense\n\n", "<html>", "data: {\"choices\": 3}\n\n"] {
-            let lines = lines_of(200, "text/event-stream", &[body.as_bytes()]);
+            let lines = lines_of(200, &[body.as_bytes()]);
             assert!(!lines.iter().any(|line| line.starts_with("stop")), "{body}: {lines:?}");
         }
-        let endless = vec![b'x'; 1024 * 1024];
-        assert!(lines_of(200, "text/event-stream", &[b"data: ", &endless])[0].starts_with("failed"));
+        let endless = vec![b'x'; 5 * 1024 * 1024];
+        assert!(lines_of(200, &[b"data: ", &endless])[0].starts_with("failed"));
+    }
+
+    /// OpenRouter: comments, reasoning with details in parts, what it cost.
+    const OPENROUTER: &str = concat!(
+        ": OPENROUTER PROCESSING\n\n",
+        r#"data: {"id":"gen-1","provider":"Anthropic","model":"anthropic/claude-opus-5.5","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Let ","reasoning_details":[{"type":"reasoning.text","text":"Let ","format":"anthropic-claude-v1","index":0}]},"finish_reason":null}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":0,"delta":{"content":"","reasoning":"me.","reasoning_details":[{"type":"reasoning.text","text":"me.","index":0}]}}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":0,"delta":{"content":"","reasoning_details":[{"type":"reasoning.text","signature":"sig","index":0}]}}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":null}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop","native_finish_reason":"end_turn"}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":{"prompt_tokens":194,"completion_tokens":2,"cost":0.0001415,"is_byok":false,"prompt_tokens_details":{"cached_tokens":10,"cache_write_tokens":100},"completion_tokens_details":{"reasoning_tokens":1}}}"#,
+        "\n\n",
+        "data: [DONE]\n\n",
+    );
+
+    #[test]
+    fn openrouter_says_what_it_cost_and_wants_its_details_back() {
+        let details = r#"[{"format":"anthropic-claude-v1","index":0,"signature":"sig","text":"Let me.","type":"reasoning.text"}]"#;
+        let expected = [
+            "reasoning Let me.".to_owned(),
+            "reasoned".into(),
+            "text Yes.".into(),
+            format!("reasoned openrouter:{details}"),
+            "stop StopReason::Done".into(),
+            "usage 194 10 2".into(),
+        ];
+        assert_eq!(read_cut_anywhere::<ChatCompletions>(OPENROUTER.as_bytes()), expected);
+        let mut exchange = Exchange::<ChatCompletions>::default();
+        read(&mut exchange, 200, &[OPENROUTER.as_bytes()]);
+        let report = exchange.report();
+        assert_eq!((report.cost, report.cache_written, report.thoughts), (Some(141_500), Some(100), Some(1)));
+        assert_eq!(report.model.as_deref(), Some("anthropic/claude-opus-5.5"));
+    }
+
+    #[test]
+    fn an_error_of_the_provider_behind_openrouter_is_what_its_code_says() {
+        let broken = |error: &str| lines_of(200, &[format!("data: {error}\n\ndata: [DONE]\n\n").as_bytes()]).join("");
+        let both = r#"{"id":"gen-1","provider":"X","error":{"code":429,"message":"Rate limited","metadata":{"provider_name":"X","raw":"slow down"}},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#;
+        assert_eq!(broken(both), "failed Error::Exhausted(\"the server broke off: Rate limited: slow down\")");
+        let within = r#"{"choices":[{"delta":{"content":""},"error":{"code":502,"message":"Provider disconnected"},"finish_reason":"error"}]}"#;
+        assert_eq!(broken(within), "failed Error::Unavailable(\"the server broke off: Provider disconnected\")");
+        assert!(broken(r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#).contains("Unavailable"));
+        assert!(broken(r#"{"error":{"code":"400","message":"No."}}"#).contains("Invalid"));
+        assert!(broken(r#"{"error":{"code":"server_error","message":"No."}}"#).contains("Failed"));
+    }
+
+    #[test]
+    fn litellm_says_what_it_cost_and_wants_its_thinking_blocks_back() {
+        let body = r#"{"id":"c","model":"claude-opus-5-5","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant",
+            "content":"Yes.","reasoning_content":"Hm.","thinking_blocks":[{"type":"thinking","thinking":"Hm.","signature":"s"}]}}],
+            "usage":{"prompt_tokens":5,"completion_tokens":2,"cache_creation_input_tokens":3}}"#;
+        let mut exchange = Exchange::<ChatCompletions>::default();
+        exchange.head(200, vec![("x-litellm-response-cost".into(), "2.5e-05".into())]);
+        assert!(exchange.body(body.as_bytes()).is_empty());
+        let lines = model_wire::transcript::transcript(exchange.end());
+        assert_eq!(
+            lines,
+            [
+                "reasoning Hm.",
+                "reasoned",
+                "text Yes.",
+                r#"reasoned litellm:[{"signature":"s","thinking":"Hm.","type":"thinking"}]"#,
+                "stop StopReason::Done",
+                "usage 5 0 2",
+            ]
+        );
+        let report = exchange.report();
+        assert_eq!((report.cost, report.cache_written), (Some(25_000), Some(3)));
+        let mut unknown = Exchange::<ChatCompletions>::default();
+        unknown.head(200, vec![("x-litellm-response-cost".into(), "0.0".into())]);
+        assert_eq!(unknown.report().cost, None, "a price that is not known is not zero");
     }
 }

@@ -4,40 +4,60 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conductor_feature::Error;
 use conductor_feature::chat::{Effort, Image, Message, Parameters, Part, Question, Speaker, Tool, ToolChoice};
-use conductor_feature::provider::{Endpoint, Outgoing, Request, Secret};
+use conductor_feature::details::Abilities;
+use conductor_feature::provider::{Outgoing, Request};
+use model_wire::Answer;
+use model_wire::json::{number, parsed};
+use model_wire::request::{Home, own_mark};
 use serde_json::{Map, Value, json};
 
-/// Where OpenAI's own models are.
-const OPENAI: &str = "https://api.openai.com/v1";
-/// The secret that they are asked with.
-const OPENAI_KEY: &str = "openai-key";
+use crate::answer::{DETAILS, THINKING_BLOCKS};
 
-/// What to send. Invalid when a schema is no JSON.
-pub fn outgoing(request: Request) -> Result<Outgoing, Error> {
-    let Request { model, endpoint, question, stream, .. } = request;
-    let Endpoint { url, secret } = endpoint;
-    let is_openai = url.as_deref().is_none_or(|url| url.starts_with("https://api.openai.com/"));
-    let secret = secret.or_else(|| is_openai.then(|| OPENAI_KEY.to_owned()));
-    let base = url.as_deref().unwrap_or(OPENAI).trim_end_matches('/');
-    Ok(Outgoing {
-        method: "POST".into(),
-        url: format!("{base}/chat/completions"),
-        headers: vec![
-            ("content-type".into(), "application/json".into()),
-            ("accept".into(), if stream { "text/event-stream" } else { "application/json" }.into()),
-        ],
-        body: body(&model, &question, stream, is_openai)?.to_string().into_bytes(),
-        secret: secret.map(|id| Secret { id, header: "authorization".into(), prefix: "Bearer ".into() }),
-    })
+/// OpenAI itself.
+const OPENAI: Home =
+    Home { url: "https://api.openai.com/v1", secret: Some("openai-key"), header: "authorization", prefix: "Bearer " };
+
+/// The providers, and where each is asked.
+pub const PROVIDERS: [(&str, Home); 3] = [
+    ("openai-compatible", OPENAI),
+    ("openrouter", Home { url: "https://openrouter.ai/api/v1", secret: Some("openrouter-key"), ..OPENAI }),
+    // A proxy on this machine, which wants a key only if it was set up with one.
+    ("litellm", Home { url: "http://localhost:4000", secret: None, ..OPENAI }),
+];
+
+/// What to send.
+///
+/// # Errors
+/// `Invalid` if a schema is not JSON, or the whole is too large.
+pub fn outgoing(request: &Request, _: &Abilities, _: &mut Answer) -> Result<Outgoing, Error> {
+    let home = PROVIDERS.iter().find(|(name, _)| *name == request.provider).map_or(OPENAI, |(_, home)| *home);
+    let url = format!("{}/chat/completions", home.base(&request.endpoint));
+    let dialect = match request.provider.as_str() {
+        "openrouter" => Dialect::OpenRouter,
+        "litellm" => Dialect::LiteLlm,
+        _ if OPENAI.is_asked(&request.endpoint) => Dialect::OpenAi,
+        _ => Dialect::Other,
+    };
+    let body = body(&request.model, &request.question, request.stream, dialect)?;
+    home.post(&request.endpoint, url, &[], request.stream, &body)
 }
 
-fn body(model: &str, question: &Question, stream: bool, is_openai: bool) -> Result<Value, Error> {
+/// Whose words a server knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    OpenAi,
+    OpenRouter,
+    LiteLlm,
+    Other,
+}
+
+fn body(model: &str, question: &Question, stream: bool, dialect: Dialect) -> Result<Value, Error> {
     let Question { instructions, messages, tools, choice, how } = question;
     let mut list = Vec::new();
     if !instructions.is_empty() {
         list.push(json!({ "role": "system", "content": instructions }));
     }
-    messages.iter().for_each(|message| said(message, &mut list));
+    messages.iter().for_each(|message| said(message, dialect, &mut list));
     let mut body = Map::new();
     body.insert("model".into(), model.into());
     body.insert("messages".into(), list.into());
@@ -59,16 +79,14 @@ fn body(model: &str, question: &Question, stream: bool, is_openai: bool) -> Resu
     let Parameters { max_tokens, temperature, top_p, stop, schema, effort } = how;
     if let Some(most) = max_tokens {
         // OpenAI has a new word, which most others don't know yet.
-        let word = if is_openai { "max_completion_tokens" } else { "max_tokens" };
+        let word = if dialect == Dialect::OpenAi { "max_completion_tokens" } else { "max_tokens" };
         body.insert(word.into(), (*most).into());
     }
-    // Through text, for 0.7 as f64 would be 0.699999988079071.
-    let number = |value: f32| value.to_string().parse::<f64>().unwrap_or_default();
     if let Some(temperature) = temperature {
-        body.insert("temperature".into(), number(*temperature).into());
+        body.insert("temperature".into(), number(*temperature));
     }
     if let Some(top_p) = top_p {
-        body.insert("top_p".into(), number(*top_p).into());
+        body.insert("top_p".into(), number(*top_p));
     }
     if !stop.is_empty() {
         body.insert("stop".into(), stop.clone().into());
@@ -85,13 +103,12 @@ fn body(model: &str, question: &Question, stream: bool, is_openai: bool) -> Resu
             Effort::Medium => "medium",
             Effort::High => "high",
         };
-        body.insert("reasoning_effort".into(), effort.into());
+        match dialect {
+            Dialect::OpenRouter => body.insert("reasoning".into(), json!({ "effort": effort })),
+            _ => body.insert("reasoning_effort".into(), effort.into()),
+        };
     }
     Ok(body.into())
-}
-
-fn parsed(what: &str, json: &str) -> Result<Value, Error> {
-    serde_json::from_str(json).map_err(|error| Error::Invalid(format!("{what} is not JSON: {error}")))
 }
 
 fn tool(tool: &Tool) -> Result<Value, Error> {
@@ -104,10 +121,11 @@ fn tool(tool: &Tool) -> Result<Value, Error> {
 }
 
 /// A message, which may become several: the API has tools' results as messages of their own, before what the user
-/// says about them. Reasoning has no place in it.
-fn said(message: &Message, list: &mut Vec<Value>) {
+/// says about them. Reasoning has no place in it, but for the lists that OpenRouter and LiteLLM want back.
+fn said(message: &Message, dialect: Dialect, list: &mut Vec<Value>) {
     let (mut texts, mut content, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     let mut pictures = false;
+    let mut wanted_back = Map::new();
     for part in &message.parts {
         match part {
             Part::Text(text) => {
@@ -127,7 +145,16 @@ fn said(message: &Message, list: &mut Vec<Value>) {
             Part::ToolResult(result) => {
                 list.push(json!({ "role": "tool", "tool_call_id": result.id, "content": result.content }));
             }
-            Part::Reasoning(_) => {}
+            Part::Reasoning(thought) => {
+                let (key, mark) = match dialect {
+                    Dialect::OpenRouter => ("reasoning_details", own_mark(&thought.mark, DETAILS)),
+                    Dialect::LiteLlm => ("thinking_blocks", own_mark(&thought.mark, THINKING_BLOCKS)),
+                    Dialect::OpenAi | Dialect::Other => continue,
+                };
+                if let Some(list) = mark.and_then(|mark| serde_json::from_str(mark).ok()) {
+                    wanted_back.insert(key.into(), list);
+                }
+            }
         }
     }
     let text = texts.join("\n");
@@ -135,10 +162,15 @@ fn said(message: &Message, list: &mut Vec<Value>) {
         Speaker::User if pictures => list.push(json!({ "role": "user", "content": content })),
         Speaker::User if !texts.is_empty() => list.push(json!({ "role": "user", "content": text })),
         Speaker::User => {}
-        Speaker::Assistant if calls.is_empty() => list.push(json!({ "role": "assistant", "content": text })),
         Speaker::Assistant => {
-            let content = if text.is_empty() { Value::Null } else { text.into() };
-            list.push(json!({ "role": "assistant", "content": content, "tool_calls": calls }));
+            let mut message = wanted_back;
+            message.insert("role".into(), "assistant".into());
+            let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() };
+            message.insert("content".into(), content);
+            if !calls.is_empty() {
+                message.insert("tool_calls".into(), calls.into());
+            }
+            list.push(message.into());
         }
     }
 }
@@ -146,8 +178,11 @@ fn said(message: &Message, list: &mut Vec<Value>) {
 #[cfg(test)]
 mod tests {
     use conductor_feature::chat::{Reasoning, ToolCall, ToolResult};
+    use model_wire::Exchange;
+    use model_wire::transcript::{request, transcript};
 
     use super::*;
+    use crate::answer::ChatCompletions;
 
     fn question(messages: Vec<Message>) -> Question {
         let how =
@@ -155,15 +190,18 @@ mod tests {
         Question { instructions: String::new(), messages, tools: vec![], choice: ToolChoice::Auto, how }
     }
 
-    fn request(url: Option<&str>, question: Question) -> Request {
-        let endpoint = Endpoint { url: url.map(str::to_owned), secret: None };
-        Request { provider: "openai-compatible".into(), model: "m".into(), endpoint, question, stream: true }
+    fn asked(request: Request) -> Result<Outgoing, Error> {
+        Exchange::<ChatCompletions>::default().begin(request, outgoing)
+    }
+
+    fn sent_by(provider: &str, url: Option<&str>, question: Question) -> (Outgoing, Value) {
+        let outgoing = asked(request(provider, "m", url, question)).unwrap();
+        let body = serde_json::from_slice(&outgoing.body).unwrap();
+        (outgoing, body)
     }
 
     fn sent(url: Option<&str>, question: Question) -> (Outgoing, Value) {
-        let outgoing = outgoing(request(url, question)).unwrap();
-        let body = serde_json::from_slice(&outgoing.body).unwrap();
-        (outgoing, body)
+        sent_by("openai-compatible", url, question)
     }
 
     fn user(parts: Vec<Part>) -> Message {
@@ -182,9 +220,70 @@ mod tests {
         let (local, _) = sent(Some("http://localhost:11434/v1/"), question(vec![]));
         assert_eq!(local.url, "http://localhost:11434/v1/chat/completions");
         assert!(local.secret.is_none());
-        let mut told = request(Some("http://localhost:1/v1"), question(vec![]));
+        let mut told = request("openai-compatible", "m", Some("http://localhost:1/v1"), question(vec![]));
         told.endpoint.secret = Some("model-key".into());
-        assert_eq!(outgoing(told).unwrap().secret.unwrap().id, "model-key");
+        assert_eq!(asked(told).unwrap().secret.unwrap().id, "model-key");
+    }
+
+    #[test]
+    fn presets_know_where_they_are_asked() {
+        let (openrouter, _) = sent_by("openrouter", None, question(vec![]));
+        assert_eq!(openrouter.url, "https://openrouter.ai/api/v1/chat/completions");
+        assert_eq!(openrouter.secret.unwrap().id, "openrouter-key");
+        let (litellm, _) = sent_by("litellm", None, question(vec![]));
+        assert_eq!((&*litellm.url, litellm.secret.is_none()), ("http://localhost:4000/chat/completions", true));
+    }
+
+    #[test]
+    fn each_server_gets_back_what_it_wants_and_nothing_of_the_others() {
+        let thought = |mark: &str| Part::Reasoning(Reasoning { text: "Hm.".into(), mark: Some(mark.into()) });
+        let conversation = || {
+            question(vec![Message {
+                speaker: Speaker::Assistant,
+                parts: vec![
+                    thought(r#"openrouter:[{"type":"reasoning.encrypted","data":"x"}]"#),
+                    thought(r#"litellm:[{"type":"thinking","thinking":"Hm.","signature":"s"}]"#),
+                    thought("anthropic:thinking:x"),
+                    Part::Text("Yes.".into()),
+                ],
+            }])
+        };
+        let message =
+            |provider: &str| sent_by(provider, Some("http://localhost:1"), conversation()).1["messages"][0].take();
+        assert_eq!(message("openai-compatible"), json!({ "role": "assistant", "content": "Yes." }));
+        assert_eq!(
+            message("openrouter"),
+            json!({
+                "role": "assistant",
+                "content": "Yes.",
+                "reasoning_details": [{ "type": "reasoning.encrypted", "data": "x" }],
+            })
+        );
+        assert_eq!(message("litellm")["thinking_blocks"][0]["signature"], "s");
+        let effort = |provider: &str| {
+            let mut question = question(vec![]);
+            question.how.effort = Some(Effort::High);
+            sent_by(provider, None, question).1
+        };
+        assert_eq!(effort("openrouter")["reasoning"], json!({ "effort": "high" }));
+        assert_eq!(effort("litellm")["reasoning_effort"], "high");
+    }
+
+    #[test]
+    fn a_model_without_tools_gets_instructions() {
+        let mut exchange = Exchange::<ChatCompletions>::default();
+        exchange.expect(Abilities { tools: false, streams: true, schema: true, output: None });
+        let mut question = question(vec![user(vec![Part::Text("See?".into())])]);
+        question.tools = vec![Tool { name: "look".into(), description: "Looks.".into(), input: "{}".into() }];
+        let sent = exchange.begin(request("openai-compatible", "m", None, question), outgoing).unwrap();
+        let body: Value = serde_json::from_slice(&sent.body).unwrap();
+        assert!(body.get("tools").is_none());
+        assert!(body["messages"][0]["content"].as_str().unwrap().contains("<tool_call>"));
+        exchange.head(200, vec![]);
+        let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"<tool_call>{\\\"name\\\":\\\"look\\\"}</tool_call>\"}}]}\n\n\
+                      data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n";
+        let events: Vec<_> = exchange.body(answer.as_bytes());
+        assert_eq!(transcript(events), ["call 0 call-0 look", "args 0 {}", "end 0", "stop StopReason::Tools"]);
     }
 
     #[test]
@@ -250,6 +349,6 @@ mod tests {
     fn a_schema_that_is_none_is_refused() {
         let mut question = question(vec![]);
         question.how.schema = Some("{".into());
-        assert!(matches!(outgoing(request(None, question)), Err(Error::Invalid(_))));
+        assert!(matches!(asked(request("openai-compatible", "m", None, question)), Err(Error::Invalid(_))));
     }
 }

@@ -5,6 +5,7 @@
 //! server are retried a few times, after the server's `Retry-After` or with exponential backoff. The response
 //! goes through the provider piece by piece.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
@@ -16,8 +17,9 @@ use conductor_registry::Provider;
 use conductor_sandbox::CallError;
 use conductor_sandbox::actor::{check_quarantine, record_trap};
 use conductor_sandbox::bindings::Error;
-use conductor_sandbox::exchange::{Endpoint, Exchange, Outgoing, Request};
+use conductor_sandbox::exchange::{Abilities, Endpoint, Exchange, Outgoing, Report, Request};
 use conductor_sandbox::state::FeatureFacts;
+use conductor_services::error::ServiceError;
 use conductor_services::http::{self, HttpError, HttpScope, SecretUse, StreamLimits, Streamed};
 
 /// Times that a request is sent at most.
@@ -51,6 +53,8 @@ pub struct Ask {
     pub url: Option<String>,
     /// The id of the secret; `None` if it is the provider's default, or there is none.
     pub secret: Option<String>,
+    /// What the model can do.
+    pub abilities: Abilities,
     /// What to ask.
     pub question: Question,
 }
@@ -59,6 +63,7 @@ pub struct Ask {
 #[derive(Debug)]
 pub struct Completion {
     events: mpsc::Receiver<Event>,
+    report: Arc<OnceLock<Report>>,
 }
 
 impl Completion {
@@ -66,19 +71,27 @@ impl Completion {
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
+
+    /// What the API says of the answer beside its events: the cost, what went otherwise than asked for. `None` before
+    /// [`next`](Self::next) has returned `None`, and where the provider does not report it.
+    pub fn report(&self) -> Option<&Report> {
+        self.report.get()
+    }
 }
 
 /// Sends the request, and returns the events of the answer as they come. `cancelled` ends it at any moment.
 pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> Completion {
     let (events, received) = mpsc::channel(QUEUE_CAPACITY);
     let runtime = provider.feature.runtime().clone();
+    let report = Arc::new(OnceLock::new());
+    let reported = Arc::clone(&report);
     runtime.spawn(async move {
         let gone = events.clone();
         let done = tokio::select! {
             biased;
             () = cancelled.cancelled() => Err(Error::Failed("it was cancelled".into())),
             () = gone.closed() => return,
-            done = tokio::time::timeout(TOTAL_TIMEOUT, run(&provider, ask, &events)) => {
+            done = tokio::time::timeout(TOTAL_TIMEOUT, run(&provider, ask, &events, &reported)) => {
                 done.unwrap_or_else(|_| Err(Error::Failed(format!("no whole answer within {} s", TOTAL_TIMEOUT.as_secs()))))
             }
         };
@@ -86,7 +99,7 @@ pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> C
             let _ = events.send(Event::Failed(error)).await;
         }
     });
-    Completion { events: received }
+    Completion { events: received, report }
 }
 
 /// An error of the instance, in the contract's words. Traps count against the feature.
@@ -100,15 +113,20 @@ fn explained(facts: &FeatureFacts, error: CallError) -> Error {
     }
 }
 
-async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Result<(), Error> {
+async fn run(
+    provider: &Provider,
+    ask: Ask,
+    events: &mpsc::Sender<Event>,
+    reported: &OnceLock<Report>,
+) -> Result<(), Error> {
     let facts = provider.feature.facts();
     let failed = |error| explained(facts, error);
     check_quarantine(facts).map_err(failed)?;
     let scope = facts.http_scope(&provider.network)?;
-    let Ask { provider: name, model, url, secret, question } = ask;
+    let Ask { provider: name, model, url, secret, abilities, question } = ask;
     let endpoint = Endpoint { url, secret };
-    let request = Request { provider: name, model, endpoint, question, stream: true };
-    let (mut exchange, outgoing) = Exchange::begin(&provider.feature, &request).await.map_err(failed)?;
+    let request = Request { provider: name, model, endpoint, question, stream: abilities.streams };
+    let (mut exchange, outgoing) = Exchange::begin(&provider.feature, &request, abilities).await.map_err(failed)?;
     let mut answer = sent(facts, &scope, outgoing).await?;
     exchange.head(answer.status, &answer.headers).await.map_err(failed)?;
 
@@ -132,6 +150,14 @@ async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>) -> Res
     if broken.is_none() {
         let received = exchange.end().await.map_err(failed)?;
         pass(received, &mut gathering, events).await?;
+    }
+    match exchange.report().await {
+        Ok(report) => report.into_iter().for_each(|report| drop(reported.set(report))),
+        // The answer is there all the same.
+        Err(error) => {
+            let error = ServiceError::from(failed(error));
+            tracing::warn!(feature = %facts.descriptor.id, "no report of an exchange: {error}");
+        }
     }
     match broken {
         // All was said before it broke.

@@ -18,6 +18,7 @@ use conductor_registry::{Provider, Registry};
 use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
+use conductor_sandbox::exchange::Abilities;
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
 use conductor_services::error::ServiceError;
 use conductor_stdx::rate::RateLimiter;
@@ -211,8 +212,21 @@ impl Requests {
 
 impl Found<'_> {
     fn complete(&self, question: Question, cancelled: CancellationToken) -> Completion {
-        let config::Model { provider, model, url, secret } = self.model.clone();
-        complete(self.provider.clone(), Ask { provider, model, url, secret, question }, cancelled)
+        let abilities = self.abilities();
+        let config::Model { provider, model, url, secret, .. } = self.model.clone();
+        complete(self.provider.clone(), Ask { provider, model, url, secret, abilities, question }, cancelled)
+    }
+
+    /// What the model can do: what the configuration says, else what the provider declares, else everything.
+    fn abilities(&self) -> Abilities {
+        let config::Model { provider, model, tools, streams, schema, .. } = self.model;
+        let declared = self.provider.feature.facts().descriptor.model(provider, model);
+        Abilities {
+            tools: tools.or(declared.and_then(|it| it.tools)).unwrap_or(true),
+            streams: streams.or(declared.and_then(|it| it.streams)).unwrap_or(true),
+            schema: schema.or(declared.and_then(|it| it.schema)).unwrap_or(true),
+            output: declared.and_then(|it| it.output),
+        }
     }
 }
 
@@ -285,7 +299,15 @@ mod tests {
 
     #[test]
     fn a_model_that_is_not_there_is_told_with_what_is() {
-        let model = config::Model { provider: "openai-compatible".into(), model: "m".into(), url: None, secret: None };
+        let model = config::Model {
+            provider: "openai-compatible".into(),
+            model: "m".into(),
+            url: None,
+            secret: None,
+            tools: None,
+            streams: None,
+            schema: None,
+        };
         let models = BTreeMap::from([("local".into(), model)]);
         let models = Models::new(Audit::none(), models, Registry::default(), 60);
         let error = |name| ServiceError::from(models.find(name).err().unwrap()).to_string();

@@ -1,4 +1,4 @@
-//! Models behind a real HTTP server on this machine, asked through the provider that comes with the host.
+//! Models behind a real HTTP server on this machine, asked through the providers that come with the host.
 //!
 //! The guests are built by `cargo xtask features`.
 
@@ -12,11 +12,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use conductor_chat::completion::{ATTEMPTS, Ask};
-use conductor_chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, ToolChoice, complete};
+use conductor_chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, Tool, ToolChoice, complete};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
 use conductor_package::Grants;
 use conductor_registry::{FeatureSource, Registry};
+use conductor_sandbox::exchange::Abilities;
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::udp::SystemDatagrams;
 use conductor_sandbox::{Compiler, Sandbox};
@@ -130,10 +131,17 @@ struct Stage {
     registry: Registry,
     sandbox: Sandbox,
     port: u16,
+    provider: &'static str,
+    abilities: Abilities,
 }
 
 impl Stage {
     fn new(port: u16) -> Self {
+        Self::with("openai-compatible", "openai-compatible", port)
+    }
+
+    /// A stage with this provider of this feature.
+    fn with(feature: &str, provider: &'static str, port: u16) -> Self {
         log();
         let features = std::env::var_os("CONDUCTOR_FEATURES").map_or_else(
             || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"),
@@ -147,8 +155,8 @@ impl Stage {
         let (observer, _, _) = observer::start(said, None).unwrap();
         let host = format!("127.0.0.1:{port}").parse().unwrap();
         let source = FeatureSource {
-            name: "openai-compatible".into(),
-            path: features.join("openai-compatible.wasm"),
+            name: feature.into(),
+            path: features.join(format!("{feature}.wasm")),
             bundled: true,
             grants: Grants {
                 secrets: vec![SecretGrant { id: "model-key".into(), hosts: vec![host] }],
@@ -159,32 +167,39 @@ impl Stage {
         };
         let registry = Registry::default().with(vec![source], &sandbox, &observer);
         assert_eq!(registry.refused(), []);
-        Self { registry, sandbox, port }
+        let abilities = Abilities { tools: true, streams: true, schema: true, output: None };
+        Self { registry, sandbox, port, provider, abilities }
     }
 
     fn ask(&self, cancelled: &CancellationToken) -> Completion {
         let how =
             Parameters { max_tokens: None, temperature: None, top_p: None, stop: vec![], schema: None, effort: None };
         let messages = vec![Message { speaker: Speaker::User, parts: vec![Part::Text("Say hello.".into())] }];
-        let question = Question { instructions: String::new(), messages, tools: vec![], choice: ToolChoice::Auto, how };
+        let tools =
+            vec![Tool { name: "look".into(), description: "Looks.".into(), input: r#"{"type":"object"}"#.into() }];
+        let question = Question { instructions: String::new(), messages, tools, choice: ToolChoice::Auto, how };
         let ask = Ask {
-            provider: "openai-compatible".into(),
+            provider: self.provider.into(),
             model: "m".into(),
             url: Some(format!("http://127.0.0.1:{}/v1", self.port)),
             secret: Some("model-key".into()),
+            abilities: self.abilities,
             question,
         };
-        complete(self.registry.provider("openai-compatible").unwrap(), ask, cancelled.clone())
+        complete(self.registry.provider(self.provider).unwrap(), ask, cancelled.clone())
     }
 
     fn wait<T>(&self, work: impl Future<Output = T>) -> T {
-        let runtime = self.registry.provider("openai-compatible").unwrap().feature.runtime().clone();
+        let runtime = self.registry.provider(self.provider).unwrap().feature.runtime().clone();
         runtime.block_on(async { tokio::time::timeout(TEST_TIMEOUT, work).await.expect("it took too long") })
     }
 
     /// Everything that the answer tells: its text, and the last event that is no text.
     fn told(&self) -> (String, Option<Event>) {
-        let mut completion = self.ask(&CancellationToken::new());
+        self.gather(&mut self.ask(&CancellationToken::new()))
+    }
+
+    fn gather(&self, completion: &mut Completion) -> (String, Option<Event>) {
         self.wait(async {
             let (mut text, mut last) = (String::new(), None);
             while let Some(event) = completion.next().await {
@@ -237,6 +252,104 @@ fn a_stream_that_is_cut_in_the_middle_is_no_answer() {
     let (_, last) = Stage::new(port).told();
     assert!(format!("{last:?}").contains("cut off"), "{last:?}");
     server.join().unwrap();
+}
+
+/// LLM-1: each provider in its own format: where it is asked, with which header, what it understands and reports.
+#[test]
+fn every_provider_streams_text_and_reports_what_the_api_says() {
+    let anthropic = [
+        r#"data: {"type":"message_start","message":{"model":"m-1","usage":{"input_tokens":3,"cache_creation_input_tokens":7,"output_tokens":1}}}"#,
+        r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hel"}}"#,
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo."}}"#,
+        r#"data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}"#,
+        r#"data: {"type":"message_stop"}"#,
+    ];
+    let gemini = [
+        r#"data: {"candidates":[{"content":{"parts":[{"text":"Hel"}]}}],"modelVersion":"m-1"}"#,
+        r#"data: {"candidates":[{"content":{"parts":[{"text":"lo."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}"#,
+    ];
+    let openai = [
+        r#"data: {"type":"response.created","response":{"model":"m-1","status":"in_progress"}}"#,
+        r#"data: {"type":"response.output_text.delta","output_index":0,"delta":"Hel"}"#,
+        r#"data: {"type":"response.output_text.delta","output_index":0,"delta":"lo."}"#,
+        r#"data: {"type":"response.completed","response":{"model":"m-1","status":"completed","output":[]}}"#,
+    ];
+    let compatible = [
+        r#"data: {"model":"m-1","choices":[{"delta":{"content":"Hel"}}]}"#,
+        r#"data: {"choices":[{"delta":{"content":"lo."},"finish_reason":"stop"}]}"#,
+        r#"data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"cost":0.00025}}"#,
+    ];
+    for (feature, provider, path, header, stream, cost, written) in [
+        ("anthropic", "anthropic", "/v1/messages", "x-api-key: ", &anthropic[..], None, Some(7)),
+        ("gemini", "gemini", "/v1/models/m:streamGenerateContent?alt=sse", "x-goog-api-key: ", &gemini, None, None),
+        ("openai", "openai", "/v1/responses", "authorization: Bearer ", &openai, None, None),
+        (
+            "openai-compatible",
+            "openrouter",
+            "/v1/chat/completions",
+            "authorization: Bearer ",
+            &compatible,
+            Some(250_000),
+            None,
+        ),
+        (
+            "openai-compatible",
+            "litellm",
+            "/v1/chat/completions",
+            "authorization: Bearer ",
+            &compatible,
+            Some(250_000),
+            None,
+        ),
+    ] {
+        let events = stream.iter().map(|event| chunk(&format!("{event}\n\n")));
+        let pieces = [HEAD.as_bytes().to_vec()].into_iter().chain(events).chain([b"0\r\n\r\n".to_vec()]).collect();
+        let (port, server) = serve(vec![pieces]);
+        let stage = Stage::with(feature, provider, port);
+        let mut completion = stage.ask(&CancellationToken::new());
+        let (text, last) = stage.gather(&mut completion);
+        assert_eq!(text, "Hello.", "{provider}: {last:?}");
+        assert!(matches!(last, Some(Event::Stop(_))), "{provider}: {last:?}");
+        let report = completion.report().unwrap();
+        assert_eq!(
+            (report.model.as_deref(), report.cost, report.cache_written),
+            (Some("m-1"), cost, written),
+            "{provider}"
+        );
+        let requests = server.join().unwrap();
+        assert!(requests[0].starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{provider}: {}", requests[0]);
+        assert!(requests[0].contains(&format!("{header}{KEY}\r\n")), "{provider}: {}", requests[0]);
+        assert!(requests[0].contains("Say hello."), "{provider}: {}", requests[0]);
+    }
+}
+
+/// LLM-2: a model without tools gets instructions, and one that does not stream is told in pieces.
+#[test]
+fn what_a_model_lacks_is_made_up_for() {
+    let body = r#"{"choices":[{"message":{"content":"I look. <tool_call>{\"name\":\"look\"}</tool_call>"},"finish_reason":"stop"}]}"#;
+    let size = body.len();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {size}\r\n\r\n");
+    let (port, server) = serve(vec![vec![format!("{head}{body}").into_bytes()]]);
+    let mut stage = Stage::new(port);
+    stage.abilities = Abilities { tools: false, streams: false, schema: true, output: None };
+    let mut completion = stage.ask(&CancellationToken::new());
+    let mut calls = Vec::new();
+    stage.wait(async {
+        while let Some(event) = completion.next().await {
+            if let Event::CallBegin(call) = event {
+                calls.push(call.name);
+            }
+        }
+    });
+    assert_eq!(calls, ["look"]);
+    assert_eq!(
+        completion.report().unwrap().notes,
+        ["the model takes no tools; they are described in the instructions"]
+    );
+    let requests = server.join().unwrap();
+    assert!(requests[0].contains("<tool_call>") && !requests[0].contains("\"tools\""), "{}", requests[0]);
+    assert!(!requests[0].contains("\"stream\""), "{}", requests[0]);
 }
 
 /// LLM-6: the key is in the header that it is for, and nowhere else.

@@ -339,6 +339,20 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub secret: Option<String>,
+
+    /// Whether it takes tools; without, they are described to it in the instructions. Default: what the provider declares,
+    /// or yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
+
+    /// Whether it answers piece by piece. Default: what the provider declares, or yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<bool>,
+
+    /// Whether it takes a JSON Schema for its answer; without, the schema is in the instructions. Default: what the provider
+    /// declares, or yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<bool>,
 }
 
 /// What a person decides about one feature.

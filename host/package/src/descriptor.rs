@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::capability::{Capability, CapabilityKind, CapabilityRequest};
 pub use crate::contributions::{SkipReason, Skipped};
 pub use crate::id::FeatureId;
+pub use crate::provider::{MAX_MODELS, ModelDeclaration, Price, Prices, ProviderDeclaration, Tokens};
 pub use crate::task::{MAX_STOP_TIMEOUT, Restart, TaskDeclaration, TaskStart};
 use crate::{Contributions, Grants};
 use conductor_terminal::{MAX_TEXT, excerpt, is_hidden};
@@ -168,21 +169,6 @@ pub struct HookDeclaration {
     pub needs: Vec<String>,
 }
 
-/// A provider that the feature contributes: an API by which models are reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProviderDeclaration {
-    /// The name that the configuration writes under `provider`: lower-case letters, digits and `-`.
-    pub name: String,
-    /// Which API it speaks, in a sentence.
-    pub summary: String,
-    /// The purpose of the `network` capability by which the host sends its requests.
-    pub network: String,
-    /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<String>,
-}
-
 /// A skill that the feature contributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -319,7 +305,8 @@ impl Descriptor {
         names("skill", "a letter, then a-z, 0-9 and -", self.skills.iter().map(|skill| &skill.name), lower)?;
         let rule = "a letter, then a-z, 0-9 and -";
         names("provider", rule, self.providers.iter().map(|provider| &provider.name), lower)?;
-        for ProviderDeclaration { name, network, .. } in &self.providers {
+        for provider @ ProviderDeclaration { name, network, .. } in &self.providers {
+            provider.validate_models()?;
             if self.network(network).is_none() {
                 return Err(format!(
                     "the provider {name} is sent for by the network purpose {network:?}, which is not requested under \
@@ -482,6 +469,16 @@ impl Descriptor {
     /// Whether it declares a hook at `point`.
     pub fn hooks_at(&self, point: HookPoint) -> bool {
         self.hooks.iter().any(|hook| hook.point == point)
+    }
+
+    /// What is declared of the model that `provider` calls `model`. `None` if nothing is.
+    pub fn model(&self, provider: &str, model: &str) -> Option<&ModelDeclaration> {
+        self.providers.iter().find(|declared| declared.name == provider)?.model(model)
+    }
+
+    /// Whether a provider exports the contract's `exchange-details`.
+    pub fn has_exchange_details(&self) -> bool {
+        self.providers.iter().any(|provider| provider.details)
     }
 
     /// Whether it declares a hook around what models are asked.

@@ -30,6 +30,8 @@ pub enum Condition {
     Task,
     /// A provider is declared.
     Provider,
+    /// A provider is declared that takes and reports the details of exchanges.
+    ExchangeDetails,
     /// A skill is declared.
     Skill,
     /// The version of the data is above 1, so that there may be data to migrate.
@@ -54,6 +56,7 @@ impl Condition {
             Self::HookAt(point) => descriptor.hooks_at(point).then(|| format!("the hook {}", point.as_str())),
             Self::Task => descriptor.tasks.first().map(|task| format!("the task {}", task.name)),
             Self::Provider => descriptor.providers.first().map(|provider| format!("the provider {}", provider.name)),
+            Self::ExchangeDetails => descriptor.has_exchange_details().then(|| "a provider with `details`".to_owned()),
             Self::Migration => {
                 let version = descriptor.data_version();
                 (version > 1).then(|| format!("the version {version} of its data"))
@@ -76,7 +79,7 @@ impl Condition {
             Self::Tool | Self::ToolOf(_) => "tools",
             Self::Hook | Self::HookAt(_) => "hooks",
             Self::Task => "tasks",
-            Self::Provider => "providers",
+            Self::Provider | Self::ExchangeDetails => "providers",
             Self::Skill => "skills",
             Self::Migration => "store",
             Self::StateHandover => "state_handover",
@@ -206,6 +209,7 @@ interfaces! {
             HookAt(HookPoint::TurnEnd);
         Tasks "tasks": Task;
         Providers "providers": Provider;
+        ExchangeDetails "exchange-details": ExchangeDetails;
         Migration "migration": Migration;
         StateHandover "state-handover": StateHandover;
     }
@@ -247,7 +251,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "921d88a2226e2b4c62b3107b67dd8d231406309ddb5747e328b720c3c8e20980";
+    const FROZEN: &str = "c239b5a13300d9c6aaae17bc77a745ff3095bd58f768ebb4427d158f87ca4aca";
 
     #[test]
     fn the_contract_is_frozen() {

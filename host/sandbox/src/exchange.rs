@@ -4,32 +4,46 @@
 //! answer must not decide how much there is.
 
 use crate::PreparedFeature;
-use crate::bindings::control_exports::providers;
+use crate::bindings::control_exports::{exchange_details, providers};
 use crate::bindings::imports::chat::Event;
 use crate::control::{ControlInstance, EXCHANGE, export};
 use crate::limits;
 use crate::meter::Call;
 use crate::outcome::{CallError, ServiceError};
+use conductor_terminal::excerpt;
 
+pub use crate::bindings::control_exports::exchange_details::{Abilities, Report};
 pub use crate::bindings::control_exports::providers::{Endpoint, Outgoing, Request, Secret};
 
 /// Events that one piece of an answer may tell.
 pub const MAX_EVENTS: usize = 1024;
+/// Notes of a report that are kept, and bytes of each.
+const MAX_NOTES: (usize, usize) = (8, 256);
 
 /// A provider's instance, with the exchange that it has begun.
 #[derive(Debug)]
 pub struct Exchange(ControlInstance);
 
 impl Exchange {
-    /// Makes an instance and has it begin. Within the runtime of the control lane only.
+    /// Makes an instance, tells it what the model can do, and has it begin. Within the runtime of the control lane only.
     ///
     /// # Errors
     /// See [`CallError`].
-    pub async fn begin(feature: &PreparedFeature, request: &Request) -> Result<(Self, Outgoing), CallError> {
+    pub async fn begin(
+        feature: &PreparedFeature,
+        request: &Request,
+        abilities: Abilities,
+    ) -> Result<(Self, Outgoing), CallError> {
         let mut instance = feature.instantiate_control().await?;
         let this = &mut instance;
         let providers = export!(this, providers);
-        let call = Call::begin(&mut this.store, EXCHANGE);
+        let mut call = Call::begin(&mut this.store, EXCHANGE);
+        if feature.facts().descriptor.has_exchange_details() {
+            let details = export!(this, exchange_details);
+            let result = call.within(details.call_expect(&mut this.store, abilities)).await?;
+            this.outcome(result.map(Ok), EXCHANGE)?;
+            call = Call::resume(&mut this.store, EXCHANGE);
+        }
         let result = call.within(providers.call_begin(&mut this.store, request)).await?;
         let outgoing = this.outcome(result, EXCHANGE)?;
         Ok((Self(instance), outgoing))
@@ -69,6 +83,24 @@ impl Exchange {
         let call = Call::resume(&mut this.store, EXCHANGE);
         let result = call.within(providers.call_end(&mut this.store)).await?;
         bounded(this.outcome(result.map(Ok), EXCHANGE)?)
+    }
+
+    /// Returns what is known of the answer beside its events. `None` if the provider does not report it.
+    ///
+    /// # Errors
+    /// [`CallError::Trapped`] only.
+    pub async fn report(&mut self) -> Result<Option<Report>, CallError> {
+        let this = &mut self.0;
+        if !this.store.data().facts.descriptor.has_exchange_details() {
+            return Ok(None);
+        }
+        let details = export!(this, exchange_details);
+        let call = Call::resume(&mut this.store, EXCHANGE);
+        let result = call.within(details.call_get_report(&mut this.store)).await?;
+        let report = this.outcome(result.map(Ok), EXCHANGE)?;
+        let (count, size) = MAX_NOTES;
+        let notes = report.notes.iter().take(count).map(|note| excerpt(note, size)).collect();
+        Ok(Some(Report { model: report.model.map(|model| excerpt(&model, size)), notes, ..report }))
     }
 }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use conductor_audit::Audit;
 use conductor_audit::caller::Caller;
-use conductor_chat::Models;
+use conductor_chat::completion::Ask;
+use conductor_chat::{Message, Models, Parameters, Part, Question, Speaker, ToolChoice, complete};
 use conductor_config as config;
 use conductor_host::control::gate::{Gate, ToolRequest, ToolSet};
 use conductor_host::control::limit::Policy;
 use conductor_observer::{Observed, Observer};
 use conductor_registry::Registry;
+use conductor_sandbox::exchange::Abilities;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +25,7 @@ struct Room {
     _observer: (Observer, Observed),
 }
 
-const WAYS: [&str; 21] = [
+const WAYS: [&str; 26] = [
     "good",
     "loop",
     "trap",
@@ -44,6 +46,11 @@ const WAYS: [&str; 21] = [
     "half-call",
     "free",
     "trap-turn",
+    "loop-expect",
+    "loop-report",
+    "trap-report",
+    "no-text-report",
+    "notes",
     "missing",
 ];
 
@@ -56,6 +63,9 @@ impl Room {
             model: way.into(),
             url: None,
             secret: None,
+            tools: None,
+            streams: (way == "loop-expect").then_some(false),
+            schema: None,
         };
         let models: BTreeMap<String, _> = WAYS.iter().map(|way| ((*way).to_owned(), model(way))).collect();
         lab.models.set(Models::new(Audit::none(), models, registry.clone(), 6000));
@@ -123,6 +133,7 @@ fn a_provider_that_loops_traps_or_babbles_ends_its_exchange() {
         ("loop-body", "2000 ms"),
         ("trap-body", "trapped"),
         ("no-text-body", "trapped"),
+        ("loop-expect", "2000 ms"),
     ] {
         let room = Room::new();
         room.answers("some");
@@ -157,6 +168,42 @@ fn what_a_provider_tells_is_bounded_and_makes_an_answer() {
         let error = room.refused(way, "");
         assert!(error.contains(why), "{way}: {error}");
     }
+    room.goes_on();
+}
+
+#[test]
+fn a_report_that_loops_or_traps_changes_nothing_about_the_answer() {
+    for way in ["loop-report", "trap-report", "no-text-report"] {
+        let room = Room::new();
+        room.answers("fine");
+        let answer = room.ask(&json!({ "model": way, "text": "well?" })).unwrap();
+        assert_eq!(answer["parts"][0], "Part::Text(\"fine\")", "{way}");
+        room.goes_on();
+    }
+}
+
+#[test]
+fn what_a_provider_reports_is_bounded() {
+    let room = Room::new();
+    room.answers("some");
+    let how = Parameters { max_tokens: None, temperature: None, top_p: None, stop: vec![], schema: None, effort: None };
+    let messages = vec![Message { speaker: Speaker::User, parts: vec![Part::Text("well?".into())] }];
+    let question = Question { instructions: String::new(), messages, tools: vec![], choice: ToolChoice::Auto, how };
+    let ask = Ask {
+        provider: "hostile".into(),
+        model: "notes".into(),
+        url: None,
+        secret: None,
+        abilities: Abilities { tools: true, streams: true, schema: true, output: None },
+        question,
+    };
+    let provider = room.registry.provider("hostile").unwrap();
+    let runtime = provider.feature.runtime().clone();
+    let mut completion = complete(provider, ask, CancellationToken::new());
+    runtime.block_on(async { while completion.next().await.is_some() {} });
+    let report = completion.report().unwrap();
+    assert_eq!(report.notes.len(), 8);
+    assert!(report.notes.iter().all(|note| note.len() <= 300 && !note.contains('\u{1b}')), "{:?}", report.notes);
     room.goes_on();
 }
 

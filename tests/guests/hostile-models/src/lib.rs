@@ -8,12 +8,13 @@ use conductor_feature::chat::{
 };
 use conductor_feature::chat_hook_registrar::{Point, Registrar as Hooks};
 use conductor_feature::chat_hook_types::{Answer as Answered, Decision, Request as Asked, Turn};
+use conductor_feature::details::{Abilities, Report};
 use conductor_feature::hook_registrar::Band;
 use conductor_feature::models::Access;
 use conductor_feature::provider::{Outgoing, Request, Secret};
 use conductor_feature::{
-    ChatHooks, Context, Error, Invocation, Lifecycle, Providers, ReadOnlyTools, Reader, provider_registrar,
-    tool_registrar,
+    ChatHooks, Context, Error, ExchangeDetails, Invocation, Lifecycle, Providers, ReadOnlyTools, Reader,
+    provider_registrar, tool_registrar,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +23,8 @@ struct Hostile;
 thread_local! {
     static ACCESS: RefCell<Option<Access>> = const { RefCell::new(None) };
     static WAY: RefCell<String> = const { RefCell::new(String::new()) };
+    /// The same for the report, which comes last.
+    static REPORT_WAY: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 fn forever() -> ! {
@@ -98,6 +101,7 @@ impl Providers for Hostile {
             "large" => outgoing.body = vec![b'x'; 5 * 1024 * 1024],
             _ => {}
         }
+        REPORT_WAY.set(request.model.clone());
         WAY.set(request.model);
         Ok(outgoing)
     }
@@ -136,6 +140,26 @@ impl Providers for Hostile {
     }
 }
 
+impl ExchangeDetails for Hostile {
+    fn expect(model: Abilities) {
+        // The model `loop-expect` is the one whose abilities differ from the others'.
+        if !model.streams {
+            forever();
+        }
+    }
+
+    fn get_report() -> Report {
+        let notes = match REPORT_WAY.take().as_str() {
+            "loop-report" => forever(),
+            "trap-report" => std::process::abort(),
+            "no-text-report" => vec![no_text()],
+            "notes" => vec!["\u{1b}[2Jwell ".repeat(1000); 100],
+            _ => Vec::new(),
+        };
+        Report { model: None, cache_written: None, thoughts: None, cost: Some(u64::MAX), notes }
+    }
+}
+
 impl ChatHooks for Hostile {
     fn before_request(request: Asked) -> Decision {
         match request.last.as_str() {
@@ -163,4 +187,4 @@ impl ChatHooks for Hostile {
     }
 }
 
-conductor_feature::feature!(Hostile, "../feature.toml", [read_only_tools, providers, chat_hooks]);
+conductor_feature::feature!(Hostile, "../feature.toml", [read_only_tools, providers, chat_hooks, exchange_details]);
