@@ -9,10 +9,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::types::{
-    AuditQuery, AuditRow, Candidate, GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute,
-    Muted, PackageSource, Ports, Profiles, Reloaded, RemoveRequest, RemovedView, SecretSet, SetLock, SetSecret,
-    StreamItem, StreamQuery, Verdict,
+    ApprovalAnswer, AuditQuery, AuditRow, BeginConversation, Candidate, ConversationEvents, ForkConversation,
+    GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute, Muted, PackageSource, Ports,
+    Profiles, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock, SetSecret, StreamItem, StreamQuery,
+    TurnBegun, Verdict,
 };
+use conductor_chat::conversations::ModelHealth;
+use conductor_chat::models::ModelSummary;
+use conductor_chat::record::Recorded;
+use conductor_chat::store::usage::{UsageBy, UsageRow};
+use conductor_chat::store::{ConversationQuery, ConversationView};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolRequest, ToolResult, ToolView};
 use conductor_host::control::plan::PlanSummary;
@@ -396,6 +402,112 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn call_tool(&self, name: &str, request: &ToolRequest) -> Result<ToolResult, AskError> {
         self.post(&format!("/v1/tools/{}", segment(name)), request)
+    }
+
+    /// The models of the configuration.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn models(&self) -> Result<Vec<ModelSummary>, AskError> {
+        self.get("/v1/models")
+    }
+
+    /// Asks a model for a word, to see whether it answers.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn check_model(&self, name: &str) -> Result<ModelHealth, AskError> {
+        self.post(&format!("/v1/models/{}/check", segment(name)), &())
+    }
+
+    /// What conversations took and cost.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn usage(&self, by: UsageBy) -> Result<Vec<UsageRow>, AskError> {
+        self.get(&with_query("/v1/usage", &[("by", Some(by.as_str().to_owned()))]))
+    }
+
+    /// Conversations, the last changed first; of a search the best match first.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn conversations(&self, query: &ConversationQuery) -> Result<Vec<ConversationView>, AskError> {
+        let ConversationQuery { limit, search } = query.clone();
+        let parts = [("limit", limit.map(|limit| limit.to_string())), ("search", search)];
+        self.get(&with_query("/v1/conversations", &parts))
+    }
+
+    /// Begins a conversation.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn begin_conversation(&self, model: Option<&str>) -> Result<ConversationView, AskError> {
+        self.post("/v1/conversations", &BeginConversation { model: model.map(str::to_owned) })
+    }
+
+    /// A conversation, without what was said.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn conversation(&self, id: u64) -> Result<ConversationView, AskError> {
+        self.get(&format!("/v1/conversations/{id}"))
+    }
+
+    /// Calls `each` with what happened in a conversation, and with `follow` what happens, until it returns false, the
+    /// end is reached or the host stops.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn conversation_events(
+        &self,
+        id: u64,
+        which: &ConversationEvents,
+        each: impl FnMut(Recorded) -> bool,
+    ) -> Result<(), AskError> {
+        let ConversationEvents { after, follow } = which;
+        let path = format!("/v1/conversations/{id}/events?after={after}&follow={follow}");
+        block_on(transport::lines(&self.home, &path, each))
+    }
+
+    /// Says something, and has a model answer. The events of the turn come after the number that is returned.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn say(&self, id: u64, say: &Say) -> Result<TurnBegun, AskError> {
+        self.post(&format!("/v1/conversations/{id}/turns"), say)
+    }
+
+    /// Ends the turn that is under way.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn cancel_turn(&self, id: u64) -> Result<(), AskError> {
+        self.post(&format!("/v1/conversations/{id}/cancel"), &())
+    }
+
+    /// A person's answer to what a call waits for.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn approve(&self, id: u64, answer: &ApprovalAnswer) -> Result<(), AskError> {
+        self.post(&format!("/v1/conversations/{id}/approve"), answer)
+    }
+
+    /// Begins a conversation with what was said in another one, up to the event of this number.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn fork_conversation(&self, id: u64, through: Option<u64>) -> Result<ConversationView, AskError> {
+        self.post(&format!("/v1/conversations/{id}/fork"), &ForkConversation { through })
+    }
+
+    /// Deletes a conversation. What it cost is kept.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn delete_conversation(&self, id: u64) -> Result<(), AskError> {
+        self.post(&format!("/v1/conversations/{id}/delete"), &())
     }
 
     /// Whether the show is locked.

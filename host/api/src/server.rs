@@ -10,9 +10,9 @@ use std::path::{self, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
+use axum::{Extension, Router};
 use chrono::{DateTime, Local};
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
@@ -20,9 +20,12 @@ use tokio_util::sync::CancellationToken;
 use super::door::{Client, Entrance};
 use super::holder::Holder;
 use super::quota::{Limits, Quota};
+use super::routes::conversations::Chat;
 use super::tcp::HttpListener;
 use super::{client, connection, exchange, mcp_socket, socket};
 use conductor_audit::caller::Door;
+use conductor_chat::Conversations;
+use conductor_chat::store::StoreError;
 use conductor_host::host::Host;
 use conductor_host::host::status::Status;
 use conductor_mcp as mcp;
@@ -39,6 +42,8 @@ pub struct Server {
     files: Vec<PathBuf>,
     stop: CancellationToken,
     threads: Vec<JoinHandle<()>>,
+    /// `None` if they can't be kept.
+    chat: Option<Arc<Conversations>>,
 }
 
 /// Why there is no server.
@@ -108,7 +113,9 @@ impl Server {
         let door = http.and_then(|port| HttpListener::bind(home, port).inspect_err(unbound).ok());
         let address = door.as_ref().map(|door| door.file().to_owned());
         let stop = CancellationToken::new();
-        let router = super::router().with_state(Arc::clone(&host));
+        let unkept = |error: &StoreError| tracing::error!("there are no conversations: {error}");
+        let chat = conductor_conversation::open(home, &host).inspect_err(unkept).ok();
+        let router = super::router().with_state(Arc::clone(&host)).layer(Extension(Chat(chat.clone())));
         let host = Arc::downgrade(&host);
         let owner = serve_owner(listener, router.clone(), Weak::clone(&host));
         let others = async move {
@@ -131,7 +138,12 @@ impl Server {
             serve_on("api", MAX_OWNER_JOBS, stop.clone(), owner).map_err(error)?,
             serve_on("agents", MAX_JOBS, stop.clone(), others).map_err(error)?,
         ];
-        Ok(Self { threads, files: sockets.into_iter().chain(address).collect(), stop })
+        Ok(Self { threads, files: sockets.into_iter().chain(address).collect(), stop, chat })
+    }
+
+    /// The conversations that this home keeps. `None` if they can't be kept.
+    pub fn chat(&self) -> Option<&Arc<Conversations>> {
+        self.chat.as_ref()
     }
 }
 
@@ -176,6 +188,9 @@ fn serve_on(
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.cancel();
+        if let Some(chat) = &self.chat {
+            chat.stop();
+        }
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

@@ -3,6 +3,9 @@
 pub use crate::error::{ApiError, Code};
 pub use crate::routes::audit::{AuditQuery, AuditRow};
 pub use crate::routes::config::{Candidate, InForce, Reloaded, Verdict};
+pub use crate::routes::conversations::{
+    ApprovalAnswer, BeginConversation, ConversationEvents, ForkConversation, Say, TurnBegun, UsageQuery,
+};
 pub use crate::routes::devices::{Mute, Muted, Ports};
 pub use crate::routes::features::Lifted;
 pub use crate::routes::install::{GrantRequest, InstallRequest, PackageSource, RemoveRequest, RemovedView};

@@ -31,6 +31,8 @@ pub enum Door {
     McpSocket,
     /// MCP on a TCP port, with the agents' token.
     McpHttp,
+    /// A conversation with a model. Its name is the conversation, which the host knows.
+    Chat,
     /// A command that does its work itself, with or without a running host.
     Cli,
     /// A program that embeds the host.
@@ -51,6 +53,7 @@ impl Door {
             Self::Tcp => "tcp",
             Self::McpSocket => "mcp-socket",
             Self::McpHttp => "mcp-http",
+            Self::Chat => "chat",
             Self::Cli => "cli",
             Self::Library => "library",
             Self::Configuration => "configuration",

@@ -72,6 +72,11 @@ impl Completion {
         self.events.recv().await
     }
 
+    /// The next event, if it is there already.
+    pub fn try_next(&mut self) -> Option<Event> {
+        self.events.try_recv().ok()
+    }
+
     /// What the API says of the answer beside its events: the cost, what went otherwise than asked for. `None` before
     /// [`next`](Self::next) has returned `None`, and where the provider does not report it.
     pub fn report(&self) -> Option<&Report> {

@@ -1,6 +1,8 @@
 //! The models of the configuration, and completions on behalf of a caller: hooks before, hooks after.
 
 use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,16 +11,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Gathering;
 use super::completion::{Ask, Completion, complete};
-use super::{Part, Question, Usage};
+use super::{Event, Part, Question, Usage};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind, Pending};
 use conductor_config::{self as config, nearest};
-use conductor_package::descriptor::HookPoint;
+use conductor_package::descriptor::{HookPoint, ModelDeclaration};
 use conductor_registry::{Provider, Registry};
 use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownRequest, ShownTurn};
-use conductor_sandbox::exchange::Abilities;
+use conductor_sandbox::exchange::{Abilities, Report};
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
 use conductor_services::error::ServiceError;
 use conductor_stdx::rate::RateLimiter;
@@ -35,6 +37,7 @@ const BURST_SECONDS: f64 = 10.0;
 #[derive(Debug, Default)]
 pub struct Models {
     models: BTreeMap<String, config::Model>,
+    chat: config::Chat,
     registry: Registry,
     requests: Arc<Requests>,
     audit: Audit,
@@ -64,22 +67,62 @@ impl Models {
         requests_per_minute: u32,
     ) -> Self {
         let requests = Requests { per_minute: requests_per_minute, rates: Mutex::default() };
-        Self { models, registry, requests: Arc::new(requests), audit }
+        Self { models, registry, requests: Arc::new(requests), audit, chat: config::Chat::default() }
+    }
+
+    /// Those of a configuration, with what it says of conversations.
+    pub fn of(config: &config::Config, registry: Registry, audit: Audit) -> Self {
+        let per_minute = config.tools.per_minute.model_requests;
+        Self { chat: config.chat.clone(), ..Self::new(audit, config.models.clone(), registry, per_minute) }
     }
 
     /// Those of the configuration that replaces this one's. What was used of a limit that stays the same is used.
     #[must_use]
-    pub fn following(
-        &self,
-        models: BTreeMap<String, config::Model>,
-        registry: Registry,
-        requests_per_minute: u32,
-    ) -> Self {
-        let next = Self::new(self.audit.clone(), models, registry, requests_per_minute);
-        if self.requests.per_minute == requests_per_minute {
+    pub fn following(&self, config: &config::Config, registry: Registry) -> Self {
+        let next = Self::of(config, registry, self.audit.clone());
+        if self.requests.per_minute == next.requests.per_minute {
             return Self { requests: Arc::clone(&self.requests), ..next };
         }
         next
+    }
+
+    /// What the configuration says of conversations.
+    pub fn chat(&self) -> &config::Chat {
+        &self.chat
+    }
+
+    /// The models that a conversation asks, one after the other: the `first`, then those of the configuration.
+    pub fn in_order(&self, first: Option<&str>) -> Vec<String> {
+        let configured = match &self.chat.models[..] {
+            [] => self.names(),
+            models => models.to_vec(),
+        };
+        let mut order: Vec<String> = first.map(str::to_owned).into_iter().collect();
+        order.extend(configured.into_iter().filter(|name| first != Some(name.as_str())));
+        order
+    }
+
+    /// Every model of the configuration, and what is known of it.
+    pub fn views(&self) -> Vec<ModelSummary> {
+        let view = |(name, model): (&String, &config::Model)| ModelSummary {
+            name: name.clone(),
+            provider: model.provider.clone(),
+            model: model.model.clone(),
+            there: self.registry.provider(&model.provider).is_some(),
+            declared: self.declared(name).and_then(|declared| serde_json::to_value(declared).ok()),
+        };
+        self.models.iter().map(view).collect()
+    }
+
+    /// What the provider's feature declares of a model. `None` if it declares nothing.
+    pub fn declared(&self, name: &str) -> Option<ModelDeclaration> {
+        let config::Model { provider, model, .. } = self.models.get(name)?;
+        self.registry.provider(provider)?.feature.facts().descriptor.model(provider, model).cloned()
+    }
+
+    /// The provider of a model, by the configuration. Empty if there is no such model.
+    pub fn provider_of(&self, name: &str) -> String {
+        self.models.get(name).map(|model| model.provider.clone()).unwrap_or_default()
     }
 
     fn find(&self, name: &str) -> Result<Found<'_>, Error> {
@@ -115,63 +158,167 @@ impl Models {
 
     /// A turn of one request: hooks, the question, hooks, the answer.
     async fn turn(&self, asker: &str, name: &str, question: Question) -> Result<Answer, Error> {
-        let entry = Entry::new(Kind::Model, "ask", &Caller::feature(asker), name);
-        let mut record = Pending::new(&self.audit, entry, Instant::now());
-        let answer = self.hooked_turn(asker, name, question, &mut record).await;
-        record
-            .end(|entry| match &answer {
-                Ok(Answer { usage: Usage { input, cached, output }, .. }) => {
-                    entry.with("input_tokens", *input).with("cached_tokens", *cached).with("output_tokens", *output)
-                }
-                Err(error) => {
-                    // The kind alone: what providers say may repeat what was asked.
-                    let (kind, refused) = outcome(error);
-                    if refused { entry.refused(kind) } else { entry.failed(kind) }
-                }
-            })
-            .await;
-        answer
-    }
-
-    async fn hooked_turn(
-        &self,
-        asker: &str,
-        name: &str,
-        question: Question,
-        record: &mut Pending<'_>,
-    ) -> Result<Answer, Error> {
-        let found = self.find(name)?;
-        record.with("provider", found.model.provider.as_str());
-        record.with("model", found.model.model.as_str());
-        let shown = Arc::new(shown_request(asker, name, &found.provider, &question));
-        let mut turn = ShownTurn {
-            asker: asker.to_owned(),
-            model: name.to_owned(),
-            requests: 0,
-            usage: Usage { input: 0, cached: 0, output: 0 },
-            failed: None,
-        };
+        let mut turn = summary(asker, name);
         let answer = async {
-            hooked(&self.registry, ChatHook::Request(Arc::clone(&shown))).await?;
-            self.requests.admit(&found.model.provider)?;
-            turn.requests = 1;
             // Ended by being dropped.
-            let mut completion = found.complete(question, CancellationToken::new());
-            let mut gathering = Gathering::default();
-            while let Some(event) = completion.next().await {
-                gathering.take(event)?;
-            }
-            let answer = gathering.answer().ok_or_else(|| Error::Failed("the answer was cut off".into()))?;
+            let cancelled = CancellationToken::new();
+            let mut exchange = self.begin(&Caller::feature(asker), asker, name, question, cancelled).await?;
+            turn.requests = 1;
+            while exchange.next().await.is_some() {}
+            let answer = exchange.end().await?.answer;
             turn.usage = answer.usage;
-            hooked(&self.registry, ChatHook::Answer(Arc::clone(&shown), Arc::new(shown_answer(&answer)))).await?;
             Ok(answer)
         }
         .await;
         turn.failed = answer.as_ref().err().map(|error: &Error| ServiceError::from(error.clone()).to_string());
-        // It is over, whatever anybody says about it.
-        let _ = hooked(&self.registry, ChatHook::Turn(Arc::new(turn))).await;
+        self.end_turn(turn).await;
         answer
     }
+
+    /// Begins an exchange with a model: hooks are asked, and the question is sent. It is on record, however it ends.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete), and `Denied` if a hook does not let it be asked.
+    pub async fn begin(
+        &self,
+        caller: &Caller,
+        asker: &str,
+        name: &str,
+        question: Question,
+        cancelled: CancellationToken,
+    ) -> Result<Exchange<'_>, Error> {
+        let entry = Entry::new(Kind::Model, "ask", caller, name);
+        let mut record = Pending::new(&self.audit, entry, Instant::now());
+        match self.begun(asker, name, question, cancelled, &mut record).await {
+            Ok((shown, completion)) => {
+                let gathering = Gathering::default();
+                Ok(Exchange { models: self, shown, completion, gathering: Ok(gathering), record })
+            }
+            Err(error) => {
+                recorded(record, &Err(&error)).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn begun(
+        &self,
+        asker: &str,
+        name: &str,
+        question: Question,
+        cancelled: CancellationToken,
+        record: &mut Pending<'_>,
+    ) -> Result<(Arc<ShownRequest>, Completion), Error> {
+        let found = self.find(name)?;
+        record.with("provider", found.model.provider.as_str());
+        record.with("model", found.model.model.as_str());
+        let shown = Arc::new(shown_request(asker, name, &found.provider, &question));
+        hooked(&self.registry, ChatHook::Request(Arc::clone(&shown))).await?;
+        self.requests.admit(&found.model.provider)?;
+        Ok((shown, found.complete(question, cancelled)))
+    }
+
+    /// Says to the features that hook there that a turn is over.
+    pub async fn end_turn(&self, turn: ShownTurn) {
+        // It is over, whatever anybody says about it.
+        let _ = hooked(&self.registry, ChatHook::Turn(Arc::new(turn))).await;
+    }
+}
+
+/// A turn in which nothing was asked yet, as hooks see it.
+pub fn summary(asker: &str, model: &str) -> ShownTurn {
+    let usage = Usage { input: 0, cached: 0, output: 0 };
+    ShownTurn { asker: asker.to_owned(), model: model.to_owned(), requests: 0, usage, failed: None }
+}
+
+/// A model of the configuration, as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelSummary {
+    /// Its name under `[models]`.
+    pub name: String,
+    /// The provider.
+    pub provider: String,
+    /// What the provider calls the model.
+    pub model: String,
+    /// Whether a feature in force has the provider.
+    pub there: bool,
+    /// What the provider's feature declares of it: limits, abilities, prices, and the document and the day that they are
+    /// of. `None` if nothing is.
+    pub declared: Option<serde_json::Value>,
+}
+
+/// An exchange under way. Dropping it ends it, on record as left.
+#[derive(Debug)]
+pub struct Exchange<'m> {
+    models: &'m Models,
+    shown: Arc<ShownRequest>,
+    completion: Completion,
+    /// The answer so far, or why there won't be one.
+    gathering: Result<Gathering, Error>,
+    record: Pending<'m>,
+}
+
+/// How an exchange ended.
+#[derive(Debug)]
+pub struct Exchanged {
+    /// The whole answer.
+    pub answer: Answer,
+    /// What the API says of it beside.
+    pub report: Option<Report>,
+}
+
+impl Exchange<'_> {
+    /// The next events, at least one, and all that are there already; `None` at the end.
+    pub async fn next(&mut self) -> Option<Vec<Event>> {
+        if self.gathering.is_err() {
+            return None;
+        }
+        let mut events = vec![self.completion.next().await?];
+        while let Some(event) = self.completion.try_next() {
+            events.push(event);
+        }
+        for event in &events {
+            if let Ok(gathering) = &mut self.gathering
+                && let Err(error) = gathering.take(event.clone())
+            {
+                self.gathering = Err(error);
+            }
+        }
+        Some(events)
+    }
+
+    /// The answer, after hooks have seen it. To be called after the last event.
+    ///
+    /// # Errors
+    /// Why there is no whole answer, or which hook denied it.
+    pub async fn end(self) -> Result<Exchanged, Error> {
+        let Self { models, shown, completion, gathering, record } = self;
+        let answer = async {
+            let answer = gathering?.answer().ok_or_else(|| Error::Failed("the answer was cut off".into()))?;
+            let seen = Arc::new(shown_answer(&answer));
+            hooked(&models.registry, ChatHook::Answer(shown, seen)).await?;
+            Ok(answer)
+        }
+        .await;
+        recorded(record, &answer.as_ref()).await;
+        Ok(Exchanged { answer: answer?, report: completion.report().cloned() })
+    }
+}
+
+/// Puts on record how an exchange ended.
+async fn recorded(record: Pending<'_>, answer: &Result<&Answer, &Error>) {
+    record
+        .end(|entry| match answer {
+            Ok(Answer { usage: Usage { input, cached, output }, .. }) => {
+                entry.with("input_tokens", *input).with("cached_tokens", *cached).with("output_tokens", *output)
+            }
+            Err(error) => {
+                // The kind alone: what providers say may repeat what was asked.
+                let (kind, refused) = outcome(error);
+                if refused { entry.refused(kind) } else { entry.failed(kind) }
+            }
+        })
+        .await;
 }
 
 impl ModelView for Models {
@@ -319,7 +466,11 @@ mod tests {
     // PLN-4
     #[test]
     fn a_provider_is_asked_so_often_and_the_others_are_not_held_up_by_it() {
-        let of = |before: &Models, per_minute| before.following(BTreeMap::new(), Registry::default(), per_minute);
+        let of = |before: &Models, per_minute| {
+            let mut config = config::Config::default();
+            config.tools.per_minute.model_requests = per_minute;
+            before.following(&config, Registry::default())
+        };
         let admitted =
             |models: &Models, provider: &str| (0..100).filter(|_| models.requests.admit(provider).is_ok()).count();
         let first = of(&Models::default(), 60);

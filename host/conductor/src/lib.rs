@@ -27,6 +27,7 @@ pub use conductor_api as api;
 pub use conductor_audit as audit;
 pub use conductor_chat as chat;
 pub use conductor_config as config;
+pub use conductor_conversation as conversation;
 pub use conductor_dispatch as dispatch;
 pub use conductor_engine as engine;
 pub use conductor_host as host;

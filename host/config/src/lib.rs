@@ -15,6 +15,7 @@
 mod action;
 mod api;
 mod binding;
+mod chat;
 mod check;
 mod composite_action;
 mod condition;
@@ -48,6 +49,7 @@ pub use action::{
 };
 pub use api::{Api, Elicitation, Mcp, ToolList};
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
+pub use chat::Chat;
 pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};
 pub use conductor_stdx::nearest::nearest;

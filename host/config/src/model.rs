@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::action::{Action, MidiMessage};
 use super::api::{Api, Mcp};
 use super::binding::Binding;
+use super::chat::Chat;
 use super::condition::Condition;
 use super::trigger::Trigger;
 use conductor_package::{Contributions, Grants};
@@ -50,6 +51,10 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("propertyNames" = { "type": "string", "format": "feature-name" }))]
     pub models: BTreeMap<String, Model>,
+
+    /// Which models conversations ask, and how far a turn may go. No plan changes this.
+    #[serde(default)]
+    pub chat: Chat,
 
     /// Which tools may be called, and how often. No plan changes this.
     #[serde(default)]

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use terminal_size::{Width, terminal_size_of};
 
-use super::escape::{escape, escape_json};
+use super::escape::{escape, escape_json, excerpt_lines};
 use super::{Lines, Table, paragraphs};
 
 /// Goes before each line of a text of others but its first, where nothing else fits better.
@@ -103,10 +103,23 @@ pub fn document(text: &str) {
 /// # Errors
 /// If standard input can't be read.
 pub fn ask(question: Arguments<'_>) -> io::Result<String> {
+    Ok(ask_line(question)?.unwrap_or_default())
+}
+
+/// The same; `None` at the end of standard input.
+///
+/// # Errors
+/// If standard input can't be read.
+pub fn ask_line(question: Arguments<'_>) -> io::Result<Option<String>> {
     write_err(&format!("{} ", escape(&question.to_string())));
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(answer.trim().to_owned())
+    let read = io::stdin().read_line(&mut answer)?;
+    Ok((read > 0).then(|| answer.trim().to_owned()))
+}
+
+/// Prints a piece of a text that is still coming. What is hidden in it is escaped, except line feeds.
+pub fn piece(text: &str) {
+    written(write_out(&excerpt_lines(text, usize::MAX)));
 }
 
 /// Asks for a secret, which is not shown while it is typed.

@@ -58,8 +58,8 @@ pub struct AuditRow {
     pub what: String,
     /// Who wanted it, as text: `socket:owner "conductor-cli"`.
     pub who: String,
-    /// The door that they came through: `socket`, `tcp`, `mcp-socket`, `mcp-http`, `cli`, `library`, `configuration`,
-    /// `feature` or `host`. `None` in a row that an older host wrote.
+    /// The door that they came through: `socket`, `tcp`, `mcp-socket`, `mcp-http`, `chat`, `cli`, `library`,
+    /// `configuration`, `feature` or `host`. `None` in a row that an older host wrote.
     pub door: Option<String>,
     /// How much the door let them do: `owner`, `control`, `read` or `agent`. `None` for what is no client.
     pub scope: Option<String>,

@@ -3,12 +3,14 @@
 
 pub(super) mod audit;
 pub(super) mod config;
+pub(super) mod conversations;
 pub(super) mod devices;
 pub(super) mod events;
 pub(super) mod features;
 pub(super) mod install;
 pub(super) mod ipc;
 pub(super) mod lock;
+pub(super) mod models;
 pub(super) mod modes;
 pub(super) mod notifications;
 pub(super) mod plans;
@@ -32,6 +34,8 @@ pub(super) fn all() -> Vec<Route> {
         install::routes(),
         secrets::routes(),
         tools::routes(),
+        models::routes(),
+        conversations::routes(),
         lock::routes(),
         events::routes(),
         notifications::routes(),

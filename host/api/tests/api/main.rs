@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
 mod client;
+mod conversations;
 mod installs;
 mod ipc;
 mod methods;

@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 use conductor_api::client::{AskError, Client, if_running};
 use conductor_api::openapi;
 use conductor_api::types::{
-    AuditQuery, GrantRequest, InstallRequest, PackageSource, RemoveRequest, SetLock, SetSecret, StreamQuery,
+    ApprovalAnswer, AuditQuery, ConversationEvents, GrantRequest, InstallRequest, PackageSource, RemoveRequest, Say,
+    SetLock, SetSecret, StreamQuery,
 };
+use conductor_chat::store::ConversationQuery;
+use conductor_chat::store::usage::UsageBy;
 use conductor_host::control::gate::ToolRequest;
 use conductor_observer::notification_log::NotificationQuery;
 use conductor_package::Contributions;
@@ -118,6 +121,18 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.remove_secret("x"),
         client.tools().map(drop),
         client.call_tool("x", &call).map(drop),
+        client.models().map(drop),
+        client.check_model("x").map(drop),
+        client.usage(UsageBy::Model).map(drop),
+        client.conversations(&ConversationQuery::default()).map(drop),
+        client.begin_conversation(None).map(drop),
+        client.conversation(1).map(drop),
+        client.conversation_events(1, &ConversationEvents { after: 1, follow: true }, |_| false),
+        client.say(1, &Say { text: "x".into(), model: None }).map(drop),
+        client.cancel_turn(1),
+        client.approve(1, &ApprovalAnswer { id: "x".into(), agreed: false, phrase: None }),
+        client.fork_conversation(1, None).map(drop),
+        client.delete_conversation(1),
         client.lock().map(drop),
         client.set_lock(SetLock { locked: true, persistent: false }).map(drop),
         client.events(&after, |_| false),

@@ -15,6 +15,7 @@ use conductor_terminal::{self as terminal, Lines};
 
 mod audit;
 mod bindings;
+mod chat;
 mod completions;
 mod config_command;
 mod demo;
@@ -25,6 +26,7 @@ mod learn;
 mod lock;
 mod mcp;
 mod mode;
+mod models;
 mod monitor;
 mod notifications;
 mod package;
@@ -102,6 +104,9 @@ enum Command {
     Learn(learn::LearnArguments),
     /// Let an agent talk to the running host over standard input and output (MCP)
     Mcp,
+    /// Talk with a model, which looks with tools and proposes plans that you decide about
+    #[command(args_conflicts_with_subcommands = true)]
+    Chat(chat::ChatArguments),
     /// Lock the show: only you change anything; agents and lent tokens can't
     Lock(lock::LockArguments),
     /// Unlock the show
@@ -109,6 +114,9 @@ enum Command {
     /// List the modes, and switch
     #[command(subcommand)]
     Mode(mode::ModeCommand),
+    /// List the models of the configuration, check them, and say what they cost
+    #[command(subcommand)]
+    Models(models::ModelsCommand),
     /// List what features notified agents of, and what they notify of from now on
     Notifications(notifications::NotificationsArguments),
     /// Print the OpenAPI document of the API
@@ -225,8 +233,10 @@ pub fn main() -> ExitCode {
         Command::Learn(arguments) => learn::run(&places, arguments),
         Command::Lock(arguments) => lock::lock(&places, arguments),
         Command::Unlock(output) => lock::unlock(&places, output.json),
+        Command::Chat(arguments) => chat::run(&places, arguments),
         Command::Mcp => mcp::run(&places),
         Command::Mode(command) => mode::run(&places, command),
+        Command::Models(command) => models::run(&places, command),
         Command::Notifications(arguments) => notifications::run(&places, arguments),
         Command::Openapi => openapi(),
         Command::Plan(command) => plan::run(&places, command),

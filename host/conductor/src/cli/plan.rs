@@ -98,6 +98,32 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
     }
 }
 
+/// Shows a plan that was just proposed and has a person decide: it is applied, rejected, or waits on.
+pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
+    let client = Client::new(&places.home);
+    let view = client.plan(id)?;
+    terminal::eprint(&shown(&view, false));
+    let agreed = Agreed { yes: false, json: false };
+    let is_privileged = view.plan.risk.level == Level::Privileged;
+    let answer = match is_privileged {
+        true if repeats(id, &agreed)? => "y".to_owned(),
+        true => String::new(),
+        false => terminal::ask(format_args!("Apply it? [y = yes, n = reject it, Enter = later]"))?,
+    };
+    match answer.as_str() {
+        "y" | "Y" | "yes" => applied(&client.apply_plan(id)?, "applied", &agreed),
+        "n" | "N" | "no" => {
+            client.reject_plan(id)?;
+            outln!("rejected: {}", view.plan.description);
+            Ok(())
+        }
+        _ => {
+            outln!("it waits: `conductor plan apply {}`", id.get(..12).unwrap_or(id));
+            Ok(())
+        }
+    }
+}
+
 /// `undo` or `redo`.
 pub(super) fn step(places: &Paths, what: &str, agreed: &Agreed) -> CommandResult {
     if agrees(&format!("{what} the last change of the configuration?"), agreed)? {

@@ -95,7 +95,7 @@ fn described(asked: &Confirmation) -> Lines {
 }
 
 /// A person's yes, and, where it reaches devices or as far, a second one that is not given by habit.
-fn agreed(asked: &Confirmation) -> Result<bool, Failure> {
+pub(super) fn agreed(asked: &Confirmation) -> Result<bool, Failure> {
     terminal::eprint(&described(asked));
     let answer = terminal::ask(format_args!("It can't be taken back. Call it? [y/N]"))?;
     if !matches!(answer.as_str(), "y" | "Y" | "yes") {

@@ -25,6 +25,8 @@ use std::time::Duration;
 use self::config_watcher::ConfigWatcher;
 #[cfg(unix)]
 use conductor_api::server::{self, ServeError, Server};
+#[cfg(unix)]
+use conductor_chat::Conversations;
 use conductor_config::{self as config, Diagnostics};
 use conductor_host::host::{Host, HostBuilder, StartError};
 use conductor_install::store::PackageStore;
@@ -265,6 +267,13 @@ impl Conductor {
     pub fn host(&self) -> &Host {
         // It is taken out only as this is dropped.
         self.host.as_deref().unwrap_or_else(|| unreachable!("it is used after it was dropped"))
+    }
+
+    /// The conversations that the home keeps. `None` without a home, where it is [alone](ConductorBuilder::alone), or if they
+    /// can't be kept; [`conductor_conversation::open`] opens them for a host.
+    #[cfg(unix)]
+    pub fn chat(&self) -> Option<&Arc<Conversations>> {
+        self.server.as_ref()?.chat()
     }
 
     /// Has what is installed, and the configuration file, read anew soon, as if both had changed.

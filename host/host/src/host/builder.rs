@@ -295,12 +295,7 @@ impl HostBuilder {
             config: Arc::new(loaded.config.clone()),
             rules: rules.snapshot(),
             policy: Arc::new(Policy::new(&loaded.config.tools)),
-            models: Arc::new(Models::new(
-                audit.clone(),
-                loaded.config.models.clone(),
-                registry.clone(),
-                loaded.config.tools.per_minute.model_requests,
-            )),
+            models: Arc::new(Models::of(&loaded.config, registry.clone(), audit.clone())),
             refused: None,
             warnings: compiled.warnings.summaries(),
         });

@@ -271,11 +271,10 @@ impl Host {
         state.record_grants(&config, &self.audit);
         let previous = self.in_force.load();
         registry.take_over(&previous.registry);
-        let requests = config.tools.per_minute.model_requests;
         self.in_force.replace(Generation {
             rules: self.rules.snapshot(),
             policy: previous.policy.following(&config.tools),
-            models: Arc::new(previous.models.following(config.models.clone(), registry.clone(), requests)),
+            models: Arc::new(previous.models.following(&config, registry.clone())),
             registry,
             source,
             config: Arc::new(config),

@@ -1,0 +1,83 @@
+//! Conversations of a host that has no model: what is kept, what is refused, and the stream of events.
+
+use conductor_api::client::{AskError, Client};
+use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say};
+use conductor_chat::record::{ChatEvent, Outcome};
+use conductor_chat::store::ConversationQuery;
+use serde_json::json;
+
+use super::client::{get, post};
+use super::{SHOW, Stage, code};
+
+fn say(text: &str) -> Say {
+    Say { text: text.into(), model: None }
+}
+
+// API-1, LLM-4
+#[test]
+fn a_conversation_is_kept_followed_forked_and_deleted() {
+    let stage = Stage::new(SHOW);
+    let client = Client::new(stage.home());
+    assert_eq!(client.conversations(&ConversationQuery::default()).unwrap(), []);
+    let id = client.begin_conversation(None).unwrap().id;
+    assert_eq!(client.say(id, &say("is the octopus there?")).unwrap().after, 0);
+    let mut followed = Vec::new();
+    let which = ConversationEvents { after: 0, follow: true };
+    client
+        .conversation_events(id, &which, |one| {
+            followed.push(one);
+            !matches!(followed.last().unwrap().event, ChatEvent::TurnEnded { .. })
+        })
+        .unwrap();
+    let [first, end] = &followed[..] else { panic!("{followed:?}") };
+    assert!(matches!(&first.event, ChatEvent::Message { text } if text == "is the octopus there?"));
+    let ChatEvent::TurnEnded { outcome: Outcome::Failed, why: Some(why) } = &end.event else { panic!("{end:?}") };
+    assert!(why.contains("there is no model to ask"), "{why}");
+
+    let mut read = Vec::new();
+    let all = ConversationEvents::default();
+    client
+        .conversation_events(id, &all, |one| {
+            read.push(one);
+            true
+        })
+        .unwrap();
+    assert_eq!(read, followed, "without `follow` it ends with what there is");
+    let query = ConversationQuery { limit: Some(5), search: Some("octopus".into()) };
+    let found = client.conversations(&query).unwrap();
+    assert!(found.len() == 1 && found[0].found.as_ref().unwrap().contains("octopus"), "{found:?}");
+    let fork = client.fork_conversation(id, Some(1)).unwrap();
+    assert_eq!((fork.last, fork.title.as_str()), (2, "is the octopus there?"));
+    // The turn may not be off the list yet.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while let Err(error) = client.delete_conversation(id) {
+        assert!(std::time::Instant::now() < deadline, "{error}");
+    }
+    assert_eq!(client.conversation(fork.id).unwrap(), fork);
+    assert!(client.usage(conductor_chat::store::usage::UsageBy::Day).unwrap().is_empty());
+    assert!(client.models().unwrap().is_empty());
+}
+
+// API-1
+#[test]
+fn what_is_refused_of_conversations_says_why() {
+    let stage = Stage::new(SHOW);
+    let home = stage.home();
+    let client = Client::new(home);
+    for path in ["/v1/conversations/7", "/v1/conversations/x", "/v1/conversations/7/events", "/v1/conversations/-1"] {
+        assert_eq!(code(&get(home, path)), (404, "not_found"), "{path}");
+    }
+    assert_eq!(code(&get(home, "/v1/conversations?limit=0")), (400, "bad_request"));
+    assert_eq!(code(&get(home, "/v1/usage?by=week")), (400, "bad_request"));
+    assert_eq!(code(&post(home, "/v1/conversations/7/turns", &json!({ "text": "x" }))), (404, "not_found"));
+    assert_eq!(code(&post(home, "/v1/models/x/check", &json!({}))), (404, "not_found"));
+    let id = client.begin_conversation(None).unwrap().id;
+    let of = |what: &str| format!("/v1/conversations/{id}/{what}");
+    assert_eq!(code(&post(home, &of("turns"), &json!({ "text": " " }))), (422, "bad_request"));
+    let unknown = json!({ "text": "x", "model": "big" });
+    assert_eq!(code(&post(home, &of("turns"), &unknown)), (422, "bad_request"));
+    assert_eq!(code(&post(home, &of("cancel"), &json!({}))), (409, "conflict"));
+    let answer = ApprovalAnswer { id: "x".into(), agreed: true, phrase: None };
+    assert!(matches!(client.approve(id, &answer), Err(AskError::ApiError(why)) if why.contains("no approval")));
+    assert_eq!(client.conversation(id).unwrap().last, 0, "nothing of it is kept");
+}

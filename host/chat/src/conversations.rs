@@ -1,0 +1,335 @@
+//! The conversations of one host: turns under way, and what people say to them.
+//!
+//! A turn works on threads of this alone, for as long as it takes; who started it may leave. Whoever follows a conversation
+//! reads its events from the store, so that nothing is shown that is not kept, and waits for the number of the last one to
+//! grow.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub use crate::approvals::ApprovalError;
+use crate::approvals::Approvals;
+use crate::context::open_plans;
+use crate::models::Exchange;
+use crate::record::{ChatEvent, PlanOutcome};
+use crate::store::{ConversationStore, StoreError};
+use crate::tools::{self, Tools};
+use crate::turn::{Shared, Turn};
+use crate::{Message, Parameters, Part, Question, Speaker, ToolChoice};
+use conductor_sandbox::bindings::Error;
+use conductor_services::error::ServiceError;
+
+/// Turns at once.
+pub const MAX_TURNS: usize = 128;
+/// Bytes of what a person says at once.
+pub const MAX_MESSAGE: usize = 256 * 1024;
+/// Threads that turns work on.
+const WORKERS: usize = 2;
+/// Threads that wait for the disk.
+const DISK_THREADS: usize = 4;
+/// How long a stop waits for turns to be ended on the disk.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why a turn was not started or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnError {
+    /// One is under way.
+    #[error("a turn of the conversation {0} is under way; wait for its end, or cancel it")]
+    Busy(u64),
+    /// None is.
+    #[error("no turn of the conversation {0} is under way")]
+    Idle(u64),
+    /// There is no room.
+    #[error("{MAX_TURNS} turns are under way; try again when one has ended")]
+    TooMany,
+    /// There is nothing to say, or too much.
+    #[error("a message has 1 to {MAX_MESSAGE} bytes, not {0}")]
+    Length(usize),
+    /// There is no such model.
+    #[error("there is no model {name:?} that can be asked; there are: {known}")]
+    Model {
+        /// What was named.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The host is stopping.
+    #[error("the host is stopping")]
+    Stopping,
+    /// The conversation can't be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How a model is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelHealth {
+    /// Its name under `[models]`.
+    pub model: String,
+    /// Why it gave no answer. `None` if it gave one.
+    pub error: Option<String>,
+    /// How long that took, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// The conversations of one home. Dropping it ends the turns that are under way.
+#[derive(Debug)]
+pub struct Conversations {
+    store: Arc<ConversationStore>,
+    tools: Arc<dyn Tools>,
+    approvals: Arc<Approvals>,
+    running: Arc<Running>,
+    followed: Mutex<HashMap<u64, watch::Sender<u64>>>,
+    /// `None` once it is dropped.
+    runtime: Option<Runtime>,
+}
+
+/// Turns under way.
+#[derive(Debug, Default)]
+struct Running {
+    turns: Mutex<HashMap<u64, CancellationToken>>,
+    ended: Condvar,
+    /// Whether no more begin.
+    is_stopped: AtomicBool,
+}
+
+/// Takes a turn off the list when it has ended, however it did.
+struct Place(Arc<Running>, u64);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.turns.lock().remove(&self.1);
+        self.0.ended.notify_all();
+    }
+}
+
+impl Conversations {
+    /// The conversations in `home`, with the host's tools. Turns that were cut off are closed.
+    ///
+    /// # Errors
+    /// [`StoreError`], and where the system has no thread left.
+    pub fn open(home: &Path, tools: Arc<dyn Tools>) -> Result<Self, StoreError> {
+        Ok(Self::with(ConversationStore::open(home)?, tools))
+    }
+
+    /// Conversations that are forgotten when this is dropped.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn in_memory(tools: Arc<dyn Tools>) -> Result<Self, StoreError> {
+        Ok(Self::with(ConversationStore::in_memory()?, tools))
+    }
+
+    fn with(store: ConversationStore, tools: Arc<dyn Tools>) -> Self {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime =
+            runtime.worker_threads(WORKERS).max_blocking_threads(DISK_THREADS).thread_name("chat").enable_time();
+        let runtime = runtime.build().inspect_err(|error| tracing::error!("no turn can be run: {error}")).ok();
+        Self {
+            store: Arc::new(store),
+            tools,
+            approvals: Arc::default(),
+            running: Arc::default(),
+            followed: Mutex::default(),
+            runtime,
+        }
+    }
+
+    /// What is kept.
+    pub fn store(&self) -> &ConversationStore {
+        &self.store
+    }
+
+    /// The models in force. `None` if the host is stopping.
+    pub fn models(&self) -> Option<Arc<crate::Models>> {
+        self.tools.models()
+    }
+
+    /// Says something in a conversation, and has a turn begin; from now on with another model, if one is named. Returns
+    /// the number of the event before the turn's first.
+    ///
+    /// # Errors
+    /// See [`TurnError`]; then nothing is kept.
+    pub fn say(&self, id: u64, text: &str, model: Option<&str>) -> Result<u64, TurnError> {
+        if text.trim().is_empty() || text.len() > MAX_MESSAGE {
+            return Err(TurnError::Length(text.len()));
+        }
+        let runtime = self.runtime.as_ref().ok_or(TurnError::Stopping)?;
+        let models = self.tools.models().ok_or(TurnError::Stopping)?;
+        if let Some(name) = model {
+            let known = models.in_order(None);
+            let all: Vec<String> = models.views().into_iter().map(|view| view.name).collect();
+            if !all.iter().any(|one| one == name) {
+                return Err(TurnError::Model { name: name.to_owned(), known: known.join(", ") });
+            }
+        }
+        let before = self.store.view(id)?;
+        let cancelled = CancellationToken::new();
+        {
+            let mut turns = self.running.turns.lock();
+            if self.running.is_stopped.load(Ordering::Acquire) {
+                return Err(TurnError::Stopping);
+            }
+            if turns.contains_key(&id) {
+                return Err(TurnError::Busy(id));
+            }
+            if turns.len() >= MAX_TURNS {
+                return Err(TurnError::TooMany);
+            }
+            turns.insert(id, cancelled.clone());
+        }
+        let place = Place(Arc::clone(&self.running), id);
+        if let Some(model) = model {
+            self.store.set_model(id, model)?;
+        }
+        // Plans that were decided while no host ran, or by a way that says nothing.
+        let kept = self.store.all_events(id)?;
+        let gone = open_plans(&kept).filter(|plan| !self.tools.plan_waits(plan));
+        let outcome = PlanOutcome::Gone;
+        let mut events: Vec<ChatEvent> =
+            gone.map(|plan| ChatEvent::PlanDecided { plan: plan.to_owned(), outcome }).collect();
+        events.push(ChatEvent::Message { text: text.to_owned() });
+        let last = self.sender(id);
+        if let Some(kept) = self.store.append(id, &events)?.last() {
+            last.send_replace(kept.number);
+        }
+        let shared = Arc::new(Shared {
+            store: Arc::clone(&self.store),
+            tools: Arc::clone(&self.tools),
+            approvals: Arc::clone(&self.approvals),
+            conversation: id,
+            cancelled,
+            last,
+            waited_ms: AtomicU64::new(0),
+        });
+        let model = model.map(str::to_owned).or(before.model);
+        runtime.spawn(async move {
+            let _place = place;
+            Turn::run(shared, model).await;
+        });
+        Ok(before.last)
+    }
+
+    /// Ends the turn that is under way.
+    ///
+    /// # Errors
+    /// [`TurnError::Idle`].
+    pub fn cancel(&self, id: u64) -> Result<(), TurnError> {
+        match self.running.turns.lock().get(&id) {
+            Some(cancelled) => {
+                cancelled.cancel();
+                Ok(())
+            }
+            None => Err(TurnError::Idle(id)),
+        }
+    }
+
+    /// Whether a turn is under way.
+    pub fn is_running(&self, id: u64) -> bool {
+        self.running.turns.lock().contains_key(&id)
+    }
+
+    /// A person's answer to an approval that waits in this conversation. To be called for persons alone.
+    ///
+    /// # Errors
+    /// See [`ApprovalError`].
+    pub fn approve(&self, id: u64, approval: &str, agreed: bool, phrase: Option<&str>) -> Result<(), ApprovalError> {
+        self.approvals.decide(id, approval, agreed, phrase)
+    }
+
+    /// Deletes a conversation without a turn under way. What it cost is kept.
+    ///
+    /// # Errors
+    /// See [`TurnError`].
+    pub fn delete(&self, id: u64) -> Result<(), TurnError> {
+        let turns = self.running.turns.lock();
+        if turns.contains_key(&id) {
+            return Err(TurnError::Busy(id));
+        }
+        Ok(self.store.delete(id)?)
+    }
+
+    /// Keeps what became of a plan in the conversation that it was proposed in, so that the model hears it with the next
+    /// message. Plans of others are ignored.
+    pub fn plan_decided(&self, plan: &str, outcome: PlanOutcome) {
+        let keep = || {
+            let Some(id) = self.store.of_plan(plan)? else { return Ok(()) };
+            let kept = self.store.append(id, &[ChatEvent::PlanDecided { plan: plan.to_owned(), outcome }])?;
+            if let Some(kept) = kept.last() {
+                self.sender(id).send_replace(kept.number);
+            }
+            Ok::<_, StoreError>(())
+        };
+        if let Err(error) = keep() {
+            tracing::warn!("what became of a plan can't be kept: {error}");
+        }
+    }
+
+    /// The number of the last event of a conversation, as it grows.
+    pub fn follow(&self, id: u64) -> watch::Receiver<u64> {
+        self.sender(id).subscribe()
+    }
+
+    fn sender(&self, id: u64) -> watch::Sender<u64> {
+        let mut all = self.followed.lock();
+        // This one, and those of turns, which have a clone.
+        let turns = self.running.turns.lock();
+        all.retain(|other, sender| *other == id || sender.receiver_count() > 0 || turns.contains_key(other));
+        all.entry(id).or_insert_with(|| watch::Sender::new(0)).clone()
+    }
+
+    /// Cancels all turns, and waits until they have ended on the disk, two seconds at most. No other turn begins.
+    pub fn stop(&self) {
+        let mut turns = self.running.turns.lock();
+        self.running.is_stopped.store(true, Ordering::Release);
+        turns.values().for_each(CancellationToken::cancel);
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while !turns.is_empty() && !self.running.ended.wait_until(&mut turns, deadline).timed_out() {}
+    }
+
+    /// Asks a model for a word, to see whether it answers. It is on record, and in no conversation's usage.
+    pub async fn check(&self, model: &str) -> ModelHealth {
+        let began = Instant::now();
+        let error = match self.tools.models() {
+            Some(models) => asked(&models, model).await.err().map(|error| ServiceError::from(error).to_string()),
+            None => Some("the host is stopping".to_owned()),
+        };
+        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        ModelHealth { model: model.to_owned(), error, took_ms }
+    }
+}
+
+/// Has a model say a word.
+async fn asked(models: &crate::Models, model: &str) -> Result<(), Error> {
+    let max_tokens = Some(256);
+    let how = Parameters { max_tokens, temperature: None, top_p: None, stop: Vec::new(), schema: None, effort: None };
+    let parts = vec![Part::Text("Answer with the word: ok".to_owned())];
+    let messages = vec![Message { speaker: Speaker::User, parts }];
+    let instructions = String::new();
+    let question = Question { instructions, messages, tools: Vec::new(), choice: ToolChoice::Auto, how };
+    let (caller, cancelled) = (tools::caller(0), CancellationToken::new());
+    let mut exchange: Exchange<'_> = models.begin(&caller, "models check", model, question, cancelled).await?;
+    while exchange.next().await.is_some() {}
+    exchange.end().await?;
+    Ok(())
+}
+
+impl Drop for Conversations {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(runtime) = self.runtime.take() {
+            // A turn that did not end says so when the store is opened the next time.
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What an exchange costs, and whether the next one stays within the limits of `[chat]`.
+//!
+//! A limit stops an exchange before it would be passed. What a question takes is estimated from its bytes, upward; the
+//! answer's length is bounded by what is left. Where a limit of money is set, a model without known prices is not asked:
+//! nobody could say whether it stays within.
+
+use conductor_config::Chat;
+use conductor_package::descriptor::{ModelDeclaration, Tokens as Counted};
+
+use crate::record::Tokens;
+
+/// Bytes of a question for one token at least: texts of all languages have more.
+const BYTES_PER_TOKEN: u64 = 2;
+/// Tokens of an answer where the model's limit is not known.
+const ASSUMED_OUTPUT: u64 = 32_768;
+/// An answer that could not have so many tokens is not worth asking for.
+const MIN_OUTPUT: u64 = 256;
+/// Billionths of a dollar.
+const NANOS: f64 = 1e9;
+
+/// What was used so far, of a turn and of today.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens of the turn.
+    pub turn_tokens: u64,
+    /// Billionths of a dollar of the turn.
+    pub turn_cost: u64,
+    /// Tokens of the day, with those of the turn.
+    pub day_tokens: u64,
+    /// Billionths of a dollar of the day, with those of the turn.
+    pub day_cost: u64,
+}
+
+impl Spent {
+    /// Adds an exchange.
+    pub fn add(&mut self, tokens: Tokens, cost: Option<u64>) {
+        let (tokens, cost) = (tokens.input.saturating_add(tokens.output), cost.unwrap_or(0));
+        for sum in [&mut self.turn_tokens, &mut self.day_tokens] {
+            *sum = sum.saturating_add(tokens);
+        }
+        for sum in [&mut self.turn_cost, &mut self.day_cost] {
+            *sum = sum.saturating_add(cost);
+        }
+    }
+}
+
+/// What a question with so many bytes takes, in tokens, upward.
+pub fn estimate(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(BYTES_PER_TOKEN)
+}
+
+/// What an exchange cost by the prices that are declared. `None` if they are unknown.
+pub fn cost(declared: Option<&ModelDeclaration>, tokens: Tokens, cache_written: u64) -> Option<u64> {
+    let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let Tokens { input, cached, output } = tokens;
+    declared?.cost(Counted {
+        input: number(input),
+        cached: number(cached),
+        cache_written: number(cache_written),
+        output: number(output),
+    })
+}
+
+/// How long the next answer may be: `Ok(None)` where the model's own limit is within all others.
+///
+/// # Errors
+/// Which limit stops the exchange, and what to do.
+pub fn admit(
+    limits: &Chat,
+    declared: Option<&ModelDeclaration>,
+    model: &str,
+    question: usize,
+    spent: &Spent,
+) -> Result<Option<u32>, String> {
+    let input = estimate(question);
+    let most = declared.and_then(|model| model.output).map_or(ASSUMED_OUTPUT, u64::from);
+    let mut output = most;
+    for (limit, used, name) in [
+        (Some(limits.tokens_per_turn), spent.turn_tokens, "tokens_per_turn"),
+        (limits.tokens_per_day, spent.day_tokens, "tokens_per_day"),
+    ] {
+        let Some(limit) = limit else { continue };
+        let left = limit.saturating_sub(used).saturating_sub(input);
+        if left < MIN_OUTPUT {
+            return Err(format!(
+                "the next question may take {input} tokens, and {used} of `{name} = {limit}` under [chat] are used"
+            ));
+        }
+        output = output.min(left);
+    }
+    for (limit, used, name) in [
+        (limits.dollars_per_turn, spent.turn_cost, "dollars_per_turn"),
+        (limits.dollars_per_day, spent.day_cost, "dollars_per_day"),
+    ] {
+        let Some(limit) = limit else { continue };
+        // What is written to a cache may cost more than what is only read.
+        let price = |output| {
+            let tokens = Tokens { input, cached: 0, output };
+            cost(declared, tokens, input).max(cost(declared, tokens, 0))
+        };
+        let (Some(least), Some(whole)) = (price(MIN_OUTPUT), price(output)) else {
+            return Err(format!(
+                "the price of {model} is unknown, so that `{name}` under [chat] could be passed; remove the limit, set one \
+                 of tokens, or ask a model whose price is known"
+            ));
+        };
+        let left = nanos(limit).saturating_sub(used);
+        if least > left {
+            return Err(format!(
+                "the next question may cost {}, and {} of `{name} = {limit}` under [chat] are used",
+                dollars(least),
+                dollars(used)
+            ));
+        }
+        if whole > left {
+            output = affordable(output, left, price);
+        }
+    }
+    let bounded = output < most;
+    Ok(bounded.then(|| u32::try_from(output).unwrap_or(u32::MAX)))
+}
+
+/// The longest answer, in tokens, that costs no more than what is left. The shortest one does not.
+fn affordable(most: u64, left: u64, price: impl Fn(u64) -> Option<u64>) -> u64 {
+    let (mut low, mut high) = (MIN_OUTPUT, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if price(middle).is_some_and(|cost| cost <= left) { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "limits are checked to be 0 to 100000")]
+fn nanos(dollars: f64) -> u64 {
+    (dollars * NANOS) as u64
+}
+
+/// A cost for people: `$0.0123`.
+#[expect(clippy::cast_precision_loss, reason = "costs are far below 2^53 billionths of a dollar")]
+pub fn dollars(cost: u64) -> String {
+    format!("${:.4}", cost as f64 / NANOS)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn declared(input: f64, output: f64) -> ModelDeclaration {
+        serde_json::from_value(serde_json::json!({
+            "name": "m", "output": 8000, "prices": [{ "input": input, "output": output, "cache_written": 1.25 * input }],
+            "source": "https://example.com", "as_of": "2026-11-24",
+        }))
+        .unwrap()
+    }
+
+    fn limits(per_turn: Option<f64>, per_day: Option<f64>) -> Chat {
+        Chat { dollars_per_turn: per_turn, dollars_per_day: per_day, ..Chat::default() }
+    }
+
+    // LLM-5
+    #[test]
+    fn a_limit_of_money_needs_a_price() {
+        let set = limits(Some(1.0), None);
+        let refused = admit(&set, None, "local", 100, &Spent::default()).unwrap_err();
+        assert!(refused.contains("the price of local is unknown"), "{refused}");
+        assert_eq!(admit(&limits(None, None), None, "local", 100, &Spent::default()), Ok(None));
+        assert_eq!(admit(&set, Some(&declared(3.0, 15.0)), "m", 100, &Spent::default()), Ok(None));
+    }
+
+    #[test]
+    fn a_limit_of_tokens_stops_what_would_pass_it() {
+        let set = Chat { tokens_per_turn: 2000, ..Chat::default() };
+        let used = |turn_tokens| Spent { turn_tokens, ..Spent::default() };
+        assert_eq!(admit(&set, None, "m", 2000, &used(0)), Ok(Some(1000)));
+        let refused = admit(&set, None, "m", 2000, &used(900)).unwrap_err();
+        assert!(refused.contains("tokens_per_turn = 2000"), "{refused}");
+    }
+
+    proptest! {
+        // Whatever is asked, an exchange as long as it was admitted stays within the limit.
+        #[test]
+        fn no_admitted_exchange_passes_a_limit(
+            limit in 0.0001_f64..10.0, used in 0_u64..10_000_000_000, bytes in 0_usize..1_000_000,
+            input in 0.01_f64..20.0, output in 0.01_f64..100.0,
+        ) {
+            let model = declared(input, output);
+            let spent = Spent { day_cost: used, ..Spent::default() };
+            if let Ok(most) = admit(&limits(None, Some(limit)), Some(&model), "m", bytes, &spent) {
+                let tokens = Tokens { input: estimate(bytes), cached: 0, output: most.map_or(8000, u64::from) };
+                for written in [0, tokens.input] {
+                    let cost = cost(Some(&model), tokens, written).unwrap();
+                    prop_assert!(used + cost <= nanos(limit));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the agent loop needs of a host: tools through its gate, skills, models, and which plans wait.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::Models;
+use crate::record::Approval;
+use conductor_audit::caller::{Caller, Door, Scope};
+pub use conductor_sandbox::host_functions::models::Later;
+
+/// A tool that may be called, as its feature describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolFacts {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub summary: String,
+    /// The JSON Schema of its arguments.
+    pub input: Value,
+}
+
+/// A skill, as its feature describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillFacts {
+    /// Its name.
+    pub name: String,
+    /// When it is of use.
+    pub summary: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A call that is to pass the gate.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub args: Map<String, Value>,
+    /// The id of the approval that a person gave to this very call. `None` if none was asked for yet.
+    pub approved: Option<String>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Called {
+    /// It was made.
+    Done {
+        /// The tool's result.
+        result: Value,
+        /// The ids of the plans that it proposed, as the host gave them.
+        plans: Vec<String>,
+        /// What hooks remarked.
+        remarks: Vec<String>,
+    },
+    /// A person has to agree first. The same call with the approval's id is made then, once.
+    Asks(Box<Approval>),
+    /// It was not made, or failed: why.
+    Failed(String),
+}
+
+/// The host, as conversations see it.
+pub trait Tools: fmt::Debug + Send + Sync {
+    /// The models in force. `None` if the host is stopping.
+    fn models(&self) -> Option<Arc<Models>>;
+
+    /// The tools that may be called.
+    fn list(&self) -> Vec<ToolFacts>;
+
+    /// The skills that features contribute.
+    fn skills(&self) -> Vec<SkillFacts>;
+
+    /// Has a tool called through the gate, as `caller`, who is no person. Cancelled, it ends soon.
+    fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called>;
+
+    /// Whether a plan of this id waits for a person.
+    fn plan_waits(&self, plan: &str) -> bool;
+}
+
+/// Who calls for a conversation: an agent at a door of its own. It is nobody's to confirm for it but a person's.
+pub fn caller(conversation: u64) -> Caller {
+    Caller::client(Door::Chat, Scope::Agent, Some(&format!("conversation {conversation}")))
+}

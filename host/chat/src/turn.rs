@@ -1,0 +1,605 @@
+//! A turn of a conversation: the agent loop.
+//!
+//! ```text
+//! ask ─▶ a model answers ─▶ no calls: the end
+//!  ▲ └─▶ it fails: the next model is asked     └─▶ calls ─▶ the gate, several at once ─▶ results ─┐
+//!  └────────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Everything that happens is kept first and shown then. The turn ends when the model has said it all, and otherwise at a
+//! limit: of questions, time, tokens, money, or of the same call with the same result. Cancelling ends it at any moment. A
+//! call that a person has to agree to waits for that; time does not go by meanwhile.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::approvals::Approvals;
+use crate::context::{self, READ_SKILL};
+use crate::costs::{self, Spent};
+use crate::fence;
+use crate::models::{Exchange, Exchanged, summary};
+use crate::pieces::Pieces;
+use crate::record::{ChatEvent, Outcome, Recorded, Tokens};
+use crate::store::usage::Used;
+use crate::store::{ConversationStore, MAX_PAGE, StoreError};
+use crate::tools::{self, Called, SkillFacts, ToolCall, ToolFacts, Tools};
+use crate::{Message, Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
+use conductor_audit::caller::Caller;
+use conductor_config::Chat;
+use conductor_sandbox::bindings::Error;
+use conductor_services::error::ServiceError;
+use conductor_terminal::excerpt;
+
+/// Calls that are made at once.
+const PARALLEL_CALLS: usize = 8;
+/// Calls of one turn.
+const MAX_CALLS: usize = 250;
+/// The same calls with the same result, after which a turn ends.
+const MAX_SAME: u32 = 3;
+/// Bytes of a question, about, beyond which older events become a digest, where the model's own limit is not known.
+const DEFAULT_CONTEXT: usize = 200 * 1024;
+/// Bytes of a context for one of its tokens. The rest is for the answer, tools and what an estimate is off.
+const CONTEXT_BYTES_PER_TOKEN: usize = 2;
+/// Bytes of why something failed.
+const MAX_ERROR: usize = 1000;
+
+/// What a turn and its calls share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<ConversationStore>,
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) approvals: Arc<Approvals>,
+    pub(crate) conversation: u64,
+    pub(crate) cancelled: CancellationToken,
+    /// The number of the last event.
+    pub(crate) last: watch::Sender<u64>,
+    /// Milliseconds for which calls have waited for a person.
+    pub(crate) waited_ms: AtomicU64,
+}
+
+impl Shared {
+    /// Keeps events, and shows them then.
+    async fn keep(self: &Arc<Self>, events: Vec<ChatEvent>) -> Result<(), StoreError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let shared = Arc::clone(self);
+        self.kept(move || shared.store.append(shared.conversation, &events)).await
+    }
+
+    async fn kept(
+        &self,
+        append: impl FnOnce() -> Result<Vec<Recorded>, StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let kept = blocking(append).await?;
+        if let Some(last) = kept.last() {
+            self.last.send_replace(last.number);
+        }
+        Ok(())
+    }
+}
+
+/// Does what waits for the disk on a thread for that.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let stopping = || rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_INTERRUPT), None);
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(stopping().into()))
+}
+
+/// How a turn ends, and why.
+struct End(Outcome, Option<String>);
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        Self(Outcome::Failed, Some(error.to_string()))
+    }
+}
+
+/// What is next.
+enum Step {
+    Ask,
+    Call(Vec<Asked>),
+}
+
+/// A call that the model wants.
+#[derive(Debug, Clone)]
+struct Asked {
+    id: String,
+    tool: String,
+    args: String,
+}
+
+/// What came of a call.
+struct Ended {
+    asked: Asked,
+    result: String,
+}
+
+/// A turn under way.
+pub(crate) struct Turn {
+    shared: Arc<Shared>,
+    caller: Caller,
+    limits: Chat,
+    /// The models to ask, the one that is asked first, and why the one before gave no answer.
+    order: Vec<String>,
+    at: usize,
+    failed: Option<String>,
+    events: Vec<Recorded>,
+    deadline: Instant,
+    steps: u32,
+    calls: usize,
+    spent: Spent,
+    /// Of each call its last result, and how often it came in a row.
+    same: HashMap<(String, String), (String, u32)>,
+    usage: Usage,
+}
+
+impl Turn {
+    /// Runs a turn to its end, which is kept. Its first event is there already.
+    pub(crate) async fn run(shared: Arc<Shared>, model: Option<String>) {
+        let Some(models) = shared.tools.models() else {
+            let why = Some("the host is stopping".to_owned());
+            let _ = shared.keep(vec![ChatEvent::TurnEnded { outcome: Outcome::Failed, why }]).await;
+            return;
+        };
+        let limits = models.chat().clone();
+        let mut turn = Self {
+            caller: tools::caller(shared.conversation),
+            order: models.in_order(model.as_deref()),
+            deadline: Instant::now() + Duration::from_secs(limits.seconds.into()),
+            limits,
+            at: 0,
+            failed: None,
+            events: Vec::new(),
+            steps: 0,
+            calls: 0,
+            spent: Spent::default(),
+            same: HashMap::new(),
+            usage: Usage { input: 0, cached: 0, output: 0 },
+            shared,
+        };
+        let End(outcome, why) = turn.outcome(&models).await;
+        let model = turn.order.get(turn.at).or(turn.order.last()).cloned().unwrap_or_default();
+        let failed = why.clone().filter(|_| outcome != Outcome::Done);
+        let ended = ChatEvent::TurnEnded { outcome, why: why.map(|why| excerpt(&why, MAX_ERROR)) };
+        if let Err(error) = turn.shared.keep(vec![ended]).await {
+            tracing::error!("the end of a turn can't be kept: {error}");
+        }
+        let asker = format!("conversation {}", turn.shared.conversation);
+        let shown = conductor_sandbox::control::ShownTurn {
+            requests: turn.steps,
+            usage: turn.usage,
+            failed,
+            ..summary(&asker, &model)
+        };
+        models.end_turn(shown).await;
+    }
+
+    async fn outcome(&mut self, models: &Arc<Models>) -> End {
+        let today = {
+            let store = Arc::clone(&self.shared.store);
+            blocking(move || store.used_today()).await
+        };
+        match today {
+            Ok(today) => {
+                self.spent.day_tokens = today.tokens.input + today.tokens.output;
+                self.spent.day_cost = today.cost;
+            }
+            Err(error) => return error.into(),
+        }
+        let mut step = Step::Ask;
+        loop {
+            let next = match step {
+                Step::Ask => self.ask(models).await,
+                Step::Call(calls) => self.call(calls).await,
+            };
+            step = match next {
+                Ok(next) => next,
+                Err(end) => return end,
+            };
+        }
+    }
+
+    /// Reads what was kept since.
+    async fn catch_up(&mut self) -> Result<(), StoreError> {
+        loop {
+            let after = self.events.last().map_or(0, |one| one.number);
+            let (store, id) = (Arc::clone(&self.shared.store), self.shared.conversation);
+            let more = blocking(move || store.events(id, after, MAX_PAGE)).await?;
+            if more.is_empty() {
+                return Ok(());
+            }
+            self.events.extend(more);
+        }
+    }
+
+    /// Asks models, one after the other, until one answers.
+    async fn ask(&mut self, models: &Arc<Models>) -> Result<Step, End> {
+        if self.steps >= self.limits.steps {
+            let why = format!("{} questions were asked in this turn (`steps` under [chat])", self.steps);
+            return Err(End(Outcome::Limit, Some(why)));
+        }
+        self.steps += 1;
+        loop {
+            let Some(model) = self.order.get(self.at).cloned() else {
+                let none = || "there is no model to ask; name one under [models] in the configuration".to_owned();
+                return Err(End(Outcome::Failed, Some(self.failed.take().unwrap_or_else(none))));
+            };
+            match self.exchange(models, &model).await? {
+                Ok(answer) => return next(&answer.answer.parts, &answer.answer.stop),
+                Err(error) => {
+                    let error = excerpt(&ServiceError::from(error).to_string(), MAX_ERROR);
+                    self.failed = Some(format!("{model}: {error}"));
+                    self.shared.keep(vec![ChatEvent::ModelFailed { model, error }]).await?;
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    /// What a model is asked now.
+    async fn question(&mut self, models: &Models, model: &str) -> Result<Question, End> {
+        self.catch_up().await?;
+        let declared = models.declared(model);
+        let context = declared.as_ref().and_then(|model| model.context);
+        let room = context.map_or(DEFAULT_CONTEXT, |tokens| tokens as usize * CONTEXT_BYTES_PER_TOKEN);
+        if let Some(through) = context::compaction(&self.events, room) {
+            self.shared.keep(vec![ChatEvent::Compacted { through }]).await?;
+            self.catch_up().await?;
+        }
+        let skills = self.shared.tools.skills();
+        let mut tools: Vec<Tool> = self.shared.tools.list().into_iter().map(described).collect();
+        tools.extend((!skills.is_empty()).then(read_skill));
+        let messages = context::messages(&self.events, model);
+        let instructions = context::instructions(&skills);
+        let size = instructions.len()
+            + tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.input.len()).sum::<usize>()
+            + messages.iter().map(size).sum::<usize>();
+        let max_tokens = costs::admit(&self.limits, declared.as_ref(), model, size, &self.spent)
+            .map_err(|why| End(Outcome::Limit, Some(why)))?;
+        let how =
+            Parameters { max_tokens, temperature: None, top_p: None, stop: Vec::new(), schema: None, effort: None };
+        Ok(Question { instructions, messages, tools, choice: ToolChoice::Auto, how })
+    }
+
+    async fn exchange(&mut self, models: &Arc<Models>, model: &str) -> Result<Result<Exchanged, Error>, End> {
+        let question = self.question(models, model).await?;
+        self.shared.keep(vec![ChatEvent::Asked { model: model.to_owned() }]).await?;
+        let asker = format!("conversation {}", self.shared.conversation);
+        let cancelled = self.shared.cancelled.child_token();
+        let guard = cancelled.clone().drop_guard();
+        let begun = tokio::select! {
+            begun = models.begin(&self.caller, &asker, model, question, cancelled) => begun,
+            end = self.interrupted() => return Err(end),
+        };
+        let mut exchange = match begun {
+            Ok(exchange) => exchange,
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut pieces = Pieces::default();
+        let streamed = self.stream(&mut exchange, &mut pieces).await;
+        let ended = match streamed {
+            Ok(()) => exchange.end().await,
+            Err(end) => {
+                self.account(models, model, pieces.usage, None, Vec::new()).await?;
+                return Err(end);
+            }
+        };
+        drop(guard);
+        match ended {
+            Ok(exchanged) => {
+                let Exchanged { answer, report } = &exchanged;
+                let answered = ChatEvent::Answered {
+                    model: model.to_owned(),
+                    stop: word(&answer.stop),
+                    usage: tokens(answer.usage),
+                    cost: None,
+                    notes: report.as_ref().map(|report| report.notes.clone()).unwrap_or_default(),
+                };
+                let reported = report.as_ref().map_or((None, None), |report| (report.cost, report.cache_written));
+                self.account(models, model, Some(answer.usage), Some(reported), vec![answered]).await?;
+                Ok(Ok(exchanged))
+            }
+            Err(error) => {
+                if pieces.usage.is_some() {
+                    self.account(models, model, pieces.usage, None, Vec::new()).await?;
+                }
+                Ok(Err(error))
+            }
+        }
+    }
+
+    /// Keeps what an exchange took, with the events that tell of it. `reported` is the cost and the tokens written to a cache,
+    /// as far as the API says, of a whole answer.
+    async fn account(
+        &mut self,
+        models: &Models,
+        model: &str,
+        usage: Option<Usage>,
+        reported: Option<(Option<u64>, Option<u32>)>,
+        mut events: Vec<ChatEvent>,
+    ) -> Result<(), End> {
+        let tokens = usage.map(tokens).unwrap_or_default();
+        let is_counted = usage.is_some_and(|usage| usage.input > 0 || usage.output > 0);
+        let cost = match reported {
+            // Of an answer that broke off it is not known what is charged.
+            None => None,
+            Some((Some(cost), _)) => Some(cost),
+            Some((None, written)) if is_counted => {
+                costs::cost(models.declared(model).as_ref(), tokens, written.unwrap_or(0).into())
+            }
+            Some((None, _)) => None,
+        };
+        for event in &mut events {
+            if let ChatEvent::Answered { cost: known, .. } = event {
+                *known = cost;
+            }
+        }
+        self.spent.add(tokens, cost);
+        if let Some(usage) = usage {
+            let Usage { input, cached, output } = &mut self.usage;
+            *input = input.saturating_add(usage.input);
+            *cached = cached.saturating_add(usage.cached);
+            *output = output.saturating_add(usage.output);
+        }
+        let (model, provider) = (model.to_owned(), models.provider_of(model));
+        let shared = Arc::clone(&self.shared);
+        let append = move || {
+            let conversation = shared.conversation;
+            let used = Used { conversation, model: &model, provider: &provider, tokens, cost };
+            shared.store.append_answer(&used, &events)
+        };
+        self.shared.kept(append).await?;
+        Ok(())
+    }
+
+    /// Keeps what the model says, as it comes.
+    async fn stream(&self, exchange: &mut Exchange<'_>, pieces: &mut Pieces) -> Result<(), End> {
+        loop {
+            let events = tokio::select! {
+                events = exchange.next() => events,
+                end = self.interrupted() => return Err(end),
+            };
+            let Some(events) = events else { return Ok(()) };
+            self.shared.keep(pieces.take(events)).await?;
+        }
+    }
+
+    /// Returns how the turn ends when it is cancelled, or its time is up.
+    async fn interrupted(&self) -> End {
+        tokio::select! {
+            () = self.shared.cancelled.cancelled() => End(Outcome::Cancelled, None),
+            () = tokio::time::sleep_until(self.deadline) => self.late(),
+        }
+    }
+
+    fn late(&self) -> End {
+        let why = format!("it took longer than {} s (`seconds` under [chat])", self.limits.seconds);
+        End(Outcome::Limit, Some(why))
+    }
+
+    /// Has calls made, several at once, and keeps what came of them.
+    async fn call(&mut self, calls: Vec<Asked>) -> Result<Step, End> {
+        let mut under_way = JoinSet::new();
+        let places = Arc::new(Semaphore::new(PARALLEL_CALLS));
+        let mut seen = HashSet::new();
+        for asked in calls {
+            self.calls += 1;
+            let refused = if self.calls > MAX_CALLS {
+                Some(format!("not called: {MAX_CALLS} calls were made in this turn"))
+            } else if !seen.insert((asked.tool.clone(), asked.args.clone())) {
+                Some("not called: the same call is in this answer already".to_owned())
+            } else {
+                None
+            };
+            let (shared, caller, places) = (Arc::clone(&self.shared), self.caller.clone(), Arc::clone(&places));
+            under_way.spawn(async move {
+                let _place = places.acquire().await;
+                made(&shared, &caller, asked, refused).await
+            });
+        }
+        loop {
+            let waited = Duration::from_millis(self.shared.waited_ms.load(Ordering::Relaxed));
+            tokio::select! {
+                ended = under_way.join_next() => match ended {
+                    None => break,
+                    Some(Ok(ended)) => self.compare(ended?)?,
+                    Some(Err(error)) => return Err(End(Outcome::Failed, Some(error.to_string()))),
+                },
+                () = tokio::time::sleep_until(self.deadline + waited) => {
+                    if !self.shared.approvals.waits(self.shared.conversation) {
+                        return Err(self.late());
+                    }
+                    // A person is waited for; how long is known when they have answered.
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+        self.deadline += Duration::from_millis(self.shared.waited_ms.swap(0, Ordering::Relaxed));
+        if self.shared.cancelled.is_cancelled() {
+            return Err(End(Outcome::Cancelled, None));
+        }
+        if self.calls > MAX_CALLS {
+            return Err(End(Outcome::Limit, Some(format!("{MAX_CALLS} calls were made in this turn"))));
+        }
+        Ok(Step::Ask)
+    }
+
+    /// Ends the turn where the same call has had the same result too often.
+    fn compare(&mut self, ended: Ended) -> Result<(), End> {
+        let Ended { asked: Asked { tool, args, .. }, result } = ended;
+        let (last, count) = self.same.entry((tool.clone(), args)).or_default();
+        *count = if *last == result { *count + 1 } else { 1 };
+        *last = result;
+        if *count < MAX_SAME {
+            return Ok(());
+        }
+        let why = format!("{tool} was called {MAX_SAME} times with the same arguments and the same result");
+        Err(End(Outcome::Limit, Some(why)))
+    }
+}
+
+/// What is next after an answer.
+fn next(parts: &[Part], stop: &StopReason) -> Result<Step, End> {
+    let call = |part: &Part| match part {
+        Part::ToolCall(call) => Some(Asked { id: call.id.clone(), tool: call.name.clone(), args: call.args.clone() }),
+        _ => None,
+    };
+    let calls: Vec<Asked> = parts.iter().filter_map(call).collect();
+    if !calls.is_empty() {
+        return Ok(Step::Call(calls));
+    }
+    Err(match stop {
+        StopReason::Length => End(Outcome::Short, Some("the answer reached the limit of its length".into())),
+        StopReason::Filtered => End(Outcome::Short, Some("the API held the rest of the answer back".into())),
+        StopReason::Done | StopReason::Tools | StopReason::Other(_) => End(Outcome::Done, None),
+    })
+}
+
+/// Makes a call, after a person has agreed where that is needed, and keeps what came of it.
+async fn made(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    asked: Asked,
+    refused: Option<String>,
+) -> Result<Ended, StoreError> {
+    let called = match (refused, args(&asked.args)) {
+        (Some(why), _) | (None, Err(why)) => Called::Failed(why),
+        (None, Ok(args)) if asked.tool == READ_SKILL => skill(&shared.tools.skills(), &args),
+        (None, Ok(args)) => agreed(shared, caller, &asked, args).await?,
+    };
+    let (result, failed, plans) = match called {
+        Called::Done { result, plans, remarks } => {
+            let remarks = remarks.into_iter().map(|remark| format!("\nremark: {remark}"));
+            (remarks.fold(result.to_string(), |all, one| all + &one), false, plans)
+        }
+        Called::Failed(why) => (excerpt(&why, MAX_ERROR), true, Vec::new()),
+        Called::Asks(_) => ("a person has to agree to it once more; call it again".to_owned(), true, Vec::new()),
+    };
+    let (call, tool) = (asked.id.clone(), asked.tool.clone());
+    let result = conductor_terminal::excerpt_lines(&result, fence::MAX_DATA);
+    let plan = |plan| ChatEvent::Plan { call: call.clone(), plan };
+    let mut events: Vec<ChatEvent> = plans.into_iter().map(plan).collect();
+    events.push(ChatEvent::CallEnded { call: call.clone(), tool, result: result.clone(), failed });
+    shared.keep(events).await?;
+    Ok(Ended { asked, result })
+}
+
+/// Has a call pass the gate; again with a person's approval if it asks for one.
+async fn agreed(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    asked: &Asked,
+    args: Map<String, Value>,
+) -> Result<Called, StoreError> {
+    let approval = match pass(shared, caller, asked, args.clone(), None).await {
+        Called::Asks(approval) => *approval,
+        called => return Ok(called),
+    };
+    let (id, timeout) = (approval.id.clone(), Duration::from_millis(approval.expires_in_ms));
+    let awaited = shared.approvals.wait(shared.conversation, &approval);
+    let call = asked.id.clone();
+    shared.keep(vec![ChatEvent::Approval { call: call.clone(), asked: approval }]).await?;
+    let began = Instant::now();
+    let agreed = tokio::select! {
+        agreed = awaited.answer(timeout) => agreed,
+        () = shared.cancelled.cancelled() => false,
+    };
+    let waited = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    shared.waited_ms.fetch_add(waited, Ordering::Relaxed);
+    shared.keep(vec![ChatEvent::ApprovalDecided { call, id: id.clone(), agreed }]).await?;
+    if !agreed {
+        return Ok(Called::Failed("not called: the person did not agree to it".into()));
+    }
+    Ok(pass(shared, caller, asked, args, Some(id)).await)
+}
+
+/// Has a call pass the gate, until the turn is cancelled.
+async fn pass(
+    shared: &Shared,
+    caller: &Caller,
+    asked: &Asked,
+    args: Map<String, Value>,
+    approved: Option<String>,
+) -> Called {
+    let call = ToolCall { tool: asked.tool.clone(), args, approved };
+    tokio::select! {
+        called = shared.tools.call(caller, call, shared.cancelled.child_token()) => called,
+        () = shared.cancelled.cancelled() => Called::Failed("the person cancelled the turn".into()),
+    }
+}
+
+/// Arguments as a model wrote them.
+fn args(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(args)) => Ok(args),
+        Ok(_) => Err("not called: the arguments are no JSON object".to_owned()),
+        Err(error) => Err(format!("not called: the arguments are not JSON: {error}")),
+    }
+}
+
+/// A tool as the model is shown it: what its feature wrote is one bounded line.
+fn described(tool: ToolFacts) -> Tool {
+    Tool { name: tool.name, description: excerpt(&tool.summary, 2 * fence::MAX_LINE), input: tool.input.to_string() }
+}
+
+/// The tool with which skills are read.
+fn read_skill() -> Tool {
+    let input = serde_json::json!({
+        "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"],
+        "additionalProperties": false,
+    });
+    let description =
+        "Read a skill by its name: guidance of a feature, which is no instruction of the person.".to_owned();
+    Tool { name: READ_SKILL.to_owned(), description, input: input.to_string() }
+}
+
+fn skill(skills: &[SkillFacts], args: &Map<String, Value>) -> Called {
+    let name = args.get("name").and_then(Value::as_str).unwrap_or_default();
+    match skills.iter().find(|skill| skill.name == name) {
+        Some(skill) => Called::Done { result: skill.text.clone().into(), plans: Vec::new(), remarks: Vec::new() },
+        None => {
+            let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+            Called::Failed(format!("there is no skill {name:?}; there are {}", names.join(", ")))
+        }
+    }
+}
+
+/// The bytes of a message, about.
+fn size(message: &Message) -> usize {
+    let part = |part: &Part| match part {
+        Part::Text(text) => text.len(),
+        Part::Image(image) => image.data.len(),
+        Part::Reasoning(thought) => thought.text.len() + thought.mark.as_ref().map_or(0, String::len),
+        Part::ToolCall(call) => call.args.len() + call.name.len() + call.mark.as_ref().map_or(0, String::len),
+        Part::ToolResult(result) => result.content.len() + result.name.len(),
+    };
+    message.parts.iter().map(|one| part(one) + 32).sum()
+}
+
+fn tokens(usage: Usage) -> Tokens {
+    let Usage { input, cached, output } = usage;
+    Tokens { input: input.into(), cached: cached.into(), output: output.into() }
+}
+
+fn word(stop: &StopReason) -> String {
+    match stop {
+        StopReason::Done => "done".to_owned(),
+        StopReason::Tools => "tools".to_owned(),
+        StopReason::Length => "length".to_owned(),
+        StopReason::Filtered => "filtered".to_owned(),
+        StopReason::Other(word) => fence::line(word),
+    }
+}

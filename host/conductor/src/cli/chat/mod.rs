@@ -1,0 +1,298 @@
+//! `conductor chat`: talks with a model about this host; plans and calls that need a person are decided here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::{Args, Subcommand};
+
+use super::{CommandResult, Failure, Output, Paths, plan, signals, tool};
+use conductor_api::client::Client;
+use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say};
+use conductor_chat::costs::dollars;
+use conductor_chat::record::{Approval, ChatEvent, Outcome, Recorded, Tokens};
+use conductor_host::control::confirmation::Confirmation;
+use conductor_terminal::{self as terminal, errln};
+
+mod kept;
+
+/// The exit code after Ctrl-C, where no turn is under way.
+const INTERRUPTED: i32 = 130;
+const HELP: &str = "/model NAME goes on with another model, /undo takes the last applied plan back, /cost says what this \
+                    took, /quit ends. Ctrl-C ends a turn.";
+
+#[derive(Debug, Args)]
+pub(super) struct ChatArguments {
+    /// What to say, for one turn; without it you talk in the terminal
+    text: Option<String>,
+    /// The model, by its name under [models] [default: as [chat] says]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Go on with this conversation
+    #[arg(long, value_name = "NUMBER")]
+    conversation: Option<u64>,
+    /// Print each event as a line of JSON
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<ChatCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ChatCommand {
+    /// List conversations, the last changed first
+    List(Output),
+    /// List the conversations in which one message has all these words
+    Search {
+        /// The words
+        words: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show a conversation
+    Show {
+        /// Its number
+        id: u64,
+    },
+    /// Print a conversation as Markdown, or as JSON with everything in it
+    Export {
+        /// Its number
+        id: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Delete a conversation; what it cost is kept
+    Delete {
+        /// Its number
+        id: u64,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(super) fn run(places: &Paths, arguments: &ChatArguments) -> CommandResult {
+    let ChatArguments { text, model, conversation, json, command } = arguments;
+    if let Some(command) = command {
+        return kept::run(places, command);
+    }
+    if text.is_none() && !terminal::is_interactive() {
+        return Err(Failure::Wrong(
+            "conductor: say something: conductor chat \"TEXT\"; or run it in a terminal".into(),
+        ));
+    }
+    let client = Client::new(&places.home);
+    let id = match conversation {
+        Some(id) => client.conversation(*id)?.id,
+        None => client.begin_conversation(model.as_deref())?.id,
+    };
+    let mut talk = Talk { places, client, id, model: model.clone(), json: *json, turn: Arc::default(), spent: None };
+    talk.end_turns_by_signals()?;
+    match text {
+        Some(text) => talk.turn(text)?.into_result(),
+        None => talk.in_terminal(),
+    }
+}
+
+/// How a turn ended.
+struct Turned(Outcome, Option<String>);
+
+impl Turned {
+    fn into_result(self) -> CommandResult {
+        let Self(outcome, why) = self;
+        match outcome {
+            Outcome::Done => Ok(()),
+            Outcome::Cancelled => Err(Failure::Failed(anyhow::anyhow!("the turn was cancelled"))),
+            _ => Err(Failure::Failed(anyhow::anyhow!("the turn ended early: {}", why.unwrap_or_default()))),
+        }
+    }
+}
+
+/// What a conversation took since the program began; the cost is `None` if a part of it is unknown.
+type Spent = (Tokens, Option<u64>);
+
+/// A conversation at a terminal, or of one turn.
+struct Talk<'p> {
+    places: &'p Paths,
+    client: Client,
+    id: u64,
+    /// The model to go on with, once.
+    model: Option<String>,
+    json: bool,
+    /// The conversation whose turn is under way; 0 if none is.
+    turn: Arc<AtomicU64>,
+    spent: Option<Spent>,
+}
+
+impl Talk<'_> {
+    /// Has Ctrl-C end the turn that is under way, and the program where none is, or when it comes again.
+    fn end_turns_by_signals(&self) -> CommandResult {
+        let (sender, signals) = crossbeam_channel::unbounded();
+        signals::listen(sender, |_| ())?;
+        let (turn, client) = (Arc::clone(&self.turn), self.client.clone());
+        std::thread::Builder::new().name("cancel".into()).spawn(move || {
+            for () in signals {
+                let id = turn.swap(0, Ordering::SeqCst);
+                if id == 0 || client.cancel_turn(id).is_err() {
+                    std::process::exit(INTERRUPTED);
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    fn in_terminal(&mut self) -> CommandResult {
+        errln!("conversation {}; {HELP}", self.id);
+        while let Some(text) = terminal::ask_line(format_args!(">"))? {
+            let (word, rest) = text.split_once(' ').unwrap_or((text.as_str(), ""));
+            match word {
+                "" => {}
+                "/quit" | "/exit" => break,
+                "/help" => errln!("{HELP}"),
+                "/model" if !rest.is_empty() => self.model = Some(rest.trim().to_owned()),
+                "/cost" => self.print_cost(),
+                "/undo" => match self.client.undo() {
+                    Ok(undone) => errln!("taken back: {}", undone.description),
+                    Err(error) => errln!("{error}"),
+                },
+                _ if word.starts_with('/') => errln!("there is no {word}; {HELP}"),
+                // What went wrong is said, and the conversation goes on.
+                _ => match self.turn(&text) {
+                    Ok(Turned(Outcome::Done, _)) => {}
+                    Ok(Turned(outcome, why)) => errln!("({outcome:?}: {})", why.unwrap_or_default()),
+                    Err(Failure::Failed(error)) => errln!("{error:#}"),
+                    Err(other) => return Err(other),
+                },
+            }
+        }
+        errln!("go on with: conductor chat --conversation {}", self.id);
+        Ok(())
+    }
+
+    fn print_cost(&self) {
+        match &self.spent {
+            None => errln!("nothing was asked yet"),
+            Some((tokens, cost)) => {
+                let cost = cost.map_or("at an unknown price".to_owned(), dollars);
+                errln!("{} tokens read, {} written, {cost}", tokens.input, tokens.output);
+            }
+        }
+    }
+
+    /// Says something, shows the answer as it comes, and has the person decide what it asks for.
+    fn turn(&mut self, text: &str) -> Result<Turned, Failure> {
+        let say = Say { text: text.to_owned(), model: self.model.take() };
+        let after = self.client.say(self.id, &say)?.after;
+        self.turn.store(self.id, Ordering::SeqCst);
+        let (mut plans, mut turned, mut failed) = (Vec::new(), None, None);
+        let mut shown = Shown { is_fresh: true, is_terminal: terminal::is_interactive() };
+        let client = self.client.clone();
+        let which = ConversationEvents { after, follow: true };
+        let followed = client.conversation_events(self.id, &which, |one| {
+            if self.json {
+                if terminal::try_json_line(&one).is_err() {
+                    return false;
+                }
+            } else {
+                shown.event(&one);
+            }
+            match one.event {
+                ChatEvent::Plan { plan, .. } => plans.push(plan),
+                ChatEvent::Approval { asked, .. } => failed = self.decide(asked).err(),
+                ChatEvent::Answered { usage, cost, .. } => self.add(usage, cost),
+                ChatEvent::TurnEnded { outcome, why } => turned = Some(Turned(outcome, why)),
+                _ => {}
+            }
+            turned.is_none() && failed.is_none()
+        });
+        self.turn.store(0, Ordering::SeqCst);
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
+        followed?;
+        for id in plans {
+            if terminal::is_interactive() && !self.json {
+                plan::offer(self.places, &id)?;
+            } else {
+                errln!("a plan waits for a person: `conductor plan show {id}`");
+            }
+        }
+        turned.ok_or_else(|| Failure::Failed(anyhow::anyhow!("the host stopped before the turn ended")))
+    }
+
+    fn add(&mut self, usage: Tokens, cost: Option<u64>) {
+        let (tokens, sum) = self.spent.get_or_insert((Tokens::default(), Some(0)));
+        tokens.input += usage.input;
+        tokens.output += usage.output;
+        *sum = sum.zip(cost).map(|(sum, cost)| sum + cost);
+    }
+
+    /// Has a person agree to a call, or not. Without a terminal nobody does.
+    fn decide(&self, asked: Approval) -> CommandResult {
+        let Approval { id, tool, effect, shown, phrase, expires_in_ms } = asked;
+        let confirmation = Confirmation { id, expires_in_ms, tool, effect, shown, phrase };
+        let agreed = terminal::is_interactive() && tool::agreed(&confirmation)?;
+        if !terminal::is_interactive() {
+            errln!("not called: a person agrees to {} in a terminal, with `conductor chat`", confirmation.tool);
+        }
+        let Confirmation { id, phrase, .. } = confirmation;
+        let answer = ApprovalAnswer { id, agreed, phrase: phrase.filter(|_| agreed) };
+        match self.client.approve(self.id, &answer) {
+            Ok(()) => Ok(()),
+            // It came too late: the turn says so itself.
+            Err(error) => {
+                errln!("{error}");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What is on the terminal of an answer.
+struct Shown {
+    /// Whether the cursor is at the beginning of a line.
+    is_fresh: bool,
+    is_terminal: bool,
+}
+
+impl Shown {
+    fn event(&mut self, one: &Recorded) {
+        match &one.event {
+            ChatEvent::Text { text } => self.text(text),
+            ChatEvent::Call { tool, args, .. } => {
+                self.end_line();
+                errln!("  -> {tool} {}", terminal::fit(args, 100));
+            }
+            ChatEvent::CallEnded { tool, result, failed: true, .. } => {
+                errln!("  <- {tool} failed: {}", terminal::fit(result, 300));
+            }
+            ChatEvent::ModelFailed { model, error } => {
+                self.end_line();
+                errln!("  {model} gave no answer: {error}");
+            }
+            ChatEvent::Answered { notes, .. } => {
+                self.end_line();
+                notes.iter().for_each(|note| errln!("  ({note})"));
+            }
+            ChatEvent::TurnEnded { .. } => self.end_line(),
+            _ => {}
+        }
+    }
+
+    /// Text of a model; on a terminal every line is indented, so that none looks like one of this program.
+    fn text(&mut self, text: &str) {
+        for piece in text.split_inclusive('\n') {
+            if self.is_terminal && self.is_fresh {
+                terminal::piece("  ");
+            }
+            terminal::piece(piece);
+            self.is_fresh = piece.ends_with('\n');
+        }
+    }
+
+    fn end_line(&mut self) {
+        if !self.is_fresh {
+            terminal::piece("\n");
+            self.is_fresh = true;
+        }
+    }
+}

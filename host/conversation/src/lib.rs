@@ -1,0 +1,102 @@
+//! Conversations with a host: what the agent loop of [`conductor_chat`] sees of it.
+//!
+//! Calls pass the host's gate as an agent's do, at a door of their own: the allow-list, limits, the lock, hooks and the
+//! record apply, and what a person has to agree to is asked, exactly as the gate shows it. No call applies a plan. What
+//! became of a plan is kept in its conversation.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use conductor_audit::caller::Caller;
+use conductor_chat::record::{Approval, PlanOutcome};
+use conductor_chat::store::StoreError;
+use conductor_chat::tools::{Called, Later, SkillFacts, ToolCall, ToolFacts, Tools};
+use conductor_chat::{Conversations, Models};
+use conductor_host::control::confirmation::Confirmation;
+use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
+use conductor_host::host::Host;
+use conductor_observer::{Observation, PlanChange, PlanStep};
+use tokio_util::sync::CancellationToken;
+
+/// A host, as conversations see it. It is not kept alive by them.
+#[derive(Debug)]
+struct OfHost(Weak<Host>);
+
+/// The conversations that `home` keeps, with this host.
+///
+/// # Errors
+/// See [`StoreError`].
+pub fn open(home: &Path, host: &Arc<Host>) -> Result<Arc<Conversations>, StoreError> {
+    let conversations = Arc::new(Conversations::open(home, Arc::new(OfHost(Arc::downgrade(host))))?);
+    follow_plans(host, &conversations);
+    Ok(conversations)
+}
+
+/// Keeps what becomes of plans, until the host or the conversations are gone.
+fn follow_plans(host: &Host, conversations: &Arc<Conversations>) {
+    let (changes, _) = host.observed().subscribe_to(|one| matches!(one, Observation::Plan(_)));
+    let conversations = Arc::downgrade(conversations);
+    let follow = move || {
+        for change in changes {
+            let Observation::Plan(PlanChange { step, plan: Some(plan), .. }) = change else { continue };
+            let outcome = match step {
+                PlanStep::Applied => PlanOutcome::Applied,
+                PlanStep::Rejected => PlanOutcome::Rejected,
+                PlanStep::Expired => PlanOutcome::Expired,
+                PlanStep::Proposed | PlanStep::Undone | PlanStep::Redone => continue,
+            };
+            let Some(conversations) = conversations.upgrade() else { return };
+            conversations.plan_decided(&plan, outcome);
+        }
+    };
+    // Without it a model hears later, and less exactly, that its plan does not wait any longer.
+    if let Err(error) = std::thread::Builder::new().name("chat-plans".into()).spawn(follow) {
+        tracing::warn!("what becomes of plans is not followed: {error}");
+    }
+}
+
+impl Tools for OfHost {
+    fn models(&self) -> Option<Arc<Models>> {
+        Some(self.0.upgrade()?.models())
+    }
+
+    fn list(&self) -> Vec<ToolFacts> {
+        let tools = self.0.upgrade().map(|host| host.tools()).unwrap_or_default();
+        let facts = |tool: conductor_host::control::gate::ToolView| ToolFacts {
+            name: tool.tool.name,
+            summary: tool.tool.summary,
+            input: tool.tool.input,
+        };
+        tools.into_iter().map(facts).collect()
+    }
+
+    fn skills(&self) -> Vec<SkillFacts> {
+        let Some(host) = self.0.upgrade() else { return Vec::new() };
+        let skills = host.skills().into_iter();
+        skills.map(|skill| SkillFacts { name: skill.name, summary: skill.summary, text: skill.text }).collect()
+    }
+
+    fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called> {
+        Box::pin(async move {
+            let Some(host) = self.0.upgrade() else { return Called::Failed("the host is stopping".to_owned()) };
+            let ToolCall { tool, args, approved: confirmation } = call;
+            // A person agreed to this call, as a person agrees to one of any agent.
+            let caller = if confirmation.is_some() { caller.clone().by_elicitation() } else { caller.clone() };
+            let request = ToolRequest { args, confirmed: confirmation.is_some(), confirmation };
+            match host.call_tool(&caller, &tool, request, cancelled, Arc::new(|_, _| {})).await {
+                Ok(ToolResult { result, plans, remarks }) => Called::Done { result, plans, remarks },
+                Err(ToolError::NeedsConfirmation { confirmation: Some(asked), .. }) => {
+                    let Confirmation { id, expires_in_ms, tool, effect, shown, phrase } = *asked;
+                    Called::Asks(Box::new(Approval { id, tool, effect, shown, phrase, expires_in_ms }))
+                }
+                Err(error) => Called::Failed(error.to_string()),
+            }
+        })
+    }
+
+    fn plan_waits(&self, plan: &str) -> bool {
+        self.0.upgrade().is_some_and(|host| host.has_plan(plan))
+    }
+}
