@@ -21,6 +21,7 @@ mod composite_action;
 mod condition;
 mod desktop_action;
 mod diagnostic;
+pub mod diff;
 pub mod edit;
 mod key;
 pub mod migrate;

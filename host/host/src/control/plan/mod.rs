@@ -10,7 +10,6 @@
 //! differently. The host applies (`host/apply.rs`): nothing here touches the configuration file or the rules.
 
 mod destination;
-pub mod diff;
 pub mod effect;
 mod reach;
 pub mod rehearsal;
@@ -23,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::lock::Locked;
 use conductor_audit::AuditError;
 use conductor_audit::caller::Caller;
+use conductor_config::diff;
 use conductor_config::edit::{Change, EditError, edited};
 use conductor_sandbox::bindings::Error;
 use conductor_stdx::digest::sha256;

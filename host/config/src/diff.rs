@@ -1,4 +1,4 @@
-//! The difference that a plan makes, as text: whole, and with long values folded.
+//! The difference between two configurations, as text: whole, and with long values folded.
 //!
 //! Only the lines inside of one string value are ever folded, as the TOML parser sees them, and their number is said:
 //! everything else in a change is shown line by line.
