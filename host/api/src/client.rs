@@ -467,7 +467,7 @@ impl Client {
     ) -> Result<(), AskError> {
         let ConversationEvents { after, follow } = which;
         let path = format!("/v1/conversations/{id}/events?after={after}&follow={follow}");
-        block_on(transport::lines(&self.home, &path, each))
+        transport::lines(&self.home, &path, each)
     }
 
     /// Says something, and has a model answer. The events of the turn come after the number that is returned.
@@ -533,7 +533,7 @@ impl Client {
     pub fn events(&self, which: &StreamQuery, each: impl FnMut(StreamItem) -> bool) -> Result<(), AskError> {
         let StreamQuery { after, kinds } = which.clone();
         let path = with_query("/v1/events", &[("after", after), ("kinds", kinds)]);
-        block_on(transport::lines(&self.home, &path, each))
+        transport::lines(&self.home, &path, each)
     }
 
     /// What is on record, oldest first.

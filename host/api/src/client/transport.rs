@@ -29,38 +29,62 @@ pub(super) async fn post<T: DeserializeOwned>(home: &Path, path: &str, body: &im
     answer(send(home, request, body.into()).await?, MAX_ANSWER).await
 }
 
-/// Calls `each` with every line of an answer that has no end, until it returns false or the host stops.
-pub(super) async fn lines<T: DeserializeOwned>(
+/// Calls `each` with every line of an answer that has no end, until it returns false or the host stops. It is called
+/// outside of the runtime, so that it may ask the host, too.
+pub(super) fn lines<T: DeserializeOwned>(
     home: &Path,
     path: &str,
     mut each: impl FnMut(T) -> bool,
 ) -> Result<(), AskError> {
-    let response = send(home, Request::get(path), Bytes::new()).await?;
-    if !response.status().is_success() {
-        return Err(refusal(response, MAX_ANSWER).await);
-    }
-    let mut body = response.into_body();
-    let mut pending = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(failed)?.into_data() else { continue };
-        pending.extend_from_slice(&data);
-        while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = pending.drain(..=end).collect();
-            if !each(serde_json::from_slice(&line).map_err(failed)?) {
-                return Ok(());
-            }
-        }
-        if pending.len() > MAX_ANSWER {
-            return Err(too_long(MAX_ANSWER));
+    let runtime = runtime()?;
+    let mut lines = runtime.block_on(Lines::open(home, path))?;
+    while let Some(line) = runtime.block_on(lines.next())? {
+        if !each(serde_json::from_slice(&line).map_err(failed)?) {
+            break;
         }
     }
     Ok(())
 }
 
+/// The lines of an answer as they come.
+struct Lines {
+    body: Incoming,
+    pending: Vec<u8>,
+}
+
+impl Lines {
+    async fn open(home: &Path, path: &str) -> Result<Self, AskError> {
+        let response = send(home, Request::get(path), Bytes::new()).await?;
+        if !response.status().is_success() {
+            return Err(refusal(response, MAX_ANSWER).await);
+        }
+        Ok(Self { body: response.into_body(), pending: Vec::new() })
+    }
+
+    /// The next line. `None` if the host stops.
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, AskError> {
+        loop {
+            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+                return Ok(Some(self.pending.drain(..=end).collect()));
+            }
+            if self.pending.len() > MAX_ANSWER {
+                return Err(too_long(MAX_ANSWER));
+            }
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            if let Ok(data) = frame.map_err(failed)?.into_data() {
+                self.pending.extend_from_slice(&data);
+            }
+        }
+    }
+}
+
 /// Waits for what the host answers, on this thread.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, AskError>>) -> Result<T, AskError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
-    runtime.block_on(work)
+    runtime()?.block_on(work)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, AskError> {
+    tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)
 }
 
 /// A name as a part of a path or a query: what is no letter, digit, `-`, `_` or `.` is percent-encoded.
