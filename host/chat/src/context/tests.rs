@@ -158,7 +158,7 @@ fn a_digest_keeps_plans_and_decisions() {
     for plan in ["plan-0.", "rejected the plan plan-10.", "plan-150; it waits for the person"] {
         assert!(digest.contains(plan), "{plan}: {digest}");
     }
-    assert!(shape(&messages).ends_with("user: text \"and now?\""));
+    assert!(shape(&messages).ends_with("text \"and now?\""));
     assert_eq!(open_plans(&events).collect::<Vec<_>>(), ["plan-150"]);
 }
 
