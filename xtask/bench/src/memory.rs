@@ -33,7 +33,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     section.figure("all bundled features, started warm", megabytes(warm.total), Unit::Megabytes);
     section.figure("  of which its own, not a file's", megabytes(warm.anonymous), Unit::Megabytes);
     section.figure("all bundled features, first start (compiled)", megabytes(first.total), Unit::Megabytes);
-    section.target("all bundled features", megabytes(warm.total), Unit::Megabytes, Limit::AtMost(60.0));
+    section.target("all bundled features", megabytes(warm.total), Unit::Megabytes, Limit::AtMost(50.0));
 
     let kilobytes = |bytes: f64| bytes / 1e3;
     for (name, package) in [("small", "tests/hello.wasm"), ("with OSC and JSON", "osc-output.wasm")] {
@@ -41,7 +41,7 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
         let what = format!("one more idle feature, {name}");
         section.figure(format!("{what} (of {IDLE})"), kilobytes(growth.total), Unit::Kilobytes);
         section.figure("  of which its own, not a file's", kilobytes(growth.anonymous), Unit::Kilobytes);
-        section.target(what, kilobytes(growth.total), Unit::Kilobytes, Limit::AtMost(600.0));
+        section.target(what, kilobytes(growth.total), Unit::Kilobytes, Limit::AtMost(100.0));
     }
     Ok(())
 }
