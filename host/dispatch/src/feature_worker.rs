@@ -65,6 +65,8 @@ enum Job {
     Release(Release),
 }
 
+/// The longest call that the thread of a port makes again.
+const SHORT_CALL: Duration = Duration::from_micros(100);
 /// How long a worker stays without an action that is in use, so that a reload that uses one again finds it.
 pub const KEPT_FOR: Duration = Duration::from_secs(30);
 
@@ -148,7 +150,7 @@ impl FeatureWorker {
             clock,
             owners: sets_timers.then(TimerOwners::default),
             sleeps_until: None,
-            pace: Pace::default(),
+            pace: Pace::new(SHORT_CALL),
             holding: Arc::clone(&holding),
             devices,
             counters: Arc::clone(&counters),

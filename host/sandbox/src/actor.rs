@@ -111,7 +111,7 @@ impl Actor {
         facts.shared.instances.add(&instances);
         let slow = [CapabilityKind::Files, CapabilityKind::GitSnapshot, CapabilityKind::ConfigPropose];
         let asks_little = !slow.into_iter().any(|kind| descriptor.requests(kind));
-        let (counters, pace) = Default::default();
+        let (counters, pace) = (ActorCounters::default(), Mutex::new(Pace::new(limits::SHORT_CALL)));
         Self(Arc::new(Inner { feature, registered, counters, instances, pace, asks_little }))
     }
 

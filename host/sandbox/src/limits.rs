@@ -58,6 +58,8 @@ pub const MAX_CORE_INSTANCES: u32 = 64;
 pub const MAX_INSTANCES: u32 = 128;
 /// Instances of a stateless feature that its tools, and as many that its hooks, are called in side by side.
 pub const SIDE_BY_SIDE: usize = 4;
+/// The longest call of a tool or hook that the thread which brings it makes again.
+pub const SHORT_CALL: Duration = Duration::from_micros(250);
 /// How long an instance of a stateless feature is kept that no call is in.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Instances of all features that tools and hooks are called in, those that are kept included; the rest of

@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 
 /// Calls that have to be short, one after the other, before others make them.
 const PROBATION: u32 = 32;
-/// The longest call that is short: a few times what waking a thread takes.
-const SHORT: Duration = Duration::from_micros(100);
 /// For how long a thread that has brought events begins calls, of all features together. The rest is for the features' own
 /// threads, so that features that are each just short enough do not add up.
 pub const CARRIES_FOR: Duration = Duration::from_micros(250);
@@ -36,17 +34,16 @@ pub struct Pace {
     ban: Duration,
     /// When the last one ended.
     banned: Option<Instant>,
-    /// Whether it was called at all. The first call touches code and memory for the first time, so it shows nothing.
-    is_warm: bool,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self { short: 0, slow: false, banned_until: None, ban: FIRST_BAN, banned: None, is_warm: false }
-    }
+    /// The longest call that is short.
+    most: Duration,
 }
 
 impl Pace {
+    /// Calls of up to `most` are short: a few times what waking a thread takes.
+    pub fn new(most: Duration) -> Self {
+        Self { short: 0, slow: false, banned_until: None, ban: FIRST_BAN, banned: None, most }
+    }
+
     /// Whether the next call is expected to be short.
     pub fn is_quick(&self) -> bool {
         self.short >= PROBATION && self.banned_until.is_none()
@@ -58,16 +55,16 @@ impl Pace {
             self.banned = self.banned_until.take();
             self.short = 0;
         }
-        if !std::mem::replace(&mut self.is_warm, true) {
-            return;
-        }
-        if now.saturating_duration_since(began) <= SHORT {
+        if now.saturating_duration_since(began) <= self.most {
             self.short += 1;
             if self.short >= FORGIVEN_AFTER {
                 self.short = PROBATION;
                 self.slow = false;
             }
-        } else if std::mem::replace(&mut self.slow, true) || self.short < PROBATION {
+        } else if self.banned_until.is_none() && self.short < PROBATION {
+            // The first calls of an instance touch its code and memory for the first time: that is no reason for a ban.
+            self.short = 0;
+        } else if std::mem::replace(&mut self.slow, true) || self.banned_until.is_some() {
             self.ban(now);
         } else {
             self.short = PROBATION;
@@ -98,6 +95,7 @@ impl Pace {
 mod tests {
     use super::*;
 
+    const SHORT: Duration = Duration::from_micros(100);
     const QUICK: Duration = Duration::from_micros(3);
     const SLOW: Duration = Duration::from_millis(2);
 
@@ -110,7 +108,7 @@ mod tests {
     impl Feature {
         /// One that was called once.
         fn new() -> Self {
-            let mut it = Self { pace: Pace::default(), now: Instant::now() };
+            let mut it = Self { pace: Pace::new(SHORT), now: Instant::now() };
             it.calls(1, SLOW);
             it
         }

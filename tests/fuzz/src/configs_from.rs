@@ -79,6 +79,11 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         if bytes.one_in(2) {
             model["secret"] = json!(bytes.pick(&["key", "other"]));
         }
+        for ability in ["tools", "streams", "schema"] {
+            if bytes.one_in(4) {
+                model[ability] = json!(bytes.one_in(2));
+            }
+        }
         config.insert("models".into(), json!({ bytes.pick(&["fast", "good"]): model }));
     }
     let mut features = Map::new();
@@ -98,6 +103,12 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
     config.insert("features".into(), features.into());
     if bytes.one_in(16) {
         config.insert("tools".into(), json!({ "allowed": ["*"], "per_minute": { "privileged": 6 } }));
+    }
+    if bytes.one_in(16) {
+        config.insert(
+            "chat".into(),
+            json!({ "models": ["fast"], "tokens_per_day": 5000, "dollars_per_turn": 0.5, "dollars_per_day": 2 }),
+        );
     }
     for table in ["api", "mcp"] {
         if bytes.one_in(16) {

@@ -9,7 +9,8 @@ use axum::extract::Extension;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use tokio::sync::watch;
 
 use super::{change, look};
@@ -127,7 +128,8 @@ pub struct ConversationEvents {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Say {
-    /// The text, 1 to 262144 bytes.
+    /// The text, 1 to 262144 bytes, of which one at least is no white space.
+    #[schemars(length(min = 1, max = 262_144), regex(pattern = r"\S"))]
     pub text: String,
     /// The model that the conversation goes on with, by its name under `[models]`. Default: the one before.
     #[serde(default)]
@@ -159,8 +161,21 @@ pub struct ApprovalAnswer {
 #[serde(deny_unknown_fields)]
 pub struct ForkConversation {
     /// The number of the last event that the fork has. Default: all.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     pub through: Option<u64>,
+}
+
+/// A whole number, however it is written: to JSON Schema `268.0` is an integer, too.
+fn whole<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(value)? else { return Ok(None) };
+    let of_float = || {
+        // Above this, a float has no neighbour that is 1 apart.
+        const LIMIT: f64 = (1_u64 << 53) as f64;
+        let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=LIMIT).contains(float))?;
+        Some(float as u64)
+    };
+    let whole = number.as_u64().or_else(of_float);
+    whole.map(Some).ok_or_else(|| D::Error::custom(format!("{number} is no number of an event")))
 }
 
 /// How usage is added up.

@@ -176,6 +176,7 @@ const CHILD: &str = "CONDUCTOR_CHAT_STORE_CHILD";
 
 /// Appends to a conversation until it is killed, and says what was kept.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "its own text, for the test that started it")]
 fn child_that_is_killed() {
     let Some(home) = std::env::var_os(CHILD) else { return };
     let store = ConversationStore::open(Path::new(&home)).unwrap();

@@ -34,15 +34,18 @@ fn end(tools: &Tools, call: JoinHandle<Answer>) -> Answer {
 
 /// As many calls as are made side by side, all of which wait for an hour, and one that waits for its turn.
 fn crowd(tools: &Tools) -> (Vec<(JoinHandle<Answer>, CancellationToken)>, JoinHandle<Answer>) {
-    let slow: Vec<_> = (0..limits::SIDE_BY_SIDE).map(|_| begin(tools, r#"{"how": "wait"}"#)).collect();
-    // One more finds a place as long as they are not all under way.
-    loop {
-        let (last, _) = begin(tools, r#"{"how": "nothing"}"#);
-        until("it neither ends nor waits", || last.is_finished() || tools.actor.waiting() > 0);
-        if tools.actor.waiting() > 0 {
-            return (slow, last);
-        }
-    }
+    let memory = || tools.feature.facts().memory.linear();
+    let slow = (0..limits::SIDE_BY_SIDE).map(|_| {
+        let before = memory();
+        let call = begin(tools, r#"{"how": "wait"}"#);
+        // It has an instance, and so a place, before the next one looks for one.
+        until("it is not under way", || memory() > before);
+        call
+    });
+    let slow = slow.collect();
+    let (last, _) = begin(tools, r#"{"how": "nothing"}"#);
+    until("it does not wait", || tools.actor.waiting() == 1);
+    (slow, last)
 }
 
 #[test]

@@ -326,7 +326,12 @@ fn a_table_that_nobody_has_thought_of_is_denied() {
     let policy: Vec<&str> = known.into_iter().filter(|name| !PLANNABLE.contains(name)).collect();
     assert!(policy.len() >= 3, "{policy:?}");
     // A change of each; a new table needs one more.
-    let changes = [("tools", "tools.allowed = []"), ("api", "api.http_port = 0"), ("mcp", "mcp.tools = 'all'")];
+    let changes = [
+        ("tools", "tools.allowed = []"),
+        ("api", "api.http_port = 0"),
+        ("mcp", "mcp.tools = 'all'"),
+        ("chat", "chat.dollars_per_day = 1.5"),
+    ];
     for name in policy {
         let change = changes.iter().find(|(known, _)| *known == name).map(|(_, change)| *change);
         let change = change.unwrap_or_else(|| panic!("no change of [{name}] is written here"));
