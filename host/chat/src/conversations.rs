@@ -161,7 +161,7 @@ impl Conversations {
     /// # Errors
     /// See [`TurnError`]; then nothing is kept.
     pub fn say(&self, id: u64, text: &str, model: Option<&str>) -> Result<u64, TurnError> {
-        if text.trim().is_empty() || text.len() > MAX_MESSAGE {
+        if text.is_empty() || text.len() > MAX_MESSAGE {
             return Err(TurnError::Length(text.len()));
         }
         let runtime = self.runtime.as_ref().ok_or(TurnError::Stopping)?;

@@ -128,8 +128,8 @@ pub struct ConversationEvents {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Say {
-    /// The text, 1 to 262144 bytes, of which one at least is no white space.
-    #[schemars(length(min = 1, max = 262_144), regex(pattern = r"\S"))]
+    /// The text, 1 to 262144 bytes.
+    #[schemars(length(min = 1))]
     pub text: String,
     /// The model that the conversation goes on with, by its name under `[models]`. Default: the one before.
     #[serde(default)]
@@ -160,21 +160,17 @@ pub struct ApprovalAnswer {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkConversation {
-    /// The number of the last event that the fork has. Default: all.
+    /// The number of the last event that the fork has, 0 to 4294967295. Default: all.
     #[serde(default, deserialize_with = "whole")]
+    #[schemars(range(max = 4_294_967_295_u32))]
     pub through: Option<u64>,
 }
 
 /// A whole number, however it is written: to JSON Schema `268.0` is an integer, too.
 fn whole<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<serde_json::Number>::deserialize(value)? else { return Ok(None) };
-    let of_float = || {
-        // Above this, a float has no neighbour that is 1 apart.
-        const LIMIT: f64 = (1_u64 << 53) as f64;
-        let float = number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=LIMIT).contains(float))?;
-        Some(float as u64)
-    };
-    let whole = number.as_u64().or_else(of_float);
+    let is_whole = |float: &f64| float.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(float);
+    let whole = number.as_u64().or_else(|| number.as_f64().filter(is_whole).map(|float| float as u64));
     whole.map(Some).ok_or_else(|| D::Error::custom(format!("{number} is no number of an event")))
 }
 
@@ -339,7 +335,8 @@ impl From<TurnError> for ErrorResponse {
             TurnError::Store(error) => return error.into(),
             TurnError::Busy(_) | TurnError::Idle(_) => (StatusCode::CONFLICT, Code::Conflict),
             TurnError::TooMany => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
-            TurnError::Length(_) | TurnError::Model { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest),
+            TurnError::Length(_) => (StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest),
+            TurnError::Model { .. } => (StatusCode::NOT_FOUND, Code::NotFound),
             TurnError::Stopping => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
         };
         Self::new(status, code, error)
