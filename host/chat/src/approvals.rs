@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(all.decide(1, "b", false, None), Ok(()), "a no needs none");
         assert_eq!(waits.answer.try_recv(), Ok(false));
         drop(all.wait(1, &asked("c", None)));
-        assert!(!all.waits(1), "nobody waits for it any more");
+        assert!(!all.waits(1), "no call waits for it any more");
         assert_eq!(all.decide(1, "c", true, None), Err(ApprovalError::Unknown));
     }
 }

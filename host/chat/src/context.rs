@@ -195,7 +195,7 @@ impl Builder<'_> {
     }
 }
 
-/// What a model is told of a plan that was decided.
+/// What a model reads about a plan that was decided.
 fn decided(plan: &str, outcome: PlanOutcome) -> String {
     match outcome {
         PlanOutcome::Applied => format!("(The host: the person applied the plan {plan}. It is in force.)"),

@@ -1,6 +1,6 @@
 //! The conversations of one host: turns under way, and what people say to them.
 //!
-//! A turn works on threads of this alone, for as long as it takes; who started it may leave. Whoever follows a conversation
+//! A turn works on threads of this alone, for as long as it takes; its client may leave. A client that follows one
 //! reads its events from the store, so that nothing is shown that is not kept, and waits for the number of the last one to
 //! grow.
 

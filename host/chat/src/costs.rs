@@ -2,7 +2,7 @@
 //!
 //! A limit stops an exchange before it would be passed. What a question takes is estimated from its bytes, upward; the
 //! answer's length is bounded by what is left. Where a limit of money is set, a model without known prices is not asked:
-//! nobody could say whether it stays within.
+//! it is not known whether it stays within the limit.
 
 use conductor_config::Chat;
 use conductor_package::descriptor::{ModelDeclaration, Tokens as Counted};

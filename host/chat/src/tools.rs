@@ -80,7 +80,7 @@ pub trait Tools: fmt::Debug + Send + Sync {
     fn plan_waits(&self, plan: &str) -> bool;
 }
 
-/// Who calls for a conversation: an agent at a door of its own. It is nobody's to confirm for it but a person's.
+/// The caller of a conversation's tools: an agent at a door of its own. Only a person may confirm its calls.
 pub fn caller(conversation: u64) -> Caller {
     Caller::client(Door::Chat, Scope::Agent, Some(&format!("conversation {conversation}")))
 }

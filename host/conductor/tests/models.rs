@@ -324,7 +324,7 @@ fn every_provider_streams_text_and_reports_what_the_api_says() {
     }
 }
 
-/// LLM-2: a model without tools gets instructions, and one that does not stream is told in pieces.
+/// LLM-2: a model without tools gets instructions, and one that does not stream is delivered in pieces.
 #[test]
 fn what_a_model_lacks_is_made_up_for() {
     let body = r#"{"choices":[{"message":{"content":"I look. <tool_call>{\"name\":\"look\"}</tool_call>"},"finish_reason":"stop"}]}"#;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lab::{Lab, Tools, until};
 
-/// A stateless feature, whose tool waits as long as it is told.
+/// A stateless feature, whose tool waits as long as its argument says.
 const STATELESS: &str = "tests/hostile-wasi";
 
 type Answer = Result<ToolOutput, CallError>;

@@ -226,7 +226,7 @@ impl Talk<'_> {
         *sum = sum.zip(cost).map(|(sum, cost)| sum + cost);
     }
 
-    /// Has a person agree to a call, or not. Without a terminal nobody does.
+    /// Has a person agree to a call, or not. Rejected if there is no terminal.
     fn decide(&self, asked: Approval) -> CommandResult {
         let Approval { id, tool, effect, shown, phrase, expires_in_ms } = asked;
         let confirmation = Confirmation { id, expires_in_ms, tool, effect, shown, phrase };
