@@ -73,9 +73,9 @@ fn what_is_refused_of_conversations_says_why() {
     assert_eq!(code(&post(home, "/v1/models/x/check", &json!({}))), (404, "not_found"));
     let id = client.begin_conversation(None).unwrap().id;
     let of = |what: &str| format!("/v1/conversations/{id}/{what}");
-    assert_eq!(code(&post(home, &of("turns"), &json!({ "text": " " }))), (422, "bad_request"));
+    assert_eq!(code(&post(home, &of("turns"), &json!({ "text": "" }))), (422, "bad_request"));
     let unknown = json!({ "text": "x", "model": "big" });
-    assert_eq!(code(&post(home, &of("turns"), &unknown)), (422, "bad_request"));
+    assert_eq!(code(&post(home, &of("turns"), &unknown)), (404, "not_found"));
     assert_eq!(code(&post(home, &of("cancel"), &json!({}))), (409, "conflict"));
     let answer = ApprovalAnswer { id: "x".into(), agreed: true, phrase: None };
     assert!(matches!(client.approve(id, &answer), Err(AskError::ApiError(why)) if why.contains("no approval")));
