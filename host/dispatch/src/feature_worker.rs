@@ -476,12 +476,15 @@ impl Worker {
 
     /// What was wanted for this event failed.
     fn failed(&mut self, envelope: &Envelope, error: CallError) {
-        if matches!(error, CallError::Trapped(_)) {
+        let has_trapped = matches!(error, CallError::Trapped(_));
+        let reason = Reason::Failed(error.to_string());
+        // A reader that sees the trap finds its text, and one that sees the failure finds the trap.
+        self.counters.remember(&reason);
+        if has_trapped {
             self.pace.failed(Instant::now());
             self.drop_instance();
             self.trapped();
         }
-        let reason = Reason::Failed(error.to_string());
         self.counters.failure(&reason);
         self.observer.put(Observation::Failure(envelope.failure(&self.name, reason)));
     }

@@ -355,10 +355,14 @@ pub struct WorkerCounters {
 impl WorkerCounters {
     /// Counts a failure and remembers its text. For workers; the engine thread only counts.
     pub(crate) fn failure(&self, reason: &Reason) {
-        let mut last = self.last_failure.lock();
-        *last = Some(reason.to_string());
-        // Before the lock is given back: a reader that sees the count finds the text.
-        self.failed.fetch_add(1, Ordering::Relaxed);
+        // The text first: a reader that sees the count finds it.
+        self.remember(reason);
+        self.failed.fetch_add(1, Ordering::Release);
+    }
+
+    /// Remembers a failure's text, before it is counted.
+    pub(crate) fn remember(&self, reason: &Reason) {
+        *self.last_failure.lock() = Some(reason.to_string());
     }
 
     /// Why the last action that failed did.
