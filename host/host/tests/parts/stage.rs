@@ -12,6 +12,7 @@
 //!
 //! Within a world the order counts. The clock moves by hand: no time passes but where a script waits.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -321,12 +322,23 @@ impl Stage {
         found
     }
 
+    /// Programs that have ended, or were left to themselves.
+    fn programs_ended(&self) -> usize {
+        let workers = self.host().status().workers;
+        let processes = workers.iter().find(|worker| worker.name == "processes");
+        processes.map_or(0, |worker| usize::try_from(worker.done + worker.failed).unwrap_or(usize::MAX))
+    }
+
     /// Waits for what should come, but for the last `at_end`, ends the host, and says what came otherwise.
     fn end(mut self, expected: &[String], at_end: usize) -> Vec<String> {
         let deadline = Instant::now() + TEST_TIMEOUT;
+        // Each of these files is written by a program, which still runs while its last line is read here.
+        let written = expected.iter().filter_map(|line| line.strip_prefix("file ")?.split(' ').next());
+        let programs = written.collect::<BTreeSet<_>>().len();
         loop {
             self.gather();
-            if self.effects.len() + self.files().len() >= expected.len() - at_end || Instant::now() > deadline {
+            let came = self.effects.len() + self.files().len() >= expected.len() - at_end;
+            if came && self.programs_ended() >= programs || Instant::now() > deadline {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
