@@ -22,6 +22,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod feature;
+mod fingerprint;
 mod learn;
 mod lock;
 mod mcp;
@@ -100,6 +101,8 @@ enum Command {
     /// Install features, say what they may use, list them, or look into a package
     #[command(subcommand)]
     Feature(feature::FeatureCommand),
+    /// Say what kind of source each device is, from what it sent
+    Fingerprint(fingerprint::FingerprintArguments),
     /// Move a control, and see what it is called in a mapping
     Learn(learn::LearnArguments),
     /// Let an agent talk to the running host over standard input and output (MCP)
@@ -230,6 +233,7 @@ pub fn main() -> ExitCode {
         Command::Test(test) => test::run(&places, test),
         Command::Config(command) => config_command::run(&places, command),
         Command::Feature(command) => feature::run(&places, command),
+        Command::Fingerprint(arguments) => fingerprint::run(&places, arguments),
         Command::Learn(arguments) => learn::run(&places, arguments),
         Command::Lock(arguments) => lock::lock(&places, arguments),
         Command::Unlock(output) => lock::unlock(&places, output.json),

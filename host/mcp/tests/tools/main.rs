@@ -23,7 +23,7 @@ const PROMISED: &[(Tier, &str)] = &[
         Tier::ReadOnly,
         "get_status list_devices get_config get_modes list_mappings get_mapping list_profiles get_settings \
          list_features feature_info get_captured_events scan_ports list_discovered_ports list_device_bindings \
-         get_binding_health validate_config explain_event list_plans",
+         get_binding_health validate_config explain_event list_plans fingerprint",
     ),
     (
         Tier::Stateful,

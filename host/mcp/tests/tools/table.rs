@@ -48,6 +48,16 @@ fn turn_a_knob(stage: &Stage, start: &str) {
     }
 }
 
+/// Turns two encoders of a device without a name, both ways, and hits a pad of another.
+fn turn_knobs(stage: &Stage) {
+    for controller in [16, 17, 16] {
+        for value in [1, 1, 2, 127, 127, 126] {
+            stage.play("Loose Knobs", &[0xb0, controller, value]);
+        }
+    }
+    hit_a_pad(stage);
+}
+
 fn midi_learn(stage: &Stage) {
     turn_a_knob(stage, "conductor_start_midi_learn");
 }
@@ -384,6 +394,17 @@ fn hardware() -> Vec<Case> {
 fn learning() -> Vec<Case> {
     let listens = |_: &Stage, result: &Value| assert_eq!(result["listening"], true);
     vec![
+        case!("fingerprint", { "device": "Loose Knobs", "seconds": 60 }, |_, result| {
+            let device = &result["devices"][0];
+            assert_eq!((&device["device"], &device["events"]), (&json!("Loose Knobs"), &json!(18)));
+            let source = &device["sources"][0];
+            assert_eq!((&source["kind"], &source["channels"]), (&json!("encoders"), &json!([0])), "{result:#}");
+            assert!(source["evidence"][0].as_str().unwrap().contains("1 is a step, 127 one back"), "{source}");
+        }, before turn_knobs, wrong [
+            { "device": "Loose Knob" } => "did you mean \"Loose Knobs\"?",
+            { "seconds": 0 } => "it is 1 to 300",
+            { "seconds": 301 } => "it is 1 to 300",
+        ]),
         case!("start_midi_learn", { "device": "pads" }, listens, wrong [{ "device": "pad" } => "did you mean \"pads\"?"]),
         case!("stop_midi_learn", {}, learned, before midi_learn, wrong [{} => "conductor_start_midi_learn begins"]),
         case!("start_learn", {}, listens, wrong [{ "device": "pad" } => "did you mean \"pads\"?"]),
