@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
@@ -96,17 +96,45 @@ pub struct Conversations {
 
 /// Turns under way.
 #[derive(Debug, Default)]
-struct Running {
-    turns: Mutex<HashMap<u64, CancellationToken>>,
+pub(crate) struct Running {
+    turns: Mutex<HashMap<u64, Place>>,
     ended: Condvar,
     /// Whether no more begin.
     is_stopped: AtomicBool,
 }
 
-/// Takes a turn off the list when it has ended, however it did.
-struct Place(Arc<Running>, u64);
+/// A turn in the list of those under way.
+#[derive(Debug)]
+struct Place {
+    cancelled: CancellationToken,
+    /// Whether its last event is being kept. A client that has seen that event may say the next thing at once, which
+    /// then waits for the rest of the turn's work instead of being rejected.
+    ends: bool,
+}
 
-impl Drop for Place {
+impl Running {
+    /// Marks a turn whose last event is about to be shown.
+    pub(crate) fn mark_ending(&self, id: u64) {
+        if let Some(place) = self.turns.lock().get_mut(&id) {
+            place.ends = true;
+        }
+    }
+
+    /// The list, once no turn of this conversation is about to end; two seconds at most.
+    fn settled(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Place>> {
+        let mut turns = self.turns.lock();
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while turns.get(&id).is_some_and(|place| place.ends)
+            && !self.ended.wait_until(&mut turns, deadline).timed_out()
+        {}
+        turns
+    }
+}
+
+/// Takes a turn off the list when it has ended, however it did.
+struct Listed(Arc<Running>, u64);
+
+impl Drop for Listed {
     fn drop(&mut self) {
         self.0.turns.lock().remove(&self.1);
         self.0.ended.notify_all();
@@ -176,7 +204,7 @@ impl Conversations {
         let before = self.store.view(id)?;
         let cancelled = CancellationToken::new();
         {
-            let mut turns = self.running.turns.lock();
+            let mut turns = self.running.settled(id);
             if self.running.is_stopped.load(Ordering::Acquire) {
                 return Err(TurnError::Stopping);
             }
@@ -186,9 +214,9 @@ impl Conversations {
             if turns.len() >= MAX_TURNS {
                 return Err(TurnError::TooMany);
             }
-            turns.insert(id, cancelled.clone());
+            turns.insert(id, Place { cancelled: cancelled.clone(), ends: false });
         }
-        let place = Place(Arc::clone(&self.running), id);
+        let listed = Listed(Arc::clone(&self.running), id);
         if let Some(model) = model {
             self.store.set_model(id, model)?;
         }
@@ -209,12 +237,13 @@ impl Conversations {
             approvals: Arc::clone(&self.approvals),
             conversation: id,
             cancelled,
+            running: Arc::clone(&self.running),
             last,
             waited_ms: AtomicU64::new(0),
         });
         let model = model.map(str::to_owned).or(before.model);
         runtime.spawn(async move {
-            let _place = place;
+            let _listed = listed;
             Turn::run(shared, model).await;
         });
         Ok(before.last)
@@ -226,17 +255,17 @@ impl Conversations {
     /// [`TurnError::Idle`].
     pub fn cancel(&self, id: u64) -> Result<(), TurnError> {
         match self.running.turns.lock().get(&id) {
-            Some(cancelled) => {
-                cancelled.cancel();
+            Some(place) if !place.ends => {
+                place.cancelled.cancel();
                 Ok(())
             }
-            None => Err(TurnError::Idle(id)),
+            _ => Err(TurnError::Idle(id)),
         }
     }
 
     /// Whether a turn is under way.
     pub fn is_running(&self, id: u64) -> bool {
-        self.running.turns.lock().contains_key(&id)
+        self.running.turns.lock().get(&id).is_some_and(|place| !place.ends)
     }
 
     /// A person's answer to an approval that waits in this conversation. To be called for persons alone.
@@ -252,7 +281,7 @@ impl Conversations {
     /// # Errors
     /// See [`TurnError`].
     pub fn delete(&self, id: u64) -> Result<(), TurnError> {
-        let turns = self.running.turns.lock();
+        let turns = self.running.settled(id);
         if turns.contains_key(&id) {
             return Err(TurnError::Busy(id));
         }
@@ -292,7 +321,7 @@ impl Conversations {
     pub fn stop(&self) {
         let mut turns = self.running.turns.lock();
         self.running.is_stopped.store(true, Ordering::Release);
-        turns.values().for_each(CancellationToken::cancel);
+        turns.values().for_each(|place| place.cancelled.cancel());
         let deadline = Instant::now() + STOP_TIMEOUT;
         while !turns.is_empty() && !self.running.ended.wait_until(&mut turns, deadline).timed_out() {}
     }

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
 use crate::context::{self, READ_SKILL};
+use crate::conversations::Running;
 use crate::costs::{self, Spent};
 use crate::fence;
 use crate::models::{Exchange, Exchanged, summary};
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) conversation: u64,
     pub(crate) cancelled: CancellationToken,
+    /// The list that this turn is in.
+    pub(crate) running: Arc<Running>,
     /// The number of the last event.
     pub(crate) last: watch::Sender<u64>,
     /// Milliseconds for which calls have waited for a person.
@@ -148,6 +151,7 @@ impl Turn {
     pub(crate) async fn run(shared: Arc<Shared>, model: Option<String>) {
         let Some(models) = shared.tools.models() else {
             let why = Some("the host is stopping".to_owned());
+            shared.running.mark_ending(shared.conversation);
             let _ = shared.keep(vec![ChatEvent::TurnEnded { outcome: Outcome::Failed, why }]).await;
             return;
         };
@@ -171,6 +175,7 @@ impl Turn {
         let model = turn.order.get(turn.at).or(turn.order.last()).cloned().unwrap_or_default();
         let failed = why.clone().filter(|_| outcome != Outcome::Done);
         let ended = ChatEvent::TurnEnded { outcome, why: why.map(|why| excerpt(&why, MAX_ERROR)) };
+        turn.shared.running.mark_ending(turn.shared.conversation);
         if let Err(error) = turn.shared.keep(vec![ended]).await {
             tracing::error!("the end of a turn can't be kept: {error}");
         }

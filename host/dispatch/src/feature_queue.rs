@@ -115,9 +115,7 @@ impl FeatureQueue {
     pub fn prepare(&self, action: &str, params: &str) -> Result<Arc<PreparedAction>, CallError> {
         let gone = || CallError::Trapped("the feature is shut down".into());
         let (reply, answer) = crossbeam_channel::bounded(1);
-        let name: Arc<str> = action.into();
-        let order = ControlRequest::Prepare { name: Arc::clone(&name), params: params.into(), reply };
-        let worker = {
+        {
             let mut kept = self.0.place.lock();
             let worker = match &*kept {
                 Kept::Running(worker, _) => worker.clone(),
@@ -128,16 +126,16 @@ impl FeatureQueue {
                     worker
                 }
             };
-            worker.order(order);
-            worker
-        };
-        let slot = answer.recv_timeout(PREPARE_TIMEOUT).map_err(|error| match error {
+            let (name, params, to) = (action.into(), params.into(), worker.clone());
+            worker.order(ControlRequest::Prepare { name, params, worker: to, reply });
+        }
+        let action = answer.recv_timeout(PREPARE_TIMEOUT).map_err(|error| match error {
             RecvTimeoutError::Disconnected => gone(),
             RecvTimeoutError::Timeout => {
                 CallError::Trapped(format!("the feature did not answer within {} s", PREPARE_TIMEOUT.as_secs()))
             }
         })??;
-        Ok(Arc::new(PreparedAction::new(worker, name, slot)))
+        Ok(Arc::new(action))
     }
 
     fn start(&self) -> Result<(FeatureWorker, JoinHandle<()>), CallError> {

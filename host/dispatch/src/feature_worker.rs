@@ -23,10 +23,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceId, Nanos};
-use crossbeam_channel::{Receiver, SendError, Sender, TryRecvError, TrySendError};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError};
 
 use super::feature_queue::Place;
 use super::ledger::{Owner, Release};
+use super::prepared_action::PreparedAction;
 use super::prepared_instance::{PreparedInstance, Slot};
 use super::queue::ReleaseListener;
 use super::timer_owners::TimerOwners;
@@ -48,7 +49,10 @@ pub(super) enum ControlRequest {
     Prepare {
         name: Arc<str>,
         params: Arc<str>,
-        reply: Sender<Result<u32, CallError>>,
+        /// The way to this worker, for the action.
+        worker: FeatureWorker,
+        /// An answer that is no longer waited for is dropped, which gives the action back.
+        reply: Sender<Result<PreparedAction, CallError>>,
     },
     Release(u32),
     /// End when there is nothing left to do.
@@ -418,13 +422,10 @@ impl Worker {
 
     fn obey(&mut self, order: ControlRequest) -> ControlFlow<()> {
         match order {
-            ControlRequest::Prepare { name, params, reply } => {
-                let slot = self.prepare(name, params);
+            ControlRequest::Prepare { name, params, worker, reply } => {
+                let slot = self.prepare(Arc::clone(&name), params);
                 self.unused_since = self.clock.now();
-                // The caller has given up, so it will not release the slot either.
-                if let Err(SendError(Ok(slot))) = reply.send(slot) {
-                    self.release(slot);
-                }
+                let _ = reply.send(slot.map(|slot| PreparedAction::new(worker, name, slot)));
             }
             // Nothing new can come for it, but orders overtake jobs: what lies in the queue may need it.
             ControlRequest::Release(slot) => {
