@@ -22,6 +22,7 @@ mod ola;
 mod osc;
 mod plans;
 mod registry;
+mod released;
 mod run;
 mod secrets;
 mod terminal;

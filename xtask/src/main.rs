@@ -6,6 +6,7 @@
 mod bench;
 mod demo;
 mod dependencies;
+mod dist;
 mod docs;
 mod examples;
 mod features;
@@ -58,6 +59,8 @@ enum Chore {
     Docs(docs::Args),
     /// Build everything and run the demonstration.
     Demo(demo::Args),
+    /// Build what is released: an archive with the program, the bundled features and their code.
+    Dist(dist::Args),
     /// Run every check and test of the project, and print a table.
     Test(test::Args),
     /// Run a command in a throw-away virtual machine that has ALSA, USB-MIDI gadgets and game pads.
@@ -101,6 +104,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Host(args) => host::run(&repo, args),
         Chore::Docs(args) => docs::run(&repo, args),
         Chore::Demo(args) => demo::run(&repo, args),
+        Chore::Dist(args) => dist::run(&repo, args),
         Chore::Test(args) => test::run(&repo, args),
         Chore::Vm(args) => vm::run(&repo, args),
         Chore::WithJack(args) => jack::run(args),

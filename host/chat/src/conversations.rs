@@ -124,9 +124,9 @@ impl Running {
     fn settled(&self, id: u64) -> MutexGuard<'_, HashMap<u64, Place>> {
         let mut turns = self.turns.lock();
         let deadline = Instant::now() + STOP_TIMEOUT;
-        while turns.get(&id).is_some_and(|place| place.ends)
-            && !self.ended.wait_until(&mut turns, deadline).timed_out()
-        {}
+        while turns.get(&id).is_some_and(|place| place.ends) && !self.ended.wait_until(&mut turns, deadline).timed_out()
+        {
+        }
         turns
     }
 }

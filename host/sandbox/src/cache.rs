@@ -44,7 +44,7 @@ struct CodeCacheDir {
 /// Compiled code of one package.
 #[derive(Debug)]
 pub enum Code {
-    /// A file in the cache, whose MAC was made or checked just now.
+    /// A file in the cache, or one of a release, which was made or checked just now.
     Cached(PathBuf),
     /// As the compiler returned it.
     Fresh(Vec<u8>),
@@ -84,7 +84,7 @@ impl CodeCache {
     /// Whether this version of the program has compiled anything for this home. Without a home it is as if it had,
     /// since the next start would be no faster.
     pub fn is_warm(&self, engine: &Engine) -> bool {
-        let Some(store) = &self.store else { return true };
+        let Some(store) = self.store.as_ref().filter(|_| !self.compiler.is_released()) else { return true };
         let end = format!("-{:016x}.cwasm", compatibility(engine));
         let Ok(files) = std::fs::read_dir(&store.folder) else { return false };
         files.flatten().any(|file| file.file_name().to_string_lossy().ends_with(&end))
@@ -96,6 +96,12 @@ impl CodeCache {
     /// # Errors
     /// The compiler's error. A package that it failed on is not tried again.
     pub fn code(&self, engine: &Engine, package: &Package) -> Result<Code, CompileError> {
+        if let Some(file) = self.compiler.precompiled(&package.info.digest) {
+            match mapped(engine, &file) {
+                Ok(_) => return Ok(Code::Cached(file)),
+                Err(error) => tracing::info!("{}: not for this machine, compiling: {error:#}", file.display()),
+            }
+        }
         let file = self.store.as_ref().map(|store| store.file(engine, package));
         if let (Some(store), Some(file)) = (&self.store, &file)
             && store.vouches_for(file)
@@ -143,13 +149,14 @@ impl CodeCache {
     }
 }
 
-/// Maps a file that the store vouches for.
+/// Maps a file that the store or a release vouches for.
 fn mapped(engine: &Engine, file: &Path) -> wasmtime::Result<Component> {
     // SAFETY: `deserialize_file` runs what is in the file as machine code, so the file must hold
-    // what `serialize` of a compatible engine returned, and go on holding it. Its MAC was made or
-    // checked just now, with a key that only this user's hosts can read, over the code and a name
-    // that holds the engine's compatibility hash. The file lies in a folder that only this user can
-    // write to, and the host replaces such files by renaming, never in place.
+    // what `serialize` or `precompile_component` of a compatible engine returned, and go on holding it. Whether the
+    // engines are compatible is checked. A file of the cache: its MAC was made or checked just now, with a key that only
+    // this user's hosts can read; it lies in a folder that only this user can write to, and the host replaces such files
+    // by renaming, never in place. A file of a release: its SHA-256 was checked just now, against a manifest whose own
+    // is in this program; only this user and root can write to it and its folder.
     unsafe { Component::deserialize_file(engine, file) }
 }
 

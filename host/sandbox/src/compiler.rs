@@ -26,6 +26,7 @@ use wasmtime::Engine;
 use crate::engine;
 use crate::limits::MAX_TEXT;
 use conductor_package::file::MAX_PACKAGE;
+use conductor_precompiled::Precompiled;
 use conductor_terminal::excerpt;
 
 /// The argument by which a program is asked to be the worker.
@@ -123,6 +124,7 @@ pub struct Compiler {
     kind: Kind,
     limits: CompileLimits,
     cancel: Arc<Cancel>,
+    precompiled: Option<Arc<Precompiled>>,
 }
 
 #[derive(Debug, Clone)]
@@ -149,7 +151,7 @@ impl Compiler {
     fn new(kind: Kind) -> Self {
         let (open, cancelled) = crossbeam_channel::bounded(0);
         let cancel = Arc::new(Cancel { open: Mutex::new(Some(open)), cancelled });
-        Self { kind, limits: CompileLimits::DEFAULT, cancel }
+        Self { kind, limits: CompileLimits::DEFAULT, cancel, precompiled: None }
     }
 
     /// Compiles in workers: `program` is started with the one argument [`WORKER`] and then limits, and has to call
@@ -180,6 +182,23 @@ impl Compiler {
     pub fn with_limits(mut self, limits: CompileLimits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The same, which need not compile what is there as code already.
+    #[must_use]
+    pub fn with_precompiled(mut self, precompiled: Precompiled) -> Self {
+        self.precompiled = Some(Arc::new(precompiled));
+        self
+    }
+
+    /// Whether a release has brought code along.
+    pub(super) const fn is_released(&self) -> bool {
+        self.precompiled.is_some()
+    }
+
+    /// The file with the code that a release has brought along for the package with this digest, checked just now.
+    pub(super) fn precompiled(&self, package: &str) -> Option<PathBuf> {
+        self.precompiled.as_ref()?.file(package, MAX_CODE)
     }
 
     /// Ends every worker, of all clones, and starts none any more: the host stops.
@@ -325,6 +344,16 @@ fn read_some(from: impl io::Read, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(max).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Compiles a component in this process, for a release: for every processor of this system and architecture that is not
+/// very old.
+///
+/// # Errors
+/// [`CompileError::Rejected`].
+pub fn for_release(component: &[u8]) -> Result<Vec<u8>, CompileError> {
+    let engine = engine::baseline().and_then(|config| Engine::new(&config));
+    precompiled(&engine.map_err(|error| CompileError::Rejected(format!("{error:#}")))?, component)
 }
 
 fn precompiled(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, CompileError> {

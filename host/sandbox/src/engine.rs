@@ -21,6 +21,20 @@ pub(super) fn config() -> Config {
     config
 }
 
+/// What code is compiled with that a release brings along: runs on every processor of this system and architecture that
+/// has what is named here, under [`config`]'s engines.
+pub(super) fn baseline() -> wasmtime::Result<Config> {
+    let mut config = config();
+    config.target(&target_lexicon::Triple::host().to_string())?;
+    if cfg!(target_arch = "x86_64") {
+        // What every desktop processor since about 2013 has.
+        // SAFETY: only which instructions code may use follows from this. A processor without them rejects the code when
+        // it is loaded.
+        unsafe { config.cranelift_flag_enable("x86-64-v3") };
+    }
+    Ok(config)
+}
+
 /// The engine of a lane. Beside [`config`], it reserves the address space of all its instances.
 pub(super) fn lane() -> Config {
     let mut pool = PoolingAllocationConfig::default();
@@ -46,6 +60,16 @@ mod tests {
     use wasmtime::Engine;
 
     use super::*;
+
+    #[test]
+    fn code_of_a_release_fits_the_engines_of_the_host() {
+        let code = Engine::new(&baseline().unwrap()).unwrap().precompile_component(b"(component)").unwrap();
+        let lane = Engine::new(&lane()).unwrap();
+        // SAFETY: it was compiled just now.
+        let loaded = unsafe { wasmtime::component::Component::deserialize(&lane, &code) };
+        // A processor that lacks something of the baseline says so; everything else fits.
+        assert!(loaded.err().is_none_or(|error| format!("{error:#}").contains("not available on the host")));
+    }
 
     #[test]
     fn code_of_a_worker_fits_the_engines_of_the_host() {

@@ -33,6 +33,7 @@ mod notifications;
 mod package;
 mod plan;
 mod ports;
+mod precompile;
 mod profile;
 mod run;
 mod secret;
@@ -146,6 +147,9 @@ enum Command {
         /// Limits, of memory and of CPU time
         limits: Vec<std::ffi::OsString>,
     },
+    /// Compile the bundled features for a release, and write the program that trusts their code
+    #[command(hide = true)]
+    Precompile(precompile::PrecompileArguments),
     /// Print what has a shell complete this program's commands
     Completions {
         /// The shell
@@ -212,6 +216,9 @@ pub fn main() -> ExitCode {
     if let Command::Completions { shell } = arguments.command {
         return ended(completions::run(shell));
     }
+    if let Command::Precompile(arguments) = &arguments.command {
+        return ended(precompile::run(arguments));
+    }
     if let Command::Openapi = &arguments.command {
         return ended(openapi());
     }
@@ -220,7 +227,7 @@ pub fn main() -> ExitCode {
         Command::Status(output) => status::run(&places, output.json),
         Command::Service(command) => service::run(&places, command),
         // Said already: they need no home.
-        Command::Completions { .. } | Command::CompileWorker { .. } => Ok(()),
+        Command::Completions { .. } | Command::CompileWorker { .. } | Command::Precompile(_) => Ok(()),
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Doctor(output) => doctor::run(&places, output.json),
         Command::Audit(command) => audit::run(&places, command),

@@ -1,0 +1,72 @@
+//! `conductor precompile`: code for the bundled features of a release, and the program that trusts it. For the chore that
+//! makes a release, which runs the program that it has just built.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::{CommandResult, Paths};
+use conductor_package::file::Package;
+use conductor_precompiled::{Anchor, Precompiled, PrecompiledError, write};
+use conductor_sandbox::{Compiler, compiler};
+use conductor_terminal as terminal;
+
+/// What code this program was released with.
+#[used]
+static RELEASED: Anchor = Anchor::new();
+
+/// The arguments of `conductor precompile`.
+#[derive(Debug, clap::Args)]
+pub(super) struct PrecompileArguments {
+    /// The folder of the bundled features; the code goes into its folder `code`
+    #[arg(value_name = "FOLDER")]
+    features: PathBuf,
+    /// Where to write the copy of this program that trusts the code
+    #[arg(value_name = "FILE")]
+    program: PathBuf,
+}
+
+pub(super) fn run(arguments: &PrecompileArguments) -> CommandResult {
+    let mut code = Vec::new();
+    for path in packages(&arguments.features)? {
+        let package = Package::read(&path).map_err(anyhow::Error::from)?;
+        let compiled = compiler::for_release(&package.bytes).with_context(|| path.display().to_string())?;
+        code.push((package.info.digest, compiled));
+    }
+    let listed = code.iter().map(|(digest, code)| (digest.as_str(), code.as_slice()));
+    let digest = write(&arguments.features, listed).map_err(anyhow::Error::from)?;
+    let this = std::env::current_exe().context("this program's file can't be found")?;
+    let mut program = std::fs::read(&this).with_context(|| this.display().to_string())?;
+    Anchor::put(&mut program, digest).map_err(anyhow::Error::from)?;
+    let to = &arguments.program;
+    std::fs::write(to, program)
+        .and_then(|()| std::fs::set_permissions(to, std::fs::metadata(&this)?.permissions()))
+        .with_context(|| to.display().to_string())?;
+    let bytes: usize = code.iter().map(|(_, code)| code.len()).sum();
+    terminal::print_line(format_args!("{} features, {} KiB of code", code.len(), bytes / 1024));
+    Ok(())
+}
+
+/// The packages of a folder, by name: the order decides about nothing, but the same input gives the same output.
+fn packages(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let read = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut paths = read.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "wasm"));
+    paths.sort();
+    Ok(paths)
+}
+
+/// What compiles packages for this program; what it was released with is not compiled.
+pub(super) fn compiler(places: &Paths) -> Compiler {
+    let compiler = Compiler::find();
+    let (Some(digest), Some(features)) = (RELEASED.digest(), &places.features) else { return compiler };
+    match Precompiled::open(features, digest) {
+        Ok(precompiled) => compiler.with_precompiled(precompiled),
+        // Another folder of features was named, or the code was left out: nothing is wrong with that.
+        Err(PrecompiledError::File { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => compiler,
+        Err(error) => {
+            tracing::warn!("the bundled features are compiled anew: {error}");
+            compiler
+        }
+    }
+}
