@@ -1,9 +1,11 @@
-//! PERF-4: how long a start takes, with the code cache and without.
+//! PERF-4: how long a start takes, with the code cache, without, and as a release with code for its features.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::arguments::Arguments;
 use crate::measure::{median, quantile};
@@ -34,6 +36,14 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
         nothing.push(spawning()?);
         warm.push(start(&home)?);
     }
+    let release = Folder::new()?;
+    let program = released(arguments, release.path())?;
+    let features = release.path().join("features");
+    let mut released = Vec::new();
+    for _ in 0..COLD {
+        let (_process, took) = process::conductor(&program, &features, Folder::new()?.path(), EMPTY)?;
+        released.push(took.as_secs_f64());
+    }
     let milliseconds = |seconds: f64| seconds * 1e3;
     section.beside(
         format!("warm, median of {WARM}"),
@@ -44,9 +54,27 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     );
     section.figure("warm, slowest", milliseconds(quantile(&warm, 1.0)), Unit::Milliseconds);
     section.figure(format!("first time, median of {COLD}"), median(&first), Unit::Seconds);
+    let first_released = milliseconds(median(&released));
+    section.figure(format!("first time of a release, median of {COLD}"), first_released, Unit::Milliseconds);
+    section.target("first start of a release", first_released, Unit::Milliseconds, Limit::AtMost(300.0));
     section.target("warm start", milliseconds(median(&warm)), Unit::Milliseconds, Limit::AtMost(80.0));
     section.target("first start, where it compiles", median(&first), Unit::Seconds, Limit::AtMost(3.0));
     Ok(())
+}
+
+/// A release of the program and its features in `folder`.
+fn released(arguments: &Arguments, folder: &Path) -> Result<std::path::PathBuf> {
+    let (features, program) = (folder.join("features"), folder.join("conductor"));
+    fs::create_dir(&features)?;
+    for package in fs::read_dir(arguments.features()?)? {
+        let package = package?.path();
+        if let (Some(name), Some("wasm")) = (package.file_name(), package.extension().and_then(|kind| kind.to_str())) {
+            fs::copy(&package, features.join(name))?;
+        }
+    }
+    let made = Command::new(arguments.conductor()?).arg("precompile").args([&features, &program]).output()?;
+    ensure!(made.status.success(), "no release: {}", String::from_utf8_lossy(&made.stderr));
+    Ok(program)
 }
 
 /// Seconds for a process that does nothing.
