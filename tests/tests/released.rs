@@ -1,5 +1,7 @@
 //! Code that a release brings along: its first start compiles nothing, and what was altered is compiled anew.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

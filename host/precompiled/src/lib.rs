@@ -9,6 +9,8 @@
 //! The program has to exist before it can compile, so its anchor is written into the finished file: it is a
 //! static that begins with a mark, which [`Anchor::put`] finds in the file and fills.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
