@@ -63,7 +63,10 @@ mod tests {
 
     #[test]
     fn code_of_a_release_fits_the_engines_of_the_host() {
-        let code = Engine::new(&baseline().unwrap()).unwrap().precompile_component(b"(component)").unwrap();
+        let code = Engine::new(&baseline().unwrap())
+            .unwrap()
+            .precompile_component(&wat::parse_str("(component)").unwrap())
+            .unwrap();
         let lane = Engine::new(&lane()).unwrap();
         // SAFETY: it was compiled just now.
         let loaded = unsafe { wasmtime::component::Component::deserialize(&lane, &code) };
