@@ -14,14 +14,23 @@ pub struct Api {
 }
 
 /// What agents may bring about over MCP. No plan changes this.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mcp {
+    /// Whether agents may work here at all. Default: true.
+    pub enabled: bool,
+
     /// What the user of an agent may agree to in the agent's own window, when the agent's program can ask.
     pub elicitation: Elicitation,
 
     /// Which tools an agent's list holds from the start. What may be called is under `[tools]`.
     pub tools: ToolList,
+}
+
+impl Default for Mcp {
+    fn default() -> Self {
+        Self { enabled: true, elicitation: Elicitation::default(), tools: ToolList::default() }
+    }
 }
 
 /// Which tools are listed from the start. Default: `groups`.

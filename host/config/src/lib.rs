@@ -24,6 +24,7 @@ mod diagnostic;
 pub mod diff;
 pub mod edit;
 mod key;
+mod llm;
 pub mod migrate;
 mod model;
 mod names;
@@ -59,9 +60,10 @@ pub use desktop_action::{
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use key::{Key, NamedKey};
+pub use llm::Llm;
 pub use model::{
     Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,
-    Mapping, Mode, Model, Profile, Tools,
+    Mapping, Mode, Model, ModelPrice, Profile, Tools,
 };
 pub use number::{
     Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,

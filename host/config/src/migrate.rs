@@ -38,6 +38,7 @@ pub fn migrated(text: &str, file: &str) -> Result<String, MigrateError> {
     let as_written = document.to_string();
     let root = document.as_table_mut();
     bindings(root);
+    super::llm::migrate(root);
     for mappings in ["global_mappings", "modes"] {
         each(root.get_mut(mappings), &mut |table| match mappings {
             "modes" => each(table.get_mut("mappings"), &mut |mapping| each(mapping.get_mut("action"), &mut action)),
@@ -205,6 +206,18 @@ fn each(item: Option<&mut Item>, look: &mut dyn FnMut(&mut dyn TableLike)) {
         }
         _ => {}
     }
+}
+
+/// Gives a key of a table another name, unless that is there; it stays where it is, with what stands around it.
+pub(super) fn rename(table: &mut dyn TableLike, old: &str, new: &str) {
+    if !table.contains_key(new) {
+        table.rename(old, new);
+    }
+}
+
+/// Puts a key of a table before all others.
+pub(super) fn put_first(table: &mut dyn TableLike, key: &str) {
+    table.sort_values_by_name_first(key);
 }
 
 /// What can be done to the keys of both kinds of tables.

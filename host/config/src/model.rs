@@ -13,6 +13,7 @@ use super::api::{Api, Mcp};
 use super::binding::Binding;
 use super::chat::Chat;
 use super::condition::Condition;
+use super::llm::Llm;
 use super::trigger::Trigger;
 use conductor_package::{Contributions, Grants};
 
@@ -55,6 +56,10 @@ pub struct Config {
     /// Which models conversations ask, and how far a turn may go. No plan changes this.
     #[serde(default)]
     pub chat: Chat,
+
+    /// Whether models and agents may be asked at all, and where models may be. No plan changes this.
+    #[serde(default)]
+    pub llm: Llm,
 
     /// Which tools may be called, and how often. No plan changes this.
     #[serde(default)]
@@ -324,7 +329,7 @@ pub struct Feedback {
 }
 
 /// A language model, and where it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// The provider, as a feature contributes it: `openai-compatible`.
@@ -345,6 +350,30 @@ pub struct Model {
     #[schemars(length(min = 1))]
     pub secret: Option<String>,
 
+    /// The variable of the host's environment that has the key, instead of a keychain. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
+    pub api_key_env: Option<String>,
+
+    /// Tokens that one of its answers may have at most, 1 to 10000000. Default: what the provider declares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub max_tokens: Option<u32>,
+
+    /// How much chance is in its answers, 0.0 to 2.0. Default: what the API does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 2))]
+    pub temperature: Option<f32>,
+
+    /// Tokens that a question and its answer may have together, 1 to 100000000. Default: what the provider declares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000_000))]
+    pub context: Option<u32>,
+
+    /// What it costs. Default: what the provider declares; nothing, if the model is on this computer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<ModelPrice>,
+
     /// Whether it takes tools; without, they are described to it in the instructions. Default: what the provider declares,
     /// or yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -358,6 +387,24 @@ pub struct Model {
     /// declares, or yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
+}
+
+/// What a model costs, in US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// What is read, 0 to 100000 US dollars.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub input: f64,
+
+    /// What is written, 0 to 100000 US dollars.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub output: f64,
+
+    /// What is read from a cache, 0 to 100000 US dollars. Default: as `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100_000))]
+    pub cached: Option<f64>,
 }
 
 /// What a person decides about one feature.

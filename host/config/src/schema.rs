@@ -16,6 +16,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Value, json};
 
 use super::action::HOST_ACTIONS;
+use super::llm::OLD_KEYS;
 use super::model::Config;
 use super::text::format;
 
@@ -130,6 +131,12 @@ fn describe_old_forms(schema: &mut Schema) {
         });
         properties.insert("devices".to_owned(), devices);
         properties.insert("device".to_owned(), device);
+    }
+    if let Some(Value::Object(llm)) = schema.pointer_mut("/$defs/Llm/properties") {
+        for (key, what) in OLD_KEYS {
+            let kind = if key == "default_provider" { "string" } else { "object" };
+            llm.insert(key.to_owned(), json!({ "description": what, "deprecated": true, "type": kind }));
+        }
     }
 }
 

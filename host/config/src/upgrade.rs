@@ -12,7 +12,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::diagnostic::Diagnostic;
 
 /// Makes bindings of `[[devices]]` and `[device]`, in the order of the file, and reports what is dropped; has
-/// each `Conditional` say its parts by today's names.
+/// each `Conditional` say its parts by today's names, and what stands under `[llm]` where it stands today.
 ///
 /// What is not of the expected kind stays as it is, for the checker to refuse.
 pub(super) fn upgrade(root: &mut Spanned<DeTable<'_>>, report: &mut dyn FnMut(Diagnostic)) {
@@ -22,6 +22,7 @@ pub(super) fn upgrade(root: &mut Spanned<DeTable<'_>>, report: &mut dyn FnMut(Di
         device_to_binding(root);
         devices_to_bindings(root, report);
     }
+    super::llm::upgrade(root, report);
     actions(root, &mut conditional);
 }
 
