@@ -11,6 +11,8 @@
 //!   Output of several lines is made with [`Lines`], where text of others that has lines of its own gets a gutter, or
 //!   with [`Table`], where it is a cell.
 //! - JSON is escaped as JSON is: the same value, other text.
+//! - Markdown of others is rendered by [`markdown`], which escapes its text and indents its lines.
+//! - Lines that a person types are read by [`editor`].
 //! - Colours are a [`Style`] of a part of a line, and never text.
 //! - [`log`] does the same for what is logged.
 //!
@@ -23,17 +25,19 @@
 /// Bytes kept of a text that a feature, a server or another program gives: an error, a diagnostic.
 pub const MAX_TEXT: usize = 1024;
 
+pub mod editor;
 mod escape;
 mod lines;
 pub mod log;
+pub mod markdown;
 mod output;
 mod table;
 
 pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, is_hidden, paragraphs, width};
 pub use lines::{Lines, Style};
 pub use output::{
-    ask, ask_line, ask_secret, document, eprint, escaped_arguments, is_interactive, json, json_line, piece, print,
-    print_table, report_panics, try_json_line, try_print,
+    Rendered, ask, ask_line, ask_secret, document, eprint, eprint_table, escaped_arguments, is_interactive, json,
+    json_line, piece, print, print_table, report_panics, try_json_line, try_print,
 };
 pub use output::{print_err_line, print_line};
 pub use table::Table;

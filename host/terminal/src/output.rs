@@ -14,7 +14,8 @@ use serde_json::Value;
 use terminal_size::{Width, terminal_size_of};
 
 use super::escape::{escape, escape_json, excerpt_lines};
-use super::{Lines, Table, paragraphs};
+use super::markdown::Markdown;
+use super::{Lines, Table, editor, paragraphs};
 
 /// Goes before each line of a text of others but its first, where nothing else fits better.
 const GUTTER: &str = "  | ";
@@ -55,6 +56,12 @@ pub fn try_print(lines: &Lines) -> io::Result<()> {
 pub fn print_table<const N: usize>(table: &Table<N>) {
     let width = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
     print(&table.lines(width));
+}
+
+/// Prints a table to standard error; on a terminal, arranged for its width.
+pub fn eprint_table<const N: usize>(table: &Table<N>) {
+    let width = terminal_size_of(io::stderr()).map(|(Width(columns), _)| columns);
+    eprint(&table.lines(width));
 }
 
 /// Prints lines to standard error.
@@ -111,7 +118,11 @@ pub fn ask(question: Arguments<'_>) -> io::Result<String> {
 /// # Errors
 /// If standard input can't be read.
 pub fn ask_line(question: Arguments<'_>) -> io::Result<Option<String>> {
-    write_err(&format!("{} ", escape(&question.to_string())));
+    let question = format!("{} ", escape(&question.to_string()));
+    if let Some(answer) = editor::ask(&question) {
+        return answer;
+    }
+    write_err(&question);
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer)?;
     Ok((read > 0).then(|| answer.trim().to_owned()))
@@ -120,6 +131,40 @@ pub fn ask_line(question: Arguments<'_>) -> io::Result<Option<String>> {
 /// Prints a piece of a text that is still coming. What is hidden in it is escaped, except line feeds.
 pub fn piece(text: &str) {
     written(write_out(&excerpt_lines(text, usize::MAX)));
+}
+
+/// A Markdown text of others that is still coming: rendered on a terminal, as it came where standard output is none.
+#[derive(Debug)]
+pub struct Rendered(Option<Markdown>);
+
+impl Rendered {
+    /// A text for standard output.
+    pub fn new() -> Self {
+        let columns = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
+        let colour = has_colour(&io::stdout());
+        Self(io::stdout().is_terminal().then(|| Markdown::new(columns, colour)))
+    }
+
+    /// Prints as much of a piece as can be shown.
+    pub fn push(&mut self, text: &str) {
+        match &mut self.0 {
+            Some(markdown) => written(write_out(&markdown.push(text))),
+            None => piece(text),
+        }
+    }
+
+    /// Prints the rest, and a line feed if the last line has none. The next piece begins another text.
+    pub fn end(&mut self) {
+        if let Some(markdown) = &mut self.0 {
+            written(write_out(&markdown.end()));
+        }
+    }
+}
+
+impl Default for Rendered {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Asks for a secret, which is not shown while it is typed.
