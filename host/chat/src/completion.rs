@@ -5,6 +5,7 @@
 //! server are retried a few times, after the server's `Retry-After` or with exponential backoff. The response
 //! goes through the provider piece by piece.
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Gathering;
+use super::queue::Place;
 use super::{Event, Question};
 use conductor_registry::Provider;
 use conductor_sandbox::CallError;
@@ -21,6 +23,7 @@ use conductor_sandbox::exchange::{Abilities, Endpoint, Exchange, Outgoing, Repor
 use conductor_sandbox::state::FeatureFacts;
 use conductor_services::error::ServiceError;
 use conductor_services::http::{self, HttpError, HttpScope, SecretUse, StreamLimits, Streamed};
+use conductor_terminal::excerpt;
 
 /// Times that a request is sent at most.
 pub const ATTEMPTS: u32 = 4;
@@ -53,6 +56,10 @@ pub struct Ask {
     pub url: Option<String>,
     /// The id of the secret; `None` if it is the provider's default, or there is none.
     pub secret: Option<String>,
+    /// The variable of the host's environment that has its value; `None` if it is where secrets are kept.
+    pub variable: Option<String>,
+    /// Whether it may only be asked at an address of this machine.
+    pub local_only: bool,
     /// What the model can do.
     pub abilities: Abilities,
     /// What to ask.
@@ -84,13 +91,15 @@ impl Completion {
     }
 }
 
-/// Sends the request, and returns the events of the answer as they come. `cancelled` ends it at any moment.
-pub fn complete(provider: Provider, ask: Ask, cancelled: CancellationToken) -> Completion {
+/// Sends the request, and returns the events of the answer as they come. `cancelled` ends it at any moment. `place` is
+/// given back with its end.
+pub fn complete(provider: Provider, ask: Ask, place: Place, cancelled: CancellationToken) -> Completion {
     let (events, received) = mpsc::channel(QUEUE_CAPACITY);
     let runtime = provider.feature.runtime().clone();
     let report = Arc::new(OnceLock::new());
     let reported = Arc::clone(&report);
     runtime.spawn(async move {
+        let _place = place;
         let gone = events.clone();
         let done = tokio::select! {
             biased;
@@ -128,11 +137,14 @@ async fn run(
     let failed = |error| explained(facts, error);
     check_quarantine(facts).map_err(failed)?;
     let scope = facts.http_scope(&provider.network)?;
-    let Ask { provider: name, model, url, secret, abilities, question } = ask;
+    let Ask { provider: name, model, url, secret, variable, local_only, abilities, question } = ask;
     let endpoint = Endpoint { url, secret };
     let request = Request { provider: name, model, endpoint, question, stream: abilities.streams };
     let (mut exchange, outgoing) = Exchange::begin(&provider.feature, &request, abilities).await.map_err(failed)?;
-    let mut answer = sent(facts, &scope, outgoing).await?;
+    if local_only && !is_here(&outgoing.url) {
+        return Err(Error::Denied(format!("{LOCAL_ONLY}; it would be asked at {}", excerpt(&outgoing.url, 200))));
+    }
+    let mut answer = sent(facts, &scope, outgoing, variable).await?;
     exchange.head(answer.status, &answer.headers).await.map_err(failed)?;
 
     let mut gathering = Gathering::default();
@@ -183,10 +195,15 @@ async fn pass(received: Vec<Event>, gathering: &mut Gathering, events: &mpsc::Se
 }
 
 /// Sends a request, again where that may help, and returns the answer that counts.
-async fn sent<'a>(facts: &'a FeatureFacts, scope: &HttpScope, outgoing: Outgoing) -> Result<Streamed<'a>, Error> {
+async fn sent<'a>(
+    facts: &'a FeatureFacts,
+    scope: &HttpScope,
+    outgoing: Outgoing,
+    variable: Option<String>,
+) -> Result<Streamed<'a>, Error> {
     let Outgoing { method, url, headers, body, secret } = outgoing;
     let secret = secret.map(|secret| SecretUse { id: secret.id, header: secret.header, prefix: secret.prefix });
-    let request = http::Request { method, url, headers, body, secret };
+    let request = http::Request { method, url, headers, body, secret, variable };
     let mut pause = INITIAL_BACKOFF;
     let mut attempt = 1;
     loop {
@@ -210,6 +227,21 @@ async fn sent<'a>(facts: &'a FeatureFacts, scope: &HttpScope, outgoing: Outgoing
     }
 }
 
+/// Why a model elsewhere is not asked.
+pub(crate) const LOCAL_ONLY: &str = "only models on this computer may be asked (`local_only = true` under [llm])";
+
+/// Whether a URL leads to this machine.
+pub(crate) fn is_here(url: &str) -> bool {
+    let authority =
+        url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    // The client refuses `localhost` where it resolves to another machine.
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
 /// What a server says about when to come back: seconds, or a date (RFC 9110, 10.2.3).
 fn retry_after(headers: &[(String, String)], now: SystemTime) -> Option<Duration> {
     let (_, value) = headers.iter().find(|(name, _)| name == "retry-after")?;
@@ -222,6 +254,23 @@ fn retry_after(headers: &[(String, String)], now: SystemTime) -> Option<Duration
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_this_machine_is_told_by_its_host() {
+        for here in ["http://localhost:11434/v1", "http://127.0.0.1", "http://[::1]:8080/v1", "http://127.1.2.3/v1"] {
+            assert!(is_here(here), "{here}");
+        }
+        for elsewhere in [
+            "https://api.openai.com/v1",
+            "https://localhost.example.com/",
+            "https://user@localhost.example.com/",
+            "https://x.example/?localhost",
+            "localhost",
+            "",
+        ] {
+            assert!(!is_here(elsewhere), "{elsewhere}");
+        }
+    }
 
     #[test]
     fn a_server_says_when_to_come_back_in_seconds_or_by_a_date() {

@@ -4,7 +4,7 @@
 //! reads its events from the store, so that nothing is shown that is not kept, and waits for the number of the last one to
 //! grow.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,11 +20,13 @@ use tokio_util::sync::CancellationToken;
 pub use crate::approvals::ApprovalError;
 use crate::approvals::Approvals;
 use crate::context::open_plans;
-use crate::models::Exchange;
+use crate::models::{Exchange, SWITCHED_OFF};
 use crate::record::{ChatEvent, PlanOutcome};
 use crate::store::{ConversationStore, StoreError};
 use crate::tools::{self, Tools};
 use crate::turn::{Shared, Turn};
+pub use crate::watch::News;
+use crate::watch::Watch;
 use crate::{Message, Parameters, Part, Question, Speaker, ToolChoice};
 use conductor_sandbox::bindings::Error;
 use conductor_services::error::ServiceError;
@@ -63,6 +65,9 @@ pub enum TurnError {
         /// Those there are.
         known: String,
     },
+    /// Models are switched off.
+    #[error("{SWITCHED_OFF}")]
+    Off,
     /// The host is stopping.
     #[error("the host is stopping")]
     Stopping,
@@ -90,6 +95,7 @@ pub struct Conversations {
     approvals: Arc<Approvals>,
     running: Arc<Running>,
     followed: Mutex<HashMap<u64, watch::Sender<u64>>>,
+    watch: Arc<Watch>,
     /// `None` once it is dropped.
     runtime: Option<Runtime>,
 }
@@ -169,8 +175,20 @@ impl Conversations {
             approvals: Arc::default(),
             running: Arc::default(),
             followed: Mutex::default(),
+            watch: Arc::default(),
             runtime,
         }
+    }
+
+    /// Has `told` hear of everything that happens in conversations, after it is kept, and of models that begin or cease to
+    /// answer. It must not wait. The first one stays.
+    pub fn watch(&self, told: impl Fn(News<'_>) + Send + Sync + 'static) {
+        self.watch.set(told);
+    }
+
+    /// How each model was when it was asked last.
+    pub fn health(&self) -> BTreeMap<String, Option<String>> {
+        self.watch.all()
     }
 
     /// What is kept.
@@ -194,6 +212,9 @@ impl Conversations {
         }
         let runtime = self.runtime.as_ref().ok_or(TurnError::Stopping)?;
         let models = self.tools.models().ok_or(TurnError::Stopping)?;
+        if !models.is_enabled() {
+            return Err(TurnError::Off);
+        }
         if let Some(name) = model {
             let known = models.in_order(None);
             let all: Vec<String> = models.views().into_iter().map(|view| view.name).collect();
@@ -228,9 +249,11 @@ impl Conversations {
             gone.map(|plan| ChatEvent::PlanDecided { plan: plan.to_owned(), outcome }).collect();
         events.push(ChatEvent::Message { text: text.to_owned() });
         let last = self.sender(id);
-        if let Some(kept) = self.store.append(id, &events)?.last() {
+        let kept = self.store.append(id, &events)?;
+        if let Some(kept) = kept.last() {
             last.send_replace(kept.number);
         }
+        self.watch.happened(id, &kept);
         let shared = Arc::new(Shared {
             store: Arc::clone(&self.store),
             tools: Arc::clone(&self.tools),
@@ -239,6 +262,7 @@ impl Conversations {
             cancelled,
             running: Arc::clone(&self.running),
             last,
+            watch: Arc::clone(&self.watch),
             waited_ms: AtomicU64::new(0),
         });
         let model = model.map(str::to_owned).or(before.model);
@@ -297,6 +321,7 @@ impl Conversations {
             if let Some(kept) = kept.last() {
                 self.sender(id).send_replace(kept.number);
             }
+            self.watch.happened(id, &kept);
             Ok::<_, StoreError>(())
         };
         if let Err(error) = keep() {
@@ -333,6 +358,7 @@ impl Conversations {
             Some(models) => asked(&models, model).await.err().map(|error| ServiceError::from(error).to_string()),
             None => Some("the host is stopping".to_owned()),
         };
+        self.watch.health(model, error.as_deref());
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         ModelHealth { model: model.to_owned(), error, took_ms }
     }

@@ -2,8 +2,8 @@
 //!
 //! A [`completion`] is one question and its answer: the provider says what to send and reads what comes
 //! back, and everything in between is the host's: the grant, the secret, the connection, trying again, giving
-//! up. [`answer`] puts the pieces together; [`models`] knows which models there are and has hooks asked. Nothing on the
-//! event path comes here.
+//! up. [`answer`] puts the pieces together; [`models`] knows which models there are and has hooks asked, in the order of
+//! the [`queue`]; [`listing`] asks an API which models it has. Nothing on the event path comes here.
 //!
 //! A conversation is kept as its events ([`record`], [`store`]). [`conversations`] has turns run, `turn` is the agent
 //! loop, which knows the host by the trait [`tools::Tools`] alone; [`context`] makes of events what a model is sent, with
@@ -19,12 +19,15 @@ pub mod context;
 pub mod conversations;
 pub mod costs;
 pub mod fence;
+pub mod listing;
 pub mod models;
 mod pieces;
+pub mod queue;
 pub mod record;
 pub mod store;
 pub mod tools;
 mod turn;
+mod watch;
 
 pub use completion::{Completion, complete};
 pub use conversations::Conversations;

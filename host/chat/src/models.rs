@@ -1,21 +1,23 @@
 //! The models of the configuration, and completions on behalf of a caller: hooks before, hooks after.
 
-use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Gathering;
-use super::completion::{Ask, Completion, complete};
+use super::completion::{Ask, Completion, LOCAL_ONLY, complete, is_here};
+use super::listing::{AvailableModel, Endpoint, available};
+use super::queue::{Place, Queues};
 use super::{Event, Part, Question, Usage};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind, Pending};
 use conductor_config::{self as config, nearest};
 use conductor_package::descriptor::{HookPoint, ModelDeclaration};
+use conductor_package::provider::{Price, Prices, ProviderDeclaration};
 use conductor_registry::{Provider, Registry};
 use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::bindings::Error;
@@ -23,14 +25,17 @@ use conductor_sandbox::control::{ChatDecision, ChatHook, ShownAnswer, ShownReque
 use conductor_sandbox::exchange::{Abilities, Report};
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};
 use conductor_services::error::ServiceError;
-use conductor_stdx::rate::RateLimiter;
 use conductor_terminal::{excerpt, excerpt_lines};
+
+/// Where what is known of a model stands, if no document says so.
+const CONFIGURED: &str = "the configuration";
+/// Why a model costs nothing.
+const ON_THIS_COMPUTER: &str = "it is on this computer";
+/// Why no model is asked.
+pub const SWITCHED_OFF: &str = "models and agents are switched off (`enabled = false` under [llm])";
 
 /// Bytes of what is asked or answered that hooks get to see.
 const MAX_SHOWN_TO_HOOKS: usize = 16 * 1024;
-
-/// Seconds' worth of requests that may be made at once to one provider.
-const BURST_SECONDS: f64 = 10.0;
 
 /// The models of one configuration. Every question to one is on record: who asked which model, tokens, what came of it;
 /// never what was said.
@@ -39,22 +44,16 @@ pub struct Models {
     models: BTreeMap<String, config::Model>,
     chat: config::Chat,
     registry: Registry,
-    requests: Arc<Requests>,
+    llm: config::Llm,
+    queues: Arc<Queues>,
     audit: Audit,
-}
-
-/// How many requests may be made to one provider in a minute, and how many were.
-#[derive(Debug, Default)]
-struct Requests {
-    per_minute: u32,
-    /// Of each provider that was asked.
-    rates: Mutex<HashMap<String, Arc<RateLimiter>>>,
 }
 
 /// A model, with the way to it.
 struct Found<'m> {
     model: &'m config::Model,
     provider: Provider,
+    local_only: bool,
 }
 
 impl Models {
@@ -66,22 +65,23 @@ impl Models {
         registry: Registry,
         requests_per_minute: u32,
     ) -> Self {
-        let requests = Requests { per_minute: requests_per_minute, rates: Mutex::default() };
-        Self { models, registry, requests: Arc::new(requests), audit, chat: config::Chat::default() }
+        let (queues, llm) = (Arc::new(Queues::new(requests_per_minute)), config::Llm::default());
+        Self { models, registry, queues, audit, llm, chat: config::Chat::default() }
     }
 
     /// Those of a configuration, with what it says of conversations.
     pub fn of(config: &config::Config, registry: Registry, audit: Audit) -> Self {
         let per_minute = config.tools.per_minute.model_requests;
-        Self { chat: config.chat.clone(), ..Self::new(audit, config.models.clone(), registry, per_minute) }
+        let (chat, llm) = (config.chat.clone(), config.llm);
+        Self { chat, llm, ..Self::new(audit, config.models.clone(), registry, per_minute) }
     }
 
     /// Those of the configuration that replaces this one's. What was used of a limit that stays the same is used.
     #[must_use]
     pub fn following(&self, config: &config::Config, registry: Registry) -> Self {
         let next = Self::of(config, registry, self.audit.clone());
-        if self.requests.per_minute == next.requests.per_minute {
-            return Self { requests: Arc::clone(&self.requests), ..next };
+        if self.queues.per_minute() == next.queues.per_minute() {
+            return Self { queues: Arc::clone(&self.queues), ..next };
         }
         next
     }
@@ -89,6 +89,11 @@ impl Models {
     /// What the configuration says of conversations.
     pub fn chat(&self) -> &config::Chat {
         &self.chat
+    }
+
+    /// Whether models and agents may be asked at all.
+    pub fn is_enabled(&self) -> bool {
+        self.llm.enabled
     }
 
     /// The models that a conversation asks, one after the other: the `first`, then those of the configuration.
@@ -109,15 +114,108 @@ impl Models {
             provider: model.provider.clone(),
             model: model.model.clone(),
             there: self.registry.provider(&model.provider).is_some(),
+            here: self.is_here(model),
+            error: None,
             declared: self.declared(name).and_then(|declared| serde_json::to_value(declared).ok()),
         };
         self.models.iter().map(view).collect()
     }
 
-    /// What the provider's feature declares of a model. `None` if it declares nothing.
+    /// What is known of a model: what the configuration says, else what the provider's feature declares. One on this
+    /// computer costs nothing, unless the configuration says otherwise. `None` if nothing is known.
     pub fn declared(&self, name: &str) -> Option<ModelDeclaration> {
-        let config::Model { provider, model, .. } = self.models.get(name)?;
-        self.registry.provider(provider)?.feature.facts().descriptor.model(provider, model).cloned()
+        let model = self.models.get(name)?;
+        let provider = self.registry.provider(&model.provider);
+        let declared = provider
+            .as_ref()
+            .and_then(|it| it.feature.facts().descriptor.model(&model.provider, &model.model))
+            .cloned();
+        let free = model.price.is_none() && self.is_here(model);
+        if model.context.is_none() && model.price.is_none() && !free {
+            return declared;
+        }
+        let mut known = declared.unwrap_or_else(|| unknown(&model.model));
+        known.context = model.context.or(known.context);
+        if let Some(config::ModelPrice { input, output, cached }) = model.price {
+            let price = |dollars: f64| Price::try_from(dollars).ok();
+            let (input, output) = (price(input)?, price(output)?);
+            let cached = cached.and_then(price).or(Some(input));
+            known.prices = vec![Prices { above: 0, input, output, cached, cache_written: Some(input) }];
+            known.prices_source = Some(CONFIGURED.to_owned());
+        } else if free {
+            known.prices = vec![Prices::NOTHING];
+            known.prices_source = Some(ON_THIS_COMPUTER.to_owned());
+        }
+        Some(known)
+    }
+
+    /// Whether a model costs nothing: it is on this computer, and the configuration names no price.
+    pub fn is_free(&self, name: &str) -> bool {
+        self.models.get(name).is_some_and(|model| model.price.is_none() && self.is_here(model))
+    }
+
+    /// Whether a model is on this computer: it is asked at an address of it, by a provider that passes nothing on.
+    fn is_here(&self, model: &config::Model) -> bool {
+        let declared = self.provider_declaration(&model.provider);
+        !declared.is_some_and(|declared| declared.relays) && model.url.as_deref().is_some_and(is_here)
+    }
+
+    fn provider_declaration(&self, name: &str) -> Option<ProviderDeclaration> {
+        let provider = self.registry.provider(name)?;
+        provider.feature.facts().descriptor.providers.iter().find(|declared| declared.name == name).cloned()
+    }
+
+    /// What the configuration says of how a model answers: the most tokens, and how much chance is in it.
+    pub fn manner(&self, name: &str) -> (Option<u32>, Option<f32>) {
+        self.models.get(name).map_or((None, None), |model| (model.max_tokens, model.temperature))
+    }
+
+    /// The providers that features contribute, and where their APIs are.
+    pub fn providers(&self) -> Vec<ProviderView> {
+        let view = |name: String| {
+            let provider = self.registry.provider(&name)?;
+            let facts = provider.feature.facts();
+            let declared = facts.descriptor.providers.iter().find(|declared| declared.name == name)?;
+            let listing = declared.listing.as_ref();
+            Some(ProviderView {
+                summary: declared.summary.clone(),
+                feature: facts.descriptor.id.to_string(),
+                network: provider.network.clone(),
+                url: listing.map(|listing| listing.url.clone()),
+                secret: listing.and_then(|listing| listing.secret.clone()),
+                secrets: facts.descriptor.secrets(),
+                name,
+            })
+        };
+        self.registry.provider_names().into_iter().filter_map(view).collect()
+    }
+
+    /// Asks the API of a provider which models there are.
+    ///
+    /// # Errors
+    /// `Invalid` when there is no such provider, `Unavailable` where it can't be asked that; else as
+    /// [`complete`](Self::complete).
+    pub async fn available(&self, name: &str, at: &Endpoint) -> Result<Vec<AvailableModel>, Error> {
+        self.admit()?;
+        let no_such = || {
+            let there = self.registry.provider_names().join(", ");
+            Error::Invalid(format!("there is no provider {:?}; there are {there}", excerpt(name, 64)))
+        };
+        let provider = self.registry.provider(name).ok_or_else(no_such)?;
+        let declared = self.provider_declaration(name).ok_or_else(no_such)?;
+        if self.llm.local_only && (declared.relays || !at.url.as_deref().is_some_and(is_here)) {
+            return Err(Error::Denied(LOCAL_ONLY.to_owned()));
+        }
+        available(&provider, &declared, at).await
+    }
+
+    /// # Errors
+    /// `Denied` if models are switched off.
+    fn admit(&self) -> Result<(), Error> {
+        if self.llm.enabled {
+            return Ok(());
+        }
+        Err(Error::Denied(SWITCHED_OFF.to_owned()))
     }
 
     /// The provider of a model, by the configuration. Empty if there is no such model.
@@ -127,6 +225,7 @@ impl Models {
 
     fn find(&self, name: &str) -> Result<Found<'_>, Error> {
         let Self { models, registry, .. } = self;
+        self.admit()?;
         let Some(model) = models.get(name) else {
             let near = nearest(name, models.keys().map(String::as_str));
             let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -141,19 +240,32 @@ impl Models {
                 model.provider
             )));
         };
-        Ok(Found { model, provider })
+        if self.llm.local_only && !self.is_here(model) {
+            return Err(Error::Denied(format!("{name} is elsewhere, and {LOCAL_ONLY}")));
+        }
+        Ok(Found { model, provider, local_only: self.llm.local_only })
     }
 
-    /// Asks a model, and returns the events of the answer as they come. No hooks are called: that is for callers
-    /// that have the whole turn.
+    /// Asks a model when it is its turn, and returns the events of the answer as they come. No hooks are called: that is
+    /// for callers that have the whole turn.
     ///
     /// # Errors
-    /// `Invalid` when there is no such model, `Unavailable` when its provider is not installed, `Exhausted` when it was
-    /// asked too often.
-    pub fn complete(&self, name: &str, question: Question, cancelled: CancellationToken) -> Result<Completion, Error> {
+    /// `Invalid` when there is no such model, `Unavailable` when its provider is not installed, `Denied` where models are
+    /// switched off or only those on this computer may be asked, `Exhausted` when too many wait.
+    pub async fn complete(
+        &self,
+        name: &str,
+        question: Question,
+        cancelled: CancellationToken,
+    ) -> Result<Completion, Error> {
         let found = self.find(name)?;
-        self.requests.admit(&found.model.provider)?;
-        Ok(found.complete(question, cancelled))
+        let place = self.place(&found, name).await?;
+        Ok(found.complete(question, place, cancelled))
+    }
+
+    async fn place(&self, found: &Found<'_>, asker: &str) -> Result<Place, Error> {
+        let feature = found.provider.feature.facts().descriptor.id.to_string();
+        self.queues.enter(&feature, &found.model.provider, asker).await
     }
 
     /// A turn of one request: hooks, the question, hooks, the answer.
@@ -214,8 +326,8 @@ impl Models {
         record.with("model", found.model.model.as_str());
         let shown = Arc::new(shown_request(asker, name, &found.provider, &question));
         hooked(&self.registry, ChatHook::Request(Arc::clone(&shown))).await?;
-        self.requests.admit(&found.model.provider)?;
-        Ok((shown, found.complete(question, cancelled)))
+        let place = self.place(&found, asker).await?;
+        Ok((shown, found.complete(question, place, cancelled)))
     }
 
     /// Says to the features that hook there that a turn is over.
@@ -242,9 +354,53 @@ pub struct ModelSummary {
     pub model: String,
     /// Whether a feature in force has the provider.
     pub there: bool,
-    /// What the provider's feature declares of it: limits, abilities, prices, and the document and the day that they are
-    /// of. `None` if nothing is.
+    /// Whether it is on this computer.
+    pub here: bool,
+    /// Why it gave no answer when it was asked last. `None` if it answered, or was not asked since the host started.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// What is known of it: limits, abilities, prices, and the document and the day that they are of. `None` if nothing
+    /// is.
     pub declared: Option<serde_json::Value>,
+}
+
+/// A provider of a feature, and where its API is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderView {
+    /// The provider, as `provider` under `[models.NAME]` says it.
+    pub name: String,
+    /// Which API it speaks.
+    pub summary: String,
+    /// The id of its feature.
+    pub feature: String,
+    /// The purpose of the capability that the host sends its requests by.
+    pub network: String,
+    /// The base URL where nothing else is configured. `None` if it is not declared.
+    pub url: Option<String>,
+    /// The secret that goes there. `None` if it needs none.
+    pub secret: Option<String>,
+    /// All secrets that its feature asks for.
+    pub secrets: Vec<String>,
+}
+
+/// What there is to know about a model that nobody described.
+fn unknown(name: &str) -> ModelDeclaration {
+    ModelDeclaration {
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        context: None,
+        output: None,
+        tools: None,
+        streams: None,
+        schema: None,
+        images: None,
+        thinks: None,
+        prices: Vec::new(),
+        source: CONFIGURED.to_owned(),
+        as_of: String::new(),
+        prices_source: None,
+        prices_as_of: None,
+    }
 }
 
 /// An exchange under way. Dropping it ends it, on record as left.
@@ -323,7 +479,10 @@ async fn recorded(record: Pending<'_>, answer: &Result<&Answer, &Error>) {
 
 impl ModelView for Models {
     fn names(&self) -> Vec<String> {
-        let there = |model: &config::Model| self.registry.provider(&model.provider).is_some();
+        let there = |model: &config::Model| {
+            let may = self.llm.enabled && (!self.llm.local_only || self.is_here(model));
+            may && self.registry.provider(&model.provider).is_some()
+        };
         self.models.iter().filter(|(_, model)| there(model)).map(|(name, _)| name.clone()).collect()
     }
 
@@ -332,36 +491,12 @@ impl ModelView for Models {
     }
 }
 
-impl Requests {
-    /// Counts a request to a provider.
-    ///
-    /// # Errors
-    /// `Exhausted` if too many were made.
-    fn admit(&self, provider: &str) -> Result<(), Error> {
-        let rate = {
-            let mut rates = self.rates.lock();
-            let per_second = f64::from(self.per_minute.max(1)) / 60.0;
-            let new = || Arc::new(RateLimiter::new(per_second, (per_second * BURST_SECONDS).max(1.0)));
-            // Providers are named in the configuration, so there are few.
-            Arc::clone(rates.entry(provider.to_owned()).or_insert_with(new))
-        };
-        let now = Instant::now();
-        if rate.take(now) {
-            return Ok(());
-        }
-        let (per_minute, left) = (self.per_minute, rate.wait(now).as_secs_f64().max(0.1));
-        Err(Error::Exhausted(format!(
-            "too many requests to the provider {provider}: {per_minute} a minute may be made to its models; try again in \
-             {left:.1} s (`model_requests` under [tools.per_minute])"
-        )))
-    }
-}
-
 impl Found<'_> {
-    fn complete(&self, question: Question, cancelled: CancellationToken) -> Completion {
-        let abilities = self.abilities();
-        let config::Model { provider, model, url, secret, .. } = self.model.clone();
-        complete(self.provider.clone(), Ask { provider, model, url, secret, abilities, question }, cancelled)
+    fn complete(&self, question: Question, place: Place, cancelled: CancellationToken) -> Completion {
+        let (abilities, local_only) = (self.abilities(), self.local_only);
+        let config::Model { provider, model, url, secret, api_key_env: variable, .. } = self.model.clone();
+        let ask = Ask { provider, model, url, secret, variable, local_only, abilities, question };
+        complete(self.provider.clone(), ask, place, cancelled)
     }
 
     /// What the model can do: what the configuration says, else what the provider declares, else everything.
@@ -446,15 +581,8 @@ mod tests {
 
     #[test]
     fn a_model_that_is_not_there_is_told_with_what_is() {
-        let model = config::Model {
-            provider: "openai-compatible".into(),
-            model: "m".into(),
-            url: None,
-            secret: None,
-            tools: None,
-            streams: None,
-            schema: None,
-        };
+        let model =
+            config::Model { provider: "openai-compatible".into(), model: "m".into(), ..config::Model::default() };
         let models = BTreeMap::from([("local".into(), model)]);
         let models = Models::new(Audit::none(), models, Registry::default(), 60);
         let error = |name| ServiceError::from(models.find(name).err().unwrap()).to_string();
@@ -471,14 +599,40 @@ mod tests {
             config.tools.per_minute.model_requests = per_minute;
             before.following(&config, Registry::default())
         };
-        let admitted =
-            |models: &Models, provider: &str| (0..100).filter(|_| models.requests.admit(provider).is_ok()).count();
+        let left = |models: &Models, provider: &str| models.queues.left(provider);
         let first = of(&Models::default(), 60);
-        assert_eq!((admitted(&first, "one"), admitted(&first, "other")), (10, 10), "ten seconds' worth at once");
+        assert_eq!((left(&first, "one"), left(&first, "other")), (10, 10), "ten seconds' worth at once");
         let second = of(&first, 60);
-        assert_eq!(admitted(&second, "one"), 0, "a reload does not give it back");
-        let refused = ServiceError::from(second.requests.admit("one").unwrap_err()).to_string();
-        assert!(refused.contains("60 a minute") && refused.contains("model_requests"), "{refused}");
-        assert_eq!(admitted(&of(&second, 600), "one"), 100);
+        assert_eq!(left(&second, "one"), 0, "a reload does not give it back");
+        assert_eq!(left(&of(&second, 600), "one"), 100);
+    }
+
+    // LLM-8, LLM-5
+    #[test]
+    fn a_model_on_this_computer_costs_nothing_and_may_be_the_only_kind_that_is_asked() {
+        let model = |url: &str, price| config::Model {
+            provider: "openai-compatible".into(),
+            model: "m".into(),
+            url: Some(url.into()),
+            price,
+            ..config::Model::default()
+        };
+        let price = config::ModelPrice { input: 1.0, output: 2.0, cached: None };
+        let mut config = config::Config::default();
+        config.llm.local_only = true;
+        config.models = BTreeMap::from([
+            ("local".to_owned(), model("http://localhost:11434/v1", None)),
+            ("metered".to_owned(), model("http://localhost:4000", Some(price))),
+            ("far".to_owned(), model("https://api.example.com/v1", None)),
+        ]);
+        let models = Models::of(&config, Registry::default(), Audit::none());
+        assert!(models.is_free("local") && !models.is_free("metered") && !models.is_free("far"));
+        let tokens = conductor_package::provider::Tokens { input: 1_000_000, output: 1_000_000, ..Default::default() };
+        let cost = |name| models.declared(name).and_then(|declared| declared.cost(tokens));
+        assert_eq!((cost("local"), cost("metered"), cost("far")), (Some(0), Some(3_000_000_000), None));
+        config.llm = config::Llm { enabled: false, local_only: false };
+        let off = models.following(&config, Registry::default());
+        let error = ServiceError::from(off.find("local").err().unwrap()).to_string();
+        assert!(error.contains("`enabled = false` under [llm]"), "{error}");
     }
 }

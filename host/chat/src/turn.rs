@@ -32,6 +32,7 @@ use crate::record::{ChatEvent, Outcome, Recorded, Tokens};
 use crate::store::usage::Used;
 use crate::store::{ConversationStore, MAX_PAGE, StoreError};
 use crate::tools::{self, Called, SkillFacts, ToolCall, ToolFacts, Tools};
+use crate::watch::Watch;
 use crate::{Message, Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
 use conductor_audit::caller::Caller;
 use conductor_config::Chat;
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) running: Arc<Running>,
     /// The number of the last event.
     pub(crate) last: watch::Sender<u64>,
+    /// Who is told of it.
+    pub(crate) watch: Arc<Watch>,
     /// Milliseconds for which calls have waited for a person.
     pub(crate) waited_ms: AtomicU64,
 }
@@ -86,6 +89,7 @@ impl Shared {
         if let Some(last) = kept.last() {
             self.last.send_replace(last.number);
         }
+        self.watch.happened(self.conversation, &kept);
         Ok(())
     }
 }
@@ -240,9 +244,13 @@ impl Turn {
                 return Err(End(Outcome::Failed, Some(self.failed.take().unwrap_or_else(none))));
             };
             match self.exchange(models, &model).await? {
-                Ok(answer) => return next(&answer.answer.parts, &answer.answer.stop),
+                Ok(answer) => {
+                    self.shared.watch.health(&model, None);
+                    return next(&answer.answer.parts, &answer.answer.stop);
+                }
                 Err(error) => {
                     let error = excerpt(&ServiceError::from(error).to_string(), MAX_ERROR);
+                    self.shared.watch.health(&model, Some(&error));
                     self.failed = Some(format!("{model}: {error}"));
                     self.shared.keep(vec![ChatEvent::ModelFailed { model, error }]).await?;
                     self.at += 1;
@@ -269,10 +277,11 @@ impl Turn {
         let size = instructions.len()
             + tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.input.len()).sum::<usize>()
             + messages.iter().map(size).sum::<usize>();
-        let max_tokens = costs::admit(&self.limits, declared.as_ref(), model, size, &self.spent)
+        let (most, temperature) = models.manner(model);
+        let allowed = costs::admit(&self.limits, declared.as_ref(), model, size, &self.spent)
             .map_err(|why| End(Outcome::Limit, Some(why)))?;
-        let how =
-            Parameters { max_tokens, temperature: None, top_p: None, stop: Vec::new(), schema: None, effort: None };
+        let max_tokens = most.map_or(allowed, |most| Some(allowed.map_or(most, |allowed| most.min(allowed))));
+        let how = Parameters { max_tokens, temperature, top_p: None, stop: Vec::new(), schema: None, effort: None };
         Ok(Question { instructions, messages, tools, choice: ToolChoice::Auto, how })
     }
 
@@ -336,6 +345,8 @@ impl Turn {
         let tokens = usage.map(tokens).unwrap_or_default();
         let is_counted = usage.is_some_and(|usage| usage.input > 0 || usage.output > 0);
         let cost = match reported {
+            // On this computer nothing is charged, whatever is counted.
+            _ if models.is_free(model) => Some(0),
             // Of an answer that broke off it is not known what is charged.
             None => None,
             Some((Some(cost), _)) => Some(cost),

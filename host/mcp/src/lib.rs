@@ -218,7 +218,12 @@ impl Server {
     }
 
     fn host(&self) -> Result<Arc<Host>, ErrorData> {
-        self.host.upgrade().ok_or_else(|| ErrorData::internal_error("the host is stopping", None))
+        let host = self.host.upgrade().ok_or_else(|| ErrorData::internal_error("the host is stopping", None))?;
+        if !host.allows_agents() {
+            let why = "agents are switched off: `enabled = false` under [llm] or [mcp] of the host's configuration";
+            return Err(ErrorData::invalid_request(why, None));
+        }
+        Ok(host)
     }
 }
 

@@ -476,6 +476,15 @@ impl Descriptor {
         self.providers.iter().find(|declared| declared.name == provider)?.model(model)
     }
 
+    /// The ids of the secrets that it asks for.
+    pub fn secrets(&self) -> Vec<String> {
+        let id = |request: &CapabilityRequest| match &request.capability {
+            Capability::Secret { id, .. } => Some(id.clone()),
+            _ => None,
+        };
+        self.capabilities.iter().filter_map(id).collect()
+    }
+
     /// Whether a provider exports the contract's `exchange-details`.
     pub fn has_exchange_details(&self) -> bool {
         self.providers.iter().any(|provider| provider.details)

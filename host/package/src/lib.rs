@@ -20,7 +20,7 @@ pub mod file;
 pub mod grants;
 pub mod id;
 pub mod interface;
-mod provider;
+pub mod provider;
 pub mod structure;
 mod task;
 pub mod wasi;

@@ -1,5 +1,7 @@
 //! Providers as a descriptor declares them: the APIs by which models are reached, and what is known of their models.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::descriptor::MAX_SENTENCE;
@@ -26,9 +28,51 @@ pub struct ProviderDeclaration {
     /// Whether the component exports the contract's `exchange-details`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub details: bool,
+    /// Whether it passes on to others what it is asked: then an address on this machine says nothing about where its
+    /// models are, and what they cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub relays: bool,
+    /// Where the API is and how it lists its models. `None` if it can't be asked that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<Listing>,
     /// What is known of the API's models. Others can be asked, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<ModelDeclaration>,
+}
+
+/// How the host asks an API which models there are: a `GET` whose answer is JSON, with a list of objects in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listing {
+    /// The base URL where nothing else is configured, without `/` at its end.
+    pub url: String,
+    /// What is asked for, behind the base URL: `/models?limit=1000`. Where it begins with a version, a base URL may end in
+    /// it, too.
+    pub path: String,
+    /// The secret that the API itself is asked with. `None` if it needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// The header for a secret, in lower case.
+    pub header: String,
+    /// What stands before the secret in the header.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prefix: String,
+    /// Headers beside it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The key of the list.
+    pub list: String,
+    /// The key of a model's name.
+    pub name: String,
+    /// What stands before the names, and is no part of them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub strip: String,
+    /// The key of the tokens of a question and its answer together. `None` if the API does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// A key, and a text that is in its list with models that can be talked with. `None` if all can be, or it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<(String, String)>,
 }
 
 /// What a document says of a model on a day. What is not said is unknown.
@@ -93,6 +137,12 @@ pub struct Prices {
     /// What is read and written to a cache. `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_written: Option<Price>,
+}
+
+impl Prices {
+    /// Of what costs nothing, however long it is.
+    pub const NOTHING: Self =
+        Self { above: 0, input: Price(0), output: Price(0), cached: Some(Price(0)), cache_written: Some(Price(0)) };
 }
 
 /// A price in US dollars for a million tokens, as descriptors write it; kept in millionths of that, so that it can be
@@ -160,9 +210,21 @@ impl ProviderDeclaration {
         self.models.iter().find(|model| model.name == name || model.aliases.iter().any(|alias| alias == name))
     }
 
-    /// Rejects models whose data can't be right.
+    /// Rejects a listing that the host could not ask, and models whose data can't be right.
     pub(crate) fn validate_models(&self) -> Result<(), String> {
         let provider = &self.name;
+        if let Some(Listing { url, path, .. }) = &self.listing {
+            if !(url.starts_with("https://") || url.starts_with("http://")) || url.ends_with('/') {
+                return Err(format!(
+                    "the provider {provider} has the address {url:?}; write https://… without / at its end"
+                ));
+            }
+            if !path.starts_with('/') {
+                return Err(format!(
+                    "the provider {provider} lists its models at {path:?}, which does not begin with /"
+                ));
+            }
+        }
         if self.models.len() > MAX_MODELS {
             let count = self.models.len();
             return Err(format!("the provider {provider} declares {count} models; at most {MAX_MODELS} can be"));

@@ -23,6 +23,7 @@ use conductor_audit::{Entry, Kind, Outcome};
 use conductor_config::{Diagnostics, Loaded, diff, edit};
 use conductor_dispatch::describe_rule;
 use conductor_observer::{Observation, PlanChange, PlanStep};
+use conductor_sandbox::host_functions::planning::{ProposedChange, ProposedPlan};
 use conductor_stdx::atomic_file::{backup, keep_backup, remove_stale, replace};
 use conductor_stdx::changes::HostChange;
 use conductor_stdx::plain_file;
@@ -51,6 +52,16 @@ pub struct Applied {
 }
 
 impl Host {
+    /// Keeps a plan that a person makes in a shell; it is applied as every other.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub fn propose_plan(&self, caller: &Caller, said: &str, changes: Vec<edit::Change>) -> Result<Plan, PlanError> {
+        let changes = changes.into_iter().map(|edit::Change { path, value }| ProposedChange { path, value }).collect();
+        let (proposer, description, privileged) = (caller.to_string(), said.to_owned(), false);
+        self.view.store_plan(caller, ProposedPlan { proposer, caller: None, description, privileged, changes })
+    }
+
     /// Plans that wait for a person, oldest first.
     ///
     /// # Errors

@@ -348,6 +348,12 @@ impl Host {
         self.changes.subscribe()
     }
 
+    /// Whether agents may work here over MCP, as the configuration says.
+    pub fn allows_agents(&self) -> bool {
+        let current = self.in_force.load();
+        current.config.llm.enabled && current.config.mcp.enabled
+    }
+
     /// What may be agreed to over MCP, as the configuration says.
     pub fn elicitation(&self) -> Elicitation {
         self.in_force.load().config.mcp.elicitation
@@ -506,6 +512,11 @@ impl Host {
     pub fn with_rules<T>(&self, look: impl FnOnce(&RuleSet<Action>, u64) -> T) -> T {
         let rules = &self.in_force.load().rules;
         look(rules, rules.generation())
+    }
+
+    /// Tells everybody who watches of what happened.
+    pub fn observe(&self, observation: Observation) {
+        self.observer.put(observation);
     }
 
     /// What has been observed so far.

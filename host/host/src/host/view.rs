@@ -157,7 +157,7 @@ impl View {
     }
 
     /// Puts a plan into the store, on record, and before everybody who watches.
-    fn store_plan(&self, proposed: ProposedPlan) -> Result<Plan, PlanError> {
+    pub(super) fn store_plan(&self, proposer: &Caller, proposed: ProposedPlan) -> Result<Plan, PlanError> {
         // Before it is cut, and line breaks are taken out, so that nothing is hidden.
         one_line(&proposed.description)?;
         let change = |change: ProposedChange| Change { path: change.path, value: change.value };
@@ -168,7 +168,7 @@ impl View {
             privileged: proposed.privileged,
             changes: proposed.changes.into_iter().map(change).collect(),
         };
-        let (proposer, description) = (Caller::feature(&proposal.proposer), proposal.description.clone());
+        let description = proposal.description.clone();
         let mut judged = None;
         let made = self.plan_base().and_then(|base| {
             self.plans.propose(proposal, &base, |after| {
@@ -178,7 +178,7 @@ impl View {
             })
         });
         let entry =
-            |subject| Entry::new(Kind::Plan, "propose", &proposer, subject).with("description", description.clone());
+            |subject| Entry::new(Kind::Plan, "propose", proposer, subject).with("description", description.clone());
         self.audit.note(match &made {
             Ok(plan) => entry(&plan.id).with("base", plan.base.as_str()).with("risk", format!("{:?}", plan.risk.level)),
             Err(error) => entry("").refused(error),
@@ -282,7 +282,8 @@ impl HostView for View {
     }
 
     fn propose(&self, proposal: ProposedPlan) -> Result<planning::Proposal, Error> {
-        let plan = self.store_plan(proposal).map_err(Error::from)?;
+        let proposer = Caller::feature(&proposal.proposer);
+        let plan = self.store_plan(&proposer, proposal).map_err(Error::from)?;
         let plan = self.hidden(plan);
         let (risk, notes) = (contract_types::risk(plan.risk.level), plan.risk.notes);
         Ok(planning::Proposal { id: plan.id, risk, notes, diff: plan.diff })

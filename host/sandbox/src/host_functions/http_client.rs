@@ -83,7 +83,7 @@ impl waiting_http::HostClient for InstanceState {
         let scope = Arc::clone(&self.table.get(&client)?.scope);
         let waiting_http::Request { method, url, headers, body, secret } = request;
         let secret = secret.map(|secret| SecretUse { id: secret.id, header: secret.header, prefix: secret.prefix });
-        let request = Request { method, url, headers, body, secret };
+        let request = Request { method, url, headers, body, secret, variable: None };
         let facts = &self.facts;
         let answer = facts.services.http.send(&facts.http_account, &scope, request, facts.ended()).await;
         let response = |answer: Response| waiting_http::Response {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::account::HttpAccount;
 use crate::http::network::{BodyStream, Incoming, Network, NetworkError, Outgoing};
 use crate::http::request::{self, Checked, CheckedSecret};
-use crate::http::secrets::{Redactor, Secret, SecretAudit, Secrets};
+use crate::http::secrets::{Redactor, Secret, SecretAudit, Secrets, from_environment};
 use crate::http::{HttpError, Request, Response};
 use conductor_net::address;
 use conductor_net::http_scope::{HttpScope, Site};
@@ -196,9 +196,13 @@ impl HttpClient {
         feature: &str,
         site: &Site,
     ) -> Result<Secret, HttpError> {
-        let CheckedSecret { id, header, prefix } = usage;
+        let CheckedSecret { id, header, prefix, variable } = usage;
         let (secrets, wanted) = (Arc::clone(&self.secrets), id.clone());
-        let secret = tokio::task::spawn_blocking(move || secrets.get(&wanted))
+        let get = move || match variable {
+            Some(variable) => from_environment(&wanted, &variable, std::env::var_os(&variable)),
+            None => secrets.get(&wanted),
+        };
+        let secret = tokio::task::spawn_blocking(get)
             .await
             .map_err(|_| HttpError::Unavailable("the secret could not be read".into()))?
             .map_err(|error| HttpError::Unavailable(error.to_string()))?;

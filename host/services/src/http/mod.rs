@@ -36,6 +36,9 @@ pub struct Request {
     pub body: Vec<u8>,
     /// A secret for the host to put into a header.
     pub secret: Option<SecretUse>,
+    /// The variable of this process's environment that has the secret's value; `None` if it is where secrets are kept.
+    /// For what a person configured, never for what a guest asks.
+    pub variable: Option<String>,
 }
 
 /// A secret's use within one request.

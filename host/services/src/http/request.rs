@@ -64,6 +64,8 @@ pub struct CheckedSecret {
     pub header: HeaderName,
     /// What stands before it.
     pub prefix: String,
+    /// The variable of the environment that has its value. `None` if it is where secrets are kept.
+    pub variable: Option<String>,
 }
 
 /// Checks a request of `feature` against what was granted to it. Its body may have `most` bytes.
@@ -82,6 +84,7 @@ pub fn check(request: Request, scope: &HttpScope, feature: &Grantee, most: usize
         return Err(HttpError::Invalid(format!("a body has at most {most} MiB, not {} bytes", request.body.len())));
     }
     let secret = request.secret.map(|usage| checked_secret(usage, &headers, scope, &site, feature)).transpose()?;
+    let secret = secret.map(|secret| CheckedSecret { variable: request.variable, ..secret });
     Ok(Checked { method, url, site, headers, body: request.body, secret })
 }
 
@@ -208,7 +211,7 @@ fn checked_secret(
     if headers.contains_key(&header) {
         return Err(HttpError::Invalid(format!("the header {header} is the secret's; leave it out of the headers")));
     }
-    Ok(CheckedSecret { id, header, prefix })
+    Ok(CheckedSecret { id, header, prefix, variable: None })
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ async fn a_request_is_sent_as_it_was_asked_to_all_the_names_addresses() {
         url: "https://granted.example:8443/path?a=b".into(),
         headers: vec![("accept".into(), "text/plain".into())],
         body: b"body".to_vec(),
-        secret: None,
+        ..Request::default()
     };
     let response = stage.send(request).await.unwrap();
     let expected = Response { status: 201, headers: vec![("x-a".into(), "b".into())], body: b"hello".to_vec() };
