@@ -11,17 +11,18 @@ use serde_json::Value;
 use crate::types::{
     ApprovalAnswer, AuditQuery, AuditRow, BeginConversation, Candidate, ConversationEvents, ForkConversation,
     GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute, Muted, PackageSource, Ports,
-    Profiles, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock, SetSecret, StreamItem, StreamQuery,
-    TurnBegun, Verdict,
+    Profiles, ProposePlan, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock, SetSecret, StreamItem,
+    StreamQuery, TurnBegun, Verdict,
 };
 use conductor_chat::conversations::ModelHealth;
-use conductor_chat::models::ModelSummary;
+use conductor_chat::listing::{AvailableModel, Endpoint};
+use conductor_chat::models::{ModelSummary, ProviderView};
 use conductor_chat::record::Recorded;
 use conductor_chat::store::usage::{UsageBy, UsageRow};
 use conductor_chat::store::{ConversationQuery, ConversationView};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolRequest, ToolResult, ToolView};
-use conductor_host::control::plan::PlanSummary;
+use conductor_host::control::plan::{Plan, PlanSummary};
 use conductor_host::host::installer::InstallView;
 use conductor_host::host::status::Status;
 use conductor_host::host::{Applied, PlanView};
@@ -205,6 +206,14 @@ impl Client {
     /// See [`AskError`].
     pub fn plans(&self) -> Result<Vec<PlanSummary>, AskError> {
         self.get("/v1/plans")
+    }
+
+    /// Proposes changes of the configuration, which wait as any plan does.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn propose_plan(&self, plan: &ProposePlan) -> Result<Plan, AskError> {
+        self.post("/v1/plans", plan)
     }
 
     /// A plan with its rehearsal, by its whole id.
@@ -418,6 +427,22 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn check_model(&self, name: &str) -> Result<ModelHealth, AskError> {
         self.post(&format!("/v1/models/{}/check", segment(name)), &())
+    }
+
+    /// The providers of models, and where their APIs are.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn providers(&self) -> Result<Vec<ProviderView>, AskError> {
+        self.get("/v1/providers")
+    }
+
+    /// Asks the API of a provider which models there are.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn available_models(&self, provider: &str, at: &Endpoint) -> Result<Vec<AvailableModel>, AskError> {
+        self.post(&format!("/v1/providers/{}/models", segment(provider)), at)
     }
 
     /// What conversations took and cost.

@@ -8,13 +8,15 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use super::door::Client;
-use super::error::ErrorResponse;
+use super::error::{Code, ErrorResponse};
+use super::scope::Scope;
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
 use conductor_observation::{Kind, ObservationView};
@@ -34,7 +36,7 @@ pub struct StreamQuery {
     #[serde(default)]
     pub after: Option<String>,
     /// Only these, with commas between them: event, failure, mode, port, reload, plan, lock, diagnostic,
-    /// alert, notification. Default: all.
+    /// alert, notification, model, and for the owner chat. Default: all that the client may see.
     #[serde(default)]
     pub kinds: Option<String>,
 }
@@ -92,9 +94,18 @@ impl Reader {
     /// A client's place, as it asks for it.
     ///
     /// # Errors
-    /// 400 for a cursor or a kind that there is not; 429 if the client has too many streams.
+    /// 400 for a cursor or a kind that there is not; 403 for a kind that the client may not see; 429 if the client has too many streams.
     pub(super) fn new(host: &Arc<Host>, client: &Client, which: StreamQuery) -> Result<Self, ErrorResponse> {
-        let kinds = which.kinds.as_deref().map(kinds).transpose()?;
+        let mut kinds = which.kinds.as_deref().map(kinds).transpose()?;
+        // What is said in conversations is the owner's.
+        if client.holder.scope() < Scope::Owner {
+            if kinds.as_ref().is_some_and(|kinds| kinds.contains(&Kind::Chat)) {
+                let why = "events of the kind \"chat\" ask for the scope `owner`";
+                return Err(ErrorResponse::new(StatusCode::FORBIDDEN, Code::Forbidden, why));
+            }
+            let others = || Kind::ALL.iter().map(|(_, kind)| *kind).filter(|kind| *kind != Kind::Chat).collect();
+            kinds = Some(kinds.unwrap_or_else(others));
+        }
         let history = host.observed().history().clone();
         let permit = client.quota.stream().inspect_err(|_| client.note(None, Misconduct::Streams))?;
         let last = history.last();

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use conductor_audit::caller::Caller;
+use conductor_chat::conversations::News;
 use conductor_chat::record::{Approval, PlanOutcome};
 use conductor_chat::store::StoreError;
 use conductor_chat::tools::{Called, Later, SkillFacts, ToolCall, ToolFacts, Tools};
@@ -17,7 +18,8 @@ use conductor_chat::{Conversations, Models};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
 use conductor_host::host::Host;
-use conductor_observer::{Observation, PlanChange, PlanStep};
+use conductor_observer::{ChatChange, ModelChange, Observation, PlanChange, PlanStep};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// A host, as conversations see it. It is not kept alive by them.
@@ -31,7 +33,39 @@ struct OfHost(Weak<Host>);
 pub fn open(home: &Path, host: &Arc<Host>) -> Result<Arc<Conversations>, StoreError> {
     let conversations = Arc::new(Conversations::open(home, Arc::new(OfHost(Arc::downgrade(host))))?);
     follow_plans(host, &conversations);
+    let told = Arc::downgrade(host);
+    conversations.watch(move |news| {
+        if let Some(host) = told.upgrade() {
+            host.observe(observation(news));
+        }
+    });
     Ok(conversations)
+}
+
+/// Bytes of one text of an event in the stream: the conversation itself has all of it.
+const MAX_TEXT: usize = 8 * 1024;
+
+/// News as the host's watchers see them.
+fn observation(news: News<'_>) -> Observation {
+    match news {
+        News::Event { conversation, event } => {
+            // Of strings and numbers only: it always has a JSON form.
+            let mut view = serde_json::to_value(&event.event).unwrap_or_default();
+            for text in view.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
+                if let Value::String(text) = text
+                    && text.len() > MAX_TEXT
+                {
+                    text.truncate(text.floor_char_boundary(MAX_TEXT));
+                    text.push('…');
+                }
+            }
+            let event_text = view.to_string().into();
+            Observation::Chat(ChatChange { conversation, number: event.number, event: event_text })
+        }
+        News::Health { model, error } => {
+            Observation::Model(ModelChange { model: model.to_owned(), error: error.map(str::to_owned) })
+        }
+    }
 }
 
 /// Keeps what becomes of plans, until the host or the conversations are gone.

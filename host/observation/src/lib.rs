@@ -6,11 +6,12 @@
 use conductor_engine::{Nanos, RuleSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use conductor_dispatch::{Action, describe_rule_id as rule};
 use conductor_host::host::Host;
 use conductor_observer::sink_message::SinkKind;
-use conductor_observer::{LockChange, Observation, PlanChange, PlanStep};
+use conductor_observer::{ChatChange, LockChange, ModelChange, Observation, PlanChange, PlanStep};
 
 /// One observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +88,22 @@ pub enum ObservationView {
         /// Who did it, as the audit names callers.
         by: String,
     },
+    /// Something happened in a conversation with a model. For the owner alone.
+    Chat {
+        /// The conversation.
+        conversation: u64,
+        /// The number of the event in it, after which `GET /v1/conversations/ID/events` goes on.
+        number: u64,
+        /// The event, as the conversation has it: its `kind`, and what belongs to that. A text of more than 8 KiB is cut.
+        event: Value,
+    },
+    /// A model answers again, or gives no answers any more.
+    Model {
+        /// Its name under `[models]`.
+        model: String,
+        /// Why it gives no answer; `null` if it answers.
+        error: Option<String>,
+    },
     /// Something is missing here.
     Gap {
         /// How many observations, of any kind; `null` if that is unknown, because the host has been restarted.
@@ -106,6 +123,8 @@ pub enum Kind {
     Reload,
     Plan,
     Lock,
+    Chat,
+    Model,
     Diagnostic,
     Alert,
     Notification,
@@ -113,7 +132,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [(&str, Self); 10] = [
+    pub const ALL: [(&str, Self); 12] = [
         ("event", Self::Event),
         ("failure", Self::Failure),
         ("mode", Self::Mode),
@@ -121,6 +140,8 @@ impl Kind {
         ("reload", Self::Reload),
         ("plan", Self::Plan),
         ("lock", Self::Lock),
+        ("chat", Self::Chat),
+        ("model", Self::Model),
         ("diagnostic", Self::Diagnostic),
         ("alert", Self::Alert),
         ("notification", Self::Notification),
@@ -136,6 +157,8 @@ impl Kind {
             Observation::Reload(_) | Observation::Refused(_) => Self::Reload,
             Observation::Plan(_) => Self::Plan,
             Observation::Lock(_) => Self::Lock,
+            Observation::Chat(_) => Self::Chat,
+            Observation::Model(_) => Self::Model,
             Observation::Sink(message) => match message.kind {
                 SinkKind::Diagnostic(_) => Self::Diagnostic,
                 SinkKind::Alert => Self::Alert,
@@ -175,6 +198,14 @@ impl ObservationView {
                 Self::Plan { step: *step, plan: plan.clone(), who: who.clone(), description: description.clone() }
             }
             Observation::Lock(LockChange { locked, by }) => Self::Lock { locked: *locked, by: by.clone() },
+            Observation::Chat(ChatChange { conversation, number, event }) => Self::Chat {
+                conversation: *conversation,
+                number: *number,
+                event: serde_json::from_str(event).unwrap_or_default(),
+            },
+            Observation::Model(ModelChange { model, error }) => {
+                Self::Model { model: model.clone(), error: error.clone() }
+            }
             Observation::Sink(message) => Self::Message {
                 feature: message.feature.to_string(),
                 sink: match message.kind {

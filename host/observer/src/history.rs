@@ -139,6 +139,8 @@ fn weight(observation: &Observation) -> usize {
         Observation::Mode(mode) => mode.len(),
         Observation::Plan(news) => news.description.len(),
         Observation::Lock(news) => news.by.len(),
+        Observation::Chat(news) => news.event.len(),
+        Observation::Model(news) => news.model.len() + news.error.as_ref().map_or(0, String::len),
         Observation::Sink(message) => message.text.len(),
         Observation::Port(text)
         | Observation::PortTrouble(text)

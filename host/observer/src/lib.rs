@@ -62,6 +62,10 @@ pub enum Observation {
     Plan(PlanChange),
     /// The show was locked or unlocked.
     Lock(LockChange),
+    /// Something happened in a conversation with a model.
+    Chat(ChatChange),
+    /// A model answers again, or gives no answers any more.
+    Model(ModelChange),
     /// A new rule set is in use, as text.
     Reload(String),
     /// A new configuration was refused, or an upgrade taken back, as text.
@@ -75,6 +79,26 @@ pub struct LockChange {
     pub locked: bool,
     /// Who did it, as the audit names callers.
     pub by: String,
+}
+
+/// What happened in a conversation. It is for the home's owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatChange {
+    /// The conversation.
+    pub conversation: u64,
+    /// The number of the event in it.
+    pub number: u64,
+    /// The event as JSON, without what is too long for a stream.
+    pub event: Arc<str>,
+}
+
+/// A change of a model's health.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChange {
+    /// Its name under `[models]`.
+    pub model: String,
+    /// Why it gives no answer. `None` if it answers.
+    pub error: Option<String>,
 }
 
 /// A change of a plan's state.
@@ -361,8 +385,12 @@ impl Inner {
                 tracing::info!("mode: {mode}");
                 self.mode = Some(Arc::clone(mode));
             }
-            // The audit has it.
-            Observation::Plan(_) => {}
+            // The audit has them; what was said is nothing for the log.
+            Observation::Plan(_) | Observation::Chat(_) => {}
+            Observation::Model(ModelChange { model, error: None }) => tracing::info!("the model {model} answers"),
+            Observation::Model(ModelChange { model, error: Some(error) }) => {
+                tracing::warn!("the model {model} gives no answer: {error}");
+            }
             Observation::Lock(LockChange { locked, by }) => {
                 tracing::info!(by, "the show is {}", if *locked { "locked" } else { "unlocked" });
             }

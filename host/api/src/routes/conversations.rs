@@ -333,7 +333,7 @@ impl From<TurnError> for ErrorResponse {
     fn from(error: TurnError) -> Self {
         let (status, code) = match error {
             TurnError::Store(error) => return error.into(),
-            TurnError::Busy(_) | TurnError::Idle(_) => (StatusCode::CONFLICT, Code::Conflict),
+            TurnError::Busy(_) | TurnError::Idle(_) | TurnError::Off => (StatusCode::CONFLICT, Code::Conflict),
             TurnError::TooMany => (StatusCode::TOO_MANY_REQUESTS, Code::TooMany),
             TurnError::Length(_) => (StatusCode::UNPROCESSABLE_ENTITY, Code::BadRequest),
             TurnError::Model { .. } => (StatusCode::NOT_FOUND, Code::NotFound),

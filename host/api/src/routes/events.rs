@@ -19,12 +19,12 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         get::<StreamItem>("/v1/events", "readEvents", "What happens, one JSON object a line, until the client leaves")
             .query::<StreamQuery>()
-            .refuses(&[400, 429])
+            .refuses(&[400, 403, 429])
             .lines()
             .by(events),
         get::<StreamItem>("/v1/stream", "streamEvents", "What happens, as a WebSocket: one JSON object a message")
             .query::<StreamQuery>()
-            .refuses(&[400, 426, 429])
+            .refuses(&[400, 403, 426, 429])
             .socket()
             .by(socket::stream),
     ]

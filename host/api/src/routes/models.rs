@@ -2,14 +2,19 @@
 
 use axum::Json;
 use axum::extract::Extension;
+use axum::http::StatusCode;
 
 use super::conversations::Chat;
-use crate::error::{ErrorResponse, Named};
+use crate::error::{Body, Code, ErrorResponse, Named};
 use crate::route::{Route, get, post};
+use crate::scope::Scope;
 use conductor_chat::conversations::ModelHealth;
-use conductor_chat::models::ModelSummary;
+use conductor_chat::listing::{AvailableModel, Endpoint};
+use conductor_chat::models::{ModelSummary, ProviderView};
+use conductor_services::error::ServiceError;
 
 pub(super) fn routes() -> Vec<Route> {
+    let listing = "Ask the API of a provider which models there are, under the grants of its feature";
     let check = "Ask a model for a word, to see whether it answers; its API may charge for that";
     vec![
         get::<Vec<ModelSummary>>(
@@ -19,12 +24,46 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .refuses(&[503])
         .by(models),
+        get::<Vec<ProviderView>>("/v1/providers", "listProviders", "The providers of models, and where their APIs are")
+            .refuses(&[503])
+            .by(providers),
+        post::<Vec<AvailableModel>>("/v1/providers/{name}/models", "askForModels", listing)
+            .scope(Scope::Owner)
+            .body::<Endpoint>()
+            .refuses(&[404, 422, 503])
+            .by(available),
         post::<ModelHealth>("/v1/models/{name}/check", "checkModel", check).refuses(&[404, 503]).by(checked),
     ]
 }
 
 async fn models(Extension(chat): Extension<Chat>) -> Result<Json<Vec<ModelSummary>>, ErrorResponse> {
-    Ok(Json(chat.get()?.models().map(|models| models.views()).unwrap_or_default()))
+    let chat = chat.get()?;
+    let health = chat.health();
+    let mut models = chat.models().map(|models| models.views()).unwrap_or_default();
+    for model in &mut models {
+        model.error = health.get(&model.name).cloned().flatten();
+    }
+    Ok(Json(models))
+}
+
+async fn providers(Extension(chat): Extension<Chat>) -> Result<Json<Vec<ProviderView>>, ErrorResponse> {
+    Ok(Json(chat.get()?.models().map(|models| models.providers()).unwrap_or_default()))
+}
+
+async fn available(
+    Extension(chat): Extension<Chat>,
+    Named(name): Named,
+    Body(at): Body<Endpoint>,
+) -> Result<Json<Vec<AvailableModel>>, ErrorResponse> {
+    let stopping = || ErrorResponse::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, "the host is stopping");
+    let models = chat.get()?.models().ok_or_else(stopping)?;
+    if !models.providers().iter().any(|provider| provider.name == name) {
+        let there: Vec<String> = models.providers().into_iter().map(|provider| provider.name).collect();
+        let error = format!("there is no provider {name:.64?}; there are {}", there.join(", "));
+        return Err(ErrorResponse::not_found(error));
+    }
+    let failed = |why: ServiceError| ErrorResponse::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Failed, why);
+    Ok(Json(models.available(&name, &at).await.map_err(|error| failed(error.into()))?))
 }
 
 async fn checked(Extension(chat): Extension<Chat>, Named(name): Named) -> Result<Json<ModelHealth>, ErrorResponse> {

@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{change, look};
 use crate::door::Client;
-use crate::error::{ErrorResponse, Named};
+use crate::error::{Body, Code, ErrorResponse, Named};
 use crate::route::{Route, get, post};
 use crate::scope::{By, Scope};
-use conductor_host::control::plan::PlanSummary;
+use conductor_config::edit::Change;
+use conductor_host::control::plan::{Plan, PlanSummary};
 use conductor_host::host::{Applied, Host, PlanView};
+
+/// Places that one plan changes at most.
+const MAX_CHANGES: usize = 256;
 
 pub(super) fn routes() -> Vec<Route> {
     const DECIDED: &[u16] = &[404, 409, 410, 422, 423, 503];
@@ -22,6 +29,15 @@ pub(super) fn routes() -> Vec<Route> {
             "The plans that wait for a person, oldest first, without what they change",
         )
         .by(plans),
+        post::<Plan>(
+            "/v1/plans",
+            "proposePlan",
+            "Propose changes of the configuration, for a person to look at and apply",
+        )
+        .scope(Scope::Owner)
+        .body::<ProposePlan>()
+        .refuses(&[403, 409, 422, 429, 503])
+        .by(propose),
         get::<PlanView>("/v1/plans/{id}", "getPlan", "A plan, with what would have fired differently")
             .refuses(&[404, 410, 422])
             .by(plan),
@@ -41,6 +57,29 @@ pub(super) fn routes() -> Vec<Route> {
             .refuses(DECIDED)
             .by(redo),
     ]
+}
+
+/// What a person proposes in a shell.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProposePlan {
+    /// What the changes are for, in a line.
+    pub description: String,
+    /// What is to stand where, 1 to 256 places.
+    pub changes: Vec<Change>,
+}
+
+async fn propose(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+    By(caller): By,
+    Body(ProposePlan { description, changes }): Body<ProposePlan>,
+) -> Result<Json<Plan>, ErrorResponse> {
+    if changes.is_empty() || changes.len() > MAX_CHANGES {
+        let error = format!("a plan has 1 to {MAX_CHANGES} changes, not {}", changes.len());
+        return Err(ErrorResponse::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error));
+    }
+    Ok(Json(look(&client, move || host.propose_plan(&caller, &description, changes)).await?))
 }
 
 async fn plans(
