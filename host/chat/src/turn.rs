@@ -249,8 +249,12 @@ impl Turn {
                     return next(&answer.answer.parts, &answer.answer.stop);
                 }
                 Err(error) => {
+                    // What a hook or a switch does not allow says nothing of the model.
+                    let is_asked = !matches!(error, Error::Denied(_));
                     let error = excerpt(&ServiceError::from(error).to_string(), MAX_ERROR);
-                    self.shared.watch.health(&model, Some(&error));
+                    if is_asked {
+                        self.shared.watch.health(&model, Some(&error));
+                    }
                     self.failed = Some(format!("{model}: {error}"));
                     self.shared.keep(vec![ChatEvent::ModelFailed { model, error }]).await?;
                     self.at += 1;

@@ -6,257 +6,22 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
 
-use conductor::Conductor;
 use conductor::api::client::{AskError, Client};
-use conductor::api::types::{ApprovalAnswer, ConversationEvents, Say};
+use conductor::api::types::{ApprovalAnswer, ConversationEvents, Say, StreamItem, StreamQuery};
 use conductor_chat::record::{Approval, ChatEvent, Outcome, PlanOutcome, Recorded};
 use conductor_chat::store::usage::UsageBy;
-use conductor_config as config;
-use conductor_host::host::Host;
-use conductor_ports::Direction;
+use conductor_observation::ObservationView;
 use conductor_ports::simulated::SimulatedPorts;
-use conductor_sandbox::Compiler;
 use serde_json::{Value, json};
 
-/// How long a test waits for anything.
-const TEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// The features that are bundled here.
-const FEATURES: [&str; 4] = ["openai-compatible", "mapping-tools", "binding-tools", "hardware-tools"];
+mod stage;
 
-/// What the model answers.
-enum Reply {
-    Text(&'static str),
-    /// Calls of tools with their arguments, several in one answer.
-    Calls(Vec<(&'static str, Value)>),
-    /// A refusal.
-    Status(u16, &'static str),
-    /// A beginning, and then nothing until the other side hangs up.
-    Hang(&'static str),
-}
-
-/// A server that answers as the script says, which gets the number of the request, from 0, and its body.
-struct Model {
-    port: u16,
-    requests: Arc<Mutex<Vec<Value>>>,
-}
-
-impl Model {
-    fn new(script: impl Fn(usize, &Value) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let (seen, script) = (Arc::clone(&requests), Arc::new(script));
-        // It ends with the process.
-        std::thread::spawn(move || {
-            for peer in listener.incoming() {
-                let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
-                std::thread::spawn(move || answer(peer.unwrap(), &seen, &*script));
-            }
-        });
-        Self { port, requests }
-    }
-
-    fn requests(&self) -> Vec<Value> {
-        self.requests.lock().unwrap().clone()
-    }
-}
-
-fn answer(mut peer: TcpStream, seen: &Mutex<Vec<Value>>, script: &dyn Fn(usize, &Value) -> Reply) {
-    let Some(request) = request(&mut peer) else { return };
-    let number = {
-        let mut seen = seen.lock().unwrap();
-        seen.push(request.clone());
-        seen.len() - 1
-    };
-    let data = |value: Value| format!("data: {value}\n\n");
-    let delta = |delta: Value| data(json!({ "choices": [{ "delta": delta }] }));
-    let end = |why: &str| {
-        let usage = json!({ "choices": [], "usage": { "prompt_tokens": 100, "completion_tokens": 20 } });
-        let stop = json!({ "choices": [{ "delta": {}, "finish_reason": why }] });
-        format!("{}{}data: [DONE]\n\n", data(stop), data(usage))
-    };
-    let (body, hangs) = match script(number, &request) {
-        Reply::Text(text) => (delta(json!({ "content": text })) + &end("stop"), false),
-        Reply::Calls(calls) => {
-            let call = |(index, (name, args)): (usize, (&str, Value))| {
-                let function = json!({ "name": name, "arguments": args.to_string() });
-                let id = format!("call-{number}-{index}");
-                delta(json!({ "tool_calls": [{ "index": index, "id": id, "type": "function", "function": function }] }))
-            };
-            (calls.into_iter().enumerate().map(call).collect::<String>() + &end("tool_calls"), false)
-        }
-        Reply::Status(status, why) => {
-            let body = json!({ "error": { "message": why } }).to_string();
-            let head = format!("HTTP/1.1 {status} No\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            let _ = peer.write_all((head + &body).as_bytes());
-            return;
-        }
-        Reply::Hang(text) => (delta(json!({ "content": text })), true),
-    };
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    // Who has hung up does not read it.
-    let _ = peer.write_all((head.to_owned() + &body).as_bytes());
-    if hangs {
-        while peer.read(&mut [0; 64]).is_ok_and(|size| size > 0) {}
-    }
-}
-
-/// The body of a request; `None` if the other side hangs up before it is whole.
-fn request(peer: &mut TcpStream) -> Option<Value> {
-    let (mut came, mut piece) = (Vec::new(), [0; 4096]);
-    loop {
-        let size = peer.read(&mut piece).ok().filter(|size| *size > 0)?;
-        came.extend_from_slice(&piece[..size]);
-        let Some(end) = came.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-        let head = String::from_utf8_lossy(&came[..end]).to_ascii_lowercase();
-        let length: usize = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())?;
-        if came.len() >= end + 4 + length {
-            return serde_json::from_slice(&came[end + 4..]).ok();
-        }
-    }
-}
-
-/// A folder for all homes of this run.
-fn folder() -> PathBuf {
-    std::env::temp_dir().join(format!("conductor-chat-{}", std::process::id()))
-}
-
-/// A folder with the bundled features, and a home in which they were compiled, once for all tests.
-fn compiled() -> &'static (PathBuf, PathBuf) {
-    static COMPILED: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
-    COMPILED.get_or_init(|| {
-        let built = std::env::var_os("CONDUCTOR_FEATURES").map_or_else(
-            || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"),
-            PathBuf::from,
-        );
-        let (features, home) = (folder().join("features"), folder().join("compiled"));
-        fs::create_dir_all(&features).unwrap();
-        fs::create_dir_all(&home).unwrap();
-        for feature in FEATURES {
-            let file = format!("{feature}.wasm");
-            fs::copy(built.join(&file), features.join(&file)).unwrap();
-        }
-        let loaded = config::parse("", "config.toml").unwrap();
-        let compiler = Compiler::program(env!("CARGO_BIN_EXE_conductor"));
-        Host::builder().home(&home).features(&features).compiler(compiler).start(&loaded).unwrap().stop();
-        (features, home)
-    })
-}
-
-/// A home with a configuration in which `local` is the model.
-struct Home(PathBuf);
-
-impl Home {
-    fn new(model: &Model, more: &str) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let home = folder().join(format!("home-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
-        let (_, compiled) = compiled();
-        let code = "cache/code";
-        fs::create_dir_all(home.join(code)).unwrap();
-        fs::copy(compiled.join("host.key"), home.join("host.key")).unwrap();
-        for file in fs::read_dir(compiled.join(code)).unwrap() {
-            let file = file.unwrap();
-            fs::hard_link(file.path(), home.join(code).join(file.file_name())).unwrap();
-        }
-        let port = model.port;
-        let text = format!(
-            "{more}\n[[modes]]\nname = 'Play'\n\n[[bindings]]\nalias = 'synth'\n\
-             matchers = [{{ type = 'exact_name', value = 'Synth' }}]\n\n\
-             [models.local]\nprovider = 'openai-compatible'\nmodel = 'm'\nurl = 'http://127.0.0.1:{port}/v1'\n\n\
-             [features.openai-compatible.grants]\nhttp = ['127.0.0.1:{port}']\n\n\
-             [features.hardware-tools.grants]\nmidi_out = ['synth']\n"
-        );
-        fs::write(home.join("config.toml"), text).unwrap();
-        Self(home)
-    }
-
-    fn config(&self) -> String {
-        fs::read_to_string(self.0.join("config.toml")).unwrap()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A host that runs, and a person who asks it.
-struct Stage {
-    conductor: Option<Conductor>,
-    client: Client,
-    home: Home,
-}
-
-impl Stage {
-    fn new(model: &Model, more: &str) -> Self {
-        Self::with_ports(model, more, &["Pads"])
-    }
-
-    fn with_ports(model: &Model, more: &str, inputs: &[&str]) -> Self {
-        let home = Home::new(model, more);
-        let ports = SimulatedPorts::new();
-        inputs.iter().for_each(|name| ports.plug(name, Direction::Input));
-        ports.plug("Synth", Direction::Output);
-        Self::start(home, ports)
-    }
-
-    fn start(home: Home, ports: SimulatedPorts) -> Self {
-        let compiler = Compiler::program(env!("CARGO_BIN_EXE_conductor"));
-        let builder = Conductor::builder().home(&home.0).features(&compiled().0).ports(ports.backend());
-        let conductor = builder.host(|host| host.compiler(compiler)).start().unwrap();
-        let client = Client::new(&home.0);
-        Self { conductor: Some(conductor), client, home }
-    }
-
-    fn begin(&self) -> u64 {
-        self.client.begin_conversation(None).unwrap().id
-    }
-
-    /// Says something, and returns what happened; `each` sees it as it comes.
-    fn turn_with(&self, id: u64, text: &str, each: impl FnMut(&ChatEvent)) -> Vec<ChatEvent> {
-        let after = self.client.say(id, &Say { text: text.into(), model: None }).unwrap().after;
-        turn(&self.client, id, after, each)
-    }
-
-    fn turn(&self, id: u64, text: &str) -> Vec<ChatEvent> {
-        self.turn_with(id, text, |_| {})
-    }
-
-    /// Runs `conductor` in this home.
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
-        command.arg("--home").arg(&self.home.0).args(arguments).env("CONDUCTOR_FEATURES", &compiled().0);
-        command.stdin(Stdio::null()).output().unwrap()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        drop(self.conductor.take());
-    }
-}
-
-/// What happens in a conversation until its turn ends.
-fn turn(client: &Client, id: u64, after: u64, mut each: impl FnMut(&ChatEvent)) -> Vec<ChatEvent> {
-    let mut events = Vec::new();
-    client
-        .conversation_events(id, &ConversationEvents { after, follow: true }, |one| {
-            each(&one.event);
-            events.push(one.event);
-            !matches!(events.last(), Some(ChatEvent::TurnEnded { .. }))
-        })
-        .unwrap();
-    events
-}
+use stage::*;
 
 fn said(events: &[ChatEvent]) -> String {
     let text = |event: &ChatEvent| match event {
@@ -366,11 +131,12 @@ fn the_command_line_talks_lists_exports_and_says_what_it_cost() {
     assert!(text(&["chat", "search", "kraken hello"]).contains("say hello to the kraken"));
     assert!(!text(&["chat", "search", "squid"]).contains("kraken"));
     let exported = text(&["chat", "export", "1"]);
-    assert!(exported.contains("## You\n\nagain") && exported.contains("at an unknown price"), "{exported}");
+    assert!(exported.contains("## You\n\nagain") && exported.contains("$0.0000"), "{exported}");
     let usage = text(&["models", "usage", "--by", "model"]);
-    assert!(usage.contains("local") && usage.contains("unknown") && !usage.contains("$0"), "{usage}");
+    // LLM-8: on this computer it costs nothing, and that is known.
+    assert!(usage.contains("local") && usage.contains("$0.0000") && !usage.contains("unknown"), "{usage}");
     let rows = stage.client.usage(UsageBy::Model).unwrap();
-    assert_eq!((rows[0].exchanges, rows[0].tokens.input, rows[0].unknown), (2, 200, 2));
+    assert_eq!((rows[0].exchanges, rows[0].tokens.input, rows[0].unknown), (2, 200, 0));
     assert!(text(&["models", "list"]).contains("openai-compatible"));
     assert!(text(&["models", "check"]).contains("local answers"));
     assert!(stage.run(&["chat", "delete", "1", "--yes"]).status.success());
@@ -526,10 +292,12 @@ fn no_question_is_asked_that_could_pass_a_limit() {
     for (limit, why) in [
         ("tokens_per_turn = 1000", "tokens_per_turn = 1000"),
         ("tokens_per_day = 1000", "tokens_per_day = 1000"),
-        ("dollars_per_day = 5", "the price of local is unknown"),
+        ("dollars_per_day = 5\nmodels = ['far']", "the price of far is unknown"),
     ] {
         let model = Model::new(|_, _| Reply::Text("?"));
-        let stage = Stage::new(&model, &format!("[chat]\n{limit}\n"));
+        // A proxy on this computer is no model on it.
+        let far = format!("[models.far]\nprovider = 'litellm'\nmodel = 'm'\nurl = 'http://127.0.0.1:{}'\n", model.port);
+        let stage = Stage::new(&model, &format!("[chat]\n{limit}\n\n{far}"));
         let (outcome, said) = end(&stage.turn(stage.begin(), "go"));
         assert!(outcome == Outcome::Limit && said.contains(why), "{limit}: {said}");
         assert_eq!(model.requests().len(), 0, "{limit}");
@@ -595,4 +363,66 @@ fn the_file_is_the_owners() {
     stage.turn(stage.begin(), "x");
     let mode = |file: &Path| fs::metadata(file).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&stage.home.0.join("conversations.sqlite")), 0o600);
+}
+
+// LLM-10, LLM-8: the stream of the host tells its owner of conversations, from any point on, and of the health of models.
+#[test]
+fn the_event_stream_tells_of_conversations_and_of_the_health_of_models() {
+    let model = Model::new(|number, _| match number {
+        0 => Reply::Calls(vec![("conductor_get_modes", json!({}))]),
+        1 => Reply::Text("two modes"),
+        _ => Reply::Status(404, "no such model"),
+    });
+    let stage = Stage::new(&model, "");
+    let id = stage.begin();
+    let kept = stage.turn(id, "which modes are there?");
+    stage.turn(id, "and now?");
+    let read = |after: &str| {
+        let which = StreamQuery { after: Some(after.to_owned()), kinds: Some("chat,model".into()) };
+        let (mut told, mut ended) = (Vec::new(), 0);
+        let each = |item: StreamItem| {
+            ended +=
+                usize::from(matches!(&item.what, ObservationView::Chat { event, .. } if event["kind"] == "turn_ended"));
+            told.push(item);
+            ended < 2
+        };
+        stage.client.events(&which, each).unwrap();
+        told
+    };
+    let told = read("start");
+    let chat: Vec<&Value> = told
+        .iter()
+        .filter_map(|item| match &item.what {
+            ObservationView::Chat { conversation, event, .. } if *conversation == id => Some(event),
+            _ => None,
+        })
+        .collect();
+    let same: Vec<Value> = kept.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+    assert_eq!(chat[..same.len()].iter().copied().cloned().collect::<Vec<_>>(), same);
+    for kind in ["message", "asked", "call", "call_ended", "text", "answered", "turn_ended", "model_failed"] {
+        assert!(chat.iter().any(|event| event["kind"] == kind), "{kind}: {chat:?}");
+    }
+    let health: Vec<bool> = told
+        .iter()
+        .filter_map(|item| match &item.what {
+            ObservationView::Model { model, error } if model == "local" => Some(error.is_none()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(health, [true, false], "a change is told, and nothing else");
+    assert!(stage.client.models().unwrap()[0].error.as_ref().is_some_and(|why| why.contains("no such model")));
+
+    // Gone on with at any cursor, it is the rest.
+    let middle = told.len() / 2;
+    let rest: Vec<String> = told[middle + 1..].iter().map(|item| item.cursor.clone()).collect();
+    let which = StreamQuery { after: Some(told[middle].cursor.clone()), kinds: Some("chat,model".into()) };
+    let mut again = Vec::new();
+    stage
+        .client
+        .events(&which, |item| {
+            again.push(item.cursor);
+            again.len() < rest.len()
+        })
+        .unwrap();
+    assert_eq!(again, rest);
 }

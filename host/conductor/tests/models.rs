@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use conductor_chat::completion::{ATTEMPTS, Ask};
+use conductor_chat::queue::Place;
 use conductor_chat::{Completion, Event, Message, Parameters, Part, Question, Speaker, Tool, ToolChoice, complete};
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
@@ -183,10 +184,12 @@ impl Stage {
             model: "m".into(),
             url: Some(format!("http://127.0.0.1:{}/v1", self.port)),
             secret: Some("model-key".into()),
+            variable: None,
+            local_only: false,
             abilities: self.abilities,
             question,
         };
-        complete(self.registry.provider(self.provider).unwrap(), ask, cancelled.clone())
+        complete(self.registry.provider(self.provider).unwrap(), ask, Place::free(), cancelled.clone())
     }
 
     fn wait<T>(&self, work: impl Future<Output = T>) -> T {

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use conductor_api::client::{AskError, Client, if_running};
 use conductor_api::openapi;
 use conductor_api::types::{
-    ApprovalAnswer, AuditQuery, ConversationEvents, GrantRequest, InstallRequest, PackageSource, RemoveRequest, Say,
-    SetLock, SetSecret, StreamQuery,
+    ApprovalAnswer, AuditQuery, ConversationEvents, GrantRequest, InstallRequest, PackageSource, ProposePlan,
+    RemoveRequest, Say, SetLock, SetSecret, StreamQuery,
 };
+use conductor_chat::listing::Endpoint;
 use conductor_chat::store::ConversationQuery;
 use conductor_chat::store::usage::UsageBy;
 use conductor_host::control::gate::ToolRequest;
@@ -96,6 +97,7 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.validate_config(None).map(drop),
         client.reload().map(drop),
         client.plans().map(drop),
+        client.propose_plan(&ProposePlan { description: "x".into(), changes: Vec::new() }).map(drop),
         client.plan("x").map(drop),
         client.apply_plan("x").map(drop),
         client.reject_plan("x"),
@@ -123,6 +125,8 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.call_tool("x", &call).map(drop),
         client.models().map(drop),
         client.check_model("x").map(drop),
+        client.providers().map(drop),
+        client.available_models("x", &Endpoint::default()).map(drop),
         client.usage(UsageBy::Model).map(drop),
         client.conversations(&ConversationQuery::default()).map(drop),
         client.begin_conversation(None).map(drop),

@@ -9,14 +9,17 @@ use conductor_api::client::{Client, if_running};
 use conductor_api::types::StreamQuery;
 use conductor_config as config;
 use conductor_host::host::Host;
-use conductor_observation::ObservationView;
+use conductor_observation::{Kind, ObservationView};
 use conductor_terminal::{self as terminal, Lines, errln};
 
 /// Columns of a line: an OSC packet may hold 64 KB of text.
 const MAX_COLUMNS: usize = 1000;
 
 pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
-    let watched = Client::new(&places.home).events(&StreamQuery::default(), |item| print(&item.what, json));
+    // What is said in conversations is for `conductor chat`.
+    let names = Kind::ALL.iter().filter(|(_, kind)| *kind != Kind::Chat).map(|(name, _)| *name);
+    let which = StreamQuery { after: None, kinds: Some(names.collect::<Vec<_>>().join(",")) };
+    let watched = Client::new(&places.home).events(&which, |item| print(&item.what, json));
     if if_running(watched)?.is_some() {
         return Ok(());
     }
@@ -82,6 +85,13 @@ fn words(view: &ObservationView) -> String {
         }
         ObservationView::Lock { locked, by } => {
             format!("{:>14}  the show was {} by {by}", "", if *locked { "locked" } else { "unlocked" })
+        }
+        ObservationView::Chat { conversation, event, .. } => {
+            format!("{:>14}  conversation {conversation}: {}", "", event["kind"].as_str().unwrap_or_default())
+        }
+        ObservationView::Model { model, error: None } => format!("{:>14}  the model {model} answers", ""),
+        ObservationView::Model { model, error: Some(error) } => {
+            format!("{:>14}  the model {model} gives no answer: {error}", "")
         }
         ObservationView::Gap { lost: Some(lost) } => format!("{:>14}  ({lost} more, which came too fast)", ""),
         ObservationView::Gap { lost: None } => format!("{:>14}  (the host was started anew)", ""),

@@ -57,6 +57,13 @@ pub(super) struct Agreed {
     pub(super) json: bool,
 }
 
+impl Agreed {
+    /// A person is asked.
+    pub(super) fn asked() -> Self {
+        Self { yes: false, json: false }
+    }
+}
+
 pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
     match command {
         PlanCommand::List(output) => list(places, output.json),
@@ -98,6 +105,25 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
     }
 }
 
+/// Shows a plan that a command has made, and applies it if the person agrees. Returns whether it is in force; else it is
+/// rejected.
+pub(super) fn decided(places: &Paths, id: &str, agreed: &Agreed) -> Result<bool, Failure> {
+    let client = Client::new(&places.home);
+    if !agreed.yes {
+        terminal::eprint(&shown(&client.plan(id)?, false));
+        if !agrees("Apply it?", agreed)? {
+            client.reject_plan(id)?;
+            outln!("nothing has changed");
+            return Ok(false);
+        }
+    }
+    let done = client.apply_plan(id)?;
+    if !agreed.json {
+        applied(&done, "applied", agreed)?;
+    }
+    Ok(true)
+}
+
 /// Shows a plan that was just proposed and has a person decide: it is applied, rejected, or waits on.
 pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
     let client = Client::new(&places.home);
@@ -108,7 +134,13 @@ pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
     let answer = match is_privileged {
         true if repeats(id, &agreed)? => "y".to_owned(),
         true => String::new(),
-        false => terminal::ask(format_args!("Apply it? [y = yes, n = reject it, Enter = later]"))?,
+        false => loop {
+            let question = "Apply it? [y = yes, n = reject it, why = all there is to it, Enter = later]";
+            match terminal::ask(format_args!("{question}"))?.as_str() {
+                "why" => terminal::eprint(&why(&view)),
+                answer => break answer.to_owned(),
+            }
+        },
     };
     match answer.as_str() {
         "y" | "Y" | "yes" => applied(&client.apply_plan(id)?, "applied", &agreed),
@@ -200,6 +232,20 @@ fn shown(view: &PlanView, full: bool) -> Lines {
         let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
         let others = if others == 0 { String::new() } else { format!(", and {} like it", plural(others, "event")) };
         out.push(format_args!("  {device} {event}{others}: {} -> {}", rules(was), rules(would_be)));
+    }
+    out
+}
+
+/// All there is to a plan: who made it, every place that it changes, every line of it, and what would have fired.
+fn why(view: &PlanView) -> Lines {
+    let mut out = shown(view, true);
+    out.push("");
+    for change in &view.plan.changes {
+        let what = if change.value.is_some() { "sets" } else { "removes" };
+        out.push(format_args!("{what} {}", change.path.join("/")));
+    }
+    if view.plan.risk.notes.is_empty() {
+        out.push("it adds to what controls do, and reaches no further than the show");
     }
     out
 }

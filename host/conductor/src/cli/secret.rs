@@ -59,7 +59,7 @@ pub(super) fn run(places: &Paths, command: &SecretCommand) -> CommandResult {
 }
 
 /// The value, from the terminal without showing it, or from standard input.
-fn value(id: &str) -> Result<String, Failure> {
+pub(super) fn value(id: &str) -> Result<String, Failure> {
     if std::io::stdin().is_terminal() {
         return Ok(terminal::ask_secret(format_args!("{id}:"))?);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use conductor_audit::Audit;
 use conductor_audit::caller::Caller;
 use conductor_chat::completion::Ask;
+use conductor_chat::queue::Place;
 use conductor_chat::{Message, Models, Parameters, Part, Question, Speaker, ToolChoice, complete};
 use conductor_config as config;
 use conductor_host::control::gate::{Gate, ToolRequest, ToolSet};
@@ -61,11 +62,8 @@ impl Room {
         let model = |way: &str| config::Model {
             provider: if way == "missing" { "no-such-provider".into() } else { "hostile".into() },
             model: way.into(),
-            url: None,
-            secret: None,
-            tools: None,
             streams: (way == "loop-expect").then_some(false),
-            schema: None,
+            ..config::Model::default()
         };
         let models: BTreeMap<String, _> = WAYS.iter().map(|way| ((*way).to_owned(), model(way))).collect();
         lab.models.set(Models::new(Audit::none(), models, registry.clone(), 6000));
@@ -194,12 +192,14 @@ fn what_a_provider_reports_is_bounded() {
         model: "notes".into(),
         url: None,
         secret: None,
+        variable: None,
+        local_only: false,
         abilities: Abilities { tools: true, streams: true, schema: true, output: None },
         question,
     };
     let provider = room.registry.provider("hostile").unwrap();
     let runtime = provider.feature.runtime().clone();
-    let mut completion = complete(provider, ask, CancellationToken::new());
+    let mut completion = complete(provider, ask, Place::free(), CancellationToken::new());
     runtime.block_on(async { while completion.next().await.is_some() {} });
     let report = completion.report().unwrap();
     assert_eq!(report.notes.len(), 8);

@@ -8,17 +8,22 @@ use clap::{Args, Subcommand};
 use super::{CommandResult, Failure, Output, Paths, plan, signals, tool};
 use conductor_api::client::Client;
 use conductor_api::types::{ApprovalAnswer, ConversationEvents, Say};
-use conductor_chat::costs::dollars;
-use conductor_chat::record::{Approval, ChatEvent, Outcome, Recorded, Tokens};
+use conductor_chat::record::{Approval, ChatEvent, Outcome};
 use conductor_host::control::confirmation::Confirmation;
+use conductor_terminal::editor::{LineEditor, Typed};
 use conductor_terminal::{self as terminal, errln};
 
+use commands::Next;
+use shown::Shown;
+
+mod commands;
 mod kept;
+mod shown;
 
 /// The exit code after Ctrl-C, where no turn is under way.
 const INTERRUPTED: i32 = 130;
-const HELP: &str = "/model NAME goes on with another model, /undo takes the last applied plan back, /cost says what this \
-                    took, /quit ends. Ctrl-C ends a turn.";
+/// The file in the home that remembers the lines of before.
+const HISTORY: &str = "chat_history";
 
 #[derive(Debug, Args)]
 pub(super) struct ChatArguments {
@@ -85,7 +90,8 @@ pub(super) fn run(places: &Paths, arguments: &ChatArguments) -> CommandResult {
         Some(id) => client.conversation(*id)?.id,
         None => client.begin_conversation(model.as_deref())?.id,
     };
-    let mut talk = Talk { places, client, id, model: model.clone(), json: *json, turn: Arc::default(), spent: None };
+    let mut talk =
+        Talk { places, client, id, model: model.clone(), json: *json, turn: Arc::default(), shown: Shown::default() };
     talk.end_turns_by_signals()?;
     match text {
         Some(text) => talk.turn(text)?.into_result(),
@@ -101,14 +107,23 @@ impl Turned {
         let Self(outcome, why) = self;
         match outcome {
             Outcome::Done => Ok(()),
-            Outcome::Cancelled => Err(Failure::Failed(anyhow::anyhow!("the turn was cancelled"))),
-            _ => Err(Failure::Failed(anyhow::anyhow!("the turn ended early: {}", why.unwrap_or_default()))),
+            _ => Err(Failure::Failed(anyhow::anyhow!("{}", ended(outcome, why.as_deref())))),
         }
     }
 }
 
-/// What a conversation took since the program began; the cost is `None` if a part of it is unknown.
-type Spent = (Tokens, Option<u64>);
+/// How a turn ended, for people.
+fn ended(outcome: Outcome, why: Option<&str>) -> String {
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    match outcome {
+        Outcome::Done => "the turn is over".to_owned(),
+        Outcome::Cancelled => "the turn was cancelled".to_owned(),
+        Outcome::Short => format!("the answer was cut short{why}"),
+        Outcome::Limit => format!("the turn reached a limit{why}"),
+        Outcome::Failed => format!("there is no answer{why}"),
+        Outcome::CutOff => format!("the host ended in the middle of the turn{why}"),
+    }
+}
 
 /// A conversation at a terminal, or of one turn.
 struct Talk<'p> {
@@ -120,7 +135,7 @@ struct Talk<'p> {
     json: bool,
     /// The conversation whose turn is under way; 0 if none is.
     turn: Arc<AtomicU64>,
-    spent: Option<Spent>,
+    shown: Shown,
 }
 
 impl Talk<'_> {
@@ -141,24 +156,24 @@ impl Talk<'_> {
     }
 
     fn in_terminal(&mut self) -> CommandResult {
-        errln!("conversation {}; {HELP}", self.id);
-        while let Some(text) = terminal::ask_line(format_args!(">"))? {
-            let (word, rest) = text.split_once(' ').unwrap_or((text.as_str(), ""));
-            match word {
-                "" => {}
-                "/quit" | "/exit" => break,
-                "/help" => errln!("{HELP}"),
-                "/model" if !rest.is_empty() => self.model = Some(rest.trim().to_owned()),
-                "/cost" => self.print_cost(),
-                "/undo" => match self.client.undo() {
-                    Ok(undone) => errln!("taken back: {}", undone.description),
-                    Err(error) => errln!("{error}"),
-                },
-                _ if word.starts_with('/') => errln!("there is no {word}; {HELP}"),
+        errln!("conversation {}; /help lists what you can do", self.id);
+        let mut editor = LineEditor::open(&self.places.home.join(HISTORY), &commands::WORDS)?;
+        loop {
+            let line = match editor.read("> ")? {
+                Typed::Line(line) => line,
+                Typed::Interrupted => {
+                    errln!("(Ctrl-D or /quit ends)");
+                    continue;
+                }
+                Typed::End => break,
+            };
+            match self.command(&line)? {
+                Next::Read => {}
+                Next::Quit => break,
                 // What went wrong is said, and the conversation goes on.
-                _ => match self.turn(&text) {
+                Next::Say => match self.turn(&line) {
                     Ok(Turned(Outcome::Done, _)) => {}
-                    Ok(Turned(outcome, why)) => errln!("({outcome:?}: {})", why.unwrap_or_default()),
+                    Ok(Turned(outcome, why)) => errln!("({})", ended(outcome, why.as_deref())),
                     Err(Failure::Failed(error)) => errln!("{error:#}"),
                     Err(other) => return Err(other),
                 },
@@ -168,23 +183,12 @@ impl Talk<'_> {
         Ok(())
     }
 
-    fn print_cost(&self) {
-        match &self.spent {
-            None => errln!("nothing was asked yet"),
-            Some((tokens, cost)) => {
-                let cost = cost.map_or("at an unknown price".to_owned(), dollars);
-                errln!("{} tokens read, {} written, {cost}", tokens.input, tokens.output);
-            }
-        }
-    }
-
     /// Says something, shows the answer as it comes, and has the person decide what it asks for.
     fn turn(&mut self, text: &str) -> Result<Turned, Failure> {
         let say = Say { text: text.to_owned(), model: self.model.take() };
         let after = self.client.say(self.id, &say)?.after;
         self.turn.store(self.id, Ordering::SeqCst);
         let (mut plans, mut turned, mut failed) = (Vec::new(), None, None);
-        let mut shown = Shown { is_fresh: true, is_terminal: terminal::is_interactive() };
         let client = self.client.clone();
         let which = ConversationEvents { after, follow: true };
         let followed = client.conversation_events(self.id, &which, |one| {
@@ -193,12 +197,11 @@ impl Talk<'_> {
                     return false;
                 }
             } else {
-                shown.event(&one);
+                self.shown.event(&one);
             }
             match one.event {
                 ChatEvent::Plan { plan, .. } => plans.push(plan),
                 ChatEvent::Approval { asked, .. } => failed = self.decide(asked).err(),
-                ChatEvent::Answered { usage, cost, .. } => self.add(usage, cost),
                 ChatEvent::TurnEnded { outcome, why } => turned = Some(Turned(outcome, why)),
                 _ => {}
             }
@@ -219,13 +222,6 @@ impl Talk<'_> {
         turned.ok_or_else(|| Failure::Failed(anyhow::anyhow!("the host stopped before the turn ended")))
     }
 
-    fn add(&mut self, usage: Tokens, cost: Option<u64>) {
-        let (tokens, sum) = self.spent.get_or_insert((Tokens::default(), Some(0)));
-        tokens.input += usage.input;
-        tokens.output += usage.output;
-        *sum = sum.zip(cost).map(|(sum, cost)| sum + cost);
-    }
-
     /// Has a person agree to a call, or not. Rejected if there is no terminal.
     fn decide(&self, asked: Approval) -> CommandResult {
         let Approval { id, tool, effect, shown, phrase, expires_in_ms } = asked;
@@ -243,56 +239,6 @@ impl Talk<'_> {
                 errln!("{error}");
                 Ok(())
             }
-        }
-    }
-}
-
-/// What is on the terminal of an answer.
-struct Shown {
-    /// Whether the cursor is at the beginning of a line.
-    is_fresh: bool,
-    is_terminal: bool,
-}
-
-impl Shown {
-    fn event(&mut self, one: &Recorded) {
-        match &one.event {
-            ChatEvent::Text { text } => self.text(text),
-            ChatEvent::Call { tool, args, .. } => {
-                self.end_line();
-                errln!("  -> {tool} {}", terminal::fit(args, 100));
-            }
-            ChatEvent::CallEnded { tool, result, failed: true, .. } => {
-                errln!("  <- {tool} failed: {}", terminal::fit(result, 300));
-            }
-            ChatEvent::ModelFailed { model, error } => {
-                self.end_line();
-                errln!("  {model} gave no answer: {error}");
-            }
-            ChatEvent::Answered { notes, .. } => {
-                self.end_line();
-                notes.iter().for_each(|note| errln!("  ({note})"));
-            }
-            ChatEvent::TurnEnded { .. } => self.end_line(),
-            _ => {}
-        }
-    }
-
-    /// Text of a model; on a terminal every line is indented, so that none looks like one of this program.
-    fn text(&mut self, text: &str) {
-        for piece in text.split_inclusive('\n') {
-            if self.is_terminal && self.is_fresh {
-                terminal::piece("  ");
-            }
-            terminal::piece(piece);
-            self.is_fresh = piece.ends_with('\n');
-        }
-    }
-
-    fn end_line(&mut self) {
-        if !self.is_fresh {
-            terminal::piece("\n");
-            self.is_fresh = true;
         }
     }
 }

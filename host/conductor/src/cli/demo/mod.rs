@@ -185,7 +185,9 @@ impl Show {
                 | Observation::Reload(_)
                 | Observation::Sink(_)
                 | Observation::Plan(_)
-                | Observation::Lock(_) => {}
+                | Observation::Lock(_)
+                | Observation::Chat(_)
+                | Observation::Model(_) => {}
             }
         }
     }

@@ -17,6 +17,7 @@ mod configuration;
 mod devices;
 mod finding;
 mod home;
+mod models;
 mod network;
 mod record;
 mod sockets;
@@ -60,6 +61,9 @@ fn look(places: &Paths) -> Vec<Finding> {
     findings.extend(configuration.judge());
     findings.extend(devices.judge());
     findings.extend(network.judge());
+    // A host that keeps no conversations has no models to tell of.
+    let models = running.as_ref().and_then(|_| Client::new(&places.home).models().ok());
+    findings.extend(models::Facts(models.unwrap_or_default()).judge());
     findings.extend(record::Facts::gather(&places.home, running.as_ref()).judge());
     findings
 }

@@ -61,7 +61,7 @@ pub(super) fn run(places: &Paths, name: &str, agreed: &Agreed) -> CommandResult 
 }
 
 /// Changes the configuration file, unless it was changed since it was read.
-pub(super) fn write(places: &Paths, loaded: &Loaded, changes: &[Change]) -> CommandResult {
+pub(in super::super) fn write(places: &Paths, loaded: &Loaded, changes: &[Change]) -> CommandResult {
     let before = loaded.source.text();
     let after = edited(before, changes)?;
     // What is written is read again by the next reader.

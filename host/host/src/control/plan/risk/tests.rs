@@ -331,6 +331,7 @@ fn a_table_that_nobody_has_thought_of_is_denied() {
         ("api", "api.http_port = 0"),
         ("mcp", "mcp.tools = 'all'"),
         ("chat", "chat.dollars_per_day = 1.5"),
+        ("llm", "llm.local_only = true"),
     ];
     for name in policy {
         let change = changes.iter().find(|(known, _)| *known == name).map(|(_, change)| *change);

@@ -1,4 +1,5 @@
-//! `conductor models`: the models of the configuration, whether they answer, and what they cost.
+//! `conductor models`: the models of the configuration, whether they answer, and what they cost; adding and removing
+//! them.
 
 use clap::{Subcommand, ValueEnum};
 
@@ -10,10 +11,17 @@ use conductor_chat::models::ModelSummary;
 use conductor_chat::store::usage::{UsageBy, UsageRow};
 use conductor_terminal::{self as terminal, Table, outln};
 
+mod add;
+mod remove;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelsCommand {
     /// List the models of the configuration, and what their providers declare of them
     List(Output),
+    /// Add a model: asks for the key, asks the API which models there are, and writes it by a plan
+    Add(add::AddArguments),
+    /// Remove a model by a plan, and with it what no other model needs
+    Remove(remove::RemoveArguments),
     /// Ask models for a word each; their APIs may charge for that. Exit code 1 if one does not answer
     Check {
         /// The model, by its name under [models] [default: all]
@@ -47,6 +55,8 @@ pub(super) enum By {
 pub(super) fn run(places: &Paths, command: &ModelsCommand) -> CommandResult {
     let client = Client::new(&places.home);
     match command {
+        ModelsCommand::Add(arguments) => add::run(places, arguments),
+        ModelsCommand::Remove(arguments) => remove::run(places, arguments),
         ModelsCommand::List(output) => list(&client, output.json),
         ModelsCommand::Check { name, output } => check(&client, name.as_deref(), output.json),
         ModelsCommand::Usage { by, output } => usage(&client, *by, output.json),
@@ -60,19 +70,27 @@ fn list(client: &Client, as_json: bool) -> CommandResult {
         return Ok(());
     }
     if models.is_empty() {
-        outln!("there is no model; name one under [models] in the configuration");
+        outln!("there is no model; add one: conductor models add anthropic, or gemini, openai, openrouter, litellm");
         return Ok(());
     }
     let mut table = Table::new(["MODEL", "PROVIDER", "ITS NAME THERE", "CONTEXT", "PRICES AS OF"]);
-    for ModelSummary { name, provider, model, there, declared } in &models {
+    for ModelSummary { name, provider, model, there, here, declared, .. } in &models {
         let provider = if *there { provider.clone() } else { format!("{provider} (not installed)") };
         let of = |key: &str| declared.as_ref().and_then(|declared| declared.get(key));
         let context = of("context").map_or("unknown".to_owned(), ToString::to_string);
         let priced = of("prices").is_some_and(|prices| prices.as_array().is_some_and(|prices| !prices.is_empty()));
-        let as_of = of("as_of").and_then(|day| day.as_str()).filter(|_| priced).unwrap_or("unknown");
+        let text = |key| of(key).and_then(|text| text.as_str());
+        let as_of = match text("prices_source") {
+            Some("it is on this computer") if *here => "free: on this computer",
+            Some("the configuration") => "the configuration",
+            _ => text("prices_as_of").or(text("as_of")).filter(|_| priced).unwrap_or("unknown"),
+        };
         table.row([name, &provider, model, &context, &as_of]);
     }
     terminal::print_table(&table);
+    for (name, error) in models.iter().filter_map(|model| Some((&model.name, model.error.as_ref()?))) {
+        outln!("{name} gave no answer when it was asked last: {error}");
+    }
     Ok(())
 }
 

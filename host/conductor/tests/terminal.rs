@@ -1,0 +1,214 @@
+//! A person at a terminal, whole: a model is added, talked with, and removed. The transcript is `docs/terminal.md`.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use conductor_ports::simulated::SimulatedPorts;
+use serde_json::json;
+
+#[path = "terminal/pty.rs"]
+mod pty;
+mod stage;
+
+use pty::Terminal;
+use stage::*;
+
+/// A program of a person who sits in front of it.
+fn at_terminal(stage: &Stage, arguments: &[&str]) -> Terminal {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
+    command.arg("--home").arg(&stage.home.0).args(arguments).env("CONDUCTOR_FEATURES", &compiled().0);
+    Terminal::start(command)
+}
+
+/// Lines of a transcript: what differs from run to run is the same.
+struct Transcript {
+    home: String,
+    port: u16,
+    /// The ids of plans.
+    plans: Vec<String>,
+    lines: Vec<String>,
+}
+
+impl Transcript {
+    fn add(&mut self, command: &str, lines: Vec<String>) {
+        self.lines.push(format!("$ {command}"));
+        self.lines.extend(lines);
+        self.lines.push(String::new());
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.lines.join("\n").replace(&self.home, "~/.conductor");
+        text = text.replace(&self.port.to_string(), "11434");
+        for plan in &self.plans {
+            // A line may have its first digits only.
+            for digits in (6..=plan.len()).rev() {
+                let same: String = "0123456789abcdef".chars().cycle().take(digits).collect();
+                text = text.replace(&plan[..digits], &same);
+            }
+        }
+        let lines = text.lines().map(|line| {
+            // How much of a path is in a line depends on its length.
+            let line = match line.split_once(" -> {").filter(|_| line.starts_with("  [")) {
+                Some((card, _)) => &format!("{card} -> {{ … }}"),
+                None => line,
+            };
+            let words: Vec<&str> = line.split(' ').collect();
+            let same = |at: usize| match (words.get(at.wrapping_sub(1)), words[at], words.get(at + 1)) {
+                (Some(&"after"), word, Some(&unit)) if unit.starts_with("ms") && word.parse::<u64>().is_ok() => "120",
+                (_, word, _) => word,
+            };
+            (0..words.len()).map(same).collect::<Vec<_>>().join(" ")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+// The seed's run: from nothing to a mapping that words made, at a terminal, and back.
+#[test]
+fn a_model_is_added_talked_with_and_removed_at_a_terminal() {
+    let mapping = json!({
+        "mode": "Play", "trigger": { "type": "Note", "note": 36 },
+        "action": { "type": "Keystroke", "keys": ["c"], "modifiers": ["ctrl"] },
+    });
+    let model = Model::new(move |_, request| {
+        let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let last = messages.last();
+        match last.and_then(|last| last["content"].as_str()) {
+            _ if request["path"] == "/v1/models" => {
+                Reply::Json(json!({ "data": [{ "id": "llama3.2" }, { "id": "qwen3" }] }))
+            }
+            Some("make pad 36 copy") => Reply::Calls(vec![("conductor_create_mapping", mapping.clone())]),
+            _ if last.is_some_and(|last| last["role"] == "tool") => {
+                Reply::Text("Pad **36** will press `Ctrl+C`:\n\n1. it listens to note 36\n2. it types *copy*\n")
+            }
+            _ => Reply::Text("ok"),
+        }
+    });
+    let stage = Stage::start(Home::with("[[modes]]\nname = \"Play\"\n"), SimulatedPorts::new());
+    let home = stage.home.0.display().to_string();
+    let mut transcript = Transcript { home, port: model.port, plans: Vec::new(), lines: Vec::new() };
+    let before = stage.home.config();
+
+    let url = format!("http://localhost:{}/v1", model.port);
+    let mut terminal = at_terminal(&stage, &["models", "add", "openai-compatible", "--url", &url, "--name", "local"]);
+    terminal.expect("send requests to localhost");
+    terminal.type_line("y");
+    terminal.expect("Which one?");
+    terminal.type_line("1");
+    terminal.expect("Apply it? [y/N]");
+    terminal.type_line("y");
+    let (code, lines) = terminal.end();
+    assert_eq!(code, Some(0), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("local answers")), "{lines:?}");
+    transcript.add(&format!("conductor models add openai-compatible --url {url} --name local"), lines);
+
+    let added = stage.home.config();
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.prompt();
+    terminal.type_line("make pad 36 copy");
+    terminal.expect("Apply it? [y = yes");
+    terminal.type_line("why");
+    terminal.expect("sets modes/0/mappings");
+    terminal.expect("Apply it? [y = yes");
+    terminal.type_line("y");
+    terminal.expect("applied: ");
+    assert!(stage.home.config().contains("note = 36"), "{}", stage.home.config());
+    for (command, answer) in [
+        ("/open 1", "conductor_create_mapping"),
+        ("/cost", "tokens read"),
+        ("/undo", "taken back"),
+        ("/plan", "no plan waits"),
+        ("/modle", "did you mean /model?"),
+        ("/help", "/quit"),
+    ] {
+        terminal.prompt();
+        terminal.type_line(command);
+        terminal.expect(answer);
+    }
+    terminal.prompt();
+    assert_eq!(stage.home.config(), added, "the plan is undone");
+    assert!(terminal.screen.is_coloured);
+    // The arrow brings back what was typed; Ctrl-C throws it away.
+    terminal.type_keys("\u{1b}[A");
+    terminal.expect("> /help");
+    terminal.type_keys("\u{3}");
+    terminal.expect("Ctrl-D or /quit ends");
+    terminal.prompt();
+    terminal.type_keys("\u{4}");
+    let (code, lines) = terminal.end();
+    assert_eq!(code, Some(0), "{lines:?}");
+    let text = lines.join("\n");
+    assert!(text.contains("  Pad 36 will press Ctrl+C:\n\n  1. it listens to note 36\n  2. it types copy"), "{text}");
+    assert!(text.contains("conductor_create_mapping {") && text.contains("$0.0000"), "{text}");
+    transcript.add("conductor chat", lines);
+    let said = json!(model.requests()).to_string();
+    let plans = said.split("The plan ").skip(1).filter_map(|rest| rest.split(' ').next());
+    transcript.plans = plans.filter(|id| id.len() > 12).map(str::to_owned).collect();
+
+    let mut terminal = at_terminal(&stage, &["models", "remove", "local"]);
+    terminal.expect("Apply it? [y/N]");
+    terminal.type_line("y");
+    terminal.expect("Take back that");
+    terminal.type_line("y");
+    let (code, lines) = terminal.end();
+    assert_eq!(code, Some(0), "{lines:?}");
+    transcript.add("conductor models remove local", lines);
+    assert!(stage.client.models().unwrap().is_empty());
+    assert!(stage.home.config().starts_with(before.trim_end()), "{}", stage.home.config());
+
+    held(&transcript.text());
+}
+
+/// Compares a transcript with the one in `docs/`; with `CONDUCTOR_WRITE_DOCS` set it is written there.
+fn held(transcript: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/terminal.md");
+    let page = fs::read_to_string(&file).unwrap();
+    let (head, rest) = page.split_once("```console\n").unwrap();
+    let (block, tail) = rest.split_once("\n```").unwrap();
+    if std::env::var_os("CONDUCTOR_WRITE_DOCS").is_some() {
+        fs::write(&file, format!("{head}```console\n{}\n```{tail}", transcript.trim_end())).unwrap();
+    } else {
+        assert_eq!(block, transcript.trim_end(), "docs/terminal.md: write it anew with CONDUCTOR_WRITE_DOCS=1");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_turn_and_not_the_program() {
+    let model = Model::new(|number, _| match number {
+        0 => Reply::Hang("one two "),
+        _ => Reply::Text("here again"),
+    });
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat"]);
+    terminal.prompt();
+    terminal.type_line("count");
+    terminal.expect("  one");
+    terminal.type_keys("\u{3}");
+    terminal.expect("(the turn was cancelled)");
+    terminal.prompt();
+    terminal.type_line("are you there?");
+    terminal.expect("  here again");
+    terminal.prompt();
+    terminal.type_line("/quit");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
+fn a_turn_alone_says_by_its_exit_code_how_it_ended() {
+    let model =
+        Model::new(|_, request| match request["messages"].as_array().and_then(|all| all.last()?["content"].as_str()) {
+            Some("no") => Reply::Status(404, "no such model"),
+            _ => Reply::Text("**yes**"),
+        });
+    let stage = Stage::new(&model, "");
+    // Without a terminal it comes as it was written, without colours.
+    let whole = stage.run(&["chat", "say yes"]);
+    assert_eq!((whole.status.code(), String::from_utf8_lossy(&whole.stdout).trim_end()), (Some(0), "**yes**"));
+    let failed = stage.run(&["chat", "no"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("there is no answer"), "{failed:?}");
+    assert_eq!(stage.run(&["chat"]).status.code(), Some(2), "there is nobody to talk with");
+}
