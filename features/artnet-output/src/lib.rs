@@ -13,23 +13,23 @@ pub mod frame;
 pub mod params;
 
 use frame::Frame;
-use params::{Checked, Expression, Params};
+use params::{Checked, Light, Params};
 
 struct ArtNetOutput;
 
 /// One use of the action: a channel, and what it is set to.
-struct Light {
+struct Setting {
     target: Target,
     /// Where its universe is.
     frame: usize,
-    channel: Expression,
-    value: Expression,
+    channel: Light,
+    value: Light,
 }
 
 #[derive(Default)]
 struct State {
     network: Option<Network>,
-    prepared: Prepared<Light>,
+    prepared: Prepared<Setting>,
     /// By target and universe; never given back, so that a reload does not black a stage out.
     known: BTreeMap<(String, u16), usize>,
     frames: Vec<Frame>,
@@ -74,7 +74,7 @@ impl Actions for ArtNetOutput {
             let network = state.network.as_ref().ok_or_else(|| Error::Failed("not installed".into()))?;
             let target = network.target(&name)?;
             let frame = state.frame(&name, universe)?;
-            state.prepared.keep(Light { target, frame, channel, value })
+            state.prepared.keep(Setting { target, frame, channel, value })
         })
     }
 

@@ -1,5 +1,6 @@
 //! The parameters under a mapping's `action`, and their values for an event.
 
+use conductor_expression::{Expression, Inputs, Names};
 use conductor_feature::Event;
 use serde::Deserialize;
 
@@ -39,30 +40,17 @@ pub enum Number {
 }
 
 /// A number that waits for an event.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Expression {
+#[derive(Debug, Clone, PartialEq)]
+pub enum Light {
     /// The same for every event.
     Fixed(i64),
     /// The event's value, from 0 to 255 over its whole range.
     Unit,
-    /// A part of the event, and what is added to it.
-    Of(Part, i64),
+    /// Calculated for each event.
+    Calculated(Expression),
 }
 
-/// A part of an event that is a whole number.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Part {
-    /// `{n}`: the position within the trigger's range, from 0.
-    Position,
-    /// `{value}`: the value as it came.
-    Value,
-    /// `{note}`, `{cc}`, `{number}`: the note, controller, button or DMX channel.
-    Number,
-    /// `{channel}`: the MIDI channel, 0 to 15.
-    Channel,
-}
-
-impl Expression {
+impl Light {
     /// Reads a number as it is written.
     ///
     /// # Errors
@@ -72,40 +60,27 @@ impl Expression {
             Number::Whole(whole) => return Ok(Self::Fixed(*whole)),
             Number::Text(text) => text,
         };
-        let wrong = || {
-            format!(
-                "`{name}` cannot be \"{text}\"; write a whole number, \"{{unit}}\", or one of {{n}} {{value}} {{note}} {{cc}} {{number}} {{channel}}, with +k or -k behind it"
-            )
-        };
-        let (part, rest) = text.strip_prefix('{').and_then(|text| text.split_once('}')).ok_or_else(wrong)?;
-        let rest: String = rest.split_whitespace().collect();
-        let add = match rest.as_str() {
-            "" => 0,
-            rest if rest.starts_with(['+', '-']) => rest.parse().map_err(|_| wrong())?,
-            _ => return Err(wrong()),
-        };
-        Ok(match part {
-            "unit" if rest.is_empty() => Self::Unit,
-            "n" => Self::Of(Part::Position, add),
-            "value" => Self::Of(Part::Value, add),
-            "note" | "cc" | "number" => Self::Of(Part::Number, add),
-            "channel" => Self::Of(Part::Channel, add),
-            _ => return Err(wrong()),
-        })
+        let expression = Expression::parse(text, Names::Event)
+            .map_err(|wrong| format!("`{name}` cannot be \"{text}\": {wrong}"))?;
+        Ok(if expression.is_just("unit") { Self::Unit } else { Self::Calculated(expression) })
     }
 
-    /// The number for an event.
+    /// The number for an event, rounded.
     #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, which is what a too large value should do")]
-    pub fn number(self, event: &Event) -> i64 {
+    pub fn number(&self, event: &Event) -> i64 {
         match self {
-            Self::Fixed(whole) => whole,
+            Self::Fixed(whole) => *whole,
             Self::Unit => (event.unit * 255.0).round() as i64,
-            Self::Of(part, add) => add.saturating_add(match part {
-                Part::Position => event.position.into(),
-                Part::Value => event.value as i64,
-                Part::Number => event.number.into(),
-                Part::Channel => event.channel.into(),
-            }),
+            Self::Calculated(expression) => {
+                let inputs = Inputs {
+                    value: event.value,
+                    unit: event.unit.into(),
+                    position: event.position.into(),
+                    number: event.number.into(),
+                    channel: event.channel.into(),
+                };
+                expression.eval(&inputs).round() as i64
+            }
         }
     }
 }
@@ -118,9 +93,9 @@ pub struct Checked {
     /// The port address.
     pub universe: u16,
     /// The DMX channel.
-    pub channel: Expression,
+    pub channel: Light,
     /// Its value.
-    pub value: Expression,
+    pub value: Light,
 }
 
 impl Params {
@@ -132,13 +107,13 @@ impl Params {
         if self.universe > LAST_UNIVERSE {
             return Err(format!("`universe` is out of range: {}; allowed is 0 to {LAST_UNIVERSE}", self.universe));
         }
-        let channel = Expression::parse("channel", &self.channel)?;
-        let value = Expression::parse("value", &self.value)?;
-        match (channel, value) {
-            (Expression::Fixed(channel), _) if usize::try_from(channel).map_or(true, |c| c == 0 || c > CHANNELS) => {
+        let channel = Light::parse("channel", &self.channel)?;
+        let value = Light::parse("value", &self.value)?;
+        match (&channel, &value) {
+            (Light::Fixed(channel), _) if usize::try_from(*channel).map_or(true, |c| c == 0 || c > CHANNELS) => {
                 Err(format!("`channel` is out of range: {channel}; allowed is 1 to {CHANNELS}"))
             }
-            (_, Expression::Fixed(value)) if u8::try_from(value).is_err() => {
+            (_, Light::Fixed(value)) if u8::try_from(*value).is_err() => {
                 Err(format!("`value` is out of range: {value}; allowed is 0 to 255"))
             }
             _ => Ok(Checked { target: with_port(&self.target), universe: self.universe, channel, value }),
@@ -170,11 +145,11 @@ pub const SCHEMA: &str = r#"{
       "type": "integer", "minimum": 0, "maximum": 32767, "default": 0
     },
     "channel": {
-      "description": "The DMX channel, 1 to 512: a number, or {n}, {note}, {cc}, {number} or {channel} with +k or -k.",
+      "description": "The DMX channel, 1 to 512: a number, or an expression such as {n}+1, of {n}, {value}, {note}, {cc}, {number} and {channel}.",
       "type": ["integer", "string"], "minimum": 1, "maximum": 512
     },
     "value": {
-      "description": "What to set it to, 0 to 255: a number; {unit}, the event's whole range from 0 to 255; or {value}, {n} and so on, with +k or -k, cut off at both ends.",
+      "description": "What to set it to, 0 to 255: a number; {unit}, the event's whole range from 0 to 255; or an expression such as {value -> 0..100, exponential}, rounded and cut off at both ends.",
       "type": ["integer", "string"], "minimum": 0, "maximum": 255, "default": "{unit}"
     }
   }
@@ -195,12 +170,20 @@ mod tests {
     #[test]
     fn numbers_are_fixed_or_of_the_event() {
         for (written, expected) in
-            [("{n}", 3), ("{n} + 10", 13), ("{value}-1", 63), ("{cc}", 74), ("{channel}+1", 3), ("{unit}", 128)]
+            [
+            ("{n}", 3),
+            ("{n} + 10", 13),
+            ("{value}-1", 63),
+            ("{cc}", 74),
+            ("{channel}+1", 3),
+            ("{unit}", 128),
+            ("{value -> 100..200}", 150),
+        ]
         {
-            let expression = Expression::parse("value", &Number::Text(written.into())).unwrap();
-            assert_eq!(expression.number(&EVENT), expected, "{written}");
+            let light = Light::parse("value", &Number::Text(written.into())).unwrap();
+            assert_eq!(light.number(&EVENT), expected, "{written}");
         }
-        assert_eq!(Expression::parse("value", &Number::Whole(7)).unwrap().number(&EVENT), 7);
+        assert_eq!(Light::parse("value", &Number::Whole(7)).unwrap().number(&EVENT), 7);
     }
 
     #[test]
@@ -222,7 +205,7 @@ mod tests {
         assert!(wrong(r#"{"target": "a", "channel": 513}"#).contains("allowed is 1 to 512"));
         assert!(wrong(r#"{"target": "a", "channel": 1, "value": 256}"#).contains("allowed is 0 to 255"));
         assert!(wrong(r#"{"target": "a", "channel": 1, "universe": 32768}"#).contains("0 to 32767"));
-        assert!(wrong(r#"{"target": "a", "channel": "{unit}+1"}"#).contains("`channel` cannot be \"{unit}+1\""));
+        assert!(wrong(r#"{"target": "a", "channel": "{unit"}"#).starts_with("`channel` cannot be \"{unit\": column 6: "));
         assert!(wrong(r#"{"target": "a", "channel": 1, "chanel": 2}"#).contains("unknown field `chanel`"));
         assert!(wrong(r#"{"target": "a", "channel": 1.5}"#).contains("a whole number, or a text"));
     }

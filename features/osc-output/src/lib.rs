@@ -11,7 +11,6 @@ use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, act
 
 pub mod message;
 pub mod params;
-pub mod template;
 
 use message::Message;
 use params::Params;

@@ -1,23 +1,33 @@
 //! The OSC packet for an event, from a mapping's parameters.
 
+use conductor_expression::{Expression, Hole, Inputs, Names, Template};
 use conductor_feature::{Event, kind};
 use rosc::{OscMessage, OscPacket, OscType};
 
 use crate::params::ArgValue;
-use crate::template::{Field, Template, lone_placeholder};
+
+/// What stands for a text in a template: the name of the device that the event came from.
+const NAME: &str = "name";
+
+/// What the contract puts into `channel` where an event has none.
+const NO_CHANNEL: u8 = 255;
 
 /// One argument, ready to be filled in.
 #[derive(Debug, Clone, PartialEq)]
 enum Arg {
     Fixed(OscType),
-    Number(Field, Tag),
+    Number(Expression, Tag),
     Text(Template),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Tag {
-    /// An int32 for MIDI values, which are whole numbers; a float for anything else.
-    Natural,
+    /// An int32 for what is a whole number for every event; a float for anything else. What depends on the event's value
+    /// is whole where that is: MIDI's values are, those of OSC, sticks and analog triggers are not.
+    Natural {
+        always: bool,
+        of_whole_values: bool,
+    },
     Int,
     Long,
     Float,
@@ -31,27 +41,28 @@ impl Arg {
             ArgValue::Whole(whole) => Self::Fixed(i32::try_from(*whole).map_or(OscType::Long(*whole), OscType::Int)),
             #[expect(clippy::cast_possible_truncation, reason = "OSC's usual float has 32 bits")]
             ArgValue::Real(real) => Self::Fixed(OscType::Float(*real as f32)),
-            ArgValue::Text(text) => match lone_placeholder(text) {
-                Some((Field::Name, None | Some('s'))) => Self::Text(Template::parse("{name}")?),
-                Some((field, Some('s'))) if field != Field::Name => {
-                    Self::Text(Template::parse(&text.replace(":s}", "}"))?)
-                }
-                Some((field, tag)) => Self::Number(
-                    field,
-                    match tag {
-                        None if field == Field::Unit => Tag::Float,
-                        None => Tag::Natural,
-                        Some('i') => Tag::Int,
-                        Some('h') => Tag::Long,
-                        Some('f') => Tag::Float,
-                        Some('d') => Tag::Double,
+            ArgValue::Text(text) => match lone(text) {
+                Some((inner, Some("s"))) => Self::Text(template(&format!("{{{inner}}}"))?),
+                Some((inner, tag)) if inner.trim() != NAME => {
+                    let expression = Expression::parse(inner, Names::Event)
+                        .map_err(|wrong| format!("in \"{text}\", {}", wrong.moved(1)))?;
+                    let tag = match tag {
+                        None => Tag::Natural {
+                            always: expression.is_whole(false),
+                            of_whole_values: expression.is_whole(true),
+                        },
+                        Some("i") => Tag::Int,
+                        Some("h") => Tag::Long,
+                        Some("f") => Tag::Float,
+                        Some("d") => Tag::Double,
                         Some(other) => {
                             return Err(format!("\"{text}\": `{other}` is no argument type; use i, h, f, d or s"));
                         }
-                    },
-                ),
-                None => {
-                    let template = Template::parse(text)?;
+                    };
+                    Self::Number(expression, tag)
+                }
+                _ => {
+                    let template = template(text)?;
                     match template.as_text() {
                         Some(fixed) => Self::Fixed(OscType::String(fixed.to_owned())),
                         None => Self::Text(template),
@@ -62,7 +73,7 @@ impl Arg {
     }
 
     fn wants_name(&self) -> bool {
-        matches!(self, Self::Text(template) if template.wants_name())
+        matches!(self, Self::Text(template) if wants_name(template))
     }
 
     /// The same for every event, or of the same length at least.
@@ -73,23 +84,61 @@ impl Arg {
     fn fill(&self, event: &Event, name: &str) -> OscType {
         match self {
             Self::Fixed(value) => value.clone(),
-            Self::Number(field, tag) => number(*field, *tag, event),
+            Self::Number(expression, tag) => number(expression, *tag, event),
             Self::Text(template) => {
                 let mut text = String::new();
-                template.fill(event, name, |c| c, &mut text);
+                template.fill(&inputs(event), &mut text, |_, out| out.push_str(name));
                 OscType::String(text)
             }
         }
     }
 }
 
+fn template(text: &str) -> Result<Template, String> {
+    Template::parse(text, Names::Event, &[NAME]).map_err(|wrong| format!("in \"{text}\", {wrong}"))
+}
+
+fn wants_name(template: &Template) -> bool {
+    template.holes().any(|hole| matches!(hole, Hole::Text(_)))
+}
+
+/// Splits `{expression}` or `{expression:type}`, when that is all there is in `text`.
+fn lone(text: &str) -> Option<(&str, Option<&str>)> {
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    if inner.contains(['{', '}']) {
+        return None;
+    }
+    Some(match inner.split_once(':') {
+        Some((inner, tag)) => (inner, Some(tag.trim())),
+        None => (inner, None),
+    })
+}
+
+/// What an expression can name.
+fn inputs(event: &Event) -> Inputs {
+    Inputs {
+        value: event.value,
+        unit: event.unit.into(),
+        position: event.position.into(),
+        number: event.number.into(),
+        channel: if event.channel == NO_CHANNEL { -1.0 } else { event.channel.into() },
+    }
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, which is what a too large value should do")]
-fn number(field: Field, tag: Tag, event: &Event) -> OscType {
-    let value = field.number(event);
+fn number(expression: &Expression, tag: Tag, event: &Event) -> OscType {
+    let value = expression.eval(&inputs(event));
     match tag {
-        Tag::Natural if event.kind == kind::OSC && field == Field::Value => OscType::Float(value as f32),
-        Tag::Natural | Tag::Int => OscType::Int(value as i32),
-        Tag::Long => OscType::Long(value as i64),
+        Tag::Natural { always, of_whole_values } => {
+            let has_whole_value = !matches!(event.kind, kind::OSC | kind::GAMEPAD_STICK | kind::GAMEPAD_TRIGGER);
+            if always || of_whole_values && has_whole_value {
+                OscType::Int(value as i32)
+            } else {
+                OscType::Float(value as f32)
+            }
+        }
+        Tag::Int => OscType::Int(value.round() as i32),
+        Tag::Long => OscType::Long(value.round() as i64),
         Tag::Float => OscType::Float(value as f32),
         Tag::Double => OscType::Double(value),
     }
@@ -108,9 +157,9 @@ pub struct Message {
 }
 
 /// A number in an encoded packet.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Number {
-    field: Field,
+    expression: Expression,
     tag: Tag,
     /// Where its type tag is.
     tag_at: usize,
@@ -125,7 +174,7 @@ impl Message {
     /// A sentence for each mistake, one a line, for the person who wrote the mapping.
     pub fn new(address: &str, args: &[ArgValue]) -> Result<Self, String> {
         let address = if address.starts_with('/') {
-            Template::parse(address)
+            template(address)
         } else {
             Err(format!("the address \"{address}\" must start with `/`"))
         };
@@ -139,7 +188,7 @@ impl Message {
                 return Err(wrong.join("\n"));
             }
         };
-        let wants_name = address.wants_name() || args.iter().any(Arg::wants_name);
+        let wants_name = wants_name(&address) || args.iter().any(Arg::wants_name);
         if let Some(fixed) = address.as_text() {
             rosc::address::verify_address(fixed).map_err(|_| {
                 format!("\"{fixed}\" is no OSC address: printable ASCII without space # * , ? [ ] {{ }}")
@@ -174,7 +223,7 @@ impl Message {
 
     fn encode(&mut self, event: &Event, name: &str) -> Result<(), String> {
         let mut addr = String::with_capacity(64);
-        self.address.fill(event, name, address_char, &mut addr);
+        self.address.fill(&inputs(event), &mut addr, |_, out| out.extend(name.chars().map(address_char)));
         let args = self.args.iter().map(|arg| arg.fill(event, name)).collect();
         self.packet.clear();
         rosc::encoder::encode_into(&OscPacket::Message(OscMessage { addr, args }), &mut self.packet)
@@ -195,8 +244,8 @@ fn numbers(address: &str, args: &[Arg]) -> Vec<Number> {
     let mut numbers = Vec::new();
     for (i, arg) in args.iter().enumerate() {
         at += match arg {
-            Arg::Number(field, tag) => {
-                numbers.push(Number { field: *field, tag: *tag, tag_at: tags + 1 + i, at });
+            Arg::Number(expression, tag) => {
+                numbers.push(Number { expression: expression.clone(), tag: *tag, tag_at: tags + 1 + i, at });
                 if matches!(tag, Tag::Long | Tag::Double) { 8 } else { 4 }
             }
             Arg::Fixed(OscType::Bool(_)) => 0,
@@ -210,7 +259,7 @@ fn numbers(address: &str, args: &[Arg]) -> Vec<Number> {
 
 impl Number {
     fn write(&self, event: &Event, packet: &mut [u8]) {
-        let (tag, bytes): (u8, &[u8]) = match number(self.field, self.tag, event) {
+        let (tag, bytes): (u8, &[u8]) = match number(&self.expression, self.tag, event) {
             OscType::Int(value) => (b'i', &value.to_be_bytes()),
             OscType::Float(value) => (b'f', &value.to_be_bytes()),
             OscType::Long(value) => (b'h', &value.to_be_bytes()),
@@ -283,6 +332,43 @@ mod tests {
                 OscType::String("on 2".into()),
             ]
         );
+    }
+
+    #[test]
+    fn a_number_may_be_calculated() {
+        let args = json!([
+            "{value -> -60..10 dB}",
+            "{value -> -60..10 dB:s}",
+            "{n + 1}",
+            "{value / 2}",
+            "{value / 2:i}",
+            "{value -> 0..7, round}",
+            "level {value -> 0..100 %}",
+        ]);
+        let expected = [
+            OscType::Float(10.0),
+            OscType::String("10 dB".into()),
+            OscType::Int(3),
+            OscType::Float(63.5),
+            OscType::Int(64),
+            OscType::Int(7),
+            OscType::String("level 100%".into()),
+        ];
+        assert_eq!(decoded("/ch/{n+1}", args, &EVENT), OscMessage { addr: "/ch/3".into(), args: expected.into() });
+        let wrong = Message::new("/a", &values(json!(["{value -> 0..}"]))).unwrap_err();
+        assert_eq!(wrong, "in \"{value -> 0..}\", column 14: the text is over; expected a range such as `0..127`");
+    }
+
+    #[test]
+    fn the_value_of_a_stick_is_a_float() {
+        let event = Event { kind: kind::GAMEPAD_STICK, value: -0.5, unit: 0.25, ..EVENT };
+        assert_eq!(decoded("/a", json!(["{value}", "{n}"]), &event).args, [OscType::Float(-0.5), OscType::Int(2)]);
+    }
+
+    #[test]
+    fn an_event_without_a_channel_says_minus_one() {
+        let event = Event { channel: NO_CHANNEL, ..EVENT };
+        assert_eq!(decoded("/a", json!(["{channel}"]), &event).args, [OscType::Int(-1)]);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::composite_action::{Conditional, Delay, Repeat, Sequence};
 use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
-use super::number::{DATA_MAX, DataBounds, NumberExpr};
+use super::named::{Channel, Controller, Note};
+use super::number::{ChannelExpr, ControllerExpr, DATA_MAX, DataBounds, NoteExpr, NumberExpr};
 use super::process_action::{Launch, Shell};
 use super::text::SysExMessage;
 
@@ -118,21 +119,20 @@ pub struct SendMidi {
 
 /// A MIDI message to send, by `message_type`.
 ///
-/// A number may be an integer, or one of `"{n}"` (the position in the trigger's range, counted from 0),
-/// `"{value}"`, `"{note}"`, `"{channel}"` (of the event), optionally followed by `+k` or `-k`. What such
-/// an expression yields is brought into the range of its field.
+/// A number may be an integer, or an expression of the event's numbers: `"{n}+36"`, `"{value -> 0..64}"`. What such
+/// an expression yields is rounded, and brought into the range of its field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "message_type")]
 pub enum MidiMessage {
     /// Begins a note.
     NoteOn {
-        /// The MIDI channel, 0 to 15. Default: 0.
+        /// The MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 15))]
-        channel: NumberExpr,
-        /// The note, 0 to 127.
+        channel: ChannelExpr,
+        /// The note, 0 to 127, or by name: `"C4"`.
         #[schemars(range(min = 0, max = 127))]
-        note: NumberExpr,
+        note: NoteExpr,
         /// How hard it is struck, 0 to 127; 0 ends the note.
         #[schemars(range(min = 0, max = 127))]
         velocity: NumberExpr,
@@ -140,13 +140,13 @@ pub enum MidiMessage {
 
     /// Ends a note.
     NoteOff {
-        /// The MIDI channel, 0 to 15. Default: 0.
+        /// The MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 15))]
-        channel: NumberExpr,
-        /// The note, 0 to 127.
+        channel: ChannelExpr,
+        /// The note, 0 to 127, or by name: `"C4"`.
         #[schemars(range(min = 0, max = 127))]
-        note: NumberExpr,
+        note: NoteExpr,
         /// How fast it is let go, 0 to 127. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 127))]
@@ -155,13 +155,13 @@ pub enum MidiMessage {
 
     /// Moves a controller (control change).
     CC {
-        /// The MIDI channel, 0 to 15. Default: 0.
+        /// The MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 15))]
-        channel: NumberExpr,
-        /// The controller, 0 to 127.
+        channel: ChannelExpr,
+        /// The controller, 0 to 127, or by name: `"modulation"`.
         #[schemars(range(min = 0, max = 127))]
-        cc: NumberExpr,
+        cc: ControllerExpr,
         /// Its new value, 0 to 127.
         #[schemars(range(min = 0, max = 127))]
         value: NumberExpr,
@@ -169,10 +169,10 @@ pub enum MidiMessage {
 
     /// Chooses a program.
     ProgramChange {
-        /// The MIDI channel, 0 to 15. Default: 0.
+        /// The MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 15))]
-        channel: NumberExpr,
+        channel: ChannelExpr,
         /// The program, 0 to 127, counted from 0.
         #[schemars(range(min = 0, max = 127))]
         program: NumberExpr,
@@ -180,10 +180,10 @@ pub enum MidiMessage {
 
     /// Moves the pitch wheel.
     PitchBend {
-        /// The MIDI channel, 0 to 15. Default: 0.
+        /// The MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 15))]
-        channel: NumberExpr,
+        channel: ChannelExpr,
         /// Its new position, 0 to 16383; 8192 is the middle.
         #[schemars(range(min = 0, max = 16383))]
         value: NumberExpr,
@@ -191,10 +191,10 @@ pub enum MidiMessage {
 
     /// Changes the pressure on the whole channel.
     Aftertouch {
-        /// The MIDI channel, 0 to 15. Default: 0.
+        /// The MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 15))]
-        channel: NumberExpr,
+        channel: ChannelExpr,
         /// The pressure, 0 to 127.
         #[schemars(range(min = 0, max = 127))]
         pressure: NumberExpr,
@@ -202,13 +202,13 @@ pub enum MidiMessage {
 
     /// Changes the pressure on one note.
     PolyAftertouch {
-        /// The MIDI channel, 0 to 15. Default: 0.
+        /// The MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: 0.
         #[serde(default)]
         #[schemars(range(min = 0, max = 15))]
-        channel: NumberExpr,
-        /// The note, 0 to 127.
+        channel: ChannelExpr,
+        /// The note, 0 to 127, or by name: `"C4"`.
         #[schemars(range(min = 0, max = 127))]
-        note: NumberExpr,
+        note: NoteExpr,
         /// The pressure, 0 to 127.
         #[schemars(range(min = 0, max = 127))]
         pressure: NumberExpr,
@@ -216,7 +216,7 @@ pub enum MidiMessage {
 
     /// Sends a system-exclusive message.
     SysEx {
-        /// The whole message in hex, from F0 to F7.
+        /// The whole message in hex, from F0 to F7. Or a command of machine control: `"mmc play"`.
         bytes: SysExMessage,
     },
 }
@@ -241,20 +241,17 @@ pub struct MidiForward {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MidiTransform {
-    /// The channel to send on, 0 to 15. Default: that of the event.
+    /// The channel to send on, 0 to 15 or `"ch1"` to `"ch16"`. Default: that of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 15))]
-    pub channel: Option<u8>,
+    pub channel: Option<Channel>,
 
-    /// The controller to send as, 0 to 127; for control changes only. Default: that of the event.
+    /// The controller to send as, 0 to 127 or its name; for control changes only. Default: that of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 127))]
-    pub cc: Option<u8>,
+    pub cc: Option<Controller>,
 
-    /// The note to send as, 0 to 127; for notes only. Default: that of the event.
+    /// The note to send as, 0 to 127 or its name; for notes only. Default: that of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 127))]
-    pub note: Option<u8>,
+    pub note: Option<Note>,
 
     /// What the value is multiplied with, 0 to 127; the result is clamped to 0 to 127. Default: 1.
     #[schemars(range(min = 0, max = 127))]

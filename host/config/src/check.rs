@@ -12,6 +12,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Severity};
+use super::named::Note;
 use super::names::Names;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};
@@ -207,6 +208,13 @@ impl<'s> Checker<'s, '_> {
             && let Err(why) = (format.check)(string)
         {
             let message = format!("{label} cannot be {string:?}: {why}");
+            // Where nothing is escaped, a part of the text has its own place.
+            let place = match why.place {
+                Some(part) if place.len() == string.len() + 2 && part.end > part.start => {
+                    place.start + 1 + part.start..place.start + 1 + part.end
+                }
+                _ => place,
+            };
             return self.report(Diagnostic::error(place, message).with_allowed(format.allowed));
         }
         match &text.role {
@@ -500,9 +508,10 @@ fn to_f64(float: &DeFloat<'_>) -> Option<f64> {
     float.as_str().parse().ok()
 }
 
-/// Whether both are numbers and the first is above the second.
+/// Whether both are numbers, or notes by name, and the first is above the second.
 fn descends(first: &DeValue<'_>, second: &DeValue<'_>) -> bool {
     let number = |value: &DeValue<'_>| match value {
+        DeValue::String(name) => name.parse::<Note>().ok().map(|note| note.get().into()),
         DeValue::Integer(integer) => to_i64(integer).map(|number| number as f64),
         DeValue::Float(float) => to_f64(float),
         _ => None,

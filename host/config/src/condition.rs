@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::number::{DataBounds, NumberRange};
+use super::named::{Channel, Controller};
+use super::number::{DataBounds, NoteRange};
 use super::text::TimeOfDay;
 
 /// What else must be so for a mapping to fire, by `type`. What is not known, such as which application is
@@ -57,11 +58,10 @@ pub enum Condition {
     /// A note is down.
     NoteHeld {
         /// The note, or notes of which one is enough, 0 to 127.
-        note: NumberRange,
-        /// Only on this MIDI channel, 0 to 15. Default: any channel.
+        note: NoteRange,
+        /// Only on this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
         /// Only of this device: the alias of a binding, or the name of a port. Default: any device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(length(min = 1), extend("x-mentions" = "binding"))]
@@ -71,14 +71,12 @@ pub enum Condition {
     /// A controller stands between two values. One that has not moved yet does not.
     CcValueInRange {
         /// The controller, 0 to 127.
-        #[schemars(range(min = 0, max = 127))]
-        cc: u8,
+        cc: Controller,
         /// The values, each 0 to 127.
         value_range: DataBounds,
-        /// Only on this MIDI channel, 0 to 15. Default: any channel.
+        /// Only on this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
         /// Only of this device: the alias of a binding, or the name of a port. Default: any device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(length(min = 1), extend("x-mentions" = "binding"))]

@@ -99,7 +99,7 @@ pub enum MouseButton {
 }
 
 /// Turns the mouse wheel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scroll {
     /// How many clicks of the wheel, -100 to 100; down and right are positive. A number, or one made from

@@ -27,6 +27,7 @@ mod key;
 mod llm;
 pub mod migrate;
 mod model;
+mod named;
 mod names;
 mod number;
 pub mod pin;
@@ -65,9 +66,11 @@ pub use model::{
     Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,
     Mapping, Mode, Model, ModelPrice, Profile, Tools,
 };
+pub use named::{BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, NOTE, Note, PLAIN, STICK, Single, TRIGGER};
 pub use number::{
-    Bounds, ButtonRange, CoarseRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NumberExpr,
-    NumberRange, Span, StickRange, TriggerRange, Variable, WIDE_MAX, WideBounds,
+    Bounds, ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds,
+    DmxRange, Inputs, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange, TriggerRange, WIDE_MAX,
+    WideBounds,
 };
 pub use place::{PathStep, Source};
 pub use process_action::{Launch, Shell};

@@ -2,11 +2,18 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use conductor_expression::Inputs;
+use conductor_expression::{Expression, Mistake, Names};
+
+use super::named::{self, BUTTON, CHANNEL, CONTROLLER, NOTE, PLAIN, STICK, TRIGGER};
 
 /// The largest value of a MIDI data byte, and so of a note, a velocity or a controller.
 pub const DATA_MAX: u8 = 127;
@@ -17,38 +24,52 @@ pub const WIDE_MAX: u16 = 16_383;
 /// Why a text is not what it should be; the message says which part of it, and completes
 /// "the text is wrong: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Malformed(pub(super) String);
+#[error("{why}")]
+pub struct Malformed {
+    why: String,
+    /// The part of the text that is wrong, in bytes; all of it if there is none.
+    pub(super) place: Option<Range<usize>>,
+}
 
 impl Malformed {
     pub(super) fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
+        Self { why: why.into(), place: None }
+    }
+}
+
+impl From<Mistake> for Malformed {
+    fn from(mistake: Mistake) -> Self {
+        Self { why: mistake.to_string(), place: Some(mistake.place) }
     }
 }
 
 /// One number from `MIN` to `MAX` or an unbroken range of them, both ends included.
 ///
-/// In TOML an integer (`36`) or a string (`"36..51"`).
+/// In TOML an integer (`36`) or a string (`"36..51"`), in which the `NAMES` of numbers are known (`"C2..D#3"`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Span<const MIN: u16, const MAX: u16> {
+pub struct Span<const MIN: u16, const MAX: u16, const NAMES: u8 = PLAIN> {
     first: u16,
     last: u16,
 }
 
-/// MIDI data bytes: notes, controllers or programs, 0 to 127.
+/// MIDI data bytes without names, such as programs, 0 to 127.
 pub type NumberRange = Span<0, { DATA_MAX as u16 }>;
+/// Notes, 0 to 127.
+pub type NoteRange = Span<0, { DATA_MAX as u16 }, NOTE>;
+/// Controllers, 0 to 127.
+pub type ControllerRange = Span<0, { DATA_MAX as u16 }, CONTROLLER>;
 /// A gamepad's buttons, 128 to 144.
-pub type ButtonRange = Span<128, 144>;
+pub type ButtonRange = Span<128, 144, BUTTON>;
 /// The axes of a gamepad's sticks, 128 to 131.
-pub type StickRange = Span<128, 131>;
+pub type StickRange = Span<128, 131, STICK>;
 /// A gamepad's analog triggers, 132 to 133.
-pub type TriggerRange = Span<132, 133>;
+pub type TriggerRange = Span<132, 133, TRIGGER>;
 /// DMX channels, 1 to 512.
 pub type DmxRange = Span<1, 512>;
 /// Controllers that have a fine part in another one, 0 to 31.
-pub type CoarseRange = Span<0, 31>;
+pub type CoarseRange = Span<0, 31, CONTROLLER>;
 
-impl<const MIN: u16, const MAX: u16> Span<MIN, MAX> {
+impl<const MIN: u16, const MAX: u16, const NAMES: u8> Span<MIN, MAX, NAMES> {
     /// The range from `first` to `last`, or `None` if `first` is above `last` or one is out of range.
     pub fn new(first: u16, last: u16) -> Option<Self> {
         (MIN <= first && first <= last && last <= MAX).then_some(Self { first, last })
@@ -71,58 +92,48 @@ impl<const MIN: u16, const MAX: u16> Span<MIN, MAX> {
     }
 
     /// The name of its grammar, among the formats of the configuration.
-    const FORMAT: &str = match (MIN, MAX) {
-        (128, 144) => "button-range",
-        (128, 131) => "stick-range",
-        (132, 133) => "trigger-range",
-        (1, 512) => "dmx-range",
-        (0, 31) => "coarse-range",
+    const FORMAT: &str = match (NAMES, MAX) {
+        (NOTE, _) => "note-range",
+        (CONTROLLER, 31) => "coarse-range",
+        (CONTROLLER, _) => "controller-range",
+        (BUTTON, _) => "button-range",
+        (STICK, _) => "stick-range",
+        (TRIGGER, _) => "trigger-range",
+        (_, 512) => "dmx-range",
         _ => "number-range",
     };
 }
 
-impl<const MIN: u16, const MAX: u16> fmt::Display for Span<MIN, MAX> {
+impl<const MIN: u16, const MAX: u16, const NAMES: u8> fmt::Display for Span<MIN, MAX, NAMES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.first == self.last { self.first.fmt(f) } else { write!(f, "{}..{}", self.first, self.last) }
     }
 }
 
-impl<const MIN: u16, const MAX: u16> FromStr for Span<MIN, MAX> {
+impl<const MIN: u16, const MAX: u16, const NAMES: u8> FromStr for Span<MIN, MAX, NAMES> {
     type Err = Malformed;
 
-    /// Reads `"a..b"`.
+    /// Reads `"a..b"`, or `"a"` alone.
     ///
     /// # Errors
-    /// Anything but two numbers of the right size joined by `..`, or a range that starts above its end.
+    /// Anything but numbers of the right size or their names, or a range that starts above its end.
     fn from_str(text: &str) -> Result<Self, Malformed> {
+        let number = |text| named::number(text, NAMES, MIN, MAX);
         let Some((first, last)) = text.split_once("..") else {
-            return Err(Malformed::new(match plain_number(text, MIN, MAX) {
-                Ok(number) => format!("write {number} without quotes; a text is a range"),
-                Err(_) => "it is no range; a single number is written without quotes, and names are not known".into(),
-            }));
+            let single = number(text)?;
+            return Ok(Self { first: single, last: single });
         };
-        let (first, last) = (plain_number(first, MIN, MAX)?, plain_number(last, MIN, MAX)?);
-        Self::new(first, last).ok_or_else(|| Malformed::new("it starts above its end"))
+        Self::new(number(first)?, number(last)?).ok_or_else(|| Malformed::new("it starts above its end"))
     }
 }
 
-fn plain_number(text: &str, min: u16, max: u16) -> Result<u16, Malformed> {
-    let text = text.trim();
-    // `u16::from_str` would take a leading `+`.
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse()
-        .ok()
-        .filter(|number| digits && (min..=max).contains(number))
-        .ok_or_else(|| Malformed::new(format!("{text:?} is not a number from {min} to {max}")))
-}
-
-impl<const MIN: u16, const MAX: u16> Serialize for Span<MIN, MAX> {
+impl<const MIN: u16, const MAX: u16, const NAMES: u8> Serialize for Span<MIN, MAX, NAMES> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.first == self.last { serializer.serialize_u16(self.first) } else { serializer.collect_str(self) }
     }
 }
 
-impl<'de, const MIN: u16, const MAX: u16> Deserialize<'de> for Span<MIN, MAX> {
+impl<'de, const MIN: u16, const MAX: u16, const NAMES: u8> Deserialize<'de> for Span<MIN, MAX, NAMES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let from_integer = |number: i64| {
             let number = u16::try_from(number).ok()?;
@@ -135,13 +146,13 @@ impl<'de, const MIN: u16, const MAX: u16> Deserialize<'de> for Span<MIN, MAX> {
     }
 }
 
-impl<const MIN: u16, const MAX: u16> JsonSchema for Span<MIN, MAX> {
+impl<const MIN: u16, const MAX: u16, const NAMES: u8> JsonSchema for Span<MIN, MAX, NAMES> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        format!("Span{MIN}To{MAX}").into()
+        Self::FORMAT.into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -232,154 +243,93 @@ impl<const MAX: u16> JsonSchema for Bounds<MAX> {
     }
 }
 
-/// What a [`NumberExpr`] can refer to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Variable {
-    /// `{n}`: the position in the trigger's number range, counted from 0.
-    Position,
-    /// `{value}`: the value of the event: a velocity, a controller's value, a pressure, a bend.
-    Value,
-    /// `{note}`: the note number of the event, 0 to 127.
-    Note,
-    /// `{channel}`: the MIDI channel of the event, 0 to 15.
-    Channel,
-}
-
-impl Variable {
-    const ALL: [Self; 4] = [Self::Position, Self::Value, Self::Note, Self::Channel];
-
-    /// As it is written, braces included.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Position => "{n}",
-            Self::Value => "{value}",
-            Self::Note => "{note}",
-            Self::Channel => "{channel}",
-        }
-    }
-}
-
-impl fmt::Display for Variable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The values that [`NumberExpr::eval`] puts in place of the variables, all 0 by default.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Inputs {
-    /// Stands for `{n}`.
-    pub position: i32,
-    /// Stands for `{value}`.
-    pub value: i32,
-    /// Stands for `{note}`.
-    pub note: i32,
-    /// Stands for `{channel}`.
-    pub channel: i32,
-}
-
-/// A number that an action sends: fixed, or taken from the event and shifted.
+/// A number that an action sends: fixed, or calculated from those of the event.
 ///
-/// In TOML an integer (`64`) or a string: `"{n}"`, `"{value}"`, `"{note}"` or `"{channel}"`, optionally
-/// followed by `+k` or `-k` with `k` from 0 to 16383 (`"{n}+36"`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NumberExpr {
+/// In TOML an integer (`64`) or a string: an expression such as `"{n}+36"` or `"{value -> 0..64}"`, or one of the
+/// `NAMES` of numbers (`"C4"`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum NumberExpr<const NAMES: u8 = PLAIN> {
     /// The same number for every event.
     Fixed(i32),
-    /// A value of the event plus an offset.
-    Shifted {
-        /// What the event provides.
-        variable: Variable,
-        /// What is added to it, -16383 to 16383.
-        offset: i32,
-    },
+    /// Calculated for each event.
+    Calculated(Arc<Expression>),
 }
 
-impl NumberExpr {
-    /// The number for one event. It may lie outside what the message can carry: the caller clamps.
-    pub fn eval(self, inputs: &Inputs) -> i32 {
+/// A number that is a note.
+pub type NoteExpr = NumberExpr<NOTE>;
+/// A number that is a controller.
+pub type ControllerExpr = NumberExpr<CONTROLLER>;
+/// A number that is a channel.
+pub type ChannelExpr = NumberExpr<CHANNEL>;
+
+impl<const NAMES: u8> NumberExpr<NAMES> {
+    /// The number for one event, rounded. It may lie outside what the message can carry: the caller clamps.
+    pub fn eval(&self, inputs: &Inputs) -> i32 {
         match self {
-            Self::Fixed(number) => number,
-            Self::Shifted { variable, offset } => {
-                let value = match variable {
-                    Variable::Position => inputs.position,
-                    Variable::Value => inputs.value,
-                    Variable::Note => inputs.note,
-                    Variable::Channel => inputs.channel,
-                };
-                value.saturating_add(offset)
-            }
+            Self::Fixed(number) => *number,
+            #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and results are clamped anyway")]
+            Self::Calculated(expression) => expression.eval(inputs).round() as i32,
         }
     }
+
+    /// The name of its grammar, among the formats of the configuration.
+    const FORMAT: &str = match NAMES {
+        NOTE => "note-expression",
+        CONTROLLER => "controller-expression",
+        CHANNEL => "channel-expression",
+        _ => "number-expression",
+    };
 }
 
-impl Default for NumberExpr {
+impl<const NAMES: u8> Default for NumberExpr<NAMES> {
     fn default() -> Self {
         Self::Fixed(0)
     }
 }
 
-impl fmt::Display for NumberExpr {
+impl<const NAMES: u8> fmt::Display for NumberExpr<NAMES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(number) => number.fmt(f),
-            Self::Shifted { variable, offset: 0 } => variable.fmt(f),
-            Self::Shifted { variable, offset } => write!(f, "{variable}{offset:+}"),
+            Self::Calculated(expression) => expression.fmt(f),
         }
     }
 }
 
-impl FromStr for NumberExpr {
+impl<const NAMES: u8> FromStr for NumberExpr<NAMES> {
     type Err = Malformed;
 
-    /// Reads the string form, such as `"{n}+36"`; spaces around the sign are allowed.
+    /// Reads the string form: the name of a number, or an expression.
     ///
     /// # Errors
-    /// Anything that does not start with one of the variables, or whose offset is not a number up to 16383.
+    /// What is wrong with the expression, at its place.
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        let text = text.trim();
-        let (variable, rest) = Variable::ALL
-            .into_iter()
-            .find_map(|variable| {
-                let rest = text.strip_prefix(variable.as_str())?;
-                Some((variable, rest.trim_start()))
-            })
-            .ok_or_else(|| Malformed::new("it does not start with one of the variables"))?;
-        let offset = if rest.is_empty() {
-            0
-        } else if let Some(digits) = rest.strip_prefix('+') {
-            offset(digits)?
-        } else if let Some(digits) = rest.strip_prefix('-') {
-            -offset(digits)?
-        } else {
-            return Err(Malformed::new(format!("{rest:?} does not start with + or -")));
-        };
-        Ok(Self::Shifted { variable, offset })
+        match named::number(text, NAMES, 0, WIDE_MAX) {
+            Ok(number) => Ok(Self::Fixed(number.into())),
+            // A channel in digits could be meant either way.
+            Err(why) if NAMES == CHANNEL && text.trim().parse::<u16>().is_ok() => Err(why),
+            Err(why) => match Expression::parse(text, Names::Event) {
+                Ok(expression) => Ok(Self::Calculated(Arc::new(expression))),
+                // One word: a name was meant, rather than an expression.
+                Err(_) if NAMES != PLAIN && !text.contains(|c: char| "{}()+*/".contains(c)) => Err(why),
+                Err(mistake) => Err(mistake.into()),
+            },
+        }
     }
 }
 
-fn offset(digits: &str) -> Result<i32, Malformed> {
-    digits
-        .trim_start()
-        .parse::<u16>()
-        .ok()
-        .filter(|&offset| offset <= WIDE_MAX && !digits.contains('+'))
-        .map(i32::from)
-        .ok_or_else(|| Malformed::new(format!("{digits:?} is not a number up to {WIDE_MAX}")))
-}
-
-impl Serialize for NumberExpr {
+impl<const NAMES: u8> Serialize for NumberExpr<NAMES> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Fixed(number) => serializer.serialize_i32(*number),
-            Self::Shifted { .. } => serializer.collect_str(self),
+            Self::Calculated(_) => serializer.collect_str(self),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for NumberExpr {
+impl<'de, const NAMES: u8> Deserialize<'de> for NumberExpr<NAMES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let from_integer = |number: i64| i32::try_from(number).ok().map(NumberExpr::Fixed);
+        let from_integer = |number: i64| i32::try_from(number).ok().map(Self::Fixed);
         deserializer.deserialize_any(IntegerOrText {
             expected: "an integer, or an expression such as \"{n}+36\"",
             from_integer,
@@ -387,25 +337,25 @@ impl<'de> Deserialize<'de> for NumberExpr {
     }
 }
 
-impl JsonSchema for NumberExpr {
+impl<const NAMES: u8> JsonSchema for NumberExpr<NAMES> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "NumberExpr".into()
+        Self::FORMAT.into()
     }
 
     /// Has no bounds of its own: each field that holds one says what a plain number may be.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["integer", "string"], "format": "number-expression" })
+        json_schema!({ "type": ["integer", "string"], "format": Self::FORMAT })
     }
 }
 
 /// Reads a value that is written as an integer or as a text of its own small language.
-struct IntegerOrText<'e, F> {
-    expected: &'e str,
-    from_integer: F,
+pub(super) struct IntegerOrText<'e, F> {
+    pub(super) expected: &'e str,
+    pub(super) from_integer: F,
 }
 
 impl<T, F> Visitor<'_> for IntegerOrText<'_, F>
@@ -449,10 +399,19 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_of_a_range_may_have_names() {
+        let range = |first, last| NoteRange::new(first, last).expect("a range");
+        assert_eq!("C2..D#3".parse(), Ok(range(36, 51)));
+        assert_eq!("Bb-1".parse(), Ok(range(10, 10)));
+        assert_eq!("36".parse(), Ok(range(36, 36)));
+        assert_eq!("volume".parse::<ControllerRange>().map(ControllerRange::first), Ok(7));
+        assert_eq!("dpad up..dpad right".parse::<ButtonRange>().map(|range| range.to_string()), Ok("132..135".into()));
+    }
+
+    #[test]
     fn a_range_says_what_is_wrong_with_it() {
         for (text, why) in [
-            ("36", "write 36 without quotes; a text is a range"),
-            ("C3", "it is no range; a single number is written without quotes, and names are not known"),
+            ("C3", "\"C3\" is not a number from 0 to 127"),
             ("36..", "\"\" is not a number from 0 to 127"),
             ("36..128", "\"128\" is not a number from 0 to 127"),
             ("+1..2", "\"+1\" is not a number from 0 to 127"),
@@ -465,34 +424,39 @@ mod tests {
 
     #[test]
     fn an_expression_is_read_written_and_evaluated() {
-        let inputs = Inputs { position: 2, value: 100, note: 60, channel: 9 };
-        for (text, written, value) in [
-            ("{n}", "{n}", 2),
-            ("{n}+36", "{n}+36", 38),
-            ("{value} - 101", "{value}-101", -1),
-            ("{note}+0", "{note}", 60),
-            ("{channel}", "{channel}", 9),
+        let inputs = Inputs { position: 2.0, value: 100.0, unit: 0.5, number: 60.0, channel: 9.0 };
+        for (text, value) in [
+            ("{n}", 2),
+            ("{n}+36", 38),
+            ("{value} - 101", -1),
+            ("{note} / 7", 9),
+            ("{value -> 0..63, round}", 32),
+            ("C4 + n", 62),
+            ("12", 12),
         ] {
             let expr: NumberExpr = text.parse().expect(text);
-            assert_eq!(expr.to_string(), written);
-            assert_eq!(expr.eval(&inputs), value);
+            assert_eq!(expr.to_string(), text);
+            assert_eq!(expr.eval(&inputs), value, "{text}");
         }
-        assert_eq!(NumberExpr::Fixed(7).eval(&inputs), 7);
+        assert_eq!(<NumberExpr>::Fixed(7).eval(&inputs), 7);
+        assert_eq!("c4".parse(), Ok(NoteExpr::Fixed(60)));
+        assert_eq!("Sustain".parse(), Ok(ControllerExpr::Fixed(64)));
+        assert_eq!("ch1".parse(), Ok(ChannelExpr::Fixed(0)));
+        assert_eq!("{ch} - 2".parse::<ChannelExpr>().map(|channel| channel.eval(&inputs)), Ok(8));
     }
 
     #[test]
     fn an_expression_says_what_is_wrong_with_it() {
         for (text, why) in [
-            ("", "it does not start with one of the variables"),
-            ("12", "it does not start with one of the variables"),
-            ("{m}", "it does not start with one of the variables"),
-            ("{n}*2", "\"*2\" does not start with + or -"),
-            ("{n}+", "\"\" is not a number up to 16383"),
-            ("{n}++1", "\"+1\" is not a number up to 16383"),
-            ("{n}-99999", "\"99999\" is not a number up to 16383"),
+            ("", "column 1: the text is over; expected a number or a name"),
+            ("{m}", "column 2: there is no `m`; there are value, unit, n, note, cc, number, channel, ch"),
+            ("{n}+", "column 5: the text is over; expected a number or a name"),
+            ("volume", "column 1: there is no `volume`; there are value, unit, n, note, cc, number, channel, ch"),
         ] {
             let error = text.parse::<NumberExpr>().expect_err(text);
             assert_eq!(error.to_string(), why, "{text}");
         }
+        assert!("H3".parse::<NoteExpr>().expect_err("H3").to_string().starts_with("\"H3\" is not a note"));
+        assert!("12".parse::<ChannelExpr>().expect_err("12").to_string().contains("\"ch12\""));
     }
 }

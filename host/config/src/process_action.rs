@@ -14,7 +14,7 @@ pub struct Launch {
     #[schemars(length(min = 1))]
     pub app: String,
 
-    /// What it is given. In each, `{n}`, `{value}`, `{note}` and `{channel}` stand for numbers of the event.
+    /// What it is given. In each, expressions in braces stand for numbers of the event: `{n}`, `{value -> 0..100 %}`.
     /// Default: nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Shell {
     #[schemars(length(min = 1))]
     pub command: String,
 
-    /// What it is given. In each, `{n}`, `{value}`, `{note}` and `{channel}` stand for numbers of the event.
+    /// What it is given. In each, expressions in braces stand for numbers of the event: `{n}`, `{value -> 0..100 %}`.
     /// Default: nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,

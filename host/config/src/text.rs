@@ -16,7 +16,12 @@ use conductor_net::senders::Senders;
 use conductor_package::FeatureId;
 
 use super::key::Key;
-use super::number::{ButtonRange, CoarseRange, DmxRange, Malformed, NumberExpr, NumberRange, StickRange, TriggerRange};
+use super::named::{Button, Channel, Controller, Note};
+use super::number::{
+    ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DmxRange, Malformed, NoteExpr, NoteRange,
+    NumberExpr, NumberRange, StickRange, TriggerRange,
+};
+use conductor_names::machine_control;
 
 /// A named grammar for a string.
 pub(super) struct Format {
@@ -34,39 +39,75 @@ pub(super) struct Format {
 pub(super) const FORMATS: &[Format] = &[
     Format {
         name: "number-range",
-        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
         allowed: "a range such as \"36..51\" with both ends included",
         check: parses::<NumberRange>,
     },
     Format {
+        name: "note-range",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
+        allowed: "a note such as \"C2\", or a range such as \"36..51\" or \"C2..D#3\" with both ends included",
+        check: parses::<NoteRange>,
+    },
+    Format {
+        name: "controller-range",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
+        allowed: "a controller such as \"modulation\", or a range such as \"16..23\" with both ends included",
+        check: parses::<ControllerRange>,
+    },
+    Format {
         name: "button-range",
-        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
-        allowed: "a range such as \"128..131\" with both ends included",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
+        allowed: "a button such as \"south\", or a range such as \"128..131\" with both ends included",
         check: parses::<ButtonRange>,
     },
     Format {
         name: "stick-range",
-        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
-        allowed: "a range such as \"128..129\" with both ends included",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
+        allowed: "an axis such as \"left x\", or a range such as \"128..129\" with both ends included",
         check: parses::<StickRange>,
     },
     Format {
         name: "trigger-range",
-        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
-        allowed: "a range such as \"132..133\" with both ends included",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
+        allowed: "a trigger such as \"left trigger\", or a range such as \"132..133\" with both ends included",
         check: parses::<TriggerRange>,
     },
     Format {
         name: "dmx-range",
-        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
         allowed: "a range such as \"1..16\" with both ends included",
         check: parses::<DmxRange>,
     },
     Format {
         name: "coarse-range",
-        pattern: r"^\s*[0-9]+\s*\.\.\s*[0-9]+\s*$",
-        allowed: "a range such as \"0..31\" with both ends included",
+        pattern: r"^[^.\x00-\x1f]+(\.\.[^.\x00-\x1f]+)?$",
+        allowed: "a controller such as \"modulation\", or a range such as \"0..31\" with both ends included",
         check: parses::<CoarseRange>,
+    },
+    Format {
+        name: "note",
+        pattern: r"^[^.\x00-\x1f]+$",
+        allowed: "a note such as \"C4\"",
+        check: parses::<Note>,
+    },
+    Format {
+        name: "controller",
+        pattern: r"^[^.\x00-\x1f]+$",
+        allowed: "a controller such as \"modulation\"",
+        check: parses::<Controller>,
+    },
+    Format {
+        name: "channel",
+        pattern: r"^[^.\x00-\x1f]+$",
+        allowed: "a channel from \"ch1\" to \"ch16\"",
+        check: parses::<Channel>,
+    },
+    Format {
+        name: "button",
+        pattern: r"^[^.\x00-\x1f]+$",
+        allowed: "a button such as \"south\"",
+        check: parses::<Button>,
     },
     Format {
         name: "time-of-day",
@@ -76,9 +117,27 @@ pub(super) const FORMATS: &[Format] = &[
     },
     Format {
         name: "number-expression",
-        pattern: r"^\s*\{(n|value|note|channel)\}\s*([+-]\s*[0-9]+\s*)?$",
-        allowed: "\"{n}\", \"{value}\", \"{note}\" or \"{channel}\", then optionally +k or -k",
+        pattern: r"^[^\x00-\x08\x0a-\x1f]+$",
+        allowed: "an expression such as \"{n}+36\" or \"{value -> 0..64}\"",
         check: parses::<NumberExpr>,
+    },
+    Format {
+        name: "note-expression",
+        pattern: r"^[^\x00-\x08\x0a-\x1f]+$",
+        allowed: "a note such as \"C4\", or an expression such as \"{n}+36\"",
+        check: parses::<NoteExpr>,
+    },
+    Format {
+        name: "controller-expression",
+        pattern: r"^[^\x00-\x08\x0a-\x1f]+$",
+        allowed: "a controller such as \"modulation\", or an expression such as \"{n}+16\"",
+        check: parses::<ControllerExpr>,
+    },
+    Format {
+        name: "channel-expression",
+        pattern: r"^[^\x00-\x08\x0a-\x1f]+$",
+        allowed: "a channel such as \"ch10\", or an expression such as \"{channel}\"",
+        check: parses::<ChannelExpr>,
     },
     Format {
         name: "key",
@@ -94,14 +153,14 @@ pub(super) const FORMATS: &[Format] = &[
     },
     Format {
         name: "sysex-message",
-        pattern: r"^\s*[Ff]0(\s*[0-7][0-9A-Fa-f])*\s*[Ff]7\s*$",
-        allowed: "hex bytes from F0 to F7 with bytes below 80 between, such as \"F0 7D 01 F7\"",
+        pattern: r"^\s*([Ff]0(\s*[0-7][0-9A-Fa-f])*\s*[Ff]7|[Mm][Mm][Cc][ _-].*)\s*$",
+        allowed: "hex bytes from F0 to F7 with bytes below 80 between, such as \"F0 7D 01 F7\", or a command such as \"mmc play\"",
         check: parses::<SysExMessage>,
     },
     Format {
         name: "sysex-prefix",
-        pattern: r"^\s*([Ff]0|\?\?)(\s*([0-9A-Fa-f]{2}|\?\?))*\s*$",
-        allowed: "hex bytes that start with F0, `??` for any byte, such as \"F0 7E ?? 06\"",
+        pattern: r"^\s*(([Ff]0|\?\?)(\s*([0-9A-Fa-f]{2}|\?\?))*|[Mm][Mm][Cc][ _-].*)\s*$",
+        allowed: "hex bytes that start with F0, `??` for any byte, such as \"F0 7E ?? 06\", or a command such as \"mmc play\"",
         check: parses::<SysExPrefix>,
     },
     Format {
@@ -258,6 +317,9 @@ impl FromStr for SysExMessage {
     /// # Errors
     /// As [`HexBytes`]; a message that does not run from `F0` to `F7`, or has a byte of 80 or more inside.
     fn from_str(text: &str) -> Result<Self, Malformed> {
+        if let Some(message) = machine_control(text)? {
+            return Ok(Self(HexBytes(message.to_vec())));
+        }
         let bytes: HexBytes = text.parse()?;
         match bytes.as_slice() {
             [0xF0, data @ .., 0xF7] => match data.iter().find(|&&byte| byte >= 0x80) {
@@ -296,6 +358,11 @@ impl FromStr for SysExPrefix {
     /// # Errors
     /// As [`HexBytes`]; a first byte that is neither `F0` nor `??`.
     fn from_str(text: &str) -> Result<Self, Malformed> {
+        if let Some(message) = machine_control(text)? {
+            // Byte 2 is the device that it is for, 7F for all of them: one that is for any is meant.
+            let bytes = message.iter().enumerate().map(|(at, byte)| (at != 2).then_some(*byte));
+            return Ok(Self(bytes.collect()));
+        }
         let bytes = hex_pairs(text)?
             .map(|pair| match pair {
                 "??" => Ok(None),
@@ -321,7 +388,20 @@ impl fmt::Display for SysExPrefix {
 
 /// How many bytes a hex text writes, whether or not each of them is a valid one.
 pub(super) fn hex_len(text: &str) -> usize {
+    if let Ok(Some(message)) = machine_control(text) {
+        return message.len();
+    }
     text.split_whitespace().map(|word| word.len() / 2).sum()
+}
+
+/// The message of a command of machine control; `None` if the text is none.
+fn machine_control(text: &str) -> Result<Option<[u8; 6]>, Malformed> {
+    let message = machine_control::message(text);
+    if message.is_none() && text.trim_start().get(..3).is_some_and(|word| word.eq_ignore_ascii_case("mmc")) {
+        let commands = machine_control::commands().collect::<Vec<_>>().join(", ");
+        return Err(Malformed::new(format!("there is no such command of machine control; there are {commands}")));
+    }
+    Ok(message)
 }
 
 /// The two-character pieces of a hex text; whitespace may stand between pieces, never inside one.

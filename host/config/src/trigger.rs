@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::named::{Button, Channel, Note};
 use super::number::{
-    ButtonRange, CoarseRange, DataBounds, DmxBounds, DmxRange, NumberRange, StickRange, TriggerRange, WideBounds,
+    ButtonRange, CoarseRange, ControllerRange, DataBounds, DmxBounds, DmxRange, NoteRange, NumberRange, StickRange,
+    TriggerRange, WideBounds,
 };
 use super::text::{HexBytes, SysExPrefix};
 
@@ -24,15 +26,16 @@ pub struct Trigger {
 
 /// Which event a [`Trigger`] waits for, by `type`.
 ///
-/// MIDI channels count from 0, as on the wire: channel 0 is the one that many devices call 1.
+/// MIDI channels count from 0 where they are numbers, as on the wire, and from 1 where they are named: channel 0 is
+/// `"ch1"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 #[schemars(transform = super::schema::also_in_snake_case)]
 pub enum TriggerEvent {
     /// A note is played.
     Note {
-        /// The note or notes, 0 to 127; 60 is middle C.
-        note: NumberRange,
+        /// The note or notes, 0 to 127, or by name: `"C2"`, `"F#2..Bb3"`; C4 is middle C, 60.
+        note: NoteRange,
         /// The velocities that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         velocity_range: DataBounds,
@@ -40,21 +43,18 @@ pub enum TriggerEvent {
         /// note, since a note whose end is missing never ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<Edge>,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A note between two others is played.
     #[schemars(extend("x-ascending" = ["note_min", "note_max"]))]
     NoteRange {
         /// The lowest note, 0 to 127.
-        #[schemars(range(min = 0, max = 127))]
-        note_min: u8,
+        note_min: Note,
         /// The highest note, 0 to 127, not below `note_min`.
-        #[schemars(range(min = 0, max = 127))]
-        note_max: u8,
+        note_max: Note,
         /// The velocities that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         velocity_range: DataBounds,
@@ -62,40 +62,37 @@ pub enum TriggerEvent {
         /// note, since a note whose end is missing never ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<Edge>,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A note is pressed with a velocity between two others.
     #[schemars(extend("x-ascending" = ["min", "max"]))]
     VelocityRange {
         /// The note or notes, 0 to 127.
-        note: NumberRange,
+        note: NoteRange,
         /// The lowest velocity, 0 to 127.
         #[schemars(range(min = 0, max = 127))]
         min: u8,
         /// The highest velocity, 0 to 127, not below `min`.
         #[schemars(range(min = 0, max = 127))]
         max: u8,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A controller is moved (control change).
     CC {
-        /// The controller or controllers, 0 to 127.
-        cc: NumberRange,
+        /// The controller or controllers, 0 to 127, or by name: `"modulation"`.
+        cc: ControllerRange,
         /// The values that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         value_range: DataBounds,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// The pressure on the whole channel changes.
@@ -103,23 +100,21 @@ pub enum TriggerEvent {
         /// The pressures that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         value_range: DataBounds,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// The pressure on a held note changes.
     PolyAftertouch {
         /// The note or notes, 0 to 127.
-        note: NumberRange,
+        note: NoteRange,
         /// The pressures that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         value_range: DataBounds,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// The pitch wheel is moved.
@@ -127,26 +122,24 @@ pub enum TriggerEvent {
         /// The positions that count, each 0 to 16383; 8192 is the middle. Default: `[0, 16383]`.
         #[serde(default)]
         value_range: WideBounds,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A program is chosen (program change).
     ProgramChange {
         /// The program or programs, 0 to 127, counted from 0.
         program: NumberRange,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A SysEx message arrives that begins in a certain way.
     #[schemars(extend("x-same-length" = ["prefix", "mask"]))]
     SysEx {
-        /// The first bytes in hex, from F0 on; `??` stands for any byte.
+        /// The first bytes in hex, from F0 on; `??` stands for any byte. Or a command of machine control: `"mmc play"`.
         prefix: SysExPrefix,
         /// Which bits of `prefix` count, in hex: as many bytes as `prefix` has. Default: all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,10 +148,9 @@ pub enum TriggerEvent {
 
     /// Any MIDI message, for forwarding whole streams.
     MidiAny {
-        /// Only this MIDI channel, 0 to 15. Default: any channel, and messages without one.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel, and messages without one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// An OSC message to one address, or to an address pattern of OSC 1.0 that matches it. What OSC 1.1 adds to
@@ -194,9 +186,9 @@ pub enum TriggerEvent {
 
     /// A gamepad's button is pressed.
     GamepadButton {
-        /// The button or buttons, 128 to 144: south 128, east, west, north, d-pad up 132, down, left,
-        /// right, left bumper 136, right, left stick 138, right, start 140, select, mode, left trigger
-        /// 143, right.
+        /// The button or buttons, 128 to 144: south 128, east, west, north, dpad up 132, down, left,
+        /// right, left bumper 136, right, left stick press 138, right, start 140, select, mode, left trigger
+        /// press 143, right. By these names, or those of a family: `"south"`, `"xbox a"`, `"cross"`, `"nintendo b"`.
         button: ButtonRange,
         /// Which edge of the press counts. Default: `press`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,7 +197,7 @@ pub enum TriggerEvent {
 
     /// A gamepad's stick is pushed.
     GamepadAnalogStick {
-        /// The axis or axes, 128 to 131: left X, left Y, right X, right Y.
+        /// The axis or axes, 128 to 131: `"left x"`, `"left y"`, `"right x"`, `"right y"`.
         axis: StickRange,
         /// The way it is pushed. Default: `any`.
         #[serde(default)]
@@ -222,7 +214,7 @@ pub enum TriggerEvent {
 
     /// A gamepad's analog trigger is pulled.
     GamepadTrigger {
-        /// The trigger or triggers: 132 left, 133 right.
+        /// The trigger or triggers: 132 or `"left trigger"`, 133 or `"right trigger"`.
         trigger: TriggerRange,
         /// How far it has to be pulled, 0 to 1. Default: 0.1.
         #[serde(default = "threshold")]
@@ -251,7 +243,7 @@ pub enum TriggerEvent {
     LongPress {
         /// The note or notes, 0 to 127. Either this or `button`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        note: Option<NumberRange>,
+        note: Option<NoteRange>,
         /// The gamepad's button or buttons, 128 to 144. Either this or `note`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         button: Option<ButtonRange>,
@@ -262,17 +254,16 @@ pub enum TriggerEvent {
         #[serde(default = "long_press_ms")]
         #[schemars(range(min = 1, max = 3_600_000))]
         duration_ms: u32,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A key is pressed twice.
     DoubleTap {
         /// The note or notes, 0 to 127. Either this or `button`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        note: Option<NumberRange>,
+        note: Option<NoteRange>,
         /// The gamepad's button or buttons, 128 to 144. Either this or `note`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         button: Option<ButtonRange>,
@@ -283,33 +274,31 @@ pub enum TriggerEvent {
         #[serde(default = "double_tap_ms")]
         #[schemars(range(min = 1, max = 3_600_000))]
         timeout_ms: u32,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// Several notes are played together, and none ends before the last begins. A chord that defers waits for
     /// the time of every larger chord that one of its notes could begin: up to twice `timeout_ms`.
     NoteChord {
         /// The notes, two to ten, each 0 to 127.
-        #[schemars(length(min = 2, max = 10), inner(range(min = 0, max = 127)))]
-        notes: Vec<u8>,
+        #[schemars(length(min = 2, max = 10))]
+        notes: Vec<Note>,
         /// The last begins sooner than this after the first, 1 to 3600000 milliseconds. Default: 50.
         #[serde(default = "chord_ms")]
         #[schemars(range(min = 1, max = 3_600_000))]
         timeout_ms: u32,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// Several buttons of a gamepad are pressed together, and none comes up before the last is down.
     GamepadButtonChord {
         /// The buttons, two to ten, each 128 to 144.
-        #[schemars(length(min = 2, max = 10), inner(range(min = 128, max = 144)))]
-        buttons: Vec<u8>,
+        #[schemars(length(min = 2, max = 10))]
+        buttons: Vec<Button>,
         /// The last goes down sooner than this after the first, 1 to 3600000 milliseconds. Default: 50.
         #[serde(default = "chord_ms")]
         #[schemars(range(min = 1, max = 3_600_000))]
@@ -318,8 +307,8 @@ pub enum TriggerEvent {
 
     /// An endless encoder is turned. `{value}` is how many steps, clockwise positive.
     EncoderTurn {
-        /// The controller or controllers, 0 to 127.
-        cc: NumberRange,
+        /// The controller or controllers, 0 to 127, or by name: `"modulation"`.
+        cc: ControllerRange,
         /// Which way. Default: `any`.
         #[serde(default)]
         direction: Turn,
@@ -327,10 +316,9 @@ pub enum TriggerEvent {
         /// 127 to 0 has turned back by 127. Default: `twos_complement`.
         #[serde(default)]
         mode: EncoderMode,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A controller of 14 bits moves: it says the coarse part as itself, then, within 3 ms, the fine part as the
@@ -341,10 +329,9 @@ pub enum TriggerEvent {
         /// The values that count, each 0 to 16383. Default: `[0, 16383]`.
         #[serde(default)]
         value_range: WideBounds,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// A registered parameter is set.
@@ -355,10 +342,9 @@ pub enum TriggerEvent {
         /// The values that count, each 0 to 16383. Default: `[0, 16383]`.
         #[serde(default)]
         value_range: WideBounds,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 
     /// An unregistered parameter is set.
@@ -369,10 +355,9 @@ pub enum TriggerEvent {
         /// The values that count, each 0 to 16383. Default: `[0, 16383]`.
         #[serde(default)]
         value_range: WideBounds,
-        /// Only this MIDI channel, 0 to 15. Default: any channel.
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 0, max = 15))]
-        channel: Option<u8>,
+        channel: Option<Channel>,
     },
 }
 

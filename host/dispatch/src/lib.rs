@@ -292,11 +292,11 @@ impl Envelope {
     /// What the event gives to numbers that an action takes from it.
     pub fn inputs(&self) -> Inputs {
         Inputs {
-            position: i32::from(self.position),
-            #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and results are clamped anyway")]
-            value: self.event.value() as i32,
-            note: i32::from(self.event.number()),
-            channel: self.event.channel().map_or(0, i32::from),
+            position: self.position.into(),
+            value: self.event.value(),
+            unit: self.event.unit().into(),
+            number: self.event.number().into(),
+            channel: self.event.channel().map_or(0.0, f64::from),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use conductor_engine::MidiMessage;
 
 use super::Envelope;
-use conductor_config::{self as config, DATA_MAX, Inputs, NumberExpr, WIDE_MAX};
+use conductor_config::{self as config, ChannelExpr, DATA_MAX, Inputs, NoteExpr, NumberExpr, WIDE_MAX};
 
 /// A message whose numbers may come from the event, ready to be filled in without parsing.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,18 +35,19 @@ impl MidiTemplate {
     /// The same for these numbers.
     pub fn filled(&self, inputs: &Inputs) -> MidiMessage {
         use config::MidiMessage as Template;
-        let data = |number: NumberExpr| clamped(number, inputs, DATA_MAX);
-        let channel = |number: NumberExpr| clamped(number, inputs, 15);
-        match self.message {
+        let data = |number: &NumberExpr| clamped(number, inputs, DATA_MAX);
+        let key = |note: &NoteExpr| clamped(note, inputs, DATA_MAX);
+        let channel = |number: &ChannelExpr| clamped(number, inputs, 15);
+        match &self.message {
             Template::NoteOn { channel: c, note, velocity } => match data(velocity) {
-                0 => MidiMessage::NoteOff { channel: channel(c), note: data(note), velocity: 0 },
-                velocity => MidiMessage::NoteOn { channel: channel(c), note: data(note), velocity },
+                0 => MidiMessage::NoteOff { channel: channel(c), note: key(note), velocity: 0 },
+                velocity => MidiMessage::NoteOn { channel: channel(c), note: key(note), velocity },
             },
             Template::NoteOff { channel: c, note, velocity } => {
-                MidiMessage::NoteOff { channel: channel(c), note: data(note), velocity: data(velocity) }
+                MidiMessage::NoteOff { channel: channel(c), note: key(note), velocity: data(velocity) }
             }
             Template::CC { channel: c, cc, value } => {
-                MidiMessage::ControlChange { channel: channel(c), controller: data(cc), value: data(value) }
+                MidiMessage::ControlChange { channel: channel(c), controller: clamped(cc, inputs, DATA_MAX), value: data(value) }
             }
             Template::ProgramChange { channel: c, program } => {
                 MidiMessage::ProgramChange { channel: channel(c), program: data(program) }
@@ -59,14 +60,14 @@ impl MidiTemplate {
                 MidiMessage::Aftertouch { channel: channel(c), pressure: data(pressure) }
             }
             Template::PolyAftertouch { channel: c, note, pressure } => {
-                MidiMessage::PolyAftertouch { channel: channel(c), note: data(note), pressure: data(pressure) }
+                MidiMessage::PolyAftertouch { channel: channel(c), note: key(note), pressure: data(pressure) }
             }
             Template::SysEx { .. } => MidiMessage::SysEx(self.sysex.clone().unwrap_or_default()),
         }
     }
 }
 
-fn clamped(number: NumberExpr, inputs: &Inputs, max: u8) -> u8 {
+fn clamped<const NAMES: u8>(number: &NumberExpr<NAMES>, inputs: &Inputs, max: u8) -> u8 {
     u8::try_from(number.eval(inputs).clamp(0, i32::from(max))).unwrap_or(max)
 }
 

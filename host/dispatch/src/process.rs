@@ -22,6 +22,8 @@ use tokio_util::task::TaskTracker;
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
 use conductor_config::{Inputs, Launch, Shell};
+use conductor_expression::{Expression, Mistake, Names};
+use conductor_number::Shown;
 use conductor_observer::{Observation, Observer};
 use conductor_stdx::hidden::hide_line;
 use conductor_stdx::template;
@@ -302,7 +304,7 @@ fn command_of_shell(shell: &Shell, envelope: &Envelope) -> Command {
     command
         .env("CONDUCTOR_DEVICE", envelope.device.as_str())
         .env("CONDUCTOR_VALUE", envelope.event.value().to_string())
-        .env("CONDUCTOR_NOTE", inputs.note.to_string())
+        .env("CONDUCTOR_NOTE", inputs.number.to_string())
         .env("CONDUCTOR_CHANNEL", inputs.channel.to_string())
         .env("CONDUCTOR_N", inputs.position.to_string());
     command
@@ -315,18 +317,19 @@ fn around(command: &mut Command, folder: Option<&str>, env: &BTreeMap<String, St
     }
 }
 
+/// What is wrong with the expressions in such a text. Only what scales is surely meant to be one.
+pub fn mistake(text: &str) -> Option<Mistake> {
+    let inner = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
+    let scaled = inner.map(|(inner, _)| inner).filter(|inner| inner.contains(" -> "));
+    scaled.filter_map(|inner| Expression::parse(inner, Names::Event).err()).next()
+}
+
 /// The text with the numbers of the event in it.
 fn filled(text: &str, inputs: &Inputs) -> String {
-    use conductor_config::Variable;
-    let numbers = [
-        (Variable::Position, inputs.position),
-        (Variable::Value, inputs.value),
-        (Variable::Note, inputs.note),
-        (Variable::Channel, inputs.channel),
-    ];
-    template::fill(text, ["{", "}"], |name| {
-        let is_it = |variable: &Variable| variable.as_str().trim_matches(['{', '}']) == name;
-        numbers.iter().find(|(variable, _)| is_it(variable)).map(|(_, number)| number.to_string().into())
+    template::fill(text, ["{", "}"], |inner| {
+        // What is no expression stays as it is: braces have a meaning of their own in many commands.
+        let expression = Expression::parse(inner, Names::Event).ok().filter(|expression| !expression.is_fixed())?;
+        Some(Shown { number: expression.eval(inputs), unit: expression.unit() }.to_string().into())
     })
 }
 

@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod mapping_test;
+pub mod named;
 pub mod timeline;
 
 pub use mapping_test::{Difference, MappingTest, parse_mapping_tests};

@@ -14,7 +14,9 @@
 //! never runs backwards. **Device**: a word, or any text in double quotes. `#` where a word could begin
 //! makes the rest of the line a comment.
 //!
-//! **What**: `ch n` (0 to 15) may end every channel message; without it the channel is 0.
+//! **What**: `ch n` (0 to 15), or `ch1` to `ch16`, may end every channel message; without it the channel is 0. Notes,
+//! controllers, buttons and axes may be called by their names, with `_` for a space: `note-on C2 100 ch10`,
+//! `cc mod_wheel 64`, `gamepad-button xbox_a down`. C4 is middle C, 60.
 //!
 //! | Write | ranges |
 //! |---|---|
@@ -58,6 +60,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use conductor_engine::event::write_name;
+use conductor_names::{channel, controller, gamepad, note};
 use conductor_engine::{
     ArtNetChange, Event, GamepadEvent, MidiMessage, Nanos, OscArg, OscMessage, OscPattern, check_address,
 };
@@ -308,8 +311,23 @@ impl<'a> Line<'a> {
         self.number(what, 0, 127).map(|number| number as u8)
     }
 
-    fn gamepad_number(&mut self, what: &str, numbers: RangeInclusive<u8>) -> Parsed<u8> {
+    /// A number in range, or a name that `find` knows.
+    fn named(&mut self, what: &str, numbers: RangeInclusive<u8>, find: fn(&str) -> Option<u8>) -> Parsed<u8> {
+        let before = self.at;
+        let name = match self.next()?.map(|found| found.token) {
+            Some(Token::Word(word)) => find(word),
+            Some(Token::Text(text)) => find(&text),
+            _ => None,
+        };
+        if let Some(number) = name.filter(|number| numbers.contains(number)) {
+            return Ok(number);
+        }
+        self.at = before;
         self.number(what, (*numbers.start()).into(), (*numbers.end()).into()).map(|number| number as u8)
+    }
+
+    fn note(&mut self) -> Parsed<u8> {
+        self.named("a note", 0..=127, note::number)
     }
 
     /// A number from `min` to 1, with or without a point.
@@ -331,6 +349,9 @@ impl<'a> Line<'a> {
             None => Ok(0),
             Some(Found { token: Token::Word("ch"), .. }) => {
                 self.number("a channel", 0, 15).map(|channel| channel as u8)
+            }
+            Some(Found { token: Token::Word(word), .. }) if channel::number(word).is_some() => {
+                Ok(channel::number(word).unwrap_or(0))
             }
             Some(other) => {
                 let shown = self.quote(&other);
@@ -409,16 +430,16 @@ fn parse_event(line: &mut Line) -> Parsed<Event> {
     };
     let message = match word {
         "note-on" => {
-            let note = line.seven_bit("a note")?;
+            let note = line.note()?;
             // 0 would be a note-off: MIDI has no press without velocity.
             let velocity = line.number("a velocity", 1, 127)? as u8;
             MidiMessage::NoteOn { note, velocity, channel: line.channel()? }
         }
         "note-off" => {
-            let note = line.seven_bit("a note")?;
+            let note = line.note()?;
             let before = line.at;
             let velocity = match line.next()? {
-                Some(found) if !matches!(found.token, Token::Word("ch")) => {
+                Some(found) if !matches!(found.token, Token::Word(word) if word == "ch" || channel::number(word).is_some()) => {
                     line.at = before;
                     line.seven_bit("a velocity")?
                 }
@@ -430,12 +451,12 @@ fn parse_event(line: &mut Line) -> Parsed<Event> {
             MidiMessage::NoteOff { note, velocity, channel: line.channel()? }
         }
         "poly-aftertouch" => {
-            let note = line.seven_bit("a note")?;
+            let note = line.note()?;
             let pressure = line.seven_bit("a pressure")?;
             MidiMessage::PolyAftertouch { note, pressure, channel: line.channel()? }
         }
         "cc" => {
-            let controller = line.seven_bit("a controller")?;
+            let controller = line.named("a controller", 0..=127, controller::number)?;
             let value = line.seven_bit("a value")?;
             MidiMessage::ControlChange { controller, value, channel: line.channel()? }
         }
@@ -465,12 +486,12 @@ fn parse_event(line: &mut Line) -> Parsed<Event> {
         "osc" => return parse_osc(line),
         "gamepad-button" => return parse_button(line).map(Event::Gamepad),
         "gamepad-stick" => {
-            let stick = line.gamepad_number("an axis", GamepadEvent::STICKS)?;
+            let stick = line.named("an axis", GamepadEvent::STICKS, gamepad::stick)?;
             let value = line.way("a way", -1.0)?;
             return Ok(GamepadEvent::Stick { stick, value }.into());
         }
         "gamepad-trigger" => {
-            let trigger = line.gamepad_number("a trigger", GamepadEvent::TRIGGERS)?;
+            let trigger = line.named("a trigger", GamepadEvent::TRIGGERS, gamepad::trigger)?;
             let value = line.way("a way", 0.0)?;
             return Ok(GamepadEvent::Trigger { trigger, value }.into());
         }
@@ -483,7 +504,7 @@ fn parse_event(line: &mut Line) -> Parsed<Event> {
 }
 
 fn parse_button(line: &mut Line) -> Parsed<GamepadEvent> {
-    let button = line.gamepad_number("a button", GamepadEvent::BUTTONS)?;
+    let button = line.named("a button", GamepadEvent::BUTTONS, |name| gamepad::button(name).ok())?;
     let found = line.expect("`down` or `up`")?;
     let pressed = match found.token {
         Token::Word("down") => true,

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::tool::asked;
 use super::{CommandResult, Failure, Paths};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
+use conductor_timeline::named;
 
 /// The pause between two polls of the ports.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -130,7 +131,8 @@ fn events(places: &Paths) -> Result<u64, Failure> {
 
 fn show(learned: &Learned) {
     for Control { device, last, toml, guess } in &learned.controls {
-        outln!("{device}: {last}");
+        let named = named::comment(last).map(|named| format!("  {named}")).unwrap_or_default();
+        outln!("{device}: {last}{named}");
         let mut lines = Lines::new();
         lines.push_text("    ", toml);
         terminal::print(&lines);

@@ -11,6 +11,7 @@ use conductor_config as config;
 use conductor_host::host::Host;
 use conductor_observation::{Kind, ObservationView};
 use conductor_terminal::{self as terminal, Lines, errln};
+use conductor_timeline::named;
 
 /// Columns of a line: an OSC packet may hold 64 KB of text.
 const MAX_COLUMNS: usize = 1000;
@@ -70,7 +71,8 @@ fn words(view: &ObservationView) -> String {
     match view {
         ObservationView::Event { at, device, event, rules } => {
             let fired = if rules.is_empty() { String::new() } else { format!("  -> {}", rules.join(", ")) };
-            format!("{:>12.6} s  {device:<16} {event:<32}{fired}", *at as f64 / 1e9)
+            let named = named::comment(event).map(|named| format!("  {named}")).unwrap_or_default();
+            format!("{:>12.6} s  {device:<16} {event:<32}{fired}{named}", *at as f64 / 1e9)
         }
         ObservationView::Failure { at, rule, worker, reason } => {
             format!("{:>12.6} s  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e9)

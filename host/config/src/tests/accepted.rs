@@ -34,10 +34,10 @@ fn everything_is_read_without_a_warning() {
     let trigger = &config.modes[0].mappings[0].trigger;
     assert_eq!(trigger.device.as_deref(), Some("pads"));
     let expected = TriggerEvent::Note {
-        note: NumberRange::new(36, 51).unwrap(),
+        note: NoteRange::new(36, 51).unwrap(),
         velocity_range: Bounds::new(1, 100).unwrap(),
         on: Some(Edge::Both),
-        channel: Some(9),
+        channel: Channel::new(9),
     };
     assert_eq!(trigger.event, expected);
 
@@ -80,7 +80,7 @@ fn what_is_absent_has_its_default() {
     let found = mapping("type = 'CC', cc = 1", "type = 'Suppress'");
     assert_eq!((found.priority, found.consume), (0, false));
     let expected =
-        TriggerEvent::CC { cc: NumberRange::new(1, 1).unwrap(), value_range: DataBounds::FULL, channel: None };
+        TriggerEvent::CC { cc: ControllerRange::new(1, 1).unwrap(), value_range: DataBounds::FULL, channel: None };
     assert_eq!(found.trigger.event, expected);
 
     let feature = &read("[features.x]").features["x"];

@@ -192,7 +192,7 @@ fn mappings() -> Vec<Case> {
         case!("list_actions", { "type": "OscSend" }, |stage, result| {
             let actions = result["actions"].as_array().unwrap();
             assert_eq!((actions.len(), &actions[0]["feature"]), (1, &json!("osc-output")), "{result:#}");
-            assert!(actions[0]["keys"]["properties"]["args"]["description"].as_str().unwrap().contains("placeholder"));
+            assert!(actions[0]["keys"]["properties"]["args"]["description"].as_str().unwrap().contains("expressions"));
             let all = stage.call("conductor_list_actions", json!({})).unwrap();
             holds(&all["actions"], "type", "SendMidi");
             holds(&all["actions"], "type", "OscSend");

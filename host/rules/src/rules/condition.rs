@@ -21,12 +21,12 @@ pub(crate) fn condition(written: &config::Condition) -> Condition {
         Written::AppRunning { app } => Condition::AppRunning(AppName::new(app)),
         Written::AppFrontmost { app } => Condition::AppFrontmost(AppName::new(app)),
         Written::NoteHeld { note, channel, device: name } => {
-            Condition::NoteHeld { notes: range(*note), channel: *channel, device: device(name) }
+            Condition::NoteHeld { notes: range(*note), channel: channel.map(config::Channel::get), device: device(name) }
         }
         Written::CcValueInRange { cc, value_range, channel, device: name } => Condition::CcValueInRange {
-            controller: *cc,
+            controller: cc.get(),
             value: values(*value_range),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
             device: device(name),
         },
         Written::And { conditions } => Condition::And(conditions.iter().map(condition).collect()),

@@ -29,7 +29,7 @@ use crate::profile::{self, Profile};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
 use conductor_dispatch::desktop::DesktopAction;
 use conductor_dispatch::feature_queue::FeatureQueue;
-use conductor_dispatch::process::ProcessAction;
+use conductor_dispatch::process::{self, ProcessAction};
 use conductor_dispatch::script::{self, Script, Step};
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{
@@ -256,6 +256,16 @@ impl Compiler<'_> {
     }
 
     fn process(&mut self, action: ProcessAction, path: &[PathStep<'_>]) -> Option<Action> {
+        let args = match &action {
+            ProcessAction::Launch(launch) => &launch.args,
+            ProcessAction::Shell(shell) => &shell.args,
+        };
+        for (index, arg) in args.iter().enumerate() {
+            if let Some(mistake) = process::mistake(arg) {
+                self.error(&[path, &["args".into(), index.into()]].concat(), format!("in the expression, {mistake}"));
+                return None;
+            }
+        }
         let queue = self.workers.processes();
         let queue = self.started(queue, path)?;
         Some(Action::Process { queue, action: Arc::new(action) })

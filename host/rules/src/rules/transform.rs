@@ -25,9 +25,9 @@ fn stateless(transform: &config::MidiTransform) -> engine::MidiTransform {
     engine::MidiTransform {
         input_range: range(transform.input_range),
         output_range: range(transform.output_range),
-        channel: transform.channel,
-        controller: transform.cc,
-        note: transform.note,
+        channel: transform.channel.map(config::Channel::get),
+        controller: transform.cc.map(config::Controller::get),
+        note: transform.note.map(config::Note::get),
         velocity_scale: Some(transform.velocity_scale),
         velocity_offset: Some(i16::from(transform.velocity_offset)),
         invert: transform.invert_value,

@@ -19,37 +19,37 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
             notes: range(*note),
             velocity: values(*velocity_range),
             edge: edge(*on, action),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
         },
         TriggerEvent::NoteRange { note_min, note_max, velocity_range, on, channel } => Trigger::Note {
-            notes: NumberRange { first: *note_min, last: *note_max },
+            notes: NumberRange { first: note_min.get(), last: note_max.get() },
             velocity: values(*velocity_range),
             edge: edge(*on, action),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
         },
         TriggerEvent::VelocityRange { note, min, max, channel } => Trigger::Note {
             notes: range(*note),
             velocity: ValueRange { min: u16::from(*min), max: u16::from(*max) },
             edge: edge(None, action),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
         },
         TriggerEvent::CC { cc, value_range, channel } => {
-            Trigger::ControlChange { controllers: range(*cc), value: values(*value_range), channel: *channel }
+            Trigger::ControlChange { controllers: range(*cc), value: values(*value_range), channel: channel.map(config::Channel::get) }
         }
         TriggerEvent::Aftertouch { value_range, channel } => {
-            Trigger::Aftertouch { value: values(*value_range), channel: *channel }
+            Trigger::Aftertouch { value: values(*value_range), channel: channel.map(config::Channel::get) }
         }
         TriggerEvent::PolyAftertouch { note, value_range, channel } => {
-            Trigger::PolyAftertouch { notes: range(*note), value: values(*value_range), channel: *channel }
+            Trigger::PolyAftertouch { notes: range(*note), value: values(*value_range), channel: channel.map(config::Channel::get) }
         }
         TriggerEvent::PitchBend { value_range, channel } => {
-            Trigger::PitchBend { value: values(*value_range), channel: *channel }
+            Trigger::PitchBend { value: values(*value_range), channel: channel.map(config::Channel::get) }
         }
         TriggerEvent::ProgramChange { program, channel } => {
-            Trigger::ProgramChange { programs: range(*program), channel: *channel }
+            Trigger::ProgramChange { programs: range(*program), channel: channel.map(config::Channel::get) }
         }
         TriggerEvent::SysEx { prefix, mask } => Trigger::SysEx { pattern: sysex(prefix, mask.as_ref()) },
-        TriggerEvent::MidiAny { channel } => Trigger::MidiAny { channel: *channel },
+        TriggerEvent::MidiAny { channel } => Trigger::MidiAny { channel: channel.map(config::Channel::get) },
         TriggerEvent::OscMessage { address } => Trigger::Osc { address: address.clone(), arg: None },
         TriggerEvent::OscPattern { pattern } => Trigger::OscPattern { pattern: osc_pattern(pattern)?, arg: None },
         TriggerEvent::OscArgRange { address, arg, min, max } => {
@@ -82,20 +82,20 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
         TriggerEvent::LongPress { note, button, velocity_range, duration_ms, channel } => Trigger::LongPress {
             keys: keys(*note, *button)?,
             velocity: values(*velocity_range),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
             after: nanos(*duration_ms),
         },
         TriggerEvent::DoubleTap { note, button, velocity_range, timeout_ms, channel } => Trigger::DoubleTap {
             keys: keys(*note, *button)?,
             velocity: values(*velocity_range),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
             within: nanos(*timeout_ms),
         },
         TriggerEvent::NoteChord { notes, timeout_ms, channel } => {
-            Trigger::Chord { keys: ascending(notes), channel: *channel, within: nanos(*timeout_ms) }
+            Trigger::Chord { keys: ascending(notes.iter().map(|note| note.get())), channel: channel.map(config::Channel::get), within: nanos(*timeout_ms) }
         }
         TriggerEvent::GamepadButtonChord { buttons, timeout_ms } => {
-            Trigger::Chord { keys: ascending(buttons), channel: None, within: nanos(*timeout_ms) }
+            Trigger::Chord { keys: ascending(buttons.iter().map(|button| button.get())), channel: None, within: nanos(*timeout_ms) }
         }
         TriggerEvent::EncoderTurn { cc, direction, mode, channel } => Trigger::Turn {
             controllers: range(*cc),
@@ -111,22 +111,22 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
                 config::Turn::CounterClockwise => Rotation::CounterClockwise,
                 config::Turn::Any => Rotation::Any,
             },
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
         },
         TriggerEvent::CC14 { cc, value_range, channel } => {
-            Trigger::FineControl { controllers: range(*cc), value: values(*value_range), channel: *channel }
+            Trigger::FineControl { controllers: range(*cc), value: values(*value_range), channel: channel.map(config::Channel::get) }
         }
         TriggerEvent::RPN { parameter, value_range, channel } => Trigger::Parameter {
             registered: true,
             parameter: *parameter,
             value: values(*value_range),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
         },
         TriggerEvent::NRPN { parameter, value_range, channel } => Trigger::Parameter {
             registered: false,
             parameter: *parameter,
             value: values(*value_range),
-            channel: *channel,
+            channel: channel.map(config::Channel::get),
         },
         TriggerEvent::ArtNetChannel { universe, dmx_channel, value_range } => Trigger::ArtNet {
             universe: *universe,
@@ -143,7 +143,7 @@ fn readings(on: Option<config::Readings>) -> engine::Readings {
     }
 }
 
-fn keys(note: Option<config::NumberRange>, button: Option<config::ButtonRange>) -> Result<NumberRange, String> {
+fn keys(note: Option<config::NoteRange>, button: Option<config::ButtonRange>) -> Result<NumberRange, String> {
     match (note, button) {
         (Some(note), None) => Ok(range(note)),
         (None, Some(button)) => Ok(range(button)),
@@ -152,8 +152,8 @@ fn keys(note: Option<config::NumberRange>, button: Option<config::ButtonRange>) 
 }
 
 /// The keys of a chord, in whatever order they were written.
-fn ascending(keys: &[u8]) -> Vec<u8> {
-    let mut keys = keys.to_vec();
+fn ascending(keys: impl Iterator<Item = u8>) -> Vec<u8> {
+    let mut keys: Vec<u8> = keys.collect();
     keys.sort_unstable();
     keys
 }
@@ -167,24 +167,26 @@ pub(super) fn waiting(event: &TriggerEvent) -> impl Iterator<Item = config::Inpu
     let (first, last, channel) = match event {
         TriggerEvent::Note { note: range, channel, .. }
         | TriggerEvent::VelocityRange { note: range, channel, .. }
-        | TriggerEvent::PolyAftertouch { note: range, channel, .. }
-        | TriggerEvent::CC { cc: range, channel, .. }
-        | TriggerEvent::ProgramChange { program: range, channel } => (range.first(), range.last(), *channel),
+        | TriggerEvent::PolyAftertouch { note: range, channel, .. } => (range.first(), range.last(), *channel),
+        TriggerEvent::CC { cc: range, channel, .. } => (range.first(), range.last(), *channel),
+        TriggerEvent::ProgramChange { program: range, channel } => (range.first(), range.last(), *channel),
         TriggerEvent::NoteRange { note_min, note_max, channel, .. } => {
-            (u16::from(*note_min), u16::from(*note_max), *channel)
+            (u16::from(note_min.get()), u16::from(note_max.get()), *channel)
         }
         _ => (0, 0, None),
     };
     (first..=last).map(move |number| config::Inputs {
-        position: i32::from(number - first),
-        value: 0,
-        note: i32::from(number),
-        channel: channel.map_or(0, i32::from),
+        position: f64::from(number - first),
+        number: f64::from(number),
+        channel: channel.map_or(0.0, |channel| channel.get().into()),
+        ..config::Inputs::default()
     })
 }
 
 /// Numbers that fit into a byte, as every range but that of DMX channels does.
-pub(super) fn range<const MIN: u16, const MAX: u16>(range: config::Span<MIN, MAX>) -> NumberRange {
+pub(super) fn range<const MIN: u16, const MAX: u16, const NAMES: u8>(
+    range: config::Span<MIN, MAX, NAMES>,
+) -> NumberRange {
     const { assert!(MAX <= 255) };
     NumberRange { first: range.first() as u8, last: range.last() as u8 }
 }
