@@ -35,7 +35,7 @@ pub struct Args {
 }
 
 /// Targets that need nothing but the engine, which is built in seconds.
-const IN_THE_ENGINE: [&str; 4] = ["gestures", "midi", "rules", "timeline"];
+const IN_THE_ENGINE: [&str; 5] = ["expressions", "gestures", "midi", "rules", "timeline"];
 /// Longer inputs than this find nothing that shorter ones don't.
 const MAX_INPUT_LENGTH: &str = "-max_len=1024";
 /// What a corpus in the repository may take, in bytes.

@@ -60,8 +60,8 @@ impl Light {
             Number::Whole(whole) => return Ok(Self::Fixed(*whole)),
             Number::Text(text) => text,
         };
-        let expression = Expression::parse(text, Names::Event)
-            .map_err(|wrong| format!("`{name}` cannot be \"{text}\": {wrong}"))?;
+        let expression =
+            Expression::parse(text, Names::Event).map_err(|wrong| format!("`{name}` cannot be \"{text}\": {wrong}"))?;
         Ok(if expression.is_just("unit") { Self::Unit } else { Self::Calculated(expression) })
     }
 
@@ -169,8 +169,7 @@ mod tests {
 
     #[test]
     fn numbers_are_fixed_or_of_the_event() {
-        for (written, expected) in
-            [
+        for (written, expected) in [
             ("{n}", 3),
             ("{n} + 10", 13),
             ("{value}-1", 63),
@@ -178,8 +177,7 @@ mod tests {
             ("{channel}+1", 3),
             ("{unit}", 128),
             ("{value -> 100..200}", 150),
-        ]
-        {
+        ] {
             let light = Light::parse("value", &Number::Text(written.into())).unwrap();
             assert_eq!(light.number(&EVENT), expected, "{written}");
         }
@@ -205,7 +203,9 @@ mod tests {
         assert!(wrong(r#"{"target": "a", "channel": 513}"#).contains("allowed is 1 to 512"));
         assert!(wrong(r#"{"target": "a", "channel": 1, "value": 256}"#).contains("allowed is 0 to 255"));
         assert!(wrong(r#"{"target": "a", "channel": 1, "universe": 32768}"#).contains("0 to 32767"));
-        assert!(wrong(r#"{"target": "a", "channel": "{unit"}"#).starts_with("`channel` cannot be \"{unit\": column 6: "));
+        assert!(
+            wrong(r#"{"target": "a", "channel": "{unit"}"#).starts_with("`channel` cannot be \"{unit\": column 6: ")
+        );
         assert!(wrong(r#"{"target": "a", "channel": 1, "chanel": 2}"#).contains("unknown field `chanel`"));
         assert!(wrong(r#"{"target": "a", "channel": 1.5}"#).contains("a whole number, or a text"));
     }

@@ -69,8 +69,8 @@ pub use model::{
 pub use named::{BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, NOTE, Note, PLAIN, STICK, Single, TRIGGER};
 pub use number::{
     Bounds, ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds,
-    DmxRange, Inputs, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange, TriggerRange, WIDE_MAX,
-    WideBounds,
+    DmxRange, Inputs, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange, TriggerRange,
+    WIDE_MAX, WideBounds,
 };
 pub use place::{PathStep, Source};
 pub use process_action::{Launch, Shell};

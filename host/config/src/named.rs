@@ -77,11 +77,14 @@ fn of(names: u8, min: u16, max: u16) -> String {
     match names {
         NOTE => "a note: a number from 0 to 127, or a name from \"C-1\" to \"G9\", with C4 as middle C (60)".into(),
         CONTROLLER => {
-            format!("a controller: a number from {min} to {max}, or a name such as \"modulation\", \"volume\" or \"sustain\"")
+            format!(
+                "a controller: a number from {min} to {max}, or a name such as \"modulation\", \"volume\" or \"sustain\""
+            )
         }
         CHANNEL => "a channel from \"ch1\" to \"ch16\"".into(),
         BUTTON => {
-            "a button: a number from 128 to 144, or a name such as \"south\", \"dpad up\", \"xbox a\" or \"cross\"".into()
+            "a button: a number from 128 to 144, or a name such as \"south\", \"dpad up\", \"xbox a\" or \"cross\""
+                .into()
         }
         STICK => "an axis: a number from 128 to 131, or \"left x\", \"left y\", \"right x\" or \"right y\"".into(),
         TRIGGER => "a trigger: 132 or 133, or \"left trigger\" or \"right trigger\"".into(),

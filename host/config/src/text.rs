@@ -85,12 +85,7 @@ pub(super) const FORMATS: &[Format] = &[
         allowed: "a controller such as \"modulation\", or a range such as \"0..31\" with both ends included",
         check: parses::<CoarseRange>,
     },
-    Format {
-        name: "note",
-        pattern: r"^[^.\x00-\x1f]+$",
-        allowed: "a note such as \"C4\"",
-        check: parses::<Note>,
-    },
+    Format { name: "note", pattern: r"^[^.\x00-\x1f]+$", allowed: "a note such as \"C4\"", check: parses::<Note> },
     Format {
         name: "controller",
         pattern: r"^[^.\x00-\x1f]+$",

@@ -46,9 +46,11 @@ impl MidiTemplate {
             Template::NoteOff { channel: c, note, velocity } => {
                 MidiMessage::NoteOff { channel: channel(c), note: key(note), velocity: data(velocity) }
             }
-            Template::CC { channel: c, cc, value } => {
-                MidiMessage::ControlChange { channel: channel(c), controller: clamped(cc, inputs, DATA_MAX), value: data(value) }
-            }
+            Template::CC { channel: c, cc, value } => MidiMessage::ControlChange {
+                channel: channel(c),
+                controller: clamped(cc, inputs, DATA_MAX),
+                value: data(value),
+            },
             Template::ProgramChange { channel: c, program } => {
                 MidiMessage::ProgramChange { channel: channel(c), program: data(program) }
             }

@@ -59,8 +59,17 @@ pub(crate) fn parse(text: &str, names: Names) -> Result<Parsed, Mistake> {
         let message = format!("the expression is longer than {MAX_LENGTH} characters");
         return Err(Mistake::new(text, 0..text.len(), message));
     }
-    let mut parser =
-        Parser { text, names, tokens: tokens(text)?, at: 0, depth: 0, outermost: true, steps: Vec::new(), unit: None, variables: Vec::new() };
+    let mut parser = Parser {
+        text,
+        names,
+        tokens: tokens(text)?,
+        at: 0,
+        depth: 0,
+        outermost: true,
+        steps: Vec::new(),
+        unit: None,
+        variables: Vec::new(),
+    };
     parser.whole()?;
     match parser.peek() {
         Token::End => {}
@@ -240,13 +249,16 @@ impl<'t> Parser<'t> {
             "round" => scale.step = 1.0,
             "step" => scale.step = self.amount("step 0.5", |step| step > 0.0)?,
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is checked")]
-            "steps" => scale.steps = self.amount("steps 5, a whole number from 2 to 1000", |count| {
-                (2.0..=1000.0).contains(&count) && count.fract() == 0.0
-            })? as u16,
+            "steps" => {
+                scale.steps = self.amount("steps 5, a whole number from 2 to 1000", |count| {
+                    (2.0..=1000.0).contains(&count) && count.fract() == 0.0
+                })? as u16
+            }
             "dead" => scale.dead = self.part("dead 10%, less than 100%")?,
             "middle" => scale.middle = self.part("middle 10%, less than 100%")?,
             _ => {
-                let known = ["linear", "logarithmic", "exponential", "invert", "round", "step", "steps", "dead", "middle"];
+                let known =
+                    ["linear", "logarithmic", "exponential", "invert", "round", "step", "steps", "dead", "middle"];
                 let message = format!("there is no option `{word}`{}", hint(word, known, OPTIONS));
                 return Err(self.wrong(place, message));
             }
@@ -321,11 +333,8 @@ impl<'t> Parser<'t> {
     }
 
     fn product(&mut self) -> Parse {
-        let operators = [
-            (Token::Sign("*"), Two::Multiply),
-            (Token::Sign("/"), Two::Divide),
-            (Token::Sign("%"), Two::Remainder),
-        ];
+        let operators =
+            [(Token::Sign("*"), Two::Multiply), (Token::Sign("/"), Two::Divide), (Token::Sign("%"), Two::Remainder)];
         self.joined(Self::signed, &operators, true)
     }
 

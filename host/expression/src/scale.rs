@@ -29,8 +29,12 @@ pub enum Curve {
 
 impl Curve {
     /// Each with its name.
-    pub const ALL: [(&str, Self); 4] =
-        [("linear", Self::Linear), ("logarithmic", Self::Logarithmic), ("exponential", Self::Exponential), ("s", Self::S)];
+    pub const ALL: [(&str, Self); 4] = [
+        ("linear", Self::Linear),
+        ("logarithmic", Self::Logarithmic),
+        ("exponential", Self::Exponential),
+        ("s", Self::S),
+    ];
 
     /// Bends a position, 0 to 1; both ends stay where they are.
     fn bend(self, x: f64) -> f64 {

@@ -115,7 +115,13 @@ pub(crate) fn run(steps: &[Step], slots: &impl Slots) -> f64 {
             (Step::One(one), [x]) => one.of(*x),
             (Step::Two(two), [x, y]) => two.of(*x, *y),
             (Step::Clamp, [x, low, high]) => x.max(low.min(*high)).min(low.max(*high)),
-            (Step::If, [asked, then, otherwise]) => if *asked != 0.0 { *then } else { *otherwise },
+            (Step::If, [asked, then, otherwise]) => {
+                if *asked != 0.0 {
+                    *then
+                } else {
+                    *otherwise
+                }
+            }
             (Step::Layers(_), [x, thresholds @ ..]) => thresholds.iter().map(|threshold| truth(x >= threshold)).sum(),
             (Step::Scale(scale), [x]) => scale.apply(*x, |slot| slots.slot(slot)),
             // The parser has counted: it does not come to this.

@@ -58,7 +58,8 @@ fn word(text: &str) -> usize {
     if let Some(length) = [6, 5, 4, 3, 2].into_iter().find(|length| {
         let ends = text.get(*length..).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
         // Only capitals: `b-1` is a variable less one.
-        ends && text.starts_with(|c: char| c.is_ascii_uppercase()) && conductor_names::note::number(&text[..*length]).is_some()
+        ends && text.starts_with(|c: char| c.is_ascii_uppercase())
+            && conductor_names::note::number(&text[..*length]).is_some()
     }) {
         return length;
     }

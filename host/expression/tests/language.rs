@@ -1,6 +1,6 @@
 //! What expressions mean, and what is said of those that mean nothing.
 
-use conductor_expression::{EVENT_NAMES, Bound, Expression, Inputs, Names, Slots, Template};
+use conductor_expression::{Bound, EVENT_NAMES, Expression, Inputs, Names, Slots, Template};
 use conductor_number::Range;
 
 const INPUTS: Inputs = Inputs { value: 64.0, unit: 0.5, position: 3.0, number: 60.0, channel: 9.0 };
@@ -104,7 +104,10 @@ fn a_mistake_is_told_at_its_column() {
         ("value = 3", "column 7: `=` is not compared with: write `==`; expected an operator such as +, or the end"),
         ("value && 3", "column 7: write `and`, `or`"),
         ("abs(1, 2)", "column 1: `abs` is written abs(x)"),
-        ("while(1)", "column 1: there is no function `while`; there are abs(x), sign(x), round(x), floor(x), ceil(x), sqrt(x), exp(x), log(x), db(gain), gain(db), pow(x, y), min(x, y, ...), max(x, y, ...), clamp(x, low, high), if(condition, then, else), layers(x, threshold, ...)"),
+        (
+            "while(1)",
+            "column 1: there is no function `while`; there are abs(x), sign(x), round(x), floor(x), ceil(x), sqrt(x), exp(x), log(x), db(gain), gain(db), pow(x, y), min(x, y, ...), max(x, y, ...), clamp(x, low, high), if(condition, then, else), layers(x, threshold, ...)",
+        ),
         ("é * §", "column 5: `§` has no meaning here"),
         (".5", "column 1: a number begins with a digit: write 0.5"),
     ] {
@@ -118,8 +121,10 @@ fn a_mistake_is_told_at_its_column() {
 
 #[test]
 fn it_is_known_what_is_always_whole() {
-    let whole = |text| Expression::parse(text, Names::Event).map(|parsed| (parsed.is_whole(true), parsed.is_whole(false)));
-    for text in ["n + 1", "note * 2 - C4", "round(value / 2)", "value > 0.5", "value -> 0..7, round", "if(unit, 1, 2)"] {
+    let whole =
+        |text| Expression::parse(text, Names::Event).map(|parsed| (parsed.is_whole(true), parsed.is_whole(false)));
+    for text in ["n + 1", "note * 2 - C4", "round(value / 2)", "value > 0.5", "value -> 0..7, round", "if(unit, 1, 2)"]
+    {
         assert_eq!(whole(text), Ok((true, true)), "{text}");
     }
     for text in ["unit", "n / 2", "value -> 0..1", "n + 0.5", "value -> 0.5..7, round", "if(n, 1, 0.5)", "sqrt(4)"] {
@@ -140,7 +145,8 @@ impl Slots for WithGain {
 #[test]
 fn variables_are_found_by_name_once() {
     let parsed = |text| Expression::parse(text, Names::EventAndVariables).expect(text);
-    let bound = |limits| move |name: &str| (name == "gain").then_some(Bound { slot: Expression::FIRST_VARIABLE + 7, limits });
+    let bound =
+        |limits| move |name: &str| (name == "gain").then_some(Bound { slot: Expression::FIRST_VARIABLE + 7, limits });
     let mut sum = parsed("value + gain * 2 + gain");
     assert_eq!(sum.variables().collect::<Vec<_>>(), ["gain", "gain"]);
     assert_eq!(sum.bind(bound(None)), Ok(()));

@@ -80,14 +80,20 @@ fn calculated(tree: &Tree, inputs: &Inputs) -> f64 {
 }
 
 fn inputs() -> impl Strategy<Value = Inputs> {
-    any::<[f64; 5]>().prop_map(|[value, unit, position, number, channel]| Inputs { value, unit, position, number, channel })
+    any::<[f64; 5]>().prop_map(|[value, unit, position, number, channel]| Inputs {
+        value,
+        unit,
+        position,
+        number,
+        channel,
+    })
 }
 
 /// Texts that look a little like expressions.
 fn text() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
-        "value", "n", "from", "->", "..", "0", "127", "-", "+", "*", "(", ")", "{", "}", ",", "if", "min", "step", "dead", "%",
-        "round", "dB", "C#4", "C-1", "and", "not", "<", "==", " ", "é", "1.5", ".",
+        "value", "n", "from", "->", "..", "0", "127", "-", "+", "*", "(", ")", "{", "}", ",", "if", "min", "step",
+        "dead", "%", "round", "dB", "C#4", "C-1", "and", "not", "<", "==", " ", "é", "1.5", ".",
     ]);
     prop::collection::vec(word, 0..24).prop_map(|words| words.concat())
 }

@@ -113,9 +113,8 @@ pub fn button(name: &str) -> Result<u8, NoButton> {
     if let Some(number) = find(PLACES, &name) {
         return Ok(number);
     }
-    let of_family = |(family, buttons): &(&str, &[(u8, &str)])| {
-        find(buttons, name.strip_prefix(family)?.strip_prefix(' ')?)
-    };
+    let of_family =
+        |(family, buttons): &(&str, &[(u8, &str)])| find(buttons, name.strip_prefix(family)?.strip_prefix(' ')?);
     if let Some(number) = FAMILIES.iter().find_map(of_family) {
         return Ok(number);
     }
@@ -188,6 +187,9 @@ mod tests {
         for axis in 128..=131 {
             assert_eq!(stick(axis_name(axis).unwrap()), Some(axis));
         }
-        assert_eq!((trigger("LT"), trigger("right_trigger"), axis_name(133)), (Some(132), Some(133), Some("right trigger")));
+        assert_eq!(
+            (trigger("LT"), trigger("right_trigger"), axis_name(133)),
+            (Some(132), Some(133), Some("right trigger"))
+        );
     }
 }

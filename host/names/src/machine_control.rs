@@ -45,7 +45,10 @@ mod tests {
     fn a_command_is_a_message() {
         assert_eq!(message("MMC Play"), Some([0xF0, 0x7F, 0x7F, 0x06, 0x02, 0xF7]));
         assert_eq!(name(&[0xF0, 0x7F, 0x01, 0x06, 0x05, 0xF7]).as_deref(), Some("mmc rewind"));
-        assert_eq!((message("play"), message("mmc"), message("mmc dance"), name(&[0xF0, 0xF7])), (None, None, None, None));
+        assert_eq!(
+            (message("play"), message("mmc"), message("mmc dance"), name(&[0xF0, 0xF7])),
+            (None, None, None, None)
+        );
         assert!(commands().all(|command| message(&format!("mmc {command}")).is_some()));
     }
 }

@@ -55,7 +55,9 @@ mod tests {
 
     #[test]
     fn flats_are_the_sharps_below() {
-        for (flat, sharp) in [("Db4", "C#4"), ("Eb-1", "D#-1"), ("Cb4", "B3"), ("B#3", "C4"), ("bb2", "A#2"), ("G♭5", "F♯5")] {
+        for (flat, sharp) in
+            [("Db4", "C#4"), ("Eb-1", "D#-1"), ("Cb4", "B3"), ("B#3", "C4"), ("bb2", "A#2"), ("G♭5", "F♯5")]
+        {
             assert_eq!(number(flat), number(sharp), "{flat}");
             assert!(number(flat).is_some());
         }

@@ -110,7 +110,10 @@ mod tests {
         let shown = |number, unit| Shown { number, unit }.to_string();
         assert_eq!(shown(-12.300_000_000_1, Some("dB")), "-12.3 dB");
         assert_eq!(shown(50.0, Some("%")), "50%");
-        assert_eq!((shown(0.1 + 0.2, None), shown(-0.0, None), shown(100.0, None)), ("0.3".into(), "0".into(), "100".into()));
+        assert_eq!(
+            (shown(0.1 + 0.2, None), shown(-0.0, None), shown(100.0, None)),
+            ("0.3".into(), "0".into(), "100".into())
+        );
         assert_eq!(shown(-1e-9, None), "0");
     }
 

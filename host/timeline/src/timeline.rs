@@ -60,10 +60,10 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use conductor_engine::event::write_name;
-use conductor_names::{channel, controller, gamepad, note};
 use conductor_engine::{
     ArtNetChange, Event, GamepadEvent, MidiMessage, Nanos, OscArg, OscMessage, OscPattern, check_address,
 };
+use conductor_names::{channel, controller, gamepad, note};
 use hex::FromHex as _;
 
 /// Events in the order of time.
@@ -439,7 +439,8 @@ fn parse_event(line: &mut Line) -> Parsed<Event> {
             let note = line.note()?;
             let before = line.at;
             let velocity = match line.next()? {
-                Some(found) if !matches!(found.token, Token::Word(word) if word == "ch" || channel::number(word).is_some()) => {
+                Some(found) if !matches!(found.token, Token::Word(word) if word == "ch" || channel::number(word).is_some()) =>
+                {
                     line.at = before;
                     line.seven_bit("a velocity")?
                 }

@@ -15,6 +15,7 @@ mod configs_from;
 mod descriptor;
 #[cfg(feature = "host")]
 mod endpoints;
+mod expressions;
 mod gestures;
 #[cfg(feature = "host")]
 mod mcp_frames;
@@ -48,12 +49,13 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-/// Those in the engine.
-pub const ENGINE: [Target; 4] = [
+/// Those in the engine, and in what is as quickly built.
+pub const ENGINE: [Target; 5] = [
     Target { name: "midi", run: midi::run },
     Target { name: "timeline", run: timeline::run },
     Target { name: "gestures", run: gestures::run },
     Target { name: "rules", run: rules::run },
+    Target { name: "expressions", run: expressions::run },
 ];
 
 /// Those in the host.

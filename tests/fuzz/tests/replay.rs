@@ -66,6 +66,6 @@ macro_rules! replayed {
 }
 
 replayed! {
-    midi timeline gestures rules osc artnet config resolver terminal package descriptor signature token_realm plans
+    midi timeline gestures rules expressions osc artnet config resolver terminal package descriptor signature token_realm plans
     provider_stream mcp_frames endpoints
 }

@@ -20,9 +20,11 @@ pub(crate) fn condition(written: &config::Condition) -> Condition {
         Written::DayOfWeek { days } => Condition::DayOfWeek(days.iter().map(|&day| Day::ALL[day as usize]).collect()),
         Written::AppRunning { app } => Condition::AppRunning(AppName::new(app)),
         Written::AppFrontmost { app } => Condition::AppFrontmost(AppName::new(app)),
-        Written::NoteHeld { note, channel, device: name } => {
-            Condition::NoteHeld { notes: range(*note), channel: channel.map(config::Channel::get), device: device(name) }
-        }
+        Written::NoteHeld { note, channel, device: name } => Condition::NoteHeld {
+            notes: range(*note),
+            channel: channel.map(config::Channel::get),
+            device: device(name),
+        },
         Written::CcValueInRange { cc, value_range, channel, device: name } => Condition::CcValueInRange {
             controller: cc.get(),
             value: values(*value_range),

@@ -33,15 +33,19 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
             edge: edge(None, action),
             channel: channel.map(config::Channel::get),
         },
-        TriggerEvent::CC { cc, value_range, channel } => {
-            Trigger::ControlChange { controllers: range(*cc), value: values(*value_range), channel: channel.map(config::Channel::get) }
-        }
+        TriggerEvent::CC { cc, value_range, channel } => Trigger::ControlChange {
+            controllers: range(*cc),
+            value: values(*value_range),
+            channel: channel.map(config::Channel::get),
+        },
         TriggerEvent::Aftertouch { value_range, channel } => {
             Trigger::Aftertouch { value: values(*value_range), channel: channel.map(config::Channel::get) }
         }
-        TriggerEvent::PolyAftertouch { note, value_range, channel } => {
-            Trigger::PolyAftertouch { notes: range(*note), value: values(*value_range), channel: channel.map(config::Channel::get) }
-        }
+        TriggerEvent::PolyAftertouch { note, value_range, channel } => Trigger::PolyAftertouch {
+            notes: range(*note),
+            value: values(*value_range),
+            channel: channel.map(config::Channel::get),
+        },
         TriggerEvent::PitchBend { value_range, channel } => {
             Trigger::PitchBend { value: values(*value_range), channel: channel.map(config::Channel::get) }
         }
@@ -91,12 +95,16 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
             channel: channel.map(config::Channel::get),
             within: nanos(*timeout_ms),
         },
-        TriggerEvent::NoteChord { notes, timeout_ms, channel } => {
-            Trigger::Chord { keys: ascending(notes.iter().map(|note| note.get())), channel: channel.map(config::Channel::get), within: nanos(*timeout_ms) }
-        }
-        TriggerEvent::GamepadButtonChord { buttons, timeout_ms } => {
-            Trigger::Chord { keys: ascending(buttons.iter().map(|button| button.get())), channel: None, within: nanos(*timeout_ms) }
-        }
+        TriggerEvent::NoteChord { notes, timeout_ms, channel } => Trigger::Chord {
+            keys: ascending(notes.iter().map(|note| note.get())),
+            channel: channel.map(config::Channel::get),
+            within: nanos(*timeout_ms),
+        },
+        TriggerEvent::GamepadButtonChord { buttons, timeout_ms } => Trigger::Chord {
+            keys: ascending(buttons.iter().map(|button| button.get())),
+            channel: None,
+            within: nanos(*timeout_ms),
+        },
         TriggerEvent::EncoderTurn { cc, direction, mode, channel } => Trigger::Turn {
             controllers: range(*cc),
             encoding: match mode {
@@ -113,9 +121,11 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
             },
             channel: channel.map(config::Channel::get),
         },
-        TriggerEvent::CC14 { cc, value_range, channel } => {
-            Trigger::FineControl { controllers: range(*cc), value: values(*value_range), channel: channel.map(config::Channel::get) }
-        }
+        TriggerEvent::CC14 { cc, value_range, channel } => Trigger::FineControl {
+            controllers: range(*cc),
+            value: values(*value_range),
+            channel: channel.map(config::Channel::get),
+        },
         TriggerEvent::RPN { parameter, value_range, channel } => Trigger::Parameter {
             registered: true,
             parameter: *parameter,
