@@ -1,5 +1,7 @@
 //! Evaluating allocates nothing: a counting allocator watches.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;

@@ -1,6 +1,8 @@
 //! What holds for every expression: it has a finite value, that of the same expression calculated another way, and a
 //! text that is none has its mistake at a place in it.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
 use conductor_expression::{Expression, Inputs, Names, Template};
 use proptest::prelude::*;
 
