@@ -84,6 +84,15 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
                 model[ability] = json!(bytes.one_in(2));
             }
         }
+        if bytes.one_in(4) {
+            model["api_key_env"] = json!(bytes.pick(&["KEY", "OTHER"]));
+        }
+        if bytes.one_in(4) {
+            model["temperature"] = json!(0.5);
+            model["max_tokens"] = json!(bytes.pick(&[100, 200]));
+            model["context"] = json!(8000);
+            model["price"] = json!({ "input": 1.0, "output": bytes.pick(&[2.0, 4.0]), "cached": 0.5 });
+        }
         config.insert("models".into(), json!({ bytes.pick(&["fast", "good"]): model }));
     }
     let mut features = Map::new();
@@ -109,6 +118,9 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
             "chat".into(),
             json!({ "models": ["fast"], "tokens_per_day": 5000, "dollars_per_turn": 0.5, "dollars_per_day": 2 }),
         );
+    }
+    if bytes.one_in(16) {
+        config.insert("llm".into(), json!({ "enabled": bytes.one_in(2), "local_only": bytes.one_in(2) }));
     }
     for table in ["api", "mcp"] {
         if bytes.one_in(16) {
