@@ -19,6 +19,7 @@ mod chat;
 mod completions;
 mod config_command;
 mod demo;
+mod devices;
 mod doctor;
 mod explain;
 mod feature;
@@ -80,6 +81,9 @@ enum Command {
     /// See what was asked of the hosts of this home, and check that the record is as it was written
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Look up controllers: what each control sends, its lights, how its ports are called
+    #[command(subcommand)]
+    Devices(devices::DevicesCommand),
     /// List profiles, and which one applies for the application in front
     #[command(subcommand)]
     Profile(profile::ProfileCommand),
@@ -231,6 +235,7 @@ pub fn main() -> ExitCode {
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Doctor(output) => doctor::run(&places, output.json),
         Command::Audit(command) => audit::run(&places, command),
+        Command::Devices(command) => devices::run(&places, command),
         Command::Profile(command) => profile::run(&places, command),
         Command::Ports(output) => ports::run(&places, output.json),
         Command::Bindings(arguments) => bindings::run(&places, arguments),

@@ -1,0 +1,27 @@
+//! Profiles of controllers: what each control of a device sends, how its lights are set, how its ports are called.
+//!
+//! A profile is one TOML file that a person can read and check by hand. [`Profile::parse`] reads it, or names every mistake
+//! with its line; [`Library`] is the profiles that come with the program. Nothing here does I/O.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod check;
+mod fields;
+mod library;
+mod message;
+mod numbers;
+mod port;
+mod profile;
+mod read;
+mod schema;
+
+pub use check::{MAX_FILE, Mistake};
+pub use library::{Library, Overlap};
+pub use message::Message;
+pub use port::{PortFit, PortNames, fits};
+pub use profile::{
+    Confidence, Control, ControlKind, Encoding, Identity, Layout, Light, LightMessage, Mode, Profile, Source,
+    SysExIdentity, UsbId,
+};
+pub use schema::schema;
