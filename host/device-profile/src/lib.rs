@@ -15,6 +15,7 @@ mod port;
 mod profile;
 mod read;
 mod schema;
+mod suggest;
 
 pub use check::{MAX_FILE, Mistake};
 pub use library::{Library, Overlap};
@@ -25,3 +26,4 @@ pub use profile::{
     SysExIdentity, UsbId,
 };
 pub use schema::schema;
+pub use suggest::{SuggestFor, Suggested, suggest};

@@ -11,7 +11,7 @@ use conductor_stdx::plain_file;
 use conductor_terminal::{self as terminal, Table, errln, outln};
 use serde_json::json;
 
-use super::{CommandResult, Failure, Output, Paths};
+use super::{CommandResult, Failure, Output, Paths, suggest};
 
 /// Files of a home's own profiles that are read, at most.
 const MAX_OWN: usize = 1000;
@@ -33,6 +33,14 @@ pub(super) enum DevicesCommand {
         /// Words, each the beginning of one of theirs
         #[arg(required = true)]
         words: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Suggest a first setup for a device that is there, as a plan: its name, keys for its transport, its lights
+    Suggest {
+        /// Its input: a binding, or a port's own name
+        port: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -74,6 +82,7 @@ pub(super) fn run(places: &Paths, command: &DevicesCommand) -> CommandResult {
             })?;
             if *json { Ok(terminal::json(profile)?) } else { show(profile) }
         }
+        DevicesCommand::Suggest { port, json } => suggest::run(places, &library(places), port, *json),
         DevicesCommand::Check { files, json } => check(places, files, *json),
         DevicesCommand::Schema => Ok(terminal::json(&schema())?),
     }

@@ -7,8 +7,9 @@ use conductor_engine::{DeviceEvent, DeviceId, Engine};
 use conductor_timeline::Timeline;
 use serde_json::json;
 
+use super::control_names::ControlNames;
 use super::simulate::{self, Quiet};
-use super::{CommandResult, Failure, Paths, load, warn};
+use super::{CommandResult, Failure, Paths, devices, load, ports, warn};
 use conductor_api::client::Client;
 use conductor_dispatch::describe_rule_id;
 use conductor_host::host;
@@ -69,6 +70,16 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
     {
         errln!("in the mode {mode} ({whose})");
     }
+    // The ports of a running host say which device is meant; else what is bound does.
+    let mut names = ControlNames::new(devices::library(places));
+    if let Ok(Some(status)) = ports::running(places) {
+        names.see(&status);
+    }
+    names.expect(&conductor_rules::bindings::plan(&loaded.config).bindings);
+    let control = names.of(&asked.device, &asked.event);
+    if let (Some(control), false) = (control, arguments.json) {
+        errln!("{} is {control}", asked.event);
+    }
     let explanations = engine.explain(at, &DeviceId::new(&asked.device), &asked.event);
     let rules = rules.load();
     let mut table = Table::new(["RULE", "WHY"]);
@@ -76,7 +87,8 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
         let rule = describe_rule_id(explanation.rule, &rules, true);
         if arguments.json {
             let fires = explanation.verdict.is_awake();
-            terminal::json_line(&json!({ "rule": rule, "mode": mode, "fires": fires, "why": explanation.to_string() }));
+            let why = explanation.to_string();
+            terminal::json_line(&json!({ "rule": rule, "mode": mode, "fires": fires, "why": why, "control": control }));
         } else {
             table.row([&rule, explanation]);
         }

@@ -18,6 +18,7 @@ mod bindings;
 mod chat;
 mod completions;
 mod config_command;
+mod control_names;
 mod demo;
 mod devices;
 mod doctor;
@@ -43,6 +44,7 @@ mod signals;
 mod simulate;
 mod skills;
 mod status;
+mod suggest;
 mod test;
 mod tool;
 
