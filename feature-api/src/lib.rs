@@ -373,6 +373,8 @@ pub mod kind {
     pub const GAMEPAD_TRIGGER: u8 = 35;
     /// One channel of an Art-Net universe changed.
     pub const ARTNET: u8 = 36;
+    /// A variable changed.
+    pub const VARIABLE: u8 = 37;
 }
 
 /// Makes a component of a type, and carries the descriptor (a path to `feature.toml`, relative to

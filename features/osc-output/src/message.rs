@@ -130,7 +130,8 @@ fn number(expression: &Expression, tag: Tag, event: &Event) -> OscType {
     let value = expression.eval(&inputs(event));
     match tag {
         Tag::Natural { always, of_whole_values } => {
-            let has_whole_value = !matches!(event.kind, kind::OSC | kind::GAMEPAD_STICK | kind::GAMEPAD_TRIGGER);
+            let has_whole_value =
+                !matches!(event.kind, kind::OSC | kind::GAMEPAD_STICK | kind::GAMEPAD_TRIGGER | kind::VARIABLE);
             if always || of_whole_values && has_whole_value {
                 OscType::Int(value as i32)
             } else {

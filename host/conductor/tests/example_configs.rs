@@ -44,7 +44,7 @@ fn every_example_loads_and_does_what_it_says() {
         assert!(!tests.is_empty(), "{name} has no tests");
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         for test in tests {
-            let differences = test.run(&rules, Action::next_mode);
+            let differences = test.run(&rules, Action::at_once);
             assert!(differences.is_empty(), "{name}: {}: {differences:#?}", test.name);
         }
     }

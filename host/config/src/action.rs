@@ -9,10 +9,13 @@ use serde_json::{Value, json};
 
 use super::composite_action::{Conditional, Delay, Repeat, Sequence};
 use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
-use super::named::{Channel, Controller, Note};
-use super::number::{ChannelExpr, ControllerExpr, DATA_MAX, DataBounds, NoteExpr, NumberExpr};
 use super::process_action::{Launch, Shell};
 use super::text::SysExMessage;
+use super::variable::{AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable};
+use conductor_expression::{Bound, Mistake};
+use conductor_quantity::{
+    Channel, ChannelExpr, Controller, ControllerExpr, DATA_MAX, DataBounds, Note, NoteExpr, NumberExpr,
+};
 
 /// The `type` of every action that the host itself carries out, for suggesting the nearest one where an
 /// action is unknown to both the host and the features.
@@ -31,6 +34,12 @@ pub const HOST_ACTIONS: &[&str] = &[
     "Delay",
     "Conditional",
     "ModeChange",
+    "NextMode",
+    "PreviousMode",
+    "SetVariable",
+    "ToggleVariable",
+    "CycleVariable",
+    "AddToVariable",
     "Suppress",
 ];
 
@@ -84,6 +93,24 @@ pub enum Action {
 
     /// Makes another mode the active one.
     ModeChange(ModeChange),
+
+    /// Goes on to the next mode in the order of the file, after the last to the first. In a mapping of a mode, or of all.
+    NextMode(StepMode),
+
+    /// Goes back to the mode before, from the first to the last.
+    PreviousMode(StepMode),
+
+    /// Sets a variable.
+    SetVariable(SetVariable),
+
+    /// Changes a variable to something else, and back.
+    ToggleVariable(ToggleVariable),
+
+    /// Goes on to the next text or whole number of a variable.
+    CycleVariable(CycleVariable),
+
+    /// Adds to a variable, within its limits.
+    AddToVariable(AddToVariable),
 
     /// Does nothing: with `consume`, keeps an event from other mappings. A note's release is another event; a
     /// trigger with `on = "both"` keeps both.
@@ -219,6 +246,52 @@ pub enum MidiMessage {
         /// The whole message in hex, from F0 to F7. Or a command of machine control: `"mmc play"`.
         bytes: SysExMessage,
     },
+}
+
+impl MidiMessage {
+    /// Puts variables in the place of their names, in every number.
+    ///
+    /// # Errors
+    /// The key of the first number that is wrong, and why.
+    pub fn bind(&mut self, find: impl Fn(&str) -> Option<Bound> + Copy) -> Result<(), (&'static str, Mistake)> {
+        fn of<const N: u8>(
+            key: &'static str,
+            number: &mut NumberExpr<N>,
+            find: impl Fn(&str) -> Option<Bound>,
+        ) -> Result<(), (&'static str, Mistake)> {
+            number.bind(find).map_err(|mistake| (key, mistake))
+        }
+        match self {
+            Self::NoteOn { channel, note, velocity } | Self::NoteOff { channel, note, velocity } => {
+                of("channel", channel, find)?;
+                of("note", note, find)?;
+                of("velocity", velocity, find)
+            }
+            Self::CC { channel, cc, value } => {
+                of("channel", channel, find)?;
+                of("cc", cc, find)?;
+                of("value", value, find)
+            }
+            Self::ProgramChange { channel, program: number } => {
+                of("channel", channel, find)?;
+                of("program", number, find)
+            }
+            Self::PitchBend { channel, value } => {
+                of("channel", channel, find)?;
+                of("value", value, find)
+            }
+            Self::Aftertouch { channel, pressure } => {
+                of("channel", channel, find)?;
+                of("pressure", pressure, find)
+            }
+            Self::PolyAftertouch { channel, note, pressure } => {
+                of("channel", channel, find)?;
+                of("note", note, find)?;
+                of("pressure", pressure, find)
+            }
+            Self::SysEx { .. } => Ok(()),
+        }
+    }
 }
 
 /// Sends the event on to another device.

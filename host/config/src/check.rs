@@ -6,17 +6,18 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Severity};
-use super::named::Note;
 use super::names::Names;
 use super::schema::json_schema;
 use super::shape::{Array, Field, Limits, Pair, PairRule, Rest, Role, Shape, ShapeId, Shapes, Table, Text, Variants};
 use super::text::hex_len;
+use conductor_expression::Expression;
+use conductor_quantity::{CHANNEL, CONTROLLER, NOTE, Note, NumberExpr, PLAIN};
 use conductor_stdx::nearest::nearest;
 use conductor_stdx::plural::plural;
 
@@ -217,11 +218,30 @@ impl<'s> Checker<'s, '_> {
             };
             return self.report(Diagnostic::error(place, message).with_allowed(format.allowed));
         }
+        let expression = match text.format.map(|format| format.name) {
+            Some("number-expression") => calculated::<PLAIN>(string),
+            Some("note-expression") => calculated::<NOTE>(string),
+            Some("controller-expression") => calculated::<CONTROLLER>(string),
+            Some("channel-expression") => calculated::<CHANNEL>(string),
+            _ => None,
+        };
+        if let Some(expression) = expression {
+            self.variables(&place, string, &expression);
+        }
         match &text.role {
             Some(Role::Names(kind)) => self.names.give(kind, string, place),
             Some(Role::RefersTo(kind)) => self.names.refer(kind, string.into(), place, true),
             Some(Role::Mentions(kind)) => self.names.refer(kind, string.into(), place, false),
             None => {}
+        }
+    }
+
+    /// The variables in an expression are referred to by name.
+    fn variables(&mut self, place: &Range<usize>, string: &str, expression: &Expression) {
+        for (name, part) in expression.variables() {
+            let is_plain = place.len() == string.len() + 2;
+            let place = if is_plain { place.start + 1 + part.start..place.start + 1 + part.end } else { place.clone() };
+            self.names.refer("variable", name.into(), place, true);
         }
     }
 
@@ -506,6 +526,14 @@ fn to_i64(integer: &DeInteger<'_>) -> Option<i64> {
 
 fn to_f64(float: &DeFloat<'_>) -> Option<f64> {
     float.as_str().parse().ok()
+}
+
+/// The expression that a number is calculated by; `None` if it is a fixed one, or the name of one.
+fn calculated<const NAMES: u8>(text: &str) -> Option<Arc<Expression>> {
+    match text.parse() {
+        Ok(NumberExpr::<NAMES>::Calculated(expression)) => Some(expression),
+        _ => None,
+    }
 }
 
 /// Whether both are numbers, or notes by name, and the first is above the second.

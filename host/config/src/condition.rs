@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::named::{Channel, Controller};
-use super::number::{DataBounds, NoteRange};
 use super::text::TimeOfDay;
+use super::variable::VariableValue;
+use conductor_quantity::{Channel, Controller, DataBounds, NoteRange};
 
 /// What else must be so for a mapping to fire, by `type`. What is not known, such as which application is
 /// in front on a desktop that does not report it, does not hold.
@@ -81,6 +81,34 @@ pub enum Condition {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(length(min = 1), extend("x-mentions" = "binding"))]
         device: Option<String>,
+    },
+
+    /// A variable is something. Without `value`, `min` and `max`: anything but `false`, 0 and its first text.
+    #[schemars(extend("x-ascending" = ["min", "max"]))]
+    VariableIs {
+        /// The name of a variable of this configuration.
+        #[schemars(length(min = 1), extend("x-refers-to" = "variable"))]
+        variable: String,
+        /// What it is: a number, `true` or `false`, or one of its texts. Default: anything.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<VariableValue>,
+        /// The lowest number that it may be. Default: any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        min: Option<f64>,
+        /// The highest number that it may be, not below `min`. Default: any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<f64>,
+        /// Of which device, where each device has its own value. Default: the device of the trigger.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(length(min = 1), extend("x-mentions" = "binding"))]
+        device: Option<String>,
+    },
+
+    /// An expression of variables is not 0: `"gain > 0.5 and not mute"`.
+    Expression {
+        /// The expression. It has no event, only variables; of those with a value for each device that of the trigger's.
+        #[schemars(length(min = 1), extend("format" = "number-expression"))]
+        holds: String,
     },
 
     /// Each of several conditions holds.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::key::Key;
-use super::number::NumberExpr;
+use conductor_keyboard::Key;
+use conductor_quantity::NumberExpr;
 
 /// Strikes keys, as if they were struck on a keyboard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -23,13 +23,10 @@ mod desktop_action;
 mod diagnostic;
 pub mod diff;
 pub mod edit;
-mod key;
 mod llm;
 pub mod migrate;
 mod model;
-mod named;
 mod names;
-mod number;
 pub mod pin;
 mod place;
 mod process_action;
@@ -41,6 +38,7 @@ mod tests;
 mod text;
 mod trigger;
 mod upgrade;
+mod variable;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -55,28 +53,32 @@ pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInp
 pub use chat::Chat;
 pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};
+pub use conductor_keyboard::{Key, NamedKey};
+pub use conductor_quantity::{
+    BUTTON, Bounds, Button, ButtonRange, CHANNEL, CONTROLLER, Channel, ChannelExpr, CoarseRange, Controller,
+    ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds, DmxRange, Inputs, Malformed, NOTE, Note,
+    NoteExpr, NoteRange, NumberExpr, NumberRange, PLAIN, STICK, Single, Span, StickRange, TRIGGER, TriggerRange,
+    WIDE_MAX, WideBounds,
+};
 pub use conductor_stdx::nearest::nearest;
 pub use desktop_action::{
     Axis, Keystroke, MouseButton, MouseClick, Scroll, Stroke, TypeText, VolumeControl, VolumeOperation,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use key::{Key, NamedKey};
 pub use llm::Llm;
 pub use model::{
     Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,
     Mapping, Mode, Model, ModelPrice, Profile, Tools,
-};
-pub use named::{BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, NOTE, Note, PLAIN, STICK, Single, TRIGGER};
-pub use number::{
-    Bounds, ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds,
-    DmxRange, Inputs, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange, TriggerRange,
-    WIDE_MAX, WideBounds,
 };
 pub use place::{PathStep, Source};
 pub use process_action::{Launch, Shell};
 pub use schema::{action_schemas, json_schema};
 pub use text::{HexBytes, IpNetwork, SysExMessage, SysExPrefix, TimeOfDay};
 pub use trigger::{Direction, Edge, EncoderMode, Readings, Trigger, TriggerEvent, Turn};
+pub use variable::{
+    AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable, Variable, VariableKind, VariableScope,
+    VariableValue,
+};
 
 use check::{Trust, check};
 use names::Names;

@@ -15,6 +15,7 @@ use super::chat::Chat;
 use super::condition::Condition;
 use super::llm::Llm;
 use super::trigger::Trigger;
+use super::variable::Variable;
 use conductor_package::{Contributions, Grants};
 
 /// The configuration of Conductor: which devices there are, and what happens when they are played.
@@ -34,6 +35,11 @@ pub struct Config {
     /// Named sets of mappings. One mode is active at a time, for all devices. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<Mode>,
+
+    /// What mappings set, ask and follow, up to 1024. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub variables: Vec<Variable>,
 
     /// Which mode applies for which application in front. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

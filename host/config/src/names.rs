@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::diagnostic::Diagnostic;
 use super::place::Source;
+use conductor_expression::EVENT_NAMES;
 use conductor_stdx::nearest::nearest;
 
 /// How many names are listed as allowed, at most.
@@ -98,7 +99,10 @@ impl Kind {
             if owners.contains_key(&**name) {
                 continue;
             }
-            let meant = meant.entry(name).or_insert_with(|| nearest(name, self.names()));
+            // An expression may mean a number of the event.
+            let of_event = if kind == "variable" { &EVENT_NAMES[..] } else { &[] };
+            let known = || self.names().chain(of_event.iter().copied());
+            let meant = meant.entry(name).or_insert_with(|| nearest(name, known()));
             if *must_exist {
                 let message = format!("no {kind} is called {name:?}");
                 let error = Diagnostic::error(place.clone(), message).with_allowed(listed.as_str());

@@ -15,13 +15,13 @@ use conductor_net::http_scope::HostPattern;
 use conductor_net::senders::Senders;
 use conductor_package::FeatureId;
 
-use super::key::Key;
-use super::named::{Button, Channel, Controller, Note};
-use super::number::{
-    ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DmxRange, Malformed, NoteExpr, NoteRange,
-    NumberExpr, NumberRange, StickRange, TriggerRange,
-};
+use conductor_expression::Expression;
+use conductor_keyboard::Key;
 use conductor_names::machine_control;
+use conductor_quantity::{
+    Button, ButtonRange, Channel, ChannelExpr, CoarseRange, Controller, ControllerExpr, ControllerRange, DmxRange,
+    Malformed, Note, NoteExpr, NoteRange, NumberExpr, NumberRange, StickRange, TriggerRange,
+};
 
 /// A named grammar for a string.
 pub(super) struct Format {
@@ -135,6 +135,12 @@ pub(super) const FORMATS: &[Format] = &[
         check: parses::<ChannelExpr>,
     },
     Format {
+        name: "variable-name",
+        pattern: r"^[a-z][a-z0-9_]*$",
+        allowed: "a small letter, then small letters, digits and `_`, such as \"gain\"; no word of expressions",
+        check: variable_name,
+    },
+    Format {
         name: "key",
         pattern: r"^([^\x00-\x1f\x7f]|[A-Za-z][A-Za-z0-9_]+)$",
         allowed: "a character such as \"a\", or a name such as \"cmd\", \"ctrl\", \"space\", \"enter\", \"left\", \"f5\", \"play_pause\"",
@@ -223,6 +229,19 @@ pub(super) const FORMATS: &[Format] = &[
 /// The format called `name`.
 pub(super) fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
+}
+
+fn variable_name(text: &str) -> Result<(), Malformed> {
+    let mut of_expression = Expression::parse(text, conductor_expression::Names::EventAndVariables).into_iter();
+    let is_name = of_expression.all(|parsed| parsed.variables().any(|(name, _)| name == text));
+    let plain = text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if text.is_empty() || !plain || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return Err(Malformed::new("it is not a small letter, then small letters, digits and `_`"));
+    }
+    if ["and", "or", "not", "from"].contains(&text) || !is_name {
+        return Err(Malformed::new("expressions have this name for something else"));
+    }
+    Ok(())
 }
 
 fn parses<T: FromStr<Err = Malformed>>(text: &str) -> Result<(), Malformed> {

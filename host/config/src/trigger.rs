@@ -3,12 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::named::{Button, Channel, Note};
-use super::number::{
-    ButtonRange, CoarseRange, ControllerRange, DataBounds, DmxBounds, DmxRange, NoteRange, NumberRange, StickRange,
-    TriggerRange, WideBounds,
-};
 use super::text::{HexBytes, SysExPrefix};
+use conductor_quantity::{
+    Button, ButtonRange, Channel, CoarseRange, ControllerRange, DataBounds, DmxBounds, DmxRange, Note, NoteRange,
+    NumberRange, StickRange, TriggerRange, WideBounds,
+};
 
 /// An event that a mapping waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -237,6 +236,13 @@ pub enum TriggerEvent {
         /// The values that count, each 0 to 255. Default: `[0, 255]`.
         #[serde(default)]
         value_range: DmxBounds,
+    },
+
+    /// A variable of this configuration changes. `{value}` is what it becomes; `device` does not count.
+    Variable {
+        /// The name of the variable.
+        #[schemars(length(min = 1), extend("x-refers-to" = "variable"))]
+        variable: String,
     },
 
     /// A key stays down.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use conductor_engine::{MidiMessage, MidiTransform, ModeIx, OneEuro, Pickup, RuleId, Smoothing};
+use conductor_engine::{MidiMessage, MidiTransform, ModeIx, RuleId};
 
 use super::Envelope;
 use super::ledger::{Owner, Release};
+use super::smoothing::{OneEuro, Pickup, Smoothing};
 
 /// How an event is passed on.
 #[derive(Debug, Clone, PartialEq, Default)]

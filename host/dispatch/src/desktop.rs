@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 
 use super::ledger::{Ledger, Owner};
 use super::queue::{Inbox, Job, Next, Queue};
+use super::variables::View;
 use super::{Envelope, Reason, WorkerCounters};
 use conductor_config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
 use conductor_observer::{Observation, Observer};
@@ -65,8 +66,8 @@ pub enum DesktopAction {
     Text(Box<str>),
     /// Click.
     Click(MouseClick),
-    /// Turn the wheel.
-    Scroll(Scroll),
+    /// Turn the wheel, by a number that may name these variables.
+    Scroll(Scroll, View),
     /// Strike a volume key so many times.
     Volume(VolumeOperation, u8),
 }
@@ -81,7 +82,7 @@ impl DesktopAction {
             }
             Self::Text(text) => format!("Text of {}", plural(text.chars().count(), "character")),
             Self::Click(click) => format!("MouseClick {:?}", click.button),
-            Self::Scroll(_) => "Scroll".to_owned(),
+            Self::Scroll(..) => "Scroll".to_owned(),
             Self::Volume(operation, _) => format!("VolumeControl {operation:?}"),
         }
     }
@@ -185,8 +186,8 @@ impl Worker {
                 self.stroke(&[Down::Button(click.button)], stroke, envelope)
             }
             DesktopAction::Text(text) => self.on_desktop(|desktop| desktop.text(text)),
-            DesktopAction::Scroll(scroll) => {
-                let clicks = scroll.amount.eval(&envelope.inputs()).clamp(-100, 100);
+            DesktopAction::Scroll(scroll, view) => {
+                let clicks = scroll.amount.eval(&view.of(&envelope.inputs(), &envelope.device)).clamp(-100, 100);
                 if clicks == 0 { Ok(()) } else { self.on_desktop(|desktop| desktop.scroll(clicks, scroll.axis)) }
             }
             DesktopAction::Volume(operation, steps) => {

@@ -10,13 +10,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{
-    Answers, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, Rule, RuleId, RuleSet,
+    Answers, DeviceEvent, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, Rule, RuleId, RuleSet,
 };
 
 pub mod conditioner;
@@ -24,6 +25,7 @@ pub mod desktop;
 pub mod event_hook;
 pub mod feature_queue;
 pub mod feature_worker;
+mod kept_variables;
 pub mod ledger;
 pub mod lights;
 pub mod midi_message;
@@ -35,7 +37,9 @@ pub mod process;
 pub mod queue;
 pub mod releases;
 pub mod script;
+pub mod smoothing;
 mod timer_owners;
+pub mod variables;
 pub mod workers;
 
 use conditioner::Forwarding;
@@ -48,6 +52,7 @@ use midi_out::{Feedback, MidiJob, MidiQueue};
 use prepared_action::PreparedAction;
 use process::{ProcessAction, ProcessQueue};
 use script::{Script, ScriptQueue};
+use variables::VariableAction;
 
 /// What a rule does, ready to be done. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -89,6 +94,8 @@ pub enum Action {
         /// What to do, step by step.
         script: Arc<Script>,
     },
+    /// A variable changes. Whoever fires the rule does it at once.
+    Variable(Arc<VariableAction>),
     /// Another mode, for all devices. The engine thread does it itself.
     ModeChange {
         /// The mode's name.
@@ -164,6 +171,7 @@ impl Action {
             Self::Desktop { action, .. } => action.describe(),
             Self::Process { action, .. } => action.describe(),
             Self::Script { script, .. } => script.describe(),
+            Self::Variable(action) => action.name.to_string(),
             Self::ModeChange { mode } => format!("ModeChange to {mode}"),
             Self::Conditional { then, otherwise, .. } => match otherwise {
                 None => format!("Conditional ({})", then.action.describe()),
@@ -186,10 +194,19 @@ impl Action {
         }
     }
 
-    /// The mode that a rule that fires makes active.
+    /// What a rule that fires does at once, without a worker: it changes variables, and what follows is noted in
+    /// `brought_about`; and it makes a mode active, which is returned.
     #[inline]
-    pub fn next_mode(firing: &Firing<'_, Self>) -> Option<Arc<str>> {
-        firing.rule.action.mode(firing.answers, firing.event).cloned()
+    pub fn at_once(firing: &Firing<'_, Self>, brought_about: &mut VecDeque<DeviceEvent<Event>>) -> Option<Arc<str>> {
+        match firing.rule.action.chosen(firing.answers, firing.event) {
+            Self::ModeChange { mode } => Some(Arc::clone(mode)),
+            Self::Variable(action) => {
+                let inputs = inputs(firing.event, firing.position);
+                variables::note(action.perform(firing.at, firing.device, &inputs), brought_about);
+                None
+            }
+            _ => None,
+        }
     }
 
     /// What is done of it for an event, by the rule's answers; lights aside.
@@ -224,7 +241,10 @@ impl Action {
                 Err(reason) => Err((action.feature(), reason)),
             },
             Self::SendMidi { queue, message } => {
-                queue.try_put(MidiJob::Send(envelope(), Arc::clone(message))).map_err(|reason| (queue.name(), reason))
+                // Made now: what variables hold may be another thing when the worker comes to it.
+                let envelope = envelope();
+                let message = message.message(&envelope);
+                queue.try_put(MidiJob::Send(envelope, message)).map_err(|reason| (queue.name(), reason))
             }
             Self::MidiForward { queue, forwarding } => {
                 queue.try_put(MidiJob::Forward(envelope(), forwarding.clone())).map_err(|reason| (queue.name(), reason))
@@ -249,7 +269,7 @@ impl Action {
                 action.hand_over(&envelope as &dyn Fn() -> Envelope, wake)?;
                 shown.map_err(|reason| (queue.name(), reason))
             }
-            Self::ModeChange { .. } | Self::Suppress => Ok(()),
+            Self::Variable(_) | Self::ModeChange { .. } | Self::Suppress => Ok(()),
             Self::Missing { name, reason } => Err((name, Reason::Missing(Arc::clone(reason)))),
         }
     }
@@ -291,13 +311,7 @@ impl Envelope {
 
     /// What the event gives to numbers that an action takes from it.
     pub fn inputs(&self) -> Inputs {
-        Inputs {
-            position: self.position.into(),
-            value: self.event.value(),
-            unit: self.event.unit().into(),
-            number: self.event.number().into(),
-            channel: self.event.channel().map_or(0.0, f64::from),
-        }
+        inputs(&self.event, self.position)
     }
 
     /// Whether the event lets go of something that was pressed.
@@ -313,6 +327,16 @@ impl Envelope {
             Event::Midi(MidiMessage::NoteOff { .. }) => false,
             ref moved => moved.is_pressed(),
         }
+    }
+}
+
+fn inputs(event: &Event, position: u16) -> Inputs {
+    Inputs {
+        position: position.into(),
+        value: event.value(),
+        unit: event.unit().into(),
+        number: event.number().into(),
+        channel: event.channel().map_or(0.0, f64::from),
     }
 }
 

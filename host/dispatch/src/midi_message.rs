@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use conductor_engine::MidiMessage;
+use conductor_engine::{DeviceId, MidiMessage};
+use conductor_expression::Slots;
 
 use super::Envelope;
+use super::variables::View;
 use conductor_config::{self as config, ChannelExpr, DATA_MAX, Inputs, NoteExpr, NumberExpr, WIDE_MAX};
 
 /// A message whose numbers may come from the event, ready to be filled in without parsing.
@@ -13,28 +15,30 @@ pub struct MidiTemplate {
     message: config::MidiMessage,
     /// The bytes of a SysEx message, so that sending it copies nothing.
     sysex: Option<Arc<[u8]>>,
+    /// The variables that its numbers name.
+    view: View,
 }
 
-impl From<config::MidiMessage> for MidiTemplate {
-    fn from(message: config::MidiMessage) -> Self {
+impl MidiTemplate {
+    /// A message whose variables are bound to those of `view`.
+    pub fn new(message: config::MidiMessage, view: View) -> Self {
         let sysex = match &message {
             config::MidiMessage::SysEx { bytes } => Some(bytes.as_slice().into()),
             _ => None,
         };
-        Self { message, sysex }
+        Self { message, sysex, view }
     }
-}
 
-impl MidiTemplate {
     /// The message for an event. Numbers are brought into the range of their field; a note-on
     /// whose velocity comes out as 0 is a note-off.
     pub fn message(&self, envelope: &Envelope) -> MidiMessage {
-        self.filled(&envelope.inputs())
+        self.filled(&envelope.inputs(), &envelope.device)
     }
 
-    /// The same for these numbers.
-    pub fn filled(&self, inputs: &Inputs) -> MidiMessage {
+    /// The same for these numbers, of this device.
+    pub fn filled(&self, inputs: &Inputs, device: &DeviceId) -> MidiMessage {
         use config::MidiMessage as Template;
+        let inputs = &self.view.of(inputs, device);
         let data = |number: &NumberExpr| clamped(number, inputs, DATA_MAX);
         let key = |note: &NoteExpr| clamped(note, inputs, DATA_MAX);
         let channel = |number: &ChannelExpr| clamped(number, inputs, 15);
@@ -69,7 +73,7 @@ impl MidiTemplate {
     }
 }
 
-fn clamped<const NAMES: u8>(number: &NumberExpr<NAMES>, inputs: &Inputs, max: u8) -> u8 {
+fn clamped<const NAMES: u8>(number: &NumberExpr<NAMES>, inputs: &impl Slots, max: u8) -> u8 {
     u8::try_from(number.eval(inputs).clamp(0, i32::from(max))).unwrap_or(max)
 }
 
@@ -77,7 +81,7 @@ fn clamped<const NAMES: u8>(number: &NumberExpr<NAMES>, inputs: &Inputs, max: u8
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use conductor_engine::{Answers, DeviceId, RuleId};
+    use conductor_engine::{Answers, RuleId};
 
     fn envelope(message: MidiMessage) -> Envelope {
         Envelope {
@@ -93,7 +97,7 @@ mod tests {
     }
 
     fn template(toml: &str) -> MidiTemplate {
-        MidiTemplate::from(toml::from_str::<config::MidiMessage>(toml).unwrap())
+        MidiTemplate::new(toml::from_str(toml).unwrap(), View::default())
     }
 
     #[test]

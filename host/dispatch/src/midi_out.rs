@@ -22,8 +22,8 @@ use conductor_ports::MidiOut;
 /// What the worker is asked to do.
 #[derive(Debug)]
 pub enum MidiJob {
-    /// Send a message made from the event.
-    Send(Envelope, Arc<MidiTemplate>),
+    /// Send a message that was made from the event.
+    Send(Envelope, MidiMessage),
     /// Pass the event's message on.
     Forward(Envelope, Option<Arc<Forwarding>>),
     /// Show that a mapping has fired, or that what fired it was let go of.
@@ -35,14 +35,13 @@ pub enum MidiJob {
 impl Job for MidiJob {
     fn may_switch_off(&self) -> bool {
         match self {
-            Self::Send(envelope, template) => switches_off(&template.message(envelope)),
+            Self::Send(_, message) | Self::Message(message) => switches_off(message),
             Self::Forward(envelope, _) => match &envelope.event {
                 // What the pedal says may be turned round on the way.
                 Event::Midi(MidiMessage::ControlChange { controller: SUSTAIN, .. }) => true,
                 Event::Midi(message) => switches_off(message),
                 _ => false,
             },
-            Self::Message(message) => switches_off(message),
             Self::Light(..) => false,
         }
     }
@@ -235,8 +234,7 @@ impl Worker {
 
     fn perform(&mut self, job: MidiJob) {
         match job {
-            MidiJob::Send(envelope, template) => {
-                let message = template.message(&envelope);
+            MidiJob::Send(envelope, message) => {
                 let sent = self.send(&message, Some(&envelope));
                 self.account(&envelope, sent);
             }

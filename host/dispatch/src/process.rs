@@ -20,8 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::queue::{Inbox, Job, Next, Queue};
+use super::variables::View;
 use super::{Envelope, Reason, WorkerCounters};
 use conductor_config::{Inputs, Launch, Shell};
+use conductor_engine::DeviceId;
 use conductor_expression::{Expression, Mistake, Names};
 use conductor_number::Shown;
 use conductor_observer::{Observation, Observer};
@@ -40,20 +42,20 @@ const OUTPUT_GRACE: Duration = Duration::from_millis(100);
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ProcessAction {
-    /// A program that is left to itself.
-    Launch(Launch),
-    /// A command that is waited for.
-    Shell(Shell),
+    /// A program that is left to itself, and the variables that its arguments may name.
+    Launch(Launch, View),
+    /// A command that is waited for, and the same.
+    Shell(Shell, View),
 }
 
 impl ProcessAction {
     /// What it is, for everybody who watches the host: without private values.
     pub fn describe(&self) -> String {
         match self {
-            Self::Launch(launch) => format!("Launch {}", hide_line(&launch.app)),
-            Self::Shell(shell) => format!("Shell {}", hide_line(&shell.command)),
+            Self::Launch(launch, _) => format!("Launch {}", hide_line(&launch.app)),
+            Self::Shell(shell, _) => format!("Shell {}", hide_line(&shell.command)),
         }
     }
 }
@@ -135,10 +137,10 @@ fn run(
             Next::Command(()) | Next::Release(_) | Next::ReleaseAll | Next::Timeout => continue,
         };
         match &*action {
-            ProcessAction::Launch(launch) => {
+            ProcessAction::Launch(launch, view) => {
                 let started = {
                     let _in_runtime = runtime.enter();
-                    in_a_group(command_of_launch(launch, &envelope)).spawn()
+                    in_a_group(command_of_launch(launch, view, &envelope)).spawn()
                 };
                 let result = started.map_err(|error| not_started(&launch.app, &error));
                 reporter.report(
@@ -149,12 +151,12 @@ fn run(
                     }),
                 );
             }
-            ProcessAction::Shell(shell) => {
+            ProcessAction::Shell(shell, view) => {
                 let place = stopping.run_until_cancelled(Arc::clone(&places).acquire_owned());
                 let Some(Ok(place)) = runtime.block_on(place) else { break };
                 let started = {
                     let _in_runtime = runtime.enter();
-                    in_a_group(command_of_shell(shell, &envelope)).spawn()
+                    in_a_group(command_of_shell(shell, view, &envelope)).spawn()
                 };
                 let child = match started {
                     Ok(child) => child,
@@ -266,7 +268,7 @@ fn leader(child: &mut dyn ChildWrapper) -> &mut dyn ChildWrapper {
     child.inner_mut()
 }
 
-fn command_of_launch(launch: &Launch, envelope: &Envelope) -> Command {
+fn command_of_launch(launch: &Launch, view: &View, envelope: &Envelope) -> Command {
     let inputs = envelope.inputs();
     // macOS finds applications by their names, and starts them by its own program.
     let mut command = if cfg!(target_os = "macos") && !launch.app.contains('/') {
@@ -279,14 +281,17 @@ fn command_of_launch(launch: &Launch, envelope: &Envelope) -> Command {
     } else {
         Command::new(&launch.app)
     };
-    command.args(launch.args.iter().map(|arg| filled(arg, &inputs))).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(launch.args.iter().map(|arg| filled(arg, view, &inputs, &envelope.device)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     around(&mut command, launch.working_dir.as_deref(), &launch.env);
     command
 }
 
-fn command_of_shell(shell: &Shell, envelope: &Envelope) -> Command {
+fn command_of_shell(shell: &Shell, view: &View, envelope: &Envelope) -> Command {
     let inputs = envelope.inputs();
-    let args = shell.args.iter().map(|arg| filled(arg, &inputs));
+    let args = shell.args.iter().map(|arg| filled(arg, view, &inputs, &envelope.device));
     let mut command = if shell.shell {
         let mut line = if cfg!(windows) { Command::new("cmd") } else { Command::new("sh") };
         line.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(&shell.command);
@@ -318,24 +323,30 @@ fn around(command: &mut Command, folder: Option<&str>, env: &BTreeMap<String, St
 }
 
 /// What is wrong with the expressions in such a text. Only what scales is surely meant to be one.
-pub fn mistake(text: &str) -> Option<Mistake> {
+pub fn mistake(text: &str, view: &View) -> Option<Mistake> {
     let inner = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
     let scaled = inner.map(|(inner, _)| inner).filter(|inner| inner.contains(" -> "));
-    scaled.filter_map(|inner| Expression::parse(inner, Names::Event).err()).next()
+    scaled.filter_map(|inner| parsed(inner, view).err()).next()
 }
 
-/// The text with the numbers of the event in it.
-fn filled(text: &str, inputs: &Inputs) -> String {
+fn parsed(text: &str, view: &View) -> Result<Expression, Mistake> {
+    let mut expression = Expression::parse(text, Names::EventAndVariables)?;
+    expression.bind(|name| view.variables.bound(name))?;
+    Ok(expression)
+}
+
+/// The text with the numbers of the event, and variables, in it.
+fn filled(text: &str, view: &View, inputs: &Inputs, device: &DeviceId) -> String {
     template::fill(text, ["{", "}"], |inner| {
         // What is no expression stays as it is: braces have a meaning of their own in many commands.
-        let expression = Expression::parse(inner, Names::Event).ok().filter(|expression| !expression.is_fixed())?;
-        Some(Shown { number: expression.eval(inputs), unit: expression.unit() }.to_string().into())
+        let expression = parsed(inner, view).ok().filter(|expression| !expression.is_fixed())?;
+        Some(Shown { number: expression.eval(&view.of(inputs, device)), unit: expression.unit() }.to_string().into())
     })
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use conductor_engine::{Answers, DeviceId, MidiMessage, RuleId};
+    use conductor_engine::{Answers, MidiMessage, RuleId};
     use crossbeam_channel::Receiver;
     use proptest::prelude::*;
 
@@ -349,7 +360,7 @@ mod tests {
     fn a_command_is_described_without_passwords() {
         let shell =
             "command = 'API_KEY=hunter2 deploy', shell = true, working_dir = '/nowhere/at/all'".replace(", ", "\n");
-        let described = ProcessAction::Shell(toml::from_str(&shell).unwrap()).describe();
+        let described = ProcessAction::Shell(toml::from_str(&shell).unwrap(), View::default()).describe();
         assert_eq!(described, "Shell API_KEY=<hidden> deploy");
         let stage = Stage::new();
         stage.shell(&shell);
@@ -373,7 +384,7 @@ mod tests {
 
         fn shell(&self, toml: &str) {
             let shell: Shell = toml::from_str(toml).unwrap();
-            self.processes.queue.try_put((envelope(), Arc::new(ProcessAction::Shell(shell)))).unwrap();
+            self.processes.queue.try_put((envelope(), Arc::new(ProcessAction::Shell(shell, View::default())))).unwrap();
         }
 
         fn failure(&self) -> Reason {
@@ -520,7 +531,7 @@ mod tests {
     proptest! {
         #[test]
         fn filling_a_text_keeps_what_is_no_variable(text in "[^{}]{0,20}") {
-            prop_assert_eq!(filled(&text, &Inputs::default()), text);
+            prop_assert_eq!(filled(&text, &View::default(), &Inputs::default(), &DeviceId::new("pads")), text);
         }
     }
 }

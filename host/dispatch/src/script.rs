@@ -14,6 +14,7 @@ use super::ledger::{Owner, Release};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::releases::Releases;
 use super::{Action, Envelope, Reason, WorkerCounters};
+use conductor_engine::{DeviceEvent, Event, Nanos};
 use conductor_observer::{Observation, Observer};
 use conductor_stdx::pace::CARRIES_FOR;
 
@@ -111,7 +112,16 @@ impl Job for (Envelope, Arc<Script>) {
 }
 
 /// How a script makes another mode active.
-pub type ChangeMode = Box<dyn Fn(&Arc<str>) -> Result<(), Reason> + Send>;
+pub type ChangeMode = Box<dyn Fn(ToEngine) -> Result<(), Reason> + Send>;
+
+/// What a script asks of the engine.
+#[derive(Debug)]
+pub enum ToEngine {
+    /// Another mode.
+    Mode(Arc<str>),
+    /// That a variable has changed.
+    Changed(Nanos, DeviceEvent<Event>),
+}
 
 /// Starts the thread. `holders` are the workers that hold things for scripts.
 ///
@@ -252,7 +262,15 @@ impl Runner {
 
     fn perform(&self, action: &Action, envelope: &Envelope) {
         let result = match action {
-            Action::ModeChange { mode } => (self.change_mode)(mode).map_err(|reason| (&self.name, reason)),
+            Action::ModeChange { mode } => {
+                (self.change_mode)(ToEngine::Mode(Arc::clone(mode))).map_err(|reason| (&self.name, reason))
+            }
+            Action::Variable(action) => match action.perform(envelope.at, &envelope.device, &envelope.inputs()) {
+                Some(changed) => {
+                    (self.change_mode)(ToEngine::Changed(envelope.at, changed)).map_err(|reason| (&self.name, reason))
+                }
+                None => Ok(()),
+            },
             action => action.hand_over(|| envelope.clone(), &mut |feature| feature.carry(Instant::now() + CARRIES_FOR)),
         };
         if let Err((worker, reason)) = result {
@@ -324,7 +342,10 @@ mod tests {
             holders.add(Arc::new(desktop.clone()));
             // Without room: a script that changes the mode goes on when the test looks.
             let (changed, modes) = crossbeam_channel::bounded(0);
-            let change_mode = move |mode: &Arc<str>| changed.send(Arc::clone(mode)).map_err(|_| Reason::Gone);
+            let change_mode = move |to_engine| match to_engine {
+                ToEngine::Mode(mode) => changed.send(mode).map_err(|_| Reason::Gone),
+                ToEngine::Changed(..) => Ok(()),
+            };
             let (scripts, _) = start(Box::new(change_mode), holders, observer).unwrap();
             Self { scripts, desktop, recording, modes, observations }
         }

@@ -1,6 +1,7 @@
 //! All workers of the host's own actions. Each is started when the first rule asks for it.
 
 use parking_lot::{Mutex, MutexGuard};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -8,12 +9,14 @@ use std::time::Instant;
 use super::desktop::{self, Connect, DesktopQueue};
 use super::feature_worker::FeatureWorker;
 use super::join_by;
+use super::kept_variables::KeptVariables;
 use super::outputs::Outputs;
 use super::process::{self, ProcessQueue, Processes};
 use super::releases::Releases;
 use super::script::{self, ChangeMode, ScriptQueue};
 use super::{Reason, WorkerCounters};
 use conductor_observer::Observer;
+use conductor_variables::{Declaration, Variables};
 
 /// The workers. Clones share them.
 #[derive(Debug, Clone)]
@@ -26,6 +29,8 @@ pub struct Workers {
     /// Those of them that hold things for scripts.
     holders: Releases,
     started: Arc<Mutex<Started>>,
+    /// As they were declared last, and where they are kept.
+    variables: Arc<Mutex<(Arc<Variables>, Option<KeptVariables>)>>,
 }
 
 struct Started {
@@ -60,7 +65,7 @@ impl Workers {
             processes: None,
             scripts: None,
         };
-        Self { outputs, observer, releases, holders, started: Arc::new(Mutex::new(started)) }
+        Self { outputs, observer, releases, holders, started: Arc::new(Mutex::new(started)), variables: Arc::default() }
     }
 
     /// Workers for looking at a configuration: no thread is started, and nothing will ever be done.
@@ -78,6 +83,26 @@ impl Workers {
     /// Who is notified of releases.
     pub fn releases(&self) -> Releases {
         self.releases.clone()
+    }
+
+    /// The variables that are declared from now on. One that was declared in the same way keeps its value.
+    pub fn declare(&self, declarations: Vec<Declaration>) -> Arc<Variables> {
+        let mut known = self.variables.lock();
+        let (variables, kept) = &mut *known;
+        let are_first = variables.iter().next().is_none();
+        if let Some(kept) = kept {
+            kept.save(variables);
+        }
+        *variables = Arc::new(Variables::declare(declarations, variables));
+        if let Some(kept) = kept.as_ref().filter(|_| are_first) {
+            kept.load(variables);
+        }
+        Arc::clone(variables)
+    }
+
+    /// Has variables be kept in a home across a restart, those that are declared so.
+    pub fn keep_variables(&self, home: &Path) {
+        self.variables.lock().1 = Some(KeptVariables::of(home));
     }
 
     /// Has the timers of a feature hear of releases, from the first rule on that uses one of its actions.
@@ -163,6 +188,9 @@ impl Workers {
             (started.desktop.take(), started.processes.take(), started.scripts.take())
         };
         let mut all_ended = true;
+        if let (variables, Some(kept)) = &*self.variables.lock() {
+            kept.save(variables);
+        }
         // What a script does last is to be undone by the others.
         if let Some((queue, thread)) = scripts {
             queue.stop();

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crate::Nanos;
 use crate::device::DeviceId;
@@ -51,12 +52,49 @@ pub enum Condition {
         /// Of which device; `None` if of any.
         device: Option<DeviceId>,
     },
+    /// Somebody else knows.
+    Asked(Asked),
     /// Holds if each of them holds; an empty list holds.
     And(Vec<Condition>),
     /// Holds if one of them holds; an empty list does not.
     Or(Vec<Condition>),
     /// Holds if the condition in it does not.
     Not(Box<Condition>),
+}
+
+/// A condition that whoever made it answers, such as one on variables.
+#[derive(Clone)]
+pub struct Asked {
+    /// What it is called in explanations. What is called alike is the same condition.
+    text: Arc<str>,
+    holds: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Asked {
+    /// A condition that holds if `holds` says so, which takes no lock and allocates nothing.
+    pub fn new(text: &str, holds: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { text: text.into(), holds: Arc::new(holds) }
+    }
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Asked {}
+
+impl Hash for Asked {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
 }
 
 /// The moment at which a condition is asked.
@@ -94,6 +132,7 @@ impl Condition {
             Self::CcValueInRange { controller, value, channel, device } => {
                 context.held.is_controller_at(*controller, *value, *channel, device.as_ref())
             }
+            Self::Asked(asked) => (asked.holds)(),
             Self::And(all) => all.iter().all(|condition| condition.holds(context)),
             Self::Or(any) => any.iter().any(|condition| condition.holds(context)),
             Self::Not(condition) => !condition.holds(context),
@@ -154,6 +193,7 @@ impl fmt::Display for Condition {
                 write_source(f, *channel, device.as_ref())?;
                 write!(f, " is at {} to {}", value.min, value.max)
             }
+            Self::Asked(asked) => f.write_str(&asked.text),
             Self::And(all) => joined(f, all, "and", "always"),
             Self::Or(any) => joined(f, any, "or", "never"),
             Self::Not(condition) => write!(f, "not {condition}"),

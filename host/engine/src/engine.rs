@@ -27,6 +27,9 @@ use crate::recorder::{Cause, Fired, Record};
 use crate::rule::Rule;
 use crate::rule_set::{ModeIx, RuleSet};
 
+/// Events that one event brings about, one through the other; further ones are left out.
+const MAX_CHAIN: usize = 16;
+
 /// A rule that fires.
 #[derive(Debug)]
 pub struct Firing<'a, A> {
@@ -55,6 +58,12 @@ pub trait Sink<A> {
     /// All rules that an event or a gesture meets have been asked.
     fn record(&mut self, record: Record) {
         let _ = record;
+    }
+
+    /// What an action that was fired has brought about at once, such as the change of a variable, the first thing first.
+    /// It is asked for until there is nothing more.
+    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
+        None
     }
 
     /// Another mode is active: its name, and its place in the rule set that is in use.
@@ -198,12 +207,31 @@ impl<A> Engine<A> {
         self.now = self.now.max(now);
         if self.gestures.deadline <= self.now {
             self.do_what_is_due(sink);
+            self.consequences(sink);
         }
     }
 
-    /// An event has come. Returns how many rules fired for the event itself.
+    /// An event has come. Returns how many rules fired for the event itself. What it brought about is done, too.
     pub fn event(&mut self, at: Nanos, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
         self.advance(at, sink);
+        let total = self.one_event(event, sink);
+        self.consequences(sink);
+        total
+    }
+
+    /// Does what actions brought about at once. A chain of such events ends after [`MAX_CHAIN`], so that two that bring
+    /// each other about do not go on for ever.
+    fn consequences(&mut self, sink: &mut impl Sink<A>) {
+        for link in 0..=MAX_CHAIN {
+            let Some(event) = sink.brought_about() else { return };
+            if link < MAX_CHAIN {
+                self.one_event(event, sink);
+            }
+        }
+        while sink.brought_about().is_some() {}
+    }
+
+    fn one_event(&mut self, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
         let DeviceEvent { device, event } = event;
         let event = normalized(event);
         let rules = self.rules.load();

@@ -26,6 +26,8 @@ pub enum Event {
     Gamepad(GamepadEvent),
     /// One channel of an Art-Net universe changed.
     ArtNet(ArtNetChange),
+    /// A variable changed.
+    Variable(VariableChange),
     /// A gesture was found. The engine makes these; they come from no port.
     Gesture(GestureEvent),
 }
@@ -105,6 +107,22 @@ impl ArtNetChange {
     pub const LAST_CHANNEL: u16 = 512;
 }
 
+/// A variable holds something else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VariableChange {
+    /// Which one, 0 to [`LAST`](Self::LAST).
+    pub variable: u16,
+    /// What it holds.
+    pub value: f64,
+    /// How far along its limits that is, 0 to 1.
+    pub unit: f32,
+}
+
+impl VariableChange {
+    /// The highest number of a variable.
+    pub const LAST: u16 = 1023;
+}
+
 /// The kind of an event. The numbers are part of what features see and never change their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -155,6 +173,8 @@ pub enum EventKind {
     GamepadTrigger = 35,
     /// [`Event::ArtNet`]
     ArtNet = 36,
+    /// [`Event::Variable`]
+    Variable = 37,
     /// [`GestureEvent::LongPress`]
     LongPress = 48,
     /// [`GestureEvent::DoubleTap`]
@@ -173,7 +193,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind, in the order of the numbers.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::NoteOff,
         Self::NoteOn,
         Self::PolyAftertouch,
@@ -197,6 +217,7 @@ impl EventKind {
         Self::GamepadStick,
         Self::GamepadTrigger,
         Self::ArtNet,
+        Self::Variable,
         Self::LongPress,
         Self::DoubleTap,
         Self::Chord,
@@ -237,6 +258,7 @@ impl EventKind {
             Self::GamepadStick => "gamepad-stick",
             Self::GamepadTrigger => "gamepad-trigger",
             Self::ArtNet => "artnet",
+            Self::Variable => "variable",
             Self::LongPress => "long-press",
             Self::DoubleTap => "double-tap",
             Self::Chord => "chord",
@@ -277,6 +299,7 @@ impl Event {
             Self::Gamepad(GamepadEvent::Stick { .. }) => EventKind::GamepadStick,
             Self::Gamepad(GamepadEvent::Trigger { .. }) => EventKind::GamepadTrigger,
             Self::ArtNet(_) => EventKind::ArtNet,
+            Self::Variable(_) => EventKind::Variable,
             Self::Gesture(gesture) => match gesture {
                 GestureEvent::LongPress { .. } => EventKind::LongPress,
                 GestureEvent::DoubleTap { .. } => EventKind::DoubleTap,
@@ -299,7 +322,7 @@ impl Event {
     }
 
     /// Which key, knob or program: note, controller or program number, 0 to 127; a gamepad's button, axis
-    /// or trigger, 128 to 144; a DMX channel, 1 to 512; of a gesture see [`GestureEvent::number`]. 0 for
+    /// or trigger, 128 to 144; a DMX channel, 1 to 512; a variable's; of a gesture see [`GestureEvent::number`]. 0 for
     /// everything else.
     pub fn number(&self) -> u16 {
         match *self {
@@ -312,6 +335,7 @@ impl Event {
             Self::Midi(MidiMessage::ProgramChange { program, .. }) => program.into(),
             Self::Gamepad(moved) => moved.number().into(),
             Self::ArtNet(change) => change.channel,
+            Self::Variable(change) => change.variable,
             Self::Gesture(gesture) => gesture.number(),
             _ => 0,
         }
@@ -327,6 +351,7 @@ impl Event {
             Self::Osc(message) => osc_value(message),
             Self::Gamepad(moved) => moved.value().into(),
             Self::ArtNet(change) => change.value.into(),
+            Self::Variable(change) => change.value,
             Self::Gesture(gesture) => gesture.value().into(),
         }
     }
@@ -348,6 +373,7 @@ impl Event {
             Self::Gamepad(GamepadEvent::Stick { value, .. }) => ((value + 1.0) / 2.0).clamp(0.0, 1.0),
             Self::Gamepad(moved) => moved.value().clamp(0.0, 1.0),
             Self::ArtNet(change) => f32::from(change.value) / 255.0,
+            Self::Variable(change) => change.unit,
             Self::Gesture(gesture) => gesture.unit(),
         }
     }
@@ -380,6 +406,8 @@ impl Event {
             }
             Self::Gamepad(moved) => !matches!(moved, GamepadEvent::Button { .. }),
             Self::ArtNet(_) => true,
+            // Each was asked for, and one that comes back is no change.
+            Self::Variable(_) => false,
             Self::Gesture(gesture) => {
                 matches!(gesture, GestureEvent::FineControl { .. } | GestureEvent::Parameter { .. })
             }
@@ -434,8 +462,6 @@ fn osc_value(message: &OscMessage) -> f64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-
-    pub(crate) mod midi_messages;
 
     fn osc(args: Vec<OscArg>) -> Event {
         OscMessage::new("/x", args).into()
@@ -495,6 +521,6 @@ pub(crate) mod tests {
     #[test]
     fn kinds_keep_their_numbers() {
         let numbers: Vec<_> = EventKind::ALL.iter().map(|&kind| kind as u8).collect();
-        assert_eq!(numbers, (1..=18).chain(32..=36).chain(48..=54).collect::<Vec<_>>());
+        assert_eq!(numbers, (1..=18).chain(32..=37).chain(48..=54).collect::<Vec<_>>());
     }
 }

@@ -7,14 +7,13 @@
 //! | Read | for |
 //! |---|---|
 //! | [`device`], [`midi`], [`osc`], [`event`] | what comes in |
-//! | [`midi_parser`] | where it comes from: a byte stream |
 //! | [`trigger`], [`condition`], [`rule`], [`compile`](mod@compile) | what a person wrote, and what is wrong with it |
 //! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
 //! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
 //! | [`explain`] | why a rule did not fire |
 //! | [`input_state`] | which keys are down and where controllers stand, for conditions |
-//! | [`transform`], [`conditioning`], [`recorder`] | what happens to a forwarded message, and what is remembered |
+//! | [`transform`], [`scale`], [`recorder`] | what happens to a forwarded message, and what is remembered |
 //!
 //! ```
 //! use conductor_engine::*;
@@ -45,7 +44,6 @@
 pub mod choice;
 pub mod compile;
 pub mod condition;
-pub mod conditioning;
 pub mod device;
 pub mod engine;
 pub mod event;
@@ -55,13 +53,13 @@ pub mod handle;
 mod hash;
 pub mod input_state;
 pub mod midi;
-pub mod midi_parser;
 pub mod mode;
 pub mod osc;
 mod overlap;
 pub mod recorder;
 pub mod rule;
 pub mod rule_set;
+pub mod scale;
 pub mod sysex_pattern;
 pub mod transform;
 pub mod trigger;
@@ -69,23 +67,23 @@ pub mod trigger;
 pub use choice::{Answers, Choices};
 pub use compile::{CompileError, CompileErrorKind, check_standalone_condition, compile};
 pub use condition::{
-    AppName, Condition, Day, Days, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext, LocalTime, TimeRange,
+    AppName, Asked, Condition, Day, Days, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext, LocalTime,
+    TimeRange,
 };
-pub use conditioning::{OneEuro, Pickup, Scale, Smoothing};
 pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
-pub use event::{ArtNetChange, Event, EventKind, GamepadEvent};
+pub use event::{ArtNetChange, Event, EventKind, GamepadEvent, VariableChange};
 pub use explain::{Explanation, Verdict};
 pub use gesture::{ChordEvent, Encoding, GestureEvent, Press};
 pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::InputState;
 pub use midi::{MidiBytes, MidiMessage};
-pub use midi_parser::MidiParser;
 pub use mode::{ActiveMode, UnknownMode};
 pub use osc::{OscAddressError, OscArg, OscMessage, OscPattern, OscPatternError, OscPatternErrorKind, check_address};
 pub use recorder::{Cause, Fired, FlightRecorder, Record};
 pub use rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};
+pub use scale::Scale;
 pub use sysex_pattern::{SysExPattern, SysExPatternError};
 pub use transform::{Curve, MidiTransform, TransformError};
 pub use trigger::{DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, Trigger, ValueRange};

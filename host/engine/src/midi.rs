@@ -30,7 +30,7 @@ pub enum MidiMessage {
         channel: u8,
         /// 0 to 127; 60 is middle C.
         note: u8,
-        /// 1 to 127. On the wire 0 means note-off, and [`MidiParser`](crate::MidiParser) reads it so.
+        /// 1 to 127. On the wire 0 means note-off, and the parser reads it so.
         velocity: u8,
     },
     /// Pressure on one key that is held.

@@ -10,7 +10,7 @@ impl Trigger {
         use Trigger::{
             Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,
             GamepadTrigger, LongPress, Note, Osc, OscPattern, Parameter, PitchBend, PolyAftertouch, ProgramChange,
-            SysEx, Turn,
+            SysEx, Turn, Variable,
         };
         match (self, other) {
             (
@@ -62,6 +62,7 @@ impl Trigger {
             (ArtNet { universe: u, channels: a, value: v }, ArtNet { universe: w, channels: b, value: x }) => {
                 u == w && a.meets(*b) && v.meets(*x)
             }
+            (Variable { variable: a }, Variable { variable: b }) => a == b,
             (Chord { keys: a, channel: c, .. }, Chord { keys: b, channel: d, .. }) => a == b && either(*c, *d),
             (Turn { controllers: a, way: p, channel: c, .. }, Turn { controllers: b, way: q, channel: d, .. }) => {
                 a.meets(*b) && either(*c, *d) && (p == q || *p == Rotation::Any || *q == Rotation::Any)
@@ -81,7 +82,7 @@ impl Trigger {
     pub fn covers(&self, other: &Self) -> bool {
         use Trigger::{
             Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, GamepadButton, LongPress, MidiAny, Note, Osc,
-            OscPattern, PitchBend, PolyAftertouch, ProgramChange, SysEx, Turn,
+            OscPattern, PitchBend, PolyAftertouch, ProgramChange, SysEx, Turn, Variable,
         };
         let presses = |edge: &Edge| edge.has_press();
         match (self, other) {
@@ -137,6 +138,7 @@ impl Trigger {
             (ArtNet { universe: u, channels: a, value: v }, ArtNet { universe: w, channels: b, value: x }) => {
                 u == w && a.first <= b.first && b.last <= a.last && v.covers(*x)
             }
+            (Variable { variable: a }, Variable { variable: b }) => a == b,
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! What happens to a MIDI message that is forwarded: another channel, another number, another value.
 
-use crate::conditioning::Scale;
 use crate::midi::MidiMessage;
+use crate::scale::Scale;
 
 /// Changes a message on its way out. The default changes nothing.
 ///

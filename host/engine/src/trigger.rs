@@ -240,6 +240,11 @@ pub enum Trigger {
         /// To which values, 0 to 255.
         value: ValueRange,
     },
+    /// A variable changes.
+    Variable {
+        /// Which one.
+        variable: u16,
+    },
     /// A key stays down for a time. See [`gesture`](crate::gesture).
     LongPress {
         /// Which keys: notes, or a gamepad's buttons.
@@ -355,6 +360,9 @@ impl Trigger {
             Event::Osc(message) => self.matches_osc(message).then_some(0),
             Event::Gamepad(moved) => self.matches_gamepad(*moved),
             Event::ArtNet(change) => self.matches_artnet(*change),
+            Event::Variable(change) => {
+                matches!(self, Self::Variable { variable } if *variable == change.variable).then_some(0)
+            }
             Event::Gesture(_) => None,
         }
     }
@@ -512,6 +520,7 @@ impl Hash for Trigger {
                 (triggers, bits(*threshold), readings).hash(state);
             }
             Self::ArtNet { universe, channels, value } => (universe, channels, value).hash(state),
+            Self::Variable { variable } => variable.hash(state),
             Self::LongPress { keys, velocity, channel, after: time }
             | Self::DoubleTap { keys, velocity, channel, within: time } => {
                 (keys, velocity, channel, time).hash(state);

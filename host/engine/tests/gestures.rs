@@ -202,7 +202,7 @@ fn every_decision_is_as_it_is_written() {
         for section in text.split("=== ").skip(1).map(|text| Section::parse(&file, text)) {
             for test in &section.tests {
                 count += 1;
-                let differences = test.run(&section.rules, |firing| firing.rule.action.clone());
+                let differences = test.run(&section.rules, |firing, _| firing.rule.action.clone());
                 if !differences.is_empty() {
                     let _ = writeln!(report, "{file}: {}: {}", section.heading, test.name);
                     differences.iter().for_each(|difference| {

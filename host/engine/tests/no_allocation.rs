@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 
 use conductor_engine::*;
+use conductor_midi_parser::MidiParser;
 use conductor_timeline::Timeline;
 
 thread_local! {

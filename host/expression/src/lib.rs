@@ -158,6 +158,12 @@ impl Expression {
         step::is_whole(&self.steps, |slot| event::is_whole(slot, of_whole_values))
     }
 
+    /// Whether it names a number of an event.
+    pub fn names_events(&self) -> bool {
+        let is_event = |step: &Step| matches!(step, Step::Slot(slot) if *slot < Self::FIRST_VARIABLE);
+        self.steps.iter().any(is_event)
+    }
+
     /// The unit that it is scaled to, where it names one: `dB`.
     pub fn unit(&self) -> Option<&str> {
         self.unit.as_deref()
@@ -173,9 +179,9 @@ impl Expression {
         matches!((&*self.steps, event::find(name)), ([Step::Slot(slot)], Some((found, _))) if *slot == found)
     }
 
-    /// The names of the variables in it, in the order of the text; each may come more than once.
-    pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.variables.iter().map(|variable| variable.name.as_str())
+    /// The names of the variables in it with their places, in the order of the text; each may come more than once.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+        self.variables.iter().map(|variable| (variable.name.as_str(), variable.place.clone()))
     }
 
     /// Puts the slots of variables in the place of their names.

@@ -390,7 +390,8 @@ impl<'t> Parser<'t> {
             "false" => return self.push(Step::Number(0.0), place),
             _ => {}
         }
-        if self.names == Names::Event {
+        // A variable begins with a small letter.
+        if self.names == Names::Event || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
             let hint = hint(name, EVENT_NAMES, &EVENT_NAMES.join(", "));
             return Err(self.wrong(place, format!("there is no `{name}`{hint}")));
         }

@@ -7,13 +7,16 @@
 //!
 //! Nothing inside waits, locks, allocates or parses; envelopes are handed over with `try_send`.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
-use conductor_engine::{Engine, EnvironmentHandle, Firing, ModeIx, Nanos, Record, RuleSetHandle, Sink};
+use conductor_engine::{
+    DeviceEvent, Engine, EnvironmentHandle, Event, Firing, ModeIx, Nanos, Record, RuleSetHandle, Sink,
+};
 use crossbeam_channel::{Receiver, TryRecvError};
 
 mod profile_mode;
@@ -22,6 +25,7 @@ use self::profile_mode::ProfileMode;
 use conductor_dispatch::feature_worker::FeatureWorker;
 use conductor_dispatch::ledger::Release;
 use conductor_dispatch::releases::Releases;
+use conductor_dispatch::variables::MAX_BROUGHT_ABOUT;
 use conductor_dispatch::{Action, Envelope, Failure, Reason};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::engine_input::{Input, Inputs};
@@ -264,11 +268,15 @@ struct Out {
     failures: Vec<Failure>,
     /// Whose workers are to be seen to when the engine is left.
     fired: Fired,
+    /// The changes of variables that come next.
+    brought_about: VecDeque<DeviceEvent<Event>>,
 }
 
 impl Out {
     fn new(releases: Releases, observer: Observer) -> Self {
-        Self { releases, observer, failures: Vec::with_capacity(MAX_FAILURES), fired: Fired::new() }
+        let brought_about = VecDeque::with_capacity(MAX_BROUGHT_ABOUT);
+        let failures = Vec::with_capacity(MAX_FAILURES);
+        Self { releases, observer, failures, fired: Fired::new(), brought_about }
     }
 }
 
@@ -293,7 +301,11 @@ impl Sink<Action> for Out {
         if let Err((worker, reason)) = firing.rule.action.hand_over(envelope, &mut wake) {
             self.failed(&envelope(), worker, reason);
         }
-        Action::next_mode(&firing)
+        Action::at_once(&firing, &mut self.brought_about)
+    }
+
+    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
+        self.brought_about.pop_front()
     }
 
     fn record(&mut self, record: Record) {
@@ -324,7 +336,7 @@ mod tests {
     use std::time::Duration;
 
     use conductor_engine::{
-        Cause, DeviceEvent, DeviceId, MidiMessage, Nanos, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange,
+        Cause, DeviceId, MidiMessage, Nanos, NumberRange, RuleSource, RuleSpec, Trigger, ValueRange,
     };
     use crossbeam_channel::Receiver;
 

@@ -213,16 +213,17 @@ impl MappingTest {
         Ok(())
     }
 
-    /// Plays the test against rules, and says what is different. `next_mode` is the mode that the action of a
-    /// rule that fires changes to.
+    /// Plays the test against rules, and says what is different. `at_once` does what
+    /// the action of a rule that fires does at once: it returns the mode that it changes to, and adds the events that it
+    /// brings about.
     pub fn run<A>(
         &self,
         rules: &Arc<RuleSetHandle<A>>,
-        next_mode: impl Fn(&Firing<'_, A>) -> Option<Arc<str>>,
+        at_once: impl Fn(&Firing<'_, A>, &mut VecDeque<DeviceEvent<Event>>) -> Option<Arc<str>>,
     ) -> Vec<Difference> {
         let environment = Arc::new(EnvironmentHandle::new());
         let mut engine = Engine::new(Arc::clone(rules), Arc::clone(&environment));
-        let mut heard = FiringRecorder { fired: Vec::new(), next_mode };
+        let mut heard = FiringRecorder { fired: Vec::new(), at_once, brought_about: VecDeque::new() };
         let mut differences = Vec::new();
         let mut known = Known::default();
         for step in &self.steps {
@@ -289,15 +290,23 @@ impl Fired {
 
 struct FiringRecorder<F> {
     fired: Vec<Fired>,
-    next_mode: F,
+    at_once: F,
+    brought_about: VecDeque<DeviceEvent<Event>>,
 }
 
-impl<A, F: Fn(&Firing<'_, A>) -> Option<Arc<str>>> Sink<A> for FiringRecorder<F> {
+impl<A, F> Sink<A> for FiringRecorder<F>
+where
+    F: Fn(&Firing<'_, A>, &mut VecDeque<DeviceEvent<Event>>) -> Option<Arc<str>>,
+{
     fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
         let choices = firing.rule.choices.as_ref().map_or(0, |choices| choices.conditions.len());
         let decided = (0..choices).map(|number| firing.answers.holds(number)).collect();
         self.fired.push(Fired { at: firing.at, rule: rule_name(firing.rule), decided });
-        (self.next_mode)(&firing)
+        (self.at_once)(&firing, &mut self.brought_about)
+    }
+
+    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
+        self.brought_about.pop_front()
     }
 }
 
@@ -412,7 +421,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let tests = parse_mapping_tests(text).unwrap();
-        let differences = tests.iter().flat_map(|test| test.run(&rules(), |firing| firing.rule.action.clone()));
+        let differences = tests.iter().flat_map(|test| test.run(&rules(), |firing, _| firing.rule.action.clone()));
         differences.map(|difference| difference.to_string()).collect()
     }
 

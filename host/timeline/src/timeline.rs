@@ -35,6 +35,7 @@
 //! | `gamepad-button BUTTON down`, `gamepad-button BUTTON up` | 128-144 |
 //! | `gamepad-stick AXIS WAY` | 128-131, -1 to 1 |
 //! | `gamepad-trigger TRIGGER WAY` | 132-133, 0 to 1 |
+//! | `variable NUMBER VALUE` | 0-1023, a number: a change on the record, its unit being the value within 0 to 1 |
 //! | `artnet UNIVERSE CHANNEL VALUE [PREVIOUS]` | 0-32767, 1-512, 0-255; it was 0 if that is left out |
 //!
 //! **OSC arguments** say their type by how they look; a letter at the end of a number is its OSC type
@@ -61,7 +62,8 @@ use std::str::FromStr;
 
 use conductor_engine::event::write_name;
 use conductor_engine::{
-    ArtNetChange, Event, GamepadEvent, MidiMessage, Nanos, OscArg, OscMessage, OscPattern, check_address,
+    ArtNetChange, Event, GamepadEvent, MidiMessage, Nanos, OscArg, OscMessage, OscPattern, VariableChange,
+    check_address,
 };
 use conductor_names::{channel, controller, gamepad, note};
 use hex::FromHex as _;
@@ -421,7 +423,7 @@ fn parse_amount(text: &str) -> Option<Nanos> {
 
 const MESSAGES: &str = "note-on, note-off, poly-aftertouch, cc, program, aftertouch, pitch-bend, \
     sysex, time-code, song-position, song-select, tune-request, clock, start, continue, stop, \
-    active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, artnet";
+    active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, artnet, variable";
 
 fn parse_event(line: &mut Line) -> Parsed<Event> {
     let found = line.expect(&format!("a message, one of {MESSAGES}"))?;
@@ -497,6 +499,7 @@ fn parse_event(line: &mut Line) -> Parsed<Event> {
             return Ok(GamepadEvent::Trigger { trigger, value }.into());
         }
         "artnet" => return parse_artnet(line).map(Event::ArtNet),
+        "variable" => return parse_variable(line).map(Event::Variable),
         other => {
             return mistake(found.at, format!("there is no message `{other}`; there are {MESSAGES}"));
         }
@@ -531,6 +534,20 @@ fn parse_artnet(line: &mut Line) -> Parsed<ArtNetChange> {
         }
     };
     Ok(ArtNetChange { universe, channel, value, previous })
+}
+
+/// The change itself, as the record has it; in a test what a mapping does changes variables.
+fn parse_variable(line: &mut Line) -> Parsed<VariableChange> {
+    let variable = line.number("a variable", 0, VariableChange::LAST)?;
+    let found = line.expect("what it becomes, a number")?;
+    let value = match found.token {
+        Token::Word(word) => word.parse().ok().filter(|value: &f64| value.is_finite()),
+        _ => None,
+    };
+    match value {
+        Some(value) => Ok(VariableChange { variable, value, unit: value.clamp(0.0, 1.0) as f32 }),
+        None => mistake(found.at, format!("{} is not what a variable becomes, a number", line.quote(&found))),
+    }
 }
 
 fn parse_sysex(line: &mut Line, start: usize) -> Parsed<MidiMessage> {

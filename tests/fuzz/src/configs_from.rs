@@ -60,6 +60,7 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         }
     }
     config.insert("bindings".into(), bindings.into());
+    config.insert("variables".into(), parts.whole["variables"].clone());
     if bytes.one_in(2) {
         let mut profile = parts.whole["profiles"][0].clone();
         profile["mode"] = json!(MODES[(first + usize::from(bytes.below(2))) % MODES.len()]);

@@ -18,9 +18,9 @@ const UNIONS: [Union; 5] = [
         kind: "trigger",
         definition: "Trigger",
         tag: "type",
-        about: "What a mapping waits for. MIDI channels count from 0, as on the wire. Where a number may be a \
-                range, it is written `\"36..51\"`, and `{n}` in the action is the position in it, from 0. All of them \
-                take `device`:",
+        about: "What a mapping waits for. MIDI channels count from 0, as on the wire, and from 1 by name: `\"ch1\"`. \
+                Where a number may be a range, it is written `\"36..51\"` or `\"C2..D#3\"`, with C4 as middle C, and \
+                `{n}` in the action is the position in it, from 0. All of them take `device`:",
     },
     Union {
         title: "Conditions",
@@ -35,8 +35,9 @@ const UNIONS: [Union; 5] = [
         kind: "message",
         definition: "MidiMessage",
         tag: "message_type",
-        about: "What `SendMidi` and `feedback` send, by `message_type`. A number may be fixed, or one of \
-                `\"{n}\"`, `\"{value}\"`, `\"{note}\"` and `\"{channel}\"`, followed by `+k` or `-k` if so wished.",
+        about: "What `SendMidi` and `feedback` send, by `message_type`. A number may be fixed, or an \
+                [expression](expressions.md) of the event's numbers and variables: `\"{n}+36\"`, \
+                `\"{value -> 20..100}\"`.",
     },
     Union {
         title: "Matchers",

@@ -51,14 +51,14 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
     let mut engine = Engine::new(Arc::clone(&rules), Arc::new(simulate::environment()));
     for entry in before.entries {
         let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
-        engine.event(entry.at, event, &mut Quiet);
+        engine.event(entry.at, event, &mut Quiet::default());
     }
     let whose = if let Some(mode) = &arguments.mode {
-        engine.set_mode(mode, &mut Quiet).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
+        engine.set_mode(mode, &mut Quiet::default()).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
         "as asked for"
     } else if arguments.after.is_some() {
         "where the script leads to"
-    } else if running_mode(places).is_some_and(|mode| engine.set_mode(&mode, &mut Quiet).is_ok()) {
+    } else if running_mode(places).is_some_and(|mode| engine.set_mode(&mode, &mut Quiet::default()).is_ok()) {
         "that of the running host"
     } else {
         "the first; `--mode` names another"

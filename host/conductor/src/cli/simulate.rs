@@ -1,11 +1,12 @@
 //! `conductor simulate`: a dry run of the rules for the events of a script.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_engine::{DeviceEvent, DeviceId, Engine, EnvironmentHandle, Firing, Record, RuleSetHandle, Sink};
+use conductor_engine::{DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, Record, RuleSetHandle, Sink};
 use conductor_timeline::Timeline;
 use serde_json::json;
 
@@ -35,7 +36,7 @@ pub(super) fn run(places: &Paths, arguments: &SimulateArguments) -> CommandResul
 
     let rules = Arc::new(RuleSetHandle::new(compiled.rules));
     let mut engine = Engine::new(Arc::clone(&rules), Arc::new(environment()));
-    let mut printer = Printer { rules, json: arguments.json, fired: Vec::new() };
+    let mut printer = Printer { rules, json: arguments.json, fired: Vec::new(), brought_about: VecDeque::new() };
     for entry in timeline.entries {
         let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
         engine.event(entry.at, event, &mut printer);
@@ -78,11 +79,16 @@ pub(super) fn environment() -> EnvironmentHandle {
 }
 
 /// Says nothing, and changes modes.
-pub(super) struct Quiet;
+#[derive(Default)]
+pub(super) struct Quiet(VecDeque<DeviceEvent<Event>>);
 
 impl Sink<Action> for Quiet {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        Action::next_mode(&firing)
+        Action::at_once(&firing, &mut self.0)
+    }
+
+    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
+        self.0.pop_front()
     }
 }
 
@@ -91,6 +97,7 @@ struct Printer {
     rules: Arc<RuleSetHandle<Action>>,
     json: bool,
     fired: Vec<String>,
+    brought_about: VecDeque<DeviceEvent<Event>>,
 }
 
 impl Sink<Action> for Printer {
@@ -101,7 +108,11 @@ impl Sink<Action> for Printer {
             rule.push_str(&format!(" [{}]", branches.collect::<Vec<_>>().join(" ")));
         }
         self.fired.push(rule);
-        Action::next_mode(&firing)
+        Action::at_once(&firing, &mut self.brought_about)
+    }
+
+    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
+        self.brought_about.pop_front()
     }
 
     fn record(&mut self, record: Record) {

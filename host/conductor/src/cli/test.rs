@@ -45,7 +45,7 @@ pub(super) fn run(places: &Paths, arguments: &TestArguments) -> CommandResult {
 
     let (mut passed, mut failed) = (0_usize, 0_usize);
     for (file, test) in files.iter().flat_map(|(file, tests)| tests.iter().map(move |test| (file, test))) {
-        let differences = test.run(&rules, Action::next_mode);
+        let differences = test.run(&rules, Action::at_once);
         let is_passed = differences.is_empty();
         *(if is_passed { &mut passed } else { &mut failed }) += 1;
         if arguments.json {

@@ -277,3 +277,13 @@ fn the_schema_says_what_a_field_is_for_and_what_it_may_be() {
     assert!(note["pattern"].is_string());
     assert!(!schema.to_string().contains("null"), "TOML has no null");
 }
+
+#[test]
+fn the_schema_says_what_keys_are_called() {
+    let schema = serde_json::to_string(&json_schema()).unwrap().replace("\\n", " ");
+    assert!(schema.contains(", f1 to f20"));
+    let counted = |name: &str| name.strip_prefix('f').is_some_and(|number| number.parse::<u8>().is_ok());
+    for name in NamedKey::NAMES.iter().map(|(_, key)| Key::Named(*key).to_string()) {
+        assert!(counted(&name) || schema.contains(&format!(" {name}")), "{name}");
+    }
+}

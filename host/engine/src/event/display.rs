@@ -34,6 +34,7 @@ impl fmt::Display for Event {
             Self::ArtNet(ArtNetChange { universe, channel, value, previous }) => {
                 write!(f, " {universe} {channel} {value} {previous}")
             }
+            Self::Variable(change) => write!(f, " {} {}", change.variable, change.value),
             Self::Gesture(gesture) => write!(f, " {gesture}"),
         }
     }

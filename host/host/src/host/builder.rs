@@ -32,7 +32,7 @@ use conductor_config::{Diagnostics, Loaded};
 use conductor_dispatch::Reason;
 use conductor_dispatch::desktop::{self, Connect};
 use conductor_dispatch::outputs::Outputs;
-use conductor_dispatch::script::ChangeMode;
+use conductor_dispatch::script::{ChangeMode, ToEngine};
 use conductor_dispatch::workers::Workers;
 use conductor_install::store::PackageStore;
 use conductor_observer::notification_log::NotificationLog;
@@ -239,6 +239,9 @@ impl HostBuilder {
             self.desktop.unwrap_or_else(|| Box::new(desktop::connect)),
             change_mode_by(queue.clone()),
         );
+        if let Some(home) = &self.home {
+            workers.keep_variables(home);
+        }
         if self.end_all_notes {
             workers.outputs.end_all_notes();
         }
@@ -395,12 +398,17 @@ impl From<Diagnostics> for StartError {
     }
 }
 
-/// Lets scripts change the mode, without waiting.
+/// Lets scripts change the mode, and tell of variables that they changed, without waiting.
 fn change_mode_by(queue: doorbell::Sender<Input>) -> ChangeMode {
-    Box::new(move |mode| match queue.try_send(Input::SetMode(Arc::clone(mode))) {
-        Ok(()) => Ok(()),
-        Err(TrySendError::Full(_)) => Err(Reason::QueueFull),
-        Err(TrySendError::Disconnected(_)) => Err(Reason::Gone),
+    Box::new(move |to_engine| {
+        let input = match to_engine {
+            ToEngine::Mode(mode) => Input::SetMode(mode),
+            ToEngine::Changed(at, event) => Input::Event { at, event },
+        };
+        queue.try_send(input).map_err(|error| match error {
+            TrySendError::Full(_) => Reason::QueueFull,
+            TrySendError::Disconnected(_) => Reason::Gone,
+        })
     })
 }
 

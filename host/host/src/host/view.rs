@@ -1,13 +1,14 @@
 //! The host as services for features see it.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, MidiMessage, MidiParser, Nanos, RuleSetHandle,
-    Sink,
+    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, MidiMessage, Nanos, RuleSetHandle, Sink,
 };
+use conductor_midi_parser::MidiParser;
 use conductor_timeline::Timeline;
 use serde_json::{Value, json};
 
@@ -419,7 +420,12 @@ impl Sink<Action> for DirectSink<'_> {
         if let Err((worker, reason)) = firing.rule.action.hand_over(envelope, &mut FeatureWorker::ring) {
             self.failed.push(format!("{worker}: {reason}"));
         }
-        let mode = Action::next_mode(&firing);
+        let mut brought_about = VecDeque::new();
+        let mode = Action::at_once(&firing, &mut brought_about);
+        for event in brought_about {
+            // Its rules are those in force, and come after it.
+            let _ = self.queue.try_send(Input::Event { at: firing.at, event });
+        }
         if let Some(mode) = &mode
             && self.queue.send(Input::SetMode(Arc::clone(mode))).is_err()
         {

@@ -56,7 +56,7 @@ fn timeline(section: &Section, test: &Test) -> Vec<String> {
         Ok(tests) => tests,
         Err(wrong) => return wrong.iter().map(ToString::to_string).collect(),
     };
-    let differences = tests.iter().flat_map(|test| test.run(&rules, Action::next_mode));
+    let differences = tests.iter().flat_map(|test| test.run(&rules, Action::at_once));
     differences.map(|difference| difference.to_string()).collect()
 }
 

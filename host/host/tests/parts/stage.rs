@@ -282,7 +282,7 @@ impl Stage {
             Event::Osc(message) => self.ports.play_osc(port, &packet(message)),
             Event::Gamepad(moved) => self.ports.play_gamepad(port, *moved),
             Event::ArtNet(change) => self.ports.play_artnet(port, *change),
-            Event::Gesture(_) => return Err("gestures come from no port".into()),
+            Event::Gesture(_) | Event::Variable(_) => return Err("it comes from no port".into()),
         };
         if open { Ok(()) } else { Err(format!("the port of {device} is not open")) }
     }

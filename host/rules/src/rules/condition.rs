@@ -3,13 +3,23 @@
 use conductor_engine::{AppName, Condition, Day, DeviceId, TimeRange};
 
 use super::trigger::{range, values};
+use super::variable::Asking;
 use conductor_config as config;
 
 /// What a person wrote as a condition, as the engine asks it.
-pub(crate) fn condition(written: &config::Condition) -> Condition {
+///
+/// # Errors
+/// What is wrong with what it asks of variables.
+pub(super) fn condition(written: &config::Condition, asking: &Asking<'_>) -> Result<Condition, String> {
     use config::Condition as Written;
+    let each = |conditions: &[Written]| {
+        conditions.iter().map(|one| condition(one, asking)).collect::<Result<Vec<_>, String>>()
+    };
     let device = |name: &Option<String>| name.as_deref().map(DeviceId::new);
-    match written {
+    if let Some(asked) = asking.condition(written)? {
+        return Ok(asked);
+    }
+    Ok(match written {
         Written::Always {} => Condition::Always,
         Written::Never {} => Condition::Never,
         Written::ModeIs { mode } => Condition::ModeIs(mode.as_str().into()),
@@ -31,8 +41,10 @@ pub(crate) fn condition(written: &config::Condition) -> Condition {
             channel: channel.map(config::Channel::get),
             device: device(name),
         },
-        Written::And { conditions } => Condition::And(conditions.iter().map(condition).collect()),
-        Written::Or { conditions } => Condition::Or(conditions.iter().map(condition).collect()),
-        Written::Not { condition: inner } => Condition::Not(Box::new(condition(inner))),
-    }
+        Written::And { conditions } => Condition::And(each(conditions)?),
+        Written::Or { conditions } => Condition::Or(each(conditions)?),
+        Written::Not { condition: inner } => Condition::Not(Box::new(condition(inner, asking)?)),
+        // These are answered above.
+        Written::VariableIs { .. } | Written::Expression { .. } => Condition::Never,
+    })
 }

@@ -10,6 +10,7 @@ mod params;
 mod shadowed;
 mod transform;
 mod trigger;
+mod variable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,12 +19,13 @@ use std::time::Duration;
 use conductor_engine as engine;
 use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
 
-pub(crate) use self::condition::condition;
+use self::condition::condition;
 use self::edges::{Releases, hears_releases_of_itself, holds, wants_both};
 pub use self::overlaps::overlaps;
 pub use self::shadowed::shadowed;
 use self::transform::forwarding;
-use self::trigger::{trigger, waiting};
+use self::trigger::{some_number, trigger, waiting};
+use self::variable::{Asking, steps_mode};
 
 use crate::profile::{self, Profile};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
@@ -31,6 +33,7 @@ use conductor_dispatch::desktop::DesktopAction;
 use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_dispatch::process::{self, ProcessAction};
 use conductor_dispatch::script::{self, Script, Step};
+use conductor_dispatch::variables::View;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{
     Action, Branch,
@@ -39,6 +42,7 @@ use conductor_dispatch::{
 };
 use conductor_registry::{Lookup, Registry};
 use conductor_sandbox::CallError;
+use conductor_variables::{Key, Variable};
 
 /// A rule set, and what has to be there for it.
 #[derive(Debug)]
@@ -60,7 +64,7 @@ pub type Lights = BTreeMap<String, Vec<(Option<ModeIx>, MidiMessage)>>;
 
 /// What a mapping waits for, as the engine has it; `None` if its trigger can't be compiled.
 pub fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigger> {
-    trigger(&mapping.trigger.event, &mapping.action).ok()
+    trigger(&mapping.trigger.event, &mapping.action, some_number).ok()
 }
 
 /// Compiles a configuration: every action is prepared by the worker that will do it.
@@ -69,6 +73,12 @@ pub fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigger> {
 /// Everything that is wrong, with its place in the file.
 pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Result<Compiled, Diagnostics> {
     let Loaded { config, source, warnings } = loaded;
+    let declarations = variable::declarations(config).map_err(|(at, why)| {
+        let mut diagnostics = warnings.clone();
+        diagnostics.push(Diagnostic::error(source.place(&["variables".into(), at.into()]), why));
+        diagnostics
+    })?;
+    let view = View { variables: workers.declare(declarations), mode: Key::EVERYONE };
     let mut compiler = Compiler {
         source,
         registry,
@@ -79,6 +89,9 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         lights: Lights::new(),
         modes: config.modes.iter().map(|mode| mode.name.clone()).collect(),
         choices: Choices::default(),
+        view,
+        mode: None,
+        device: None,
         rules: Vec::with_capacity(config.global_mappings.len()),
         mappings: Vec::new(),
         seen: 0,
@@ -108,6 +121,12 @@ struct Compiler<'a> {
     modes: Vec<String>,
     /// What the action decides by that is being compiled.
     choices: Choices,
+    /// The variables, as the mapping sees them that is being compiled.
+    view: View,
+    /// The mode that it is compiled for; none is every mode.
+    mode: Option<ModeIx>,
+    /// The device that it is for; none is every device.
+    device: Option<String>,
     rules: Vec<RuleSpec<Action>>,
     /// Which mapping each rule is of, and how many mappings there were so far.
     mappings: Vec<usize>,
@@ -116,11 +135,34 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     fn mapping(&mut self, mapping: &config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
-        let number = self.seen;
         self.seen += 1;
-        let trigger = trigger(&mapping.trigger.event, &mapping.action).map_err(|message| {
+        if mode.is_none() && steps_mode(&mapping.action) {
+            // Which mode is next depends on the one that is active: there is a rule for each.
+            if self.modes.is_empty() {
+                self.error(&[path, &["action".into()]].concat(), "there is no mode to go to");
+            }
+            for (name, number) in self.modes.clone().into_iter().zip(0..) {
+                self.rule(mapping, Scope::Mode(name), Some(ModeIx(number)), path);
+            }
+        } else {
+            self.rule(mapping, scope, mode, path);
+        }
+    }
+
+    fn rule(&mut self, mapping: &config::Mapping, scope: Scope, mode: Option<ModeIx>, path: &[PathStep<'_>]) {
+        let number = self.seen - 1;
+        (self.mode, self.device) = (mode, mapping.trigger.device.clone());
+        self.view.mode = match &scope {
+            Scope::Mode(name) => Key::of(name),
+            Scope::Global => Key::EVERYONE,
+        };
+        let variables = Arc::clone(&self.view.variables);
+        let variable = |name: &str| variables.find(name).map(Variable::number);
+        let trigger = trigger(&mapping.trigger.event, &mapping.action, variable).map_err(|message| {
             self.error(&[path, &["trigger".into()]].concat(), message);
         });
+        let condition = mapping.condition.as_ref().map(|written| condition(written, &self.asking())).transpose();
+        let condition = condition.map_err(|message| self.error(&[path, &["condition".into()]].concat(), message));
         self.choices = Choices { conditions: Vec::new(), holds: holds(&mapping.action) };
         let releases = if hears_releases_of_itself(&mapping.trigger.event, &mapping.action) {
             Releases::ForSome
@@ -132,13 +174,13 @@ impl Compiler<'_> {
             Some(feedback) => self.shown(action, feedback, &mapping.trigger, mode, path),
             None => Some(action),
         });
-        let (Ok(trigger), Some(action)) = (trigger, shown) else { return };
+        let (Ok(trigger), Ok(condition), Some(action)) = (trigger, condition, shown) else { return };
         self.mappings.push(number);
         self.rules.push(RuleSpec {
             scope,
-            device: mapping.trigger.device.clone(),
+            device: mapping.trigger.device.clone().filter(|_| !matches!(trigger, engine::Trigger::Variable { .. })),
             trigger,
-            condition: mapping.condition.as_ref().map(condition),
+            condition,
             choices: std::mem::take(&mut self.choices),
             priority: mapping.priority,
             consume: mapping.consume,
@@ -169,10 +211,15 @@ impl Compiler<'_> {
             return None;
         };
         let queue = self.output(target, &path)?;
-        let template = |message: &Option<config::MidiMessage>| message.clone().map(MidiTemplate::from);
-        let feedback = Feedback { fired: template(&feedback.fired), idle: template(&feedback.idle) };
+        let mut template = |message: &Option<config::MidiMessage>, key: &'static str| match message {
+            None => Some(None),
+            Some(message) => self.message(message, &[&path[..], &[key.into()][..]].concat()).map(Some),
+        };
+        let (fired, idle) = (template(&feedback.fired, "fired"), template(&feedback.idle, "idle"));
+        let feedback = Feedback { fired: fired?, idle: idle? };
         if let Some(idle) = &feedback.idle {
-            let messages = waiting(&trigger.event).map(|inputs| (mode, idle.filled(&inputs)));
+            let device = engine::DeviceId::new(trigger.device.as_ref().unwrap_or(target));
+            let messages = waiting(&trigger.event).map(|inputs| (mode, idle.filled(&inputs, &device)));
             self.lights.entry(target.clone()).or_default().extend(messages);
         }
         Some(Action::Shown { queue, feedback: Arc::new(feedback), action: Box::new(action) })
@@ -183,7 +230,8 @@ impl Compiler<'_> {
         match action {
             config::Action::SendMidi(send) => {
                 let queue = self.output(&send.target, path)?;
-                Some(Action::SendMidi { queue, message: Arc::new(send.message.clone().into()) })
+                let message = self.message(&send.message, path)?;
+                Some(Action::SendMidi { queue, message: Arc::new(message) })
             }
             config::Action::MidiForward(forward) => {
                 let queue = self.output(&forward.target, path)?;
@@ -201,12 +249,19 @@ impl Compiler<'_> {
                 }
                 self.desktop(DesktopAction::Click(click.clone()), path)
             }
-            config::Action::Scroll(scroll) => self.desktop(DesktopAction::Scroll(scroll.clone()), path),
+            config::Action::Scroll(scroll) => {
+                let mut scroll = scroll.clone();
+                let bound = self.asking().bind(&mut scroll.amount);
+                bound.map_err(|wrong| self.error(&[path, &["amount".into()]].concat(), wrong)).ok()?;
+                self.desktop(DesktopAction::Scroll(scroll, self.view.clone()), path)
+            }
             config::Action::VolumeControl(volume) => {
                 self.desktop(DesktopAction::Volume(volume.operation, volume.steps), path)
             }
-            config::Action::Launch(launch) => self.process(ProcessAction::Launch(launch.clone()), path),
-            config::Action::Shell(shell) => self.process(ProcessAction::Shell(shell.clone()), path),
+            config::Action::Launch(launch) => {
+                self.process(ProcessAction::Launch(launch.clone(), self.view.clone()), path)
+            }
+            config::Action::Shell(shell) => self.process(ProcessAction::Shell(shell.clone(), self.view.clone()), path),
             config::Action::Sequence(sequence) => self.script("Sequence", action, &sequence.cancel_on, path),
             config::Action::Repeat(repeat) => self.script("Repeat", action, &repeat.cancel_on, path),
             config::Action::Delay(_) => self.script("Delay", action, &[], path),
@@ -222,9 +277,50 @@ impl Compiler<'_> {
                 Some(Action::Conditional { choice: choice?, then: Box::new(then?), otherwise: otherwise? })
             }
             config::Action::ModeChange(change) => Some(Action::ModeChange { mode: change.mode.as_str().into() }),
+            config::Action::NextMode(_) => self.step_mode(1, path),
+            config::Action::PreviousMode(_) => self.step_mode(-1, path),
+            config::Action::SetVariable(_)
+            | config::Action::ToggleVariable(_)
+            | config::Action::CycleVariable(_)
+            | config::Action::AddToVariable(_) => match self.asking().action(action) {
+                Ok(action) => action.map(|action| Action::Variable(Arc::new(action))),
+                Err(message) => {
+                    self.error(path, message);
+                    None
+                }
+            },
             config::Action::Suppress(_) => Some(Action::Suppress),
             config::Action::Feature { type_name, params } => self.feature_action(type_name, params, path),
         }
+    }
+
+    /// Who asks for variables: the mapping that is being compiled.
+    fn asking(&self) -> Asking<'_> {
+        let mode = self.mode.and_then(|mode| self.modes.get(usize::from(mode.0)));
+        Asking { view: &self.view, mode: mode.map(String::as_str), device: self.device.as_deref() }
+    }
+
+    /// A message with the variables that its numbers name.
+    fn message(&mut self, message: &config::MidiMessage, path: &[PathStep<'_>]) -> Option<MidiTemplate> {
+        let mut message = message.clone();
+        let asking = self.asking();
+        let find = |name: &str| asking.variable(name).ok().and_then(|_| asking.view.variables.bound(name));
+        if let Err((key, mistake)) = message.bind(&find) {
+            self.error(&[path, &[key.into()]].concat(), mistake.to_string());
+            return None;
+        }
+        Some(MidiTemplate::new(message, self.view.clone()))
+    }
+
+    /// Another mode, so many after the one that the rule is compiled for.
+    fn step_mode(&mut self, by: i32, path: &[PathStep<'_>]) -> Option<Action> {
+        let count = i32::try_from(self.modes.len()).ok()?;
+        let Some(now) = self.mode.filter(|_| count > 0) else {
+            self.error(path, "there is no mode to go to");
+            return None;
+        };
+        let next = usize::try_from((i32::from(now.0) + by).rem_euclid(count)).ok()?;
+        self.modes.get(next).map(|name| Action::ModeChange { mode: name.as_str().into() })
     }
 
     fn branch(&mut self, action: &config::Action, releases: Releases, path: &[PathStep<'_>]) -> Option<Branch> {
@@ -234,7 +330,13 @@ impl Compiler<'_> {
 
     /// Has the rule ask a condition when it fires. Returns the number of the choice.
     fn choice(&mut self, asked: &config::Condition, path: &[PathStep<'_>]) -> Option<usize> {
-        let asked = condition(asked);
+        let asked = match condition(asked, &self.asking()) {
+            Ok(asked) => asked,
+            Err(message) => {
+                self.error(&[path, &["condition".into()]].concat(), message);
+                return None;
+            }
+        };
         let wrong = engine::check_standalone_condition(&asked, &self.modes);
         for error in &wrong {
             self.error(&[path, &["condition".into()]].concat(), error.to_string());
@@ -257,11 +359,11 @@ impl Compiler<'_> {
 
     fn process(&mut self, action: ProcessAction, path: &[PathStep<'_>]) -> Option<Action> {
         let args = match &action {
-            ProcessAction::Launch(launch) => &launch.args,
-            ProcessAction::Shell(shell) => &shell.args,
+            ProcessAction::Launch(launch, _) => &launch.args,
+            ProcessAction::Shell(shell, _) => &shell.args,
         };
         for (index, arg) in args.iter().enumerate() {
-            if let Some(mistake) = process::mistake(arg) {
+            if let Some(mistake) = process::mistake(arg, &self.view) {
                 self.error(&[path, &["args".into(), index.into()]].concat(), format!("in the expression, {mistake}"));
                 return None;
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use conductor_engine::Trigger;
 
-use super::trigger::trigger;
+use super::trigger::{some_number, trigger};
 use conductor_config::{Config, Mapping, Mode};
 use conductor_stdx::plural::plural;
 use conductor_terminal::excerpt;
@@ -86,7 +86,7 @@ fn placed<'c>(
         index,
         mode,
         mapping,
-        trigger: trigger(&mapping.trigger.event, &mapping.action).ok(),
+        trigger: trigger(&mapping.trigger.event, &mapping.action, some_number).ok(),
         fresh: fresh.contains(&index),
     })
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use conductor_engine::Trigger;
 
-use super::trigger::trigger;
+use super::trigger::{some_number, trigger};
 use conductor_config::{Config, Mapping, PathStep};
 
 /// Mappings that consume and are looked at; more are rare, and each is held against all others.
@@ -53,7 +53,7 @@ fn placed<'c>(
         let path = [list.as_slice(), &[index.into()]].concat();
         let place = format!("{called}/{index}");
         let name = mapping.name.as_ref().map_or_else(|| place.clone(), |name| format!("{place} ({name})"));
-        let trigger = trigger(&mapping.trigger.event, &mapping.action).ok()?;
+        let trigger = trigger(&mapping.trigger.event, &mapping.action, some_number).ok()?;
         Some(Placed { path, name, mode, mapping, trigger })
     })
 }

@@ -4,14 +4,13 @@ use conductor_engine as engine;
 
 use conductor_config as config;
 use conductor_dispatch::conditioner::Forwarding;
+use conductor_dispatch::smoothing::Smoothing;
 
 /// The transform of forwarded messages, with what it remembers between them.
 pub(super) fn forwarding(transform: &config::MidiTransform) -> Forwarding {
     Forwarding {
         transform: stateless(transform),
-        smoothing: transform
-            .smoothing
-            .map(|config::Smoothing { min_cutoff, beta }| engine::Smoothing { min_cutoff, beta }),
+        smoothing: transform.smoothing.map(|config::Smoothing { min_cutoff, beta }| Smoothing { min_cutoff, beta }),
         pickup: transform.takeover == config::Takeover::Pickup,
     }
 }

@@ -8,11 +8,15 @@ use conductor_engine::{
 use super::edges::edge;
 use conductor_config::{self as config, TriggerEvent};
 
-/// The trigger, for a mapping with this action.
+/// The trigger, for a mapping with this action. `number` is the number of the variable of a name.
 ///
 /// # Errors
 /// What the configuration has to say instead.
-pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<engine::Trigger, String> {
+pub(super) fn trigger(
+    event: &TriggerEvent,
+    action: &config::Action,
+    number: impl Fn(&str) -> Option<u16>,
+) -> Result<engine::Trigger, String> {
     use engine::Trigger;
     Ok(match event {
         TriggerEvent::Note { note, velocity_range, on, channel } => Trigger::Note {
@@ -83,6 +87,10 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
         TriggerEvent::GamepadTrigger { trigger, threshold, on } => {
             Trigger::GamepadTrigger { triggers: range(*trigger), threshold: *threshold, readings: readings(*on) }
         }
+        TriggerEvent::Variable { variable } => match number(variable) {
+            Some(variable) => Trigger::Variable { variable },
+            None => return Err(format!("there is no variable {variable:?}")),
+        },
         TriggerEvent::LongPress { note, button, velocity_range, duration_ms, channel } => Trigger::LongPress {
             keys: keys(*note, *button)?,
             velocity: values(*velocity_range),
@@ -144,6 +152,12 @@ pub(super) fn trigger(event: &TriggerEvent, action: &config::Action) -> Result<e
             value: values(*value_range),
         },
     })
+}
+
+/// A number for the name of a variable where triggers are only compared: names that are the same have the same one.
+pub(super) fn some_number(name: &str) -> Option<u16> {
+    let hash = name.bytes().fold(0_u16, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+    Some(hash % (engine::VariableChange::LAST + 1))
 }
 
 fn readings(on: Option<config::Readings>) -> engine::Readings {

@@ -4,7 +4,7 @@ use self::midi_messages::midi_message;
 use super::*;
 use proptest::prelude::*;
 
-#[path = "../../../engine/src/event/tests/midi_messages.rs"]
+#[path = "../../../midi-parser/src/midi_messages.rs"]
 mod midi_messages;
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     ASK_CONDITION, ASK_TRIGGER, Bucket, CONSUME, DeviceRow, Entry, GAMEPAD, Index, Kind, LAST, NO_NUMBER, NONE, Pair,
-    Table, dmx_key,
+    Table, dmx_key, variable_key,
 };
 use crate::device::DeviceId;
 use crate::hash::StableState;
@@ -217,6 +217,7 @@ impl Builder {
                     self.pending_keyed.push((Pair(bucket, dmx_key(universe, channel)), entry));
                 }
             }
+            &Trigger::Variable { variable } => self.pending_keyed.push((Pair(bucket, variable_key(variable)), entry)),
         }
     }
 

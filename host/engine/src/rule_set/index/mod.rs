@@ -26,7 +26,7 @@ use std::hash::{Hash, Hasher};
 
 use super::ModeIx;
 use crate::device::DeviceId;
-use crate::event::{Event, GamepadEvent};
+use crate::event::{ArtNetChange, Event, GamepadEvent};
 use crate::hash::{KeyState, StableState, key_of_pair};
 use crate::midi::MidiMessage;
 use crate::osc::OscMessage;
@@ -105,7 +105,7 @@ impl Probe {
                 plain(kind, u16::from(moved.number().wrapping_sub(GAMEPAD)))
             }
             // Found, not sent: no rule waits for the event itself.
-            Event::Gesture(_) => plain(Kind::System, NO_NUMBER),
+            Event::Gesture(_) | Event::Variable(_) => plain(Kind::System, NO_NUMBER),
             Event::ArtNet(change) => Self { value: change.value.into(), ..plain(Kind::ArtNet, change.channel) },
             Event::Midi(message) => match *message {
                 MidiMessage::NoteOn { channel, note, velocity } => {
@@ -323,12 +323,14 @@ impl Index {
             }
             Event::Osc(message) => self.find_osc(ids, message, lanes),
             Event::Gesture(_) => {}
-            Event::ArtNet(change) => {
-                let key = dmx_key(change.universe, change.channel);
-                for id in [ids.global, ids.mode, ids.device, ids.device_and_mode] {
-                    self.find_keyed(id, key, lanes);
-                }
-            }
+            Event::ArtNet(change) => self.find_key(ids, dmx_key(change.universe, change.channel), lanes),
+            Event::Variable(change) => self.find_key(ids, variable_key(change.variable), lanes),
+        }
+    }
+
+    fn find_key(&self, ids: &BucketIds, key: u32, lanes: &mut Lanes) {
+        for id in [ids.global, ids.mode, ids.device, ids.device_and_mode] {
+            self.find_keyed(id, key, lanes);
         }
     }
 
@@ -397,6 +399,11 @@ impl Index {
 /// The key of a DMX channel. OSC names are counted from 0 and never come near.
 fn dmx_key(universe: u16, channel: u16) -> u32 {
     1 << 31 | u32::from(universe) << 10 | u32::from(channel)
+}
+
+/// A universe that does not exist.
+fn variable_key(variable: u16) -> u32 {
+    dmx_key(ArtNetChange::LAST_UNIVERSE + 1, variable)
 }
 
 /// What stands between the first and the second slash of an address.

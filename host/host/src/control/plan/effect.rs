@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::risk::Level;
-use conductor_config::{Action, Launch, Mapping, Shell};
+use conductor_config::{Action, AddToVariable, CycleVariable, Launch, Mapping, SetVariable, Shell, ToggleVariable};
 use conductor_stdx::hidden::hide_line;
 use conductor_stdx::plural::plural;
 
@@ -132,6 +132,17 @@ pub(super) fn leaves<'c>(action: &'c Action, look: &mut impl FnMut(&'c Action)) 
     }
 }
 
+/// The variable that an action changes.
+pub(super) fn changed(action: &Action) -> Option<&str> {
+    match action {
+        Action::SetVariable(SetVariable { variable, .. })
+        | Action::ToggleVariable(ToggleVariable { variable })
+        | Action::CycleVariable(CycleVariable { variable, .. })
+        | Action::AddToVariable(AddToVariable { variable, .. }) => Some(variable),
+        _ => None,
+    }
+}
+
 /// The program that an action starts, as a line; `None` if it starts none.
 pub(super) fn program(action: &Action) -> Option<String> {
     let (mut text, args, folder, env) = match action {
@@ -177,7 +188,7 @@ pub(super) fn typing(action: &Action) -> Option<String> {
 /// When a mapping fires: its trigger, device, mode and condition.
 pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
     /// What tells a trigger from others of its type, as far as a person wants to know.
-    const TELLING: [&str; 15] = [
+    const TELLING: [&str; 16] = [
         "note",
         "note_min",
         "note_max",
@@ -193,6 +204,7 @@ pub(super) fn occasion(mapping: &Mapping, mode: Option<&str>) -> String {
         "trigger",
         "dmx_channel",
         "parameter",
+        "variable",
     ];
     let trigger = serde_json::to_value(&mapping.trigger.event).unwrap_or_default();
     let mut text = word(&trigger["type"].to_string());

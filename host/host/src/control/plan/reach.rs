@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::destination::{Sender, destinations, endpoint, endpoints};
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
-use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
+use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile, TriggerEvent};
 use conductor_rules::engine_trigger;
 use conductor_stdx::digest::sha256;
 
@@ -187,7 +187,8 @@ impl<'c> Reach<'c> {
     fn program_inputs(&mut self, rules: &[Rule<'c>]) {
         let config = self.config;
         let mut groups: BTreeMap<(&str, Option<&str>), (&Rule<'c>, usize)> = BTreeMap::new();
-        for rule in rules.iter().filter(|rule| rule.starts) {
+        // What a variable brings about, those bring about that change it.
+        for rule in rules.iter().filter(|rule| rule.starts && protocol(rule.mapping) != "variables") {
             let group = (protocol(rule.mapping), rule.mapping.trigger.device.as_deref());
             groups.entry(group).or_insert((rule, 0)).1 += 1;
         }
@@ -339,7 +340,32 @@ fn rules(config: &Config) -> Vec<Rule<'_>> {
         mode.mappings.iter().enumerate().map(one)
     });
     let global = config.global_mappings.iter().enumerate();
-    modes.chain(global.map(|(index, mapping)| rule(format!("global_mappings/{index}"), None, mapping))).collect()
+    let mut rules: Vec<Rule<'_>> =
+        modes.chain(global.map(|(index, mapping)| rule(format!("global_mappings/{index}"), None, mapping))).collect();
+    lead_to_programs(&mut rules);
+    rules
+}
+
+/// What changes a variable that a mapping which starts programs waits for, starts them as well.
+fn lead_to_programs(rules: &mut [Rule<'_>]) {
+    let awaited = |rule: &Rule<'_>| match &rule.mapping.trigger.event {
+        TriggerEvent::Variable { variable } if rule.starts => Some(variable.clone()),
+        _ => None,
+    };
+    loop {
+        let leading: BTreeSet<String> = rules.iter().filter_map(awaited).collect();
+        let mut found = false;
+        for rule in rules.iter_mut().filter(|rule| !rule.starts) {
+            let mapping = rule.mapping;
+            leaves(&mapping.action, &mut |action| {
+                rule.starts |= effect::changed(action).is_some_and(|variable| leading.contains(variable));
+            });
+            found |= rule.starts;
+        }
+        if !found {
+            return;
+        }
+    }
 }
 
 fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Mapping) -> Rule<'c> {
@@ -369,9 +395,16 @@ fn ways(config: &Config) -> BTreeSet<Transition> {
     }
     for rule in rules(config) {
         leaves(&rule.mapping.action, &mut |action| {
-            if let Action::ModeChange(change) = action {
-                let (mode, from) = (change.mode.clone(), rule.mode.map(str::to_owned));
-                ways.insert(Transition { mode, key: rule.key.clone(), text: rule.occasion(), from });
+            let to: Vec<&str> = match action {
+                Action::ModeChange(change) => vec![&change.mode],
+                Action::NextMode(_) | Action::PreviousMode(_) => {
+                    config.modes.iter().map(|mode| mode.name.as_str()).collect()
+                }
+                _ => Vec::new(),
+            };
+            for mode in to {
+                let from = rule.mode.map(str::to_owned);
+                ways.insert(Transition { mode: mode.to_owned(), key: rule.key.clone(), text: rule.occasion(), from });
             }
         });
     }
@@ -398,6 +431,7 @@ fn protocol(mapping: &Mapping) -> &'static str {
     match &mapping.trigger.event {
         Event::OscMessage { .. } | Event::OscPattern { .. } | Event::OscArgRange { .. } => "osc",
         Event::ArtNetChannel { .. } => "artnet",
+        Event::Variable { .. } => "variables",
         Event::GamepadButton { .. }
         | Event::GamepadAnalogStick { .. }
         | Event::GamepadTrigger { .. }

@@ -74,8 +74,8 @@ impl Risk {
 
 /// The tables of a configuration that a plan may change. All others, those of later versions too, are for a person to
 /// write into the file; of `features` a plan may change `enabled` and `refused` alone.
-pub const PLANNABLE: [&str; 7] =
-    ["advanced_settings", "bindings", "modes", "profiles", "global_mappings", "features", "models"];
+pub const PLANNABLE: [&str; 8] =
+    ["advanced_settings", "bindings", "modes", "variables", "profiles", "global_mappings", "features", "models"];
 
 /// Notes of one kind and level that are shown.
 const MAX_SHOWN: usize = 8;

@@ -396,3 +396,17 @@ fn so_many_mappings_that_they_cannot_be_compared_are_no_way_around() {
     let (before, after) = (consuming(1200) + &on(5, SHELL), consuming(1199) + &on(5, SHELL));
     assert_eq!(level(&before, &after, "too many of them"), Level::Privileged);
 }
+
+#[test]
+fn what_changes_a_variable_starts_the_programs_that_wait_for_it() {
+    let waits = "[[variables]]\nname = 'x'\ntype = 'boolean'\n[[bindings]]\nalias = 'pads'\nmatchers = [{ type = 'exact_name', value = 'Pads' }]\n\
+        [[global_mappings]]\ntrigger = { type = 'Variable', variable = 'x' }\naction = { type = 'Shell', command = '/bin/true' }\n";
+    let note = |action: &str| {
+        format!(
+            "{waits}[[global_mappings]]\ntrigger = {{ type = 'Note', note = 1, device = 'pads' }}\naction = {action}\n"
+        )
+    };
+    let before = note("{ type = 'Suppress' }");
+    let after = note("{ type = 'ToggleVariable', variable = 'x' }");
+    assert_eq!(level(&before, &after, "can start programs"), Level::Privileged);
+}

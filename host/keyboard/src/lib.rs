@@ -1,5 +1,8 @@
 //! Keys of a keyboard, by the names that people give them.
 
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +10,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::number::Malformed;
+use conductor_quantity::Malformed;
 use conductor_stdx::nearest::nearest;
 
 /// A key: one that writes a character, or one with a name.
@@ -30,8 +33,8 @@ macro_rules! named_keys {
         }
 
         impl NamedKey {
-            /// Every name, the one to use first.
-            const NAMES: &[(&'static str, Self)] = &[$(($name, Self::$key), $(($other, Self::$key),)*)*];
+            /// Every name, with its key; of a key with several names the one to use comes first.
+            pub const NAMES: &[(&'static str, Self)] = &[$(($name, Self::$key), $(($other, Self::$key),)*)*];
         }
     };
 }
@@ -175,16 +178,6 @@ mod tests {
         for (name, key) in NamedKey::NAMES {
             assert_eq!(name.parse(), Ok(Key::Named(*key)));
             assert_eq!(Key::Named(*key).to_string().parse(), Ok(Key::Named(*key)));
-        }
-    }
-
-    #[test]
-    fn the_schema_says_what_keys_are_called() {
-        let schema = serde_json::to_string(&crate::json_schema()).unwrap().replace("\\n", " ");
-        assert!(schema.contains(", f1 to f20"));
-        let counted = |name: &str| name.strip_prefix('f').is_some_and(|number| number.parse::<u8>().is_ok());
-        for name in NamedKey::NAMES.iter().map(|(_, key)| Key::Named(*key).to_string()) {
-            assert!(counted(&name) || schema.contains(&format!(" {name}")), "{name}");
         }
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use conductor_names::{channel, controller, gamepad, note};
 use conductor_stdx::nearest::nearest;
 
-use super::number::{IntegerOrText, Malformed};
+use crate::number::{IntegerOrText, Malformed};
 
 /// Numbers without names.
 pub const PLAIN: u8 = 0;
@@ -31,7 +31,7 @@ pub const TRIGGER: u8 = 6;
 ///
 /// # Errors
 /// What to write instead.
-pub(super) fn number(text: &str, names: u8, min: u16, max: u16) -> Result<u16, Malformed> {
+pub(crate) fn number(text: &str, names: u8, min: u16, max: u16) -> Result<u16, Malformed> {
     let text = text.trim();
     // `u16::from_str` would take a leading `+`.
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

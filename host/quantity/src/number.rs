@@ -11,9 +11,9 @@ use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use conductor_expression::Inputs;
-use conductor_expression::{Expression, Mistake, Names};
+use conductor_expression::{Bound, Expression, Mistake, Names, Slots};
 
-use super::named::{self, BUTTON, CHANNEL, CONTROLLER, NOTE, PLAIN, STICK, TRIGGER};
+use crate::named::{self, BUTTON, CHANNEL, CONTROLLER, NOTE, PLAIN, STICK, TRIGGER};
 
 /// The largest value of a MIDI data byte, and so of a note, a velocity or a controller.
 pub const DATA_MAX: u8 = 127;
@@ -28,11 +28,12 @@ pub const WIDE_MAX: u16 = 16_383;
 pub struct Malformed {
     why: String,
     /// The part of the text that is wrong, in bytes; all of it if there is none.
-    pub(super) place: Option<Range<usize>>,
+    pub place: Option<Range<usize>>,
 }
 
 impl Malformed {
-    pub(super) fn new(why: impl Into<String>) -> Self {
+    /// All of the text is wrong, for this reason.
+    pub fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), place: None }
     }
 }
@@ -263,12 +264,31 @@ pub type ControllerExpr = NumberExpr<CONTROLLER>;
 pub type ChannelExpr = NumberExpr<CHANNEL>;
 
 impl<const NAMES: u8> NumberExpr<NAMES> {
+    /// The number for one event, as it is.
+    pub fn number(&self, slots: &impl Slots) -> f64 {
+        match self {
+            Self::Fixed(number) => (*number).into(),
+            Self::Calculated(expression) => expression.eval(slots),
+        }
+    }
+
     /// The number for one event, rounded. It may lie outside what the message can carry: the caller clamps.
-    pub fn eval(&self, inputs: &Inputs) -> i32 {
+    pub fn eval(&self, slots: &impl Slots) -> i32 {
         match self {
             Self::Fixed(number) => *number,
             #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, and results are clamped anyway")]
-            Self::Calculated(expression) => expression.eval(inputs).round() as i32,
+            Self::Calculated(expression) => expression.eval(slots).round() as i32,
+        }
+    }
+
+    /// Puts variables in the place of their names.
+    ///
+    /// # Errors
+    /// That of [`Expression::bind`].
+    pub fn bind(&mut self, find: impl Fn(&str) -> Option<Bound>) -> Result<(), Mistake> {
+        match self {
+            Self::Fixed(_) => Ok(()),
+            Self::Calculated(expression) => Arc::make_mut(expression).bind(find),
         }
     }
 
@@ -304,14 +324,21 @@ impl<const NAMES: u8> FromStr for NumberExpr<NAMES> {
     /// # Errors
     /// What is wrong with the expression, at its place.
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        match named::number(text, NAMES, 0, WIDE_MAX) {
+        let is_word = NAMES != PLAIN && !text.contains(|c: char| "{}()+*/".contains(c));
+        let most = match NAMES {
+            PLAIN => WIDE_MAX,
+            CHANNEL => 15,
+            _ => DATA_MAX.into(),
+        };
+        match named::number(text, NAMES, 0, most) {
             Ok(number) => Ok(Self::Fixed(number.into())),
             // A channel in digits could be meant either way.
             Err(why) if NAMES == CHANNEL && text.trim().parse::<u16>().is_ok() => Err(why),
-            Err(why) => match Expression::parse(text, Names::Event) {
+            Err(why) => match Expression::parse(text, Names::EventAndVariables) {
+                // One word is a name of such a number, rather than that of a variable, which is `{written so}` here.
+                Ok(expression) if is_word && expression.variables().next().is_some() => Err(why),
+                Err(_) if is_word => Err(why),
                 Ok(expression) => Ok(Self::Calculated(Arc::new(expression))),
-                // One word: a name was meant, rather than an expression.
-                Err(_) if NAMES != PLAIN && !text.contains(|c: char| "{}()+*/".contains(c)) => Err(why),
                 Err(mistake) => Err(mistake.into()),
             },
         }
@@ -353,9 +380,9 @@ impl<const NAMES: u8> JsonSchema for NumberExpr<NAMES> {
 }
 
 /// Reads a value that is written as an integer or as a text of its own small language.
-pub(super) struct IntegerOrText<'e, F> {
-    pub(super) expected: &'e str,
-    pub(super) from_integer: F,
+pub(crate) struct IntegerOrText<'e, F> {
+    pub(crate) expected: &'e str,
+    pub(crate) from_integer: F,
 }
 
 impl<T, F> Visitor<'_> for IntegerOrText<'_, F>
@@ -449,9 +476,9 @@ mod tests {
     fn an_expression_says_what_is_wrong_with_it() {
         for (text, why) in [
             ("", "column 1: the text is over; expected a number or a name"),
-            ("{m}", "column 2: there is no `m`; there are value, unit, n, note, cc, number, channel, ch"),
+            ("{n n}", "column 4: `n` cannot stand here; expected `}`"),
             ("{n}+", "column 5: the text is over; expected a number or a name"),
-            ("volume", "column 1: there is no `volume`; there are value, unit, n, note, cc, number, channel, ch"),
+            ("n -> 0..1", "column 1: say what `n` comes from: `n from 0..127 -> ...`"),
         ] {
             let error = text.parse::<NumberExpr>().expect_err(text);
             assert_eq!(error.to_string(), why, "{text}");

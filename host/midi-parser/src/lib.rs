@@ -3,16 +3,20 @@
 //! Follows the rules for receivers in the MIDI 1.0 Detailed Specification: running status, realtime
 //! bytes between any two others, system common cancelling running status, data without status ignored.
 
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 use std::sync::Arc;
 
-use crate::midi::MidiMessage;
+use conductor_engine::MidiMessage;
 
 /// Turns bytes into messages. One for each port, since a message may come in pieces.
 ///
 /// Nothing is allocated but the bytes of SysEx messages.
 ///
 /// ```
-/// # use conductor_engine::{MidiMessage, MidiParser};
+/// # use conductor_engine::MidiMessage;
+/// # use conductor_midi_parser::MidiParser;
 /// let mut parser = MidiParser::new();
 /// let mut found = Vec::new();
 /// // Two notes with running status, a clock between the bytes of the second.
@@ -217,9 +221,11 @@ fn long(status: u8, first: u8, second: u8) -> MidiMessage {
 }
 
 #[cfg(test)]
+mod midi_messages;
+#[cfg(test)]
 mod tests {
+    use super::midi_messages::midi_message;
     use super::*;
-    use crate::event::tests::midi_messages::midi_message;
     use proptest::prelude::*;
 
     fn parse(parser: &mut MidiParser, bytes: &[u8]) -> Vec<MidiMessage> {

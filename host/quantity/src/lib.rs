@@ -1,0 +1,14 @@
+//! Numbers as a configuration writes them: one number or a range, by digits or by name, a pair of bounds, an expression.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod named;
+mod number;
+
+pub use named::{BUTTON, Button, CHANNEL, CONTROLLER, Channel, Controller, NOTE, Note, PLAIN, STICK, Single, TRIGGER};
+pub use number::{
+    Bounds, ButtonRange, ChannelExpr, CoarseRange, ControllerExpr, ControllerRange, DATA_MAX, DataBounds, DmxBounds,
+    DmxRange, Inputs, Malformed, NoteExpr, NoteRange, NumberExpr, NumberRange, Span, StickRange, TriggerRange,
+    WIDE_MAX, WideBounds,
+};
