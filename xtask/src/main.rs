@@ -22,6 +22,7 @@ mod repo;
 mod schemathesis;
 mod setup;
 mod siege;
+mod skills_ref;
 mod soak;
 mod test;
 mod vm;
@@ -75,6 +76,8 @@ enum Chore {
     Fuzz(fuzz::Args),
     /// Send the API requests that fit its OpenAPI document, and some that don't, with schemathesis.
     Schemathesis(schemathesis::Args),
+    /// Check the bundled skills with the official validator of Agent Skills.
+    SkillsRef(skills_ref::Args),
     /// Run a host at full speed for minutes, with faults, and see that nothing is lost or stuck.
     Soak(soak::Args),
     /// Check who imports whom in the source against the table in docs/architecture.md, and print it with code lines.
@@ -112,6 +115,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Bench(args) => bench::run(&repo, args),
         Chore::Fuzz(args) => fuzz::run(&repo, args),
         Chore::Schemathesis(args) => schemathesis::run(&repo, args),
+        Chore::SkillsRef(args) => skills_ref::run(&repo, args),
         Chore::Soak(args) => soak::run(&repo, args),
         Chore::Layers(args) => layers::run(&repo, args),
         Chore::Mutants(args) => mutants::run(&repo, args),

@@ -26,7 +26,7 @@ use crate::{
     host::{self, Midi, Profile},
     jack, layers, mcp_peers, process, registry,
     repo::Repo,
-    schemathesis, setup, vm,
+    schemathesis, setup, skills_ref, vm,
 };
 use board::Board;
 use changed::Reach;
@@ -85,6 +85,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
             run.end_to_end(&built);
             if !args.fast {
                 run.examples(&built);
+                run.skills();
                 run.api(&built);
                 run.agents(&built);
                 run.jack(&built);
@@ -336,6 +337,18 @@ impl Run<'_> {
         const NAME: &str = "examples in other languages";
         if built.product && self.board.reached(NAME, self.reach.has("conductor")) {
             self.board.step(NAME, self.with_built(built, self.repo.xtask("examples")));
+        }
+    }
+
+    /// The bundled skills by the official validator.
+    fn skills(&self) {
+        const NAME: &str = "skills by the official validator";
+        if !self.board.reached(NAME, self.reach.has("conductor-skills")) {
+            return;
+        }
+        match skills_ref::program(self.repo) {
+            Ok(_) => drop(self.board.step(NAME, self.repo.xtask("skills-ref"))),
+            Err(reason) => self.board.skip(NAME, &format!("{reason:#}")),
         }
     }
 

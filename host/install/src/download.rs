@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, LOCATION,
+    USER_AGENT,
 };
 use reqwest::{Method, StatusCode, Url};
 use sha2::{Digest as _, Sha256};
@@ -166,6 +167,8 @@ impl<'n> Downloader<'n> {
         may_be_asked(url)?;
         let addresses = self.addresses(url).await?;
         let mut headers = HeaderMap::new();
+        // Some servers refuse who does not say what they are.
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("conductor/", env!("CARGO_PKG_VERSION"))));
         // What is hashed and counted is what crosses the network.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(accept) = expected.accept {

@@ -139,6 +139,8 @@ impl Graph {
         match (top, owner) {
             (_, Some(XTASK)) => None,
             // Agents read some of them from the host, and tests hold others against the source.
+            // They are in the program.
+            ("skills", None) => Some(vec!["conductor-skills"]),
             ("docs", None) => Some(vec!["conductor-mcp", XTASK]),
             _ if owner.is_none() && name.ends_with(".md") => Some(vec![XTASK]),
             ("tests", Some(owner)) if name.ends_with(".md") => Some(vec![owner, XTASK]),
