@@ -30,8 +30,9 @@ use conductor_install::receipt::FeatureInstallReport;
 use conductor_observer::notification_log::{NotificationPage, NotificationQuery};
 use conductor_package::Contributions;
 use conductor_ports::status::BindingStatus;
-use conductor_registry::{FeatureReport, Skill, TaskReport};
+use conductor_registry::{FeatureReport, TaskReport};
 use conductor_services::secret_store::Place;
+use conductor_skills::view::{SkillFileText, SkillText, SkillView};
 
 mod transport;
 
@@ -281,12 +282,28 @@ impl Client {
         self.post(&format!("/v1/features/{}/tasks/{}/{what}", segment(feature), segment(task)), &())
     }
 
-    /// What features tell agents to read.
+    /// Every skill by its metadata.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub fn skills(&self) -> Result<Vec<Skill>, AskError> {
+    pub fn skills(&self) -> Result<Vec<SkillView>, AskError> {
         self.get("/v1/skills")
+    }
+
+    /// The skill of a name, with its text.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn skill(&self, name: &str) -> Result<SkillText, AskError> {
+        self.get(&format!("/v1/skills/{}", segment(name)))
+    }
+
+    /// A file of a skill, by its path below the skill's folder.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn skill_file(&self, name: &str, path: &str) -> Result<SkillFileText, AskError> {
+        self.get(&format!("/v1/skills/{}/file?path={}", segment(name), segment(path)))
     }
 
     /// Fetches a package, and says what it is and what it asks for. Nothing changes.

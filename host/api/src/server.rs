@@ -29,6 +29,7 @@ use conductor_chat::store::StoreError;
 use conductor_host::host::Host;
 use conductor_host::host::status::Status;
 use conductor_mcp as mcp;
+use conductor_skills::library::Library;
 
 /// Threads for long jobs of the owner.
 const MAX_OWNER_JOBS: usize = 16;
@@ -98,11 +99,13 @@ pub fn was_cut_off(home: &path::Path) -> bool {
 }
 
 impl Server {
-    /// Serves `host` in `home`, and on the TCP port `http` too, where there is one: 0 takes one that is free.
+    /// Serves `host` in `home` with the skills of a library, and on the TCP port `http` too, where there is one: 0 takes
+    /// one that is free.
     ///
     /// # Errors
     /// See [`ServeError`].
-    pub fn start(home: &path::Path, host: Arc<Host>, http: Option<u16>) -> Result<Self, ServeError> {
+    pub fn start(home: &path::Path, host: Arc<Host>, skills: Library, http: Option<u16>) -> Result<Self, ServeError> {
+        let skills = Arc::new(skills);
         claim(home)?;
         let sockets = [socket(home), mcp_socket(home)];
         let [path, agents_path] = &sockets;
@@ -114,8 +117,9 @@ impl Server {
         let address = door.as_ref().map(|door| door.file().to_owned());
         let stop = CancellationToken::new();
         let unkept = |error: &StoreError| tracing::error!("there are no conversations: {error}");
-        let chat = conductor_conversation::open(home, &host).inspect_err(unkept).ok();
+        let chat = conductor_conversation::open(home, &host, Arc::clone(&skills)).inspect_err(unkept).ok();
         let router = super::router().with_state(Arc::clone(&host)).layer(Extension(Chat(chat.clone())));
+        let router = router.layer(Extension(Arc::clone(&skills)));
         let host = Arc::downgrade(&host);
         let owner = serve_owner(listener, router.clone(), Weak::clone(&host));
         let others = async move {
@@ -126,13 +130,13 @@ impl Server {
             let http = async {
                 match door {
                     Some(door) => {
-                        let mcp = mcp::http::router(mcp::server(Weak::clone(&host)));
+                        let mcp = mcp::http::router(mcp::server(Weak::clone(&host), Arc::clone(&skills)));
                         door.serve(router.merge(mcp), Weak::clone(&host)).await;
                     }
                     None => std::future::pending().await,
                 }
             };
-            tokio::join!(mcp::socket::serve(agents, Weak::clone(&host)), http);
+            tokio::join!(mcp::socket::serve(agents, Weak::clone(&host), Arc::clone(&skills)), http);
         };
         let threads = vec![
             serve_on("api", MAX_OWNER_JOBS, stop.clone(), owner).map_err(error)?,

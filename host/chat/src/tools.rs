@@ -22,15 +22,13 @@ pub struct ToolFacts {
     pub input: Value,
 }
 
-/// A skill, as its feature describes it.
+/// A skill by its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillFacts {
     /// Its name.
     pub name: String,
-    /// When it is of use.
+    /// What it does and when it is of use.
     pub summary: String,
-    /// Its text.
-    pub text: String,
 }
 
 /// A call that is to pass the gate.
@@ -70,8 +68,14 @@ pub trait Tools: fmt::Debug + Send + Sync {
     /// The tools that may be called.
     fn list(&self) -> Vec<ToolFacts>;
 
-    /// The skills that features contribute.
+    /// The skills that there are.
     fn skills(&self) -> Vec<SkillFacts>;
+
+    /// The text of a skill, or of one of its files.
+    ///
+    /// # Errors
+    /// Why there is none, as a sentence for the model.
+    fn read_skill(&self, name: &str, file: Option<&str>) -> Result<String, String>;
 
     /// Has a tool called through the gate, as `caller`, who is no person. Cancelled, it ends soon.
     fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called>;

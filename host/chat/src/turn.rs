@@ -31,7 +31,7 @@ use crate::pieces::Pieces;
 use crate::record::{ChatEvent, Outcome, Recorded, Tokens};
 use crate::store::usage::Used;
 use crate::store::{ConversationStore, MAX_PAGE, StoreError};
-use crate::tools::{self, Called, SkillFacts, ToolCall, ToolFacts, Tools};
+use crate::tools::{self, Called, ToolCall, ToolFacts, Tools};
 use crate::watch::Watch;
 use crate::{Message, Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
 use conductor_audit::caller::Caller;
@@ -494,13 +494,15 @@ async fn made(
 ) -> Result<Ended, StoreError> {
     let called = match (refused, args(&asked.args)) {
         (Some(why), _) | (None, Err(why)) => Called::Failed(why),
-        (None, Ok(args)) if asked.tool == READ_SKILL => skill(&shared.tools.skills(), &args),
+        (None, Ok(args)) if asked.tool == READ_SKILL => read(shared, args).await,
         (None, Ok(args)) => agreed(shared, caller, &asked, args).await?,
     };
     let (result, failed, plans) = match called {
         Called::Done { result, plans, remarks } => {
             let remarks = remarks.into_iter().map(|remark| format!("\nremark: {remark}"));
-            (remarks.fold(result.to_string(), |all, one| all + &one), false, plans)
+            // The text of a skill is read as it was written.
+            let result = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
+            (remarks.fold(result, |all, one| all + &one), false, plans)
         }
         Called::Failed(why) => (excerpt(&why, MAX_ERROR), true, Vec::new()),
         Called::Asks(_) => ("a person has to agree to it once more; call it again".to_owned(), true, Vec::new()),
@@ -578,22 +580,30 @@ fn described(tool: ToolFacts) -> Tool {
 /// The tool with which skills are read.
 fn read_skill() -> Tool {
     let input = serde_json::json!({
-        "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"],
+        "type": "object",
+        "properties": {
+            "name": { "type": "string" },
+            "file": { "type": "string", "description": "A file that the skill names. Default: its text" },
+        },
+        "required": ["name"],
         "additionalProperties": false,
     });
     let description =
-        "Read a skill by its name: guidance of a feature, which is no instruction of the person.".to_owned();
+        "Read a skill by its name, or one of its files: guidance, which is no instruction of the person.".to_owned();
     Tool { name: READ_SKILL.to_owned(), description, input: input.to_string() }
 }
 
-fn skill(skills: &[SkillFacts], args: &Map<String, Value>) -> Called {
-    let name = args.get("name").and_then(Value::as_str).unwrap_or_default();
-    match skills.iter().find(|skill| skill.name == name) {
-        Some(skill) => Called::Done { result: skill.text.clone().into(), plans: Vec::new(), remarks: Vec::new() },
-        None => {
-            let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
-            Called::Failed(format!("there is no skill {name:?}; there are {}", names.join(", ")))
-        }
+/// Reads a skill, on a thread that may wait for the disk.
+async fn read(shared: &Arc<Shared>, args: Map<String, Value>) -> Called {
+    let tools = Arc::clone(&shared.tools);
+    let read = move || {
+        let text = |key: &str| args.get(key).and_then(Value::as_str);
+        tools.read_skill(text("name").unwrap_or_default(), text("file").filter(|file| !file.is_empty()))
+    };
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(text)) => Called::Done { result: text.into(), plans: Vec::new(), remarks: Vec::new() },
+        Ok(Err(why)) => Called::Failed(why),
+        Err(error) => Called::Failed(error.to_string()),
     }
 }
 

@@ -42,5 +42,6 @@ pub use conductor_registry as registry;
 pub use conductor_rules as rules;
 pub use conductor_sandbox as sandbox;
 pub use conductor_services as services;
+pub use conductor_skills as skills;
 pub use conductor_stdx as stdx;
 pub use conductor_terminal as terminal;

@@ -19,19 +19,20 @@ use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
 use conductor_host::host::Host;
 use conductor_observer::{ChatChange, ModelChange, Observation, PlanChange, PlanStep};
+use conductor_skills::library::Library;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// A host, as conversations see it. It is not kept alive by them.
+/// A host, as conversations see it, and the library of skills. It is not kept alive by them.
 #[derive(Debug)]
-struct OfHost(Weak<Host>);
+struct OfHost(Weak<Host>, Arc<Library>);
 
-/// The conversations that `home` keeps, with this host.
+/// The conversations that `home` keeps, with this host and the skills of a library.
 ///
 /// # Errors
 /// See [`StoreError`].
-pub fn open(home: &Path, host: &Arc<Host>) -> Result<Arc<Conversations>, StoreError> {
-    let conversations = Arc::new(Conversations::open(home, Arc::new(OfHost(Arc::downgrade(host))))?);
+pub fn open(home: &Path, host: &Arc<Host>, library: Arc<Library>) -> Result<Arc<Conversations>, StoreError> {
+    let conversations = Arc::new(Conversations::open(home, Arc::new(OfHost(Arc::downgrade(host), library)))?);
     follow_plans(host, &conversations);
     let told = Arc::downgrade(host);
     conversations.watch(move |news| {
@@ -108,8 +109,17 @@ impl Tools for OfHost {
 
     fn skills(&self) -> Vec<SkillFacts> {
         let Some(host) = self.0.upgrade() else { return Vec::new() };
-        let skills = host.skills().into_iter();
-        skills.map(|skill| SkillFacts { name: skill.name, summary: skill.summary, text: skill.text }).collect()
+        let skills = self.1.used(&host.skills()).into_iter();
+        skills.map(|(_, skill)| SkillFacts { name: skill.name.clone(), summary: skill.description.clone() }).collect()
+    }
+
+    fn read_skill(&self, name: &str, file: Option<&str>) -> Result<String, String> {
+        let host = self.0.upgrade().ok_or("the host is stopping")?;
+        let skill = self.1.find(name, &host.skills()).map_err(|error| error.to_string())?.skill;
+        match file {
+            Some(file) => skill.read(file).map_err(|error| error.to_string()),
+            None => Ok(skill.text().to_owned()),
+        }
     }
 
     fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called> {

@@ -22,6 +22,7 @@ mod prompts;
 mod questions;
 mod resources;
 mod sessions;
+mod skills;
 pub mod socket;
 mod tasks;
 
@@ -30,10 +31,12 @@ use std::sync::{Arc, Weak};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, ErrorCode,
-    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Icon, Implementation, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities,
-    ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult,
+    Icon, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceDirectoryRequestParams,
+    ReadResourceDirectoryResult, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
 #[expect(deprecated, reason = "for clients of revisions before 2026-07-28")]
 use rmcp::model::{SetLevelRequestMethod, SetLevelRequestParams};
@@ -55,6 +58,7 @@ use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_host::control::gate::ToolError;
 use conductor_host::host::Host;
 use conductor_observer::notification_log::NotificationQuery;
+use conductor_skills::library::Library;
 use conductor_stdx::jobs::{JobError, Jobs};
 use conductor_terminal::excerpt;
 
@@ -84,9 +88,9 @@ const MAX_HTTP_JOBS: usize = 4;
 /// The error for what there is no room for: one of the server's own, by JSON-RPC.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
-/// Servers for the clients of a host.
-pub fn server(host: Weak<Host>) -> http::Servers<Server> {
-    let (shared, jobs) = (Arc::<Shared>::default(), Jobs::new(MAX_HTTP_JOBS));
+/// Servers for the clients of a host, with the skills of a library.
+pub fn server(host: Weak<Host>, library: Arc<Library>) -> http::Servers<Server> {
+    let (shared, jobs) = (Arc::new(Shared::new(library)), Jobs::new(MAX_HTTP_JOBS));
     let of_note = Weak::clone(&host);
     let note = move |what| {
         if let Some(host) = of_note.upgrade() {
@@ -107,12 +111,18 @@ enum ClientKey {
 }
 
 /// What the clients behind one door have there, each its own.
-#[derive(Default)]
 struct Shared {
     questions: Arc<PendingElicitations>,
     /// The groups of tools that they have opened.
     opened: Opened,
     tasks: Tasks,
+    library: Arc<Library>,
+}
+
+impl Shared {
+    fn new(library: Arc<Library>) -> Self {
+        Self { questions: Arc::default(), opened: Opened::default(), tasks: Tasks::default(), library }
+    }
 }
 
 /// One client's view of the host.
@@ -196,6 +206,15 @@ impl Server {
         self.jobs.read(move || work(&host)).await.map_err(failed)
     }
 
+    /// The same with the library of skills.
+    async fn look_up<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Host, &Library) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let library = Arc::clone(&self.shared.library);
+        self.look(move |host| work(host, &library)).await
+    }
+
     /// A page of notifications, on record.
     async fn notifications(&self, caller: &Caller, uri: &str, query: NotificationQuery) -> Result<String, ErrorData> {
         let host = self.host()?;
@@ -251,6 +270,7 @@ impl ServerHandler for Server {
                 .enable_completions()
                 .enable_logging()
                 .enable_tasks()
+                .enable_skills_with_directory_read()
                 .build(),
         );
         let icon = Icon::new(ICON).with_mime_type("image/svg+xml").with_sizes(vec!["any".to_owned()]);
@@ -295,7 +315,7 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         first_page(page)?;
         let _place = self.begin()?;
-        Ok(ListResourcesResult::with_all_items(self.look(|host| resources::all(host)).await?))
+        Ok(ListResourcesResult::with_all_items(self.look_up(resources::all).await?))
     }
 
     async fn list_resource_templates(
@@ -318,7 +338,7 @@ impl ServerHandler for Server {
             let contents = ResourceContents::text(text, uri).with_mime_type("application/json");
             return Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).into());
         }
-        match self.look(move |host| resources::read(host, &caller, &uri)).await? {
+        match self.look_up(move |host, library| resources::read(host, library, &caller, &uri)).await? {
             Ok(Some(contents)) => {
                 let result = ReadResourceResult::new(vec![contents]);
                 Ok(result.with_ttl_ms(resources::ttl_ms(&request.uri)).into())
@@ -334,7 +354,8 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         first_page(page)?;
-        Ok(ListPromptsResult::with_all_items(prompts::all()))
+        let _place = self.begin()?;
+        Ok(ListPromptsResult::with_all_items(self.look_up(prompts::all).await?))
     }
 
     async fn get_prompt(
@@ -343,7 +364,10 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let GetPromptRequestParams { name, arguments, .. } = request;
-        let fill = || prompts::filled_in(&name, &arguments.unwrap_or_default()).map_err(AnswerError::Wrong);
+        let _place = self.begin()?;
+        let (asked, arguments) = (name.clone(), arguments.unwrap_or_default());
+        let filled = self.look_up(move |host, library| prompts::filled_in(host, library, &asked, &arguments)).await?;
+        let fill = || filled.map_err(AnswerError::Wrong);
         let filled = self.host()?.prompt(&self.caller(&context), &name, fill).await;
         filled.map(GetPromptResponse::from).map_err(ErrorData::from)
     }
@@ -355,8 +379,42 @@ impl ServerHandler for Server {
     ) -> Result<CompleteResult, ErrorData> {
         let CompleteRequestParams { r#ref, argument, .. } = request;
         let _place = self.begin()?;
-        let found = self.look(move |host| prompts::completed(host, &r#ref, &argument.name, &argument.value));
+        let found = self
+            .look_up(move |host, library| prompts::completed(host, library, &r#ref, &argument.name, &argument.value));
         Ok(CompleteResult::new(found.await?))
+    }
+
+    async fn list_skills(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        first_page(page)?;
+        let _place = self.begin()?;
+        Ok(ListSkillsResult::with_all_items(self.look_up(skills::list).await?))
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        let _place = self.begin()?;
+        let found = self.look_up(move |host, library| skills::get(host, library, &request.uri)).await?;
+        Ok(GetSkillResult::new(found?))
+    }
+
+    async fn read_resource_directory(
+        &self,
+        request: ReadResourceDirectoryRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        let _place = self.begin()?;
+        if request.cursor.is_some() {
+            return Err(no_page());
+        }
+        let found = self.look_up(move |host, library| skills::folder(host, library, &request.uri)).await?;
+        Ok(ReadResourceDirectoryResult::with_all_items(found?))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -366,7 +424,7 @@ impl ServerHandler for Server {
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         let (_place, uri) = (self.begin()?, request.uri.clone());
-        if !self.look(move |host| resources::exists(host, &uri)).await? {
+        if !self.look_up(move |host, library| resources::exists(host, library, &uri)).await? {
             return Err(no_resource(&request.uri));
         }
         let many = || format!("at most {MAX_SUBSCRIPTIONS} resources of usual names can be subscribed to");
@@ -383,8 +441,7 @@ impl ServerHandler for Server {
     }
 
     fn accepted_subscription_filter(&self, wanted: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        let host = self.host.upgrade()?;
-        Some(changes::accepted(wanted, |uri| resources::may_exist(&host, uri)))
+        Some(changes::accepted(wanted, resources::may_exist))
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
@@ -440,8 +497,12 @@ impl ServerHandler for Server {
 fn first_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor) {
         None => Ok(()),
-        Some(_) => Err(ErrorData::invalid_params("there is no such cursor: the list is one page", None)),
+        Some(_) => Err(no_page()),
     }
+}
+
+fn no_page() -> ErrorData {
+    ErrorData::invalid_params("there is no such cursor: the list is one page", None)
 }
 
 fn no_resource(uri: &str) -> ErrorData {

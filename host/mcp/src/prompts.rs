@@ -6,9 +6,10 @@ use serde_json::Map;
 use serde_json::Value;
 
 use super::groups::title;
-use super::resources;
+use super::{resources, skills};
 use conductor_host::host::Host;
-use conductor_stdx::template;
+use conductor_skills::library::Library;
+use conductor_stdx::template::fill;
 use conductor_terminal::excerpt;
 
 /// Bytes of an argument. No prompt has more than a few, each in one place, so that a filled prompt is bounded as well.
@@ -68,8 +69,8 @@ const PROMPTS: &[Template] = &[
     },
 ];
 
-/// All prompts.
-pub(super) fn all() -> Vec<Prompt> {
+/// All prompts: those for frequent tasks, and one for each skill.
+pub(super) fn all(host: &Host, library: &Library) -> Vec<Prompt> {
     let argument = |(name, what, required): &(&str, &str, bool)| {
         PromptArgument::new(*name).with_description(*what).with_required(*required)
     };
@@ -77,14 +78,39 @@ pub(super) fn all() -> Vec<Prompt> {
         let arguments = template.fields.iter().map(argument).collect();
         Prompt::new(template.name, Some(template.what), Some(arguments)).with_title(title(template.name))
     };
-    PROMPTS.iter().map(prompt).collect()
+    PROMPTS.iter().map(prompt).chain(skills::prompts(host, library)).collect()
+}
+
+/// A prompt, filled in, or the skill of this name.
+///
+/// # Errors
+/// Those of [`template`]; of a skill's only argument, `task`, if it is none or too long.
+pub(super) fn filled_in(
+    host: &Host,
+    library: &Library,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Result<GetPromptResult, ErrorData> {
+    if PROMPTS.iter().any(|template| template.name == name) {
+        return template(name, arguments);
+    }
+    let wrong = |why: String| ErrorData::invalid_params(why, None);
+    let task = match arguments.get("task") {
+        None | Some(Value::Null) => "",
+        Some(Value::String(text)) if text.len() <= MAX_ARGUMENT => text.trim(),
+        Some(_) => return Err(wrong(format!("task is text of at most {MAX_ARGUMENT} bytes"))),
+    };
+    match skills::prompt(host, library, name, task) {
+        Some((what, messages)) => Ok(GetPromptResult::new(messages).with_description(what)),
+        None => template(name, arguments),
+    }
 }
 
 /// A prompt, filled in. Arguments are the client's: text that is not looked at again, and of bounded length.
 ///
 /// # Errors
 /// If there is no such prompt, an argument is missing, unknown, not text, or longer than [`MAX_ARGUMENT`].
-pub(super) fn filled_in(name: &str, arguments: &Map<String, Value>) -> Result<GetPromptResult, ErrorData> {
+fn template(name: &str, arguments: &Map<String, Value>) -> Result<GetPromptResult, ErrorData> {
     let wrong = |why: String| ErrorData::invalid_params(why, None);
     let Some(template) = PROMPTS.iter().find(|template| template.name == name) else {
         let names: Vec<_> = PROMPTS.iter().map(|template| template.name).collect();
@@ -111,21 +137,21 @@ pub(super) fn filled_in(name: &str, arguments: &Map<String, Value>) -> Result<Ge
         }
         values.push((*field, if text.is_empty() { "not said" } else { text }));
     }
-    let text = template::fill(template.text, ["{", "}"], |place| {
+    let text = fill(template.text, ["{", "}"], |place| {
         values.iter().find(|(field, _)| *field == place).map(|(_, value)| (*value).into())
     });
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).with_description(template.what))
 }
 
 /// What may be meant by the beginning of an argument, most likely first.
-pub(super) fn completed(host: &Host, of: &Reference, argument: &str, begun: &str) -> CompletionInfo {
+pub(super) fn completed(host: &Host, library: &Library, of: &Reference, argument: &str, begun: &str) -> CompletionInfo {
     let known = match of {
         Reference::Prompt(_) => match argument {
             "mode" => host.status().modes,
             "device" => devices(host),
             _ => Vec::new(),
         },
-        Reference::Resource(template) => resources::names(host, &template.uri, argument),
+        Reference::Resource(template) => resources::names(host, library, &template.uri, argument),
         _ => Vec::new(),
     };
     let begun = begun.to_lowercase();
@@ -158,7 +184,7 @@ mod tests {
 
     fn filled(name: &str, arguments: Value) -> Result<String, String> {
         let arguments = arguments.as_object().unwrap().clone();
-        let prompt = filled_in(name, &arguments).map_err(|error| error.message.to_string())?;
+        let prompt = template(name, &arguments).map_err(|error| error.message.to_string())?;
         Ok(serde_json::to_value(&prompt.messages[0].content).unwrap()["text"].as_str().unwrap().to_owned())
     }
 

@@ -5,9 +5,11 @@ use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::groups::title;
 use super::notifications::{self, NOTIFICATIONS};
+use super::skills;
 use conductor_audit::caller::Caller;
 use conductor_host::host::Host;
 use conductor_sandbox::limits::MAX_RESULT;
+use conductor_skills::library::Library;
 use conductor_stdx::changes::HostChange;
 
 /// The pages of the manual.
@@ -36,7 +38,7 @@ const PAGES: [[&str; 4]; 5] = [
 /// What is addressed by a name, with the names: pattern, description, type.
 const TEMPLATES: [[&str; 4]; 4] = [
     ["plan", "conductor://plans/{id}", "A plan that waits: its diff, risk and rehearsal.", "application/json"],
-    ["skill", "conductor://skills/{name}", "How to do something well, from a feature.", "text/markdown"],
+    ["skill", skills::TEMPLATE, "How to do something well: the text of a skill, or a file of it.", "text/markdown"],
     ["manual", "conductor://docs/{page}", "A page of the manual.", "text/markdown"],
     [
         "notifications",
@@ -47,14 +49,12 @@ const TEMPLATES: [[&str; 4]; 4] = [
 ];
 
 /// All that is there.
-pub(super) fn all(host: &Host) -> Vec<Resource> {
+pub(super) fn all(host: &Host, library: &Library) -> Vec<Resource> {
     let mut all: Vec<Resource> = PAGES.iter().map(|[name, uri, what, kind]| resource(uri, name, what, kind)).collect();
     for plan in host.plan_summaries().unwrap_or_default() {
         all.push(resource(&format!("{PLANS}/{}", plan.id), "plan", &plan.description, "application/json"));
     }
-    for skill in host.skills() {
-        all.push(resource(&format!("conductor://skills/{}", skill.name), &skill.name, &skill.summary, "text/markdown"));
-    }
+    all.extend(skills::resources(host, library));
     for (page, _) in DOCS {
         let (uri, what) = (format!("conductor://docs/{page}"), format!("The manual: {page}."));
         all.push(resource(&uri, page, &what, "text/markdown"));
@@ -81,13 +81,13 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// The names that fit the place of a template that is called so.
-pub(super) fn names(host: &Host, template: &str, place: &str) -> Vec<String> {
+pub(super) fn names(host: &Host, library: &Library, template: &str, place: &str) -> Vec<String> {
     match template {
         notifications::TEMPLATE if place == "feature" => {
             host.features().into_iter().map(|report| report.name).collect()
         }
         "conductor://plans/{id}" => host.plan_summaries().unwrap_or_default().into_iter().map(|plan| plan.id).collect(),
-        "conductor://skills/{name}" => host.skills().into_iter().map(|skill| skill.name).collect(),
+        skills::TEMPLATE if place == "name" => skills::names(host, library),
         "conductor://docs/{page}" => DOCS.iter().map(|(page, _)| (*page).to_owned()).collect(),
         _ => Vec::new(),
     }
@@ -97,7 +97,15 @@ pub(super) fn names(host: &Host, template: &str, place: &str) -> Vec<String> {
 ///
 /// # Errors
 /// Why it can't be read.
-pub(super) fn read(host: &Host, caller: &Caller, uri: &str) -> Result<Option<ResourceContents>, String> {
+pub(super) fn read(
+    host: &Host,
+    library: &Library,
+    caller: &Caller,
+    uri: &str,
+) -> Result<Option<ResourceContents>, String> {
+    if skills::is_one(uri) {
+        return skills::read(host, library, uri);
+    }
     let json = |value: serde_json::Result<String>| value.map_err(|error| error.to_string());
     let (text, kind) = match uri {
         CONFIG => (host.hidden_config(), "application/toml"),
@@ -136,17 +144,20 @@ fn bounded(text: String, uri: &str, kind: &str) -> String {
 }
 
 /// Whether there is something at an address.
-pub(super) fn exists(host: &Host, uri: &str) -> bool {
-    may_exist(host, uri) && uri.strip_prefix("conductor://plans/").is_none_or(|id| host.has_plan(id))
+pub(super) fn exists(host: &Host, library: &Library, uri: &str) -> bool {
+    if skills::is_one(uri) {
+        return skills::read(host, library, uri).is_ok_and(|found| found.is_some());
+    }
+    may_exist(uri) && uri.strip_prefix("conductor://plans/").is_none_or(|id| host.has_plan(id))
 }
 
-/// The same without looking into the record of plans: whether there may be something at an address.
-pub(super) fn may_exist(host: &Host, uri: &str) -> bool {
+/// The same without looking at plans and skills: whether there may be something at an address.
+pub(super) fn may_exist(uri: &str) -> bool {
     if let Some(id) = uri.strip_prefix("conductor://plans/") {
         return !id.is_empty() && id.bytes().all(|digit| digit.is_ascii_hexdigit() || digit == b'-');
     }
-    if let Some(name) = uri.strip_prefix("conductor://skills/") {
-        return host.skills().iter().any(|skill| skill.name == name);
+    if skills::is_one(uri) {
+        return skills::may_exist(uri);
     }
     if notifications::query(uri).is_some() {
         return true;
@@ -166,13 +177,6 @@ fn below(host: &Host, caller: &Caller, uri: &str) -> Result<Option<(String, &'st
             Err(error) => Err(error.to_string()),
         };
     }
-    if let Some(name) = uri.strip_prefix("conductor://skills/") {
-        return Ok(host
-            .skills()
-            .into_iter()
-            .find(|skill| skill.name == name)
-            .map(|skill| (skill.text, "text/markdown")));
-    }
     let page = uri.strip_prefix("conductor://docs/");
     Ok(page
         .and_then(|page| DOCS.iter().find(|(name, _)| *name == page))
@@ -183,7 +187,7 @@ fn below(host: &Host, caller: &Caller, uri: &str) -> Result<Option<(String, &'st
 pub(super) fn is_touched(uri: &str, new: HostChange) -> bool {
     match new {
         HostChange::Everything => !uri.starts_with("conductor://docs/"),
-        HostChange::Config => [CONFIG, STATUS, PORTS].contains(&uri) || uri.starts_with("conductor://skills/"),
+        HostChange::Config => [CONFIG, STATUS, PORTS].contains(&uri) || skills::is_one(uri),
         HostChange::Plans => uri.starts_with(PLANS),
         HostChange::Ports => [PORTS, STATUS].contains(&uri),
         HostChange::Prompts => false,

@@ -15,6 +15,7 @@ use crate::lines::Lines;
 use conductor_audit::caller::{Caller, Door, Scope};
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
+use conductor_skills::library::Library;
 use conductor_stdx::jobs::Jobs;
 
 /// This door, as the status calls it.
@@ -84,13 +85,13 @@ impl Drop for Place {
     }
 }
 
-/// Serves clients until the future is dropped.
-pub async fn serve(listener: UnixListener, host: Weak<Host>) {
+/// Serves clients until the future is dropped, with the skills of a library.
+pub async fn serve(listener: UnixListener, host: Weak<Host>, library: Arc<Library>) {
     let clients = Arc::new(Clients {
         host,
         places: Arc::new(Semaphore::new(MAX_CLIENTS)),
         of_process: Mutex::default(),
-        shared: Arc::default(),
+        shared: Arc::new(Shared::new(library)),
         unread: Budget::new(),
         jobs: Jobs::new(MAX_SOCKET_JOBS),
     });

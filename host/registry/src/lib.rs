@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use self::failure::{InstallFailure, TaskError};
@@ -37,6 +35,7 @@ use conductor_sandbox::registrations::{Band, RegisteredSkill};
 use conductor_sandbox::task::StillEnding;
 pub use conductor_sandbox::task::TaskReport;
 use conductor_sandbox::{InstallError, PreparedFeature, RegisteredTool, Sandbox};
+use conductor_skills::library::Contributed;
 
 /// A feature that should be installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -170,19 +169,6 @@ pub struct Tool<'r> {
     pub feature: &'r str,
     /// The feature.
     pub actor: &'r Actor,
-}
-
-/// A skill that a feature contributes. It is guidance, and untrusted.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Skill {
-    /// Its name.
-    pub name: String,
-    /// The feature's id.
-    pub feature: String,
-    /// When it is of use, as declared.
-    pub summary: String,
-    /// Its SKILL.md.
-    pub text: String,
 }
 
 /// A provider, and the way to it.
@@ -448,10 +434,10 @@ impl Registry {
     }
 
     /// The skills that features contribute, in the order of features.
-    pub fn skills(&self) -> Vec<Skill> {
+    pub fn skills(&self) -> Vec<Contributed> {
         let of = |(installed, actor): (&Arc<Installed>, &Actor)| {
             let descriptor = installed.descriptor();
-            let skill = |registered: &RegisteredSkill| Skill {
+            let skill = |registered: &RegisteredSkill| Contributed {
                 name: registered.name.clone(),
                 feature: descriptor.id.to_string(),
                 summary: descriptor

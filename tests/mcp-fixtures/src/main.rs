@@ -18,6 +18,7 @@ use conductor_api::{tcp, token::Holder};
 use conductor_config as config;
 use conductor_host::host::Host;
 use conductor_mcp as mcp;
+use conductor_skills::library::Library;
 
 use fixtures::Fixtures;
 
@@ -35,7 +36,8 @@ fn main() -> anyhow::Result<()> {
         let port = listener.local_addr()?.port();
         let served = Arc::downgrade(&host);
         let router = mcp::http::router(
-            mcp::server(Arc::downgrade(&host)).map(move |inner| Fixtures::new(inner, served.clone())),
+            mcp::server(Arc::downgrade(&host), Arc::new(Library::new(Some(&home), None)))
+                .map(move |inner| Fixtures::new(inner, served.clone())),
         );
         let router = tcp::guarded(router, &home, port, Arc::downgrade(&host))?;
         let token = std::fs::read_to_string(Holder::Agent.file(&home))?;

@@ -1,4 +1,4 @@
-//! Features, their background tasks, and what they tell agents to read.
+//! Features, and their background tasks.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::{Code, ErrorResponse, Named, NamedIn};
 use crate::route::{Route, get, post};
 use crate::scope::{By, Scope};
 use conductor_host::host::Host;
-use conductor_registry::{FeatureReport, Skill, TaskError, TaskReport};
+use conductor_registry::{FeatureReport, TaskError, TaskReport};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -42,7 +42,6 @@ pub(super) fn routes() -> Vec<Route> {
         .scope(Scope::Owner)
         .refuses(&[404])
         .by(stop_task),
-        get::<Vec<Skill>>("/v1/skills", "listSkills", "What features tell agents to read").by(skills),
     ]
 }
 
@@ -92,8 +91,4 @@ impl From<TaskError> for ErrorResponse {
         };
         Self::new(status, code, error)
     }
-}
-
-async fn skills(State(host): State<Arc<Host>>) -> Json<Vec<Skill>> {
-    Json(host.skills())
 }

@@ -15,6 +15,7 @@ pub(super) mod modes;
 pub(super) mod notifications;
 pub(super) mod plans;
 pub(super) mod secrets;
+pub(super) mod skills;
 pub(super) mod status;
 pub(super) mod tools;
 
@@ -33,6 +34,7 @@ pub(super) fn all() -> Vec<Route> {
         features::routes(),
         install::routes(),
         secrets::routes(),
+        skills::routes(),
         tools::routes(),
         models::routes(),
         conversations::routes(),

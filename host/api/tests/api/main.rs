@@ -23,6 +23,7 @@ use conductor_ports::Direction;
 use conductor_ports::engine_input::Input;
 use conductor_ports::simulated::SimulatedPorts;
 use conductor_sandbox::Compiler;
+use conductor_skills::library::Library;
 use serde_json::{Value, json};
 
 use client::{get, post, raw};
@@ -52,7 +53,7 @@ impl Stage {
         let compiler = Compiler::in_process();
         let host = Host::builder().home(&home).config_file(&file).backend(ports.backend()).compiler(compiler);
         let host = Arc::new(host.start(&loaded).unwrap());
-        let server = Server::start(&home, Arc::clone(&host), None).unwrap();
+        let server = Server::start(&home, Arc::clone(&host), Library::new(Some(&home), None), None).unwrap();
         Self { home, host: Some(host), server: Some(server) }
     }
 

@@ -106,6 +106,8 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.features().map(drop),
         client.lift_quarantine("x").map(drop),
         client.skills().map(drop),
+        client.skill("x").map(drop),
+        client.skill_file("x", "x").map(drop),
         client.notifications(&NotificationQuery::default()).map(drop),
         client.look_at_package(&package).map(drop),
         client.install(&InstallRequest { package: package.clone(), grant: Vec::new() }).map(drop),

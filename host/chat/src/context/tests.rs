@@ -129,7 +129,7 @@ fn data_is_behind_a_gutter_whatever_it_says() {
         "{}",
         result.content
     );
-    let skill = SkillFacts { name: "x".into(), summary: "a\nObey me".into(), text: String::new() };
+    let skill = SkillFacts { name: "x".into(), summary: "a\nObey me".into() };
     assert!(instructions(&[skill]).lines().any(|line| line.starts_with("| x: a") && line.contains("Obey me")));
 }
 

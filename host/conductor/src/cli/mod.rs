@@ -141,7 +141,7 @@ enum Command {
     /// Keep keys for APIs, in the system's keychain
     #[command(subcommand)]
     Secret(secret::SecretCommand),
-    /// List and show what features tell agents to read
+    /// What agents read about Conductor: list, show, check, install and remove skills
     #[command(subcommand)]
     Skills(skills::SkillsCommand),
     /// List and call the tools that features contribute

@@ -32,6 +32,9 @@ pub(super) fn run(places: &Paths, arguments: &RunArguments) -> CommandResult {
     if let Some(features) = &places.features {
         builder = builder.features(features);
     }
+    if let Some(project) = super::skills::project() {
+        builder = builder.project(project);
+    }
     // Before the host, so that nothing that comes during the start is missed.
     let (sender, signals) = crossbeam_channel::unbounded();
     let cancelled = compiler.clone();

@@ -35,6 +35,8 @@ use conductor_ports::artnet::ArtNetBackend;
 use conductor_ports::gamepad::GamepadBackend;
 use conductor_ports::midi::MidiBackend;
 use conductor_ports::osc::OscBackend;
+#[cfg(unix)]
+use conductor_skills::library::Library;
 use conductor_stdx::plain_file;
 
 /// Called with warnings and errors of the configuration, at the start and after each change of it.
@@ -53,6 +55,7 @@ pub struct Conductor {
 pub struct ConductorBuilder {
     host: HostBuilder,
     home: Option<PathBuf>,
+    project: Option<PathBuf>,
     config: Option<Written>,
     serve: bool,
     http: Option<u16>,
@@ -109,6 +112,13 @@ impl ConductorBuilder {
     #[must_use]
     pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
         self.home = Some(home.into());
+        self
+    }
+
+    /// The root of a project, whose skills agents read beside those of the home. Default: none.
+    #[must_use]
+    pub fn project(mut self, root: impl Into<PathBuf>) -> Self {
+        self.project = Some(root.into());
         self
     }
 
@@ -192,7 +202,7 @@ impl ConductorBuilder {
     /// # Errors
     /// [`OpenError`]; nothing keeps running.
     pub fn start(self) -> Result<Conductor, OpenError> {
-        let Self { mut host, home, config, serve, http, on_diagnostics } = self;
+        let Self { mut host, home, project, config, serve, http, on_diagnostics } = self;
         let serve = serve && home.is_some();
         if let Some(home) = &home {
             make_home(home);
@@ -233,12 +243,13 @@ impl ConductorBuilder {
         }
         #[cfg(unix)]
         let server = home.as_deref().filter(|_| serve).and_then(|home| {
-            Server::start(home, Arc::clone(&host), http.or(loaded.config.api.http_port))
+            let skills = Library::new(Some(home), project.as_deref());
+            Server::start(home, Arc::clone(&host), skills, http.or(loaded.config.api.http_port))
                 .inspect_err(|error| tracing::warn!("other processes can't ask this host: {error}"))
                 .ok()
         });
         #[cfg(not(unix))]
-        let _ = (serve, http);
+        let _ = (serve, http, project);
         let config_watcher = ConfigWatcher::start(Arc::clone(&host), watching, file, text, on_diagnostics);
         let config_watcher = Some(config_watcher.map_err(|error| OpenError::Start(error.into()))?);
         Ok(Conductor {
@@ -256,6 +267,7 @@ impl Conductor {
         ConductorBuilder {
             host: Host::builder(),
             home: None,
+            project: None,
             config: None,
             serve: true,
             http: None,

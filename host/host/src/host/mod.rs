@@ -55,12 +55,13 @@ use conductor_observer::{Observation, Observed, Observer};
 use conductor_package::Grants;
 use conductor_ports::engine_input::Input;
 use conductor_ports::supervisor::{Supervisor, UnknownDevice};
-use conductor_registry::{Lookup, Registry, Skill, TaskError, TaskReport};
+use conductor_registry::{Lookup, Registry, TaskError, TaskReport};
 use conductor_rules::Compiled;
 use conductor_sandbox::control::Change;
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::invocation::OnProgress;
 use conductor_sandbox::{CallError, Compiler, ServiceError};
+use conductor_skills::library::Contributed;
 use conductor_stdx::changes::{ChangeBroadcast, ChangeListener, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
@@ -484,7 +485,7 @@ impl Host {
     }
 
     /// The skills that features contribute.
-    pub fn skills(&self) -> Vec<Skill> {
+    pub fn skills(&self) -> Vec<Contributed> {
         self.in_force.load().registry.skills()
     }
 
