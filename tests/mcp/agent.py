@@ -50,6 +50,11 @@ async def look(host, name, mode):
         assert {"conductor://config", "conductor://docs/mappings"} <= resources, resources
         config = await client.read_resource("conductor://config")
         assert config.contents[0].text == host.config()
+        assert "skill://conductor-learn/SKILL.md" in resources, resources
+        skill = await client.read_resource("skill://conductor-learn/SKILL.md")
+        assert skill.contents[0].text.startswith("---\nname: conductor-learn"), skill
+        reference = await client.read_resource("skill://conductor-learn/references/evidence.md")
+        assert reference.contents[0].text.startswith("# Evidence"), reference
         prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
         assert "map_control" in prompts
         filled = await client.get_prompt("map_control", {"control": "pad 36", "action": "copy"})

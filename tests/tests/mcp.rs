@@ -11,6 +11,7 @@ use conductor_tests::conductor;
 use conductor_tests::home::Home;
 use conductor_tests::wait;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 /// An agent that waits for each answer.
 struct Agent {
@@ -334,6 +335,50 @@ fn notified_before_an_answer(agent: &mut Agent, method: &str) -> usize {
         if told["id"] == agent.asked {
             return count;
         }
+    }
+}
+
+// SKL-1, SKL-3: an agent reads a skill in three levels, and what it reads is what the digests say.
+#[test]
+fn an_agent_reads_all_three_levels_of_a_skill() {
+    let home = Home::new(SHOW);
+    let _host = home.run();
+    let mut agent = Agent::start(&home);
+    let listed = agent.ask("skills/list", json!({}));
+    let skills = listed["result"]["skills"].as_array().unwrap_or_else(|| panic!("{listed}"));
+    let learn = skills.iter().find(|skill| skill["frontmatter"]["name"] == "conductor-learn").unwrap();
+    assert_eq!(learn["uri"], "skill://conductor-learn/SKILL.md");
+    assert!(learn["frontmatter"]["description"].as_str().unwrap().contains("by touch"), "{learn}");
+    let got = agent.ask("skills/get", json!({ "uri": learn["uri"] }));
+    assert_eq!(&got["result"]["skill"], learn);
+    for file in learn["resources"].as_array().unwrap() {
+        let read = agent.ask("resources/read", json!({ "uri": file["uri"] }));
+        let text = read["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{read}"));
+        assert_eq!(file["size"], text.len(), "{file}");
+        let digest = hex::encode(Sha256::digest(text.as_bytes()));
+        assert_eq!(file["digest"], format!("sha256:{digest}"), "{file}");
+    }
+    let root = agent.ask("resources/directory/read", json!({ "uri": "skill://conductor-learn" }));
+    let names = |listed: &Value| -> Vec<String> {
+        let children = listed["result"]["resources"].as_array().unwrap_or_else(|| panic!("{listed}"));
+        children.iter().map(|child| child["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&root), ["SKILL.md", "references"]);
+    let inner = agent.ask("resources/directory/read", json!({ "uri": "skill://conductor-learn/references" }));
+    assert_eq!(names(&inner), ["evidence.md"]);
+
+    let resources = agent.ask("resources/list", json!({})).to_string();
+    assert!(resources.contains("skill://council-gate/SKILL.md"));
+    let prompt = agent.ask("prompts/get", json!({ "name": "conductor-learn", "arguments": { "task": "this pad" } }));
+    let said = prompt["result"]["messages"].to_string();
+    assert!(said.contains("this pad") && said.contains("# Learning controls by touch"), "{said:.400}");
+    let old = agent.ask("resources/read", json!({ "uri": "conductor://skills/conductor-midi-learn" })).to_string();
+    assert!(old.contains("name: conductor-learn"), "{old:.300}");
+    for uri in
+        ["skill://none/SKILL.md", "skill://conductor-learn/../conductor-gate/SKILL.md", "skill://conductor-learn/x"]
+    {
+        assert!(agent.ask("resources/read", json!({ "uri": uri }))["error"].is_object(), "{uri}");
+        assert_eq!(agent.ask("skills/get", json!({ "uri": uri }))["error"]["code"], -32602, "{uri}");
     }
 }
 

@@ -35,6 +35,8 @@ mod rules_from;
 #[cfg(feature = "host")]
 mod signature;
 #[cfg(feature = "host")]
+mod skills;
+#[cfg(feature = "host")]
 mod terminal;
 mod timeline;
 #[cfg(feature = "host")]
@@ -60,7 +62,7 @@ pub const ENGINE: [Target; 5] = [
 
 /// Those in the host.
 #[cfg(feature = "host")]
-pub const HOST: [Target; 13] = [
+pub const HOST: [Target; 14] = [
     Target { name: "osc", run: osc::run },
     Target { name: "artnet", run: artnet::run },
     Target { name: "config", run: config::run },
@@ -74,6 +76,7 @@ pub const HOST: [Target; 13] = [
     Target { name: "provider_stream", run: provider_stream::run },
     Target { name: "mcp_frames", run: mcp_frames::run },
     Target { name: "endpoints", run: endpoints::run },
+    Target { name: "skills", run: skills::run },
 ];
 /// Those in the host: none were built in.
 #[cfg(not(feature = "host"))]

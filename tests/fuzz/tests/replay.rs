@@ -67,5 +67,5 @@ macro_rules! replayed {
 
 replayed! {
     midi timeline gestures rules expressions osc artnet config resolver terminal package descriptor signature token_realm plans
-    provider_stream mcp_frames endpoints
+    provider_stream mcp_frames endpoints skills
 }

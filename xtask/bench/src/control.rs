@@ -15,6 +15,7 @@ use conductor_config as config;
 use conductor_host::host::Host;
 use conductor_ports::Direction;
 use conductor_ports::simulated::SimulatedPorts;
+use conductor_skills::library::Library;
 
 use crate::measure::quantile;
 use crate::report::{Section, Unit};
@@ -47,7 +48,7 @@ pub fn measure(section: &mut Section<'_>) -> Result<()> {
     let loaded = config::parse(SHOW, "config.toml").map_err(|wrong| anyhow!("{wrong}"))?;
     let host = Host::builder().home(home.path()).backend(ports.backend()).listen_to_all().start(&loaded)?;
     let host = Arc::new(host);
-    let server = Server::start(home.path(), Arc::clone(&host), None)?;
+    let server = Server::start(home.path(), Arc::clone(&host), Library::new(None, None), None)?;
     let deadline = Instant::now() + REPLY_TIMEOUT;
     while !ports.is_open("knobs") {
         ensure!(Instant::now() < deadline, "the port was not opened");

@@ -28,6 +28,7 @@ mod report;
 mod round_trip;
 mod rows;
 mod scratch;
+mod skills;
 mod stage;
 mod start;
 mod timers;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
-    agents, calls, control, gestures, looking, matching, memory, neighbours, platform, reload, round_trip, start,
-    timers,
+    agents, calls, control, gestures, looking, matching, memory, neighbours, platform, reload, round_trip, skills,
+    start, timers,
 };
 
 /// An entry of the list of what must be reached.
@@ -65,6 +65,10 @@ pub enum Row {
     #[value(name = "NEIGHBOURS")]
     #[serde(rename = "NEIGHBOURS")]
     Neighbours,
+    /// Reading skills.
+    #[value(name = "SKILLS")]
+    #[serde(rename = "SKILLS")]
+    Skills,
     /// The feature platform.
     #[value(name = "FEATURES")]
     #[serde(rename = "FEATURES")]
@@ -87,6 +91,7 @@ impl Row {
             Self::Gestures => "finding gestures in events",
             Self::Looking => "calling a tool while a person looks at a plan over 10 000 rules",
             Self::Neighbours => "a round trip beside features that misbehave, reloads, clients",
+            Self::Skills => "reading skills, and looking at those that were read",
             Self::Features => "instances, installs, tool calls, services, hooks",
         }
     }
@@ -106,6 +111,7 @@ impl Row {
             Self::Gestures => gestures::measure(&mut section),
             Self::Looking => looking::measure(arguments, &mut section),
             Self::Neighbours => neighbours::measure(arguments, &mut section),
+            Self::Skills => skills::measure(&mut section),
             Self::Features => platform::measure(arguments, &mut section),
         }
     }
@@ -126,6 +132,7 @@ impl fmt::Display for Row {
             Self::Gestures => "GESTURES",
             Self::Looking => "LOOKING",
             Self::Neighbours => "NEIGHBOURS",
+            Self::Skills => "SKILLS",
             Self::Features => "FEATURES",
         })
     }

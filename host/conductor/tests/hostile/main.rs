@@ -30,6 +30,8 @@ mod quarantine;
 mod registration;
 mod registries;
 mod side_by_side;
+#[cfg(unix)]
+mod skills;
 mod store;
 mod structure;
 mod tasks;
