@@ -96,12 +96,14 @@ pub struct Tools {
     pub per_minute: CallsPerMinute,
 }
 
-/// What agents may do over MCP, by the tools' tiers. The home's owner may do all of it.
+/// What agents may do over MCP and in conversations, by the tools' tiers. The home's owner may do all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentAccess {
-    /// Tools that change what holds until the host stops: another mode, a device that is not heard. Default: `allow`.
-    pub stateful: Access,
+    /// Tools that change what holds until the host stops: another mode, a device that is not heard. Default: `ask` in
+    /// conversations, where a person is there to be asked, and `allow` over MCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stateful: Option<Access>,
 
     /// Tools that propose plans. Default: `allow`; a plan itself always waits for a person.
     pub config_change: Access,

@@ -68,7 +68,7 @@ impl Policy {
         let agents = &self.tools.agents;
         let (access, key) = match tier {
             Tier::ReadOnly => (Access::Allow, ""),
-            Tier::Stateful => (agents.stateful, "stateful"),
+            Tier::Stateful => (agents.stateful.unwrap_or(unasked(caller)), "stateful"),
             Tier::ConfigChange => (agents.config_change, "config_change"),
             Tier::HardwareIo => (agents.hardware_io.into(), "hardware_io"),
             Tier::Privileged => (agents.privileged.into(), "privileged"),
@@ -97,6 +97,12 @@ impl Policy {
         let per_second = f64::from(self.per_minute(tier).max(1)) * times / 60.0;
         RateLimiter::new(per_second, (per_second * BURST_SECONDS).max(1.0))
     }
+}
+
+/// Whether an agent changes what holds until the host stops where the configuration does not say: not behind the back of a
+/// person who talks with it.
+fn unasked(caller: &Caller) -> Access {
+    if caller.door() == Door::Chat { Access::Ask } else { Access::Allow }
 }
 
 impl Default for Policy {
@@ -224,6 +230,10 @@ mod tests {
         assert_eq!(consent(&strict, &agent("x")), expected);
         assert_eq!(consent(&strict, &agent("x").by_elicitation()), expected);
         assert_eq!(consent(&strict, &owner), usual, "a person is none");
+        let conversation = Caller::client(Door::Chat, Scope::Agent, None);
+        let stateful = |text: &str| policy(text).consent(&conversation, Tier::Stateful);
+        assert_eq!(stateful(""), Consent::Confirmation, "there is a person to be asked");
+        assert_eq!(stateful("[tools.agents]\nstateful = 'allow'"), Consent::Free);
         for none in ["hardware_io = 'allow'", "privileged = 'allow'"] {
             assert!(config::parse(&format!("[tools.agents]\n{none}"), "x").is_err(), "{none}");
         }
