@@ -14,15 +14,19 @@ pub const RATE: f64 = 10.0;
 pub const BURST: f64 = 20.0;
 /// Exchanges that one feature may have under way.
 pub const IN_FLIGHT: usize = 4;
+/// Exchanges with models that the host may have under way for the providers of one feature.
+pub const STREAMS: usize = 64;
 
-/// What one feature has sent lately: [`RATE`], [`BURST`] and [`IN_FLIGHT`] hold for all its instances
-/// and purposes together, so there is one for each feature.
+/// What one feature has sent lately: [`RATE`], [`BURST`] and [`IN_FLIGHT`] hold for all that its instances send themselves,
+/// so there is one for each feature. Answers of models are asked for by the host: how often is limited there
+/// (`tools.per_minute.model_requests`), and there may be [`STREAMS`] at once.
 #[derive(Debug)]
 pub struct HttpAccount {
     feature: String,
     grantee: Grantee,
     rate: RateLimiter,
     places: Semaphore,
+    streams: Semaphore,
 }
 
 impl HttpAccount {
@@ -33,6 +37,7 @@ impl HttpAccount {
             grantee,
             rate: RateLimiter::new(RATE, BURST),
             places: Semaphore::new(IN_FLIGHT),
+            streams: Semaphore::new(STREAMS),
         }
     }
 
@@ -55,6 +60,15 @@ impl HttpAccount {
             Ok(place)
         } else {
             Err(HttpError::Exhausted(format!("more than {RATE} requests a second; try again later")))
+        }
+    }
+
+    /// Waits for a place among the exchanges with models, first come, first served; it is taken until the permit is dropped.
+    pub(super) async fn enter_stream(&self) -> SemaphorePermit<'_> {
+        match self.streams.acquire().await {
+            Ok(place) => place,
+            // It is never closed.
+            Err(_) => std::future::pending().await,
         }
     }
 }
@@ -89,5 +103,23 @@ mod tests {
         assert!(matches!(account.enter(now), Err(HttpError::Exhausted(_))));
         places.pop();
         drop(account.enter(now).unwrap());
+    }
+
+    #[tokio::test]
+    async fn exchanges_with_models_wait_for_a_place_in_their_order() {
+        let account =
+            HttpAccount::new("project:chat", Grantee { name: "chat".into(), provenance: Provenance::Bundled });
+        let mut places = Vec::new();
+        for _ in 0..STREAMS {
+            places.push(account.enter_stream().await);
+        }
+        let (mut first, mut second) = (Box::pin(account.enter_stream()), Box::pin(account.enter_stream()));
+        let is_there =
+            async |waits: &mut std::pin::Pin<Box<_>>| tokio::time::timeout(Duration::ZERO, waits).await.is_ok();
+        assert!(!is_there(&mut first).await && !is_there(&mut second).await);
+        places.pop();
+        assert!(!is_there(&mut second).await, "the other one came first");
+        assert!(is_there(&mut first).await);
+        assert!(account.enter(Instant::now()).is_ok(), "what the feature sends itself has places of its own");
     }
 }

@@ -84,7 +84,8 @@ impl HttpClient {
         }
     }
 
-    /// The same, with an answer that is handed over as it comes: dropping it ends the exchange.
+    /// The same, with an answer that is handed over as it comes: dropping it ends the exchange. There may be many at once
+    /// ([`STREAMS`](crate::http::account::STREAMS)); more wait for their turn.
     ///
     /// # Errors
     /// As [`send`](Self::send), as far as the head of the answer.
@@ -96,8 +97,14 @@ impl HttpClient {
         patience: StreamLimits,
         revoked: &CancellationToken,
     ) -> Result<Streamed<'a>, HttpError> {
+        let place = tokio::select! {
+            biased;
+            () = revoked.cancelled() => return Err(was_revoked()),
+            place = account.enter_stream() => place,
+        };
         let head = async {
-            let Opened { place, site, secret, incoming } = self.open(account, scope, request, patience.request).await?;
+            let checked = request::check(request, scope, account.grantee(), patience.request)?;
+            let Opened { site, secret, incoming } = self.open(account, scope, checked).await?;
             let (status, headers) =
                 head(&incoming, secret.as_ref()).map_err(|error| error.explained(&site, secret.as_ref()))?;
             Ok(Streamed {
@@ -129,29 +136,22 @@ impl HttpClient {
         scope: &HttpScope,
         request: Request,
     ) -> Result<Response, HttpError> {
-        let Opened { place: _place, site, secret, incoming } =
-            self.open(account, scope, request, request::MAX_BODY).await?;
+        let checked = request::check(request, scope, account.grantee(), request::MAX_BODY)?;
+        let _place = account.enter(Instant::now())?;
+        let Opened { site, secret, incoming } = self.open(account, scope, checked).await?;
         whole(incoming, secret.as_ref()).await.map_err(|error| error.explained(&site, secret.as_ref()))
     }
 
-    /// Sends a request whose body has at most `most` bytes, and waits for the head of the answer.
-    async fn open<'a>(
-        &self,
-        account: &'a HttpAccount,
-        scope: &HttpScope,
-        request: Request,
-        most: usize,
-    ) -> Result<Opened<'a>, HttpError> {
-        let Checked { method, url, site, mut headers, body, secret } =
-            request::check(request, scope, account.grantee(), most)?;
-        let place = account.enter(Instant::now())?;
+    /// Sends a request for which there is a place, and waits for the head of the answer.
+    async fn open(&self, account: &HttpAccount, scope: &HttpScope, checked: Checked) -> Result<Opened, HttpError> {
+        let Checked { method, url, site, mut headers, body, secret } = checked;
         let addresses = self.addresses(scope, &site, account.grantee()).await?;
         let secret = match secret {
             Some(usage) => Some(self.add_secret(usage, &mut headers, account.feature(), &site).await?),
             None => None,
         };
         match self.network.exchange(Outgoing { addresses, method, url, headers, body }).await {
-            Ok(incoming) => Ok(Opened { place, site, secret, incoming }),
+            Ok(incoming) => Ok(Opened { site, secret, incoming }),
             Err(error) => Err(ExchangeError::from(error).explained(&site, secret.as_ref())),
         }
     }
@@ -235,8 +235,7 @@ pub struct StreamLimits {
 }
 
 /// An exchange whose answer has begun.
-struct Opened<'a> {
-    place: SemaphorePermit<'a>,
+struct Opened {
     site: Site,
     secret: Option<Secret>,
     incoming: Incoming,
