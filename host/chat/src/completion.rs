@@ -42,6 +42,8 @@ const REQUEST_TIMEOUTS: StreamLimits = StreamLimits {
 };
 /// Bytes of an answer that go into the provider at once.
 const PIECE: usize = 64 * 1024;
+/// Bytes of why a server refuses to answer, beyond which no more is read.
+const MAX_REFUSAL: usize = 128 * 1024;
 /// Events that wait for the caller.
 const QUEUE_CAPACITY: usize = 64;
 
@@ -149,15 +151,21 @@ async fn run(
 
     let mut gathering = Gathering::default();
     let mut broken = None;
+    let is_refusal = !(200..300).contains(&answer.status);
+    let mut size = 0;
     loop {
         match answer.next().await {
+            // The status says it; who goes on and on about why is not listened to.
+            Ok(Some(_)) if is_refusal && size > MAX_REFUSAL => break,
             Ok(Some(piece)) => {
+                size += piece.len();
                 for piece in piece.chunks(PIECE) {
                     let received = exchange.body(piece).await.map_err(failed)?;
                     pass(received, &mut gathering, events).await?;
                 }
             }
             Ok(None) => break,
+            Err(_) if is_refusal => break,
             Err(error) => {
                 broken = Some(error);
                 break;
