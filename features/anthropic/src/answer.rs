@@ -6,7 +6,7 @@
 
 use conductor_feature::Error;
 use conductor_feature::chat::{StopReason, Usage};
-use model_wire::json::{kind, some};
+use model_wire::json::{count, kind, some};
 use model_wire::{Answer, Format, Str};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -136,13 +136,13 @@ struct ApiError<'a> {
 /// Tokens, counted from the beginning of the answer. Later ones replace earlier ones where they are said.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 struct Used {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cache_read_input_tokens: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cache_creation_input_tokens: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     output_tokens: Option<u32>,
     #[serde(default)]
     output_tokens_details: Option<OutputDetails>,
@@ -150,7 +150,7 @@ struct Used {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 struct OutputDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     thinking_tokens: Option<u32>,
 }
 

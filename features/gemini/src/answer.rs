@@ -6,7 +6,7 @@
 
 use conductor_feature::Error;
 use conductor_feature::chat::{StopReason, Usage};
-use model_wire::json::some;
+use model_wire::json::{count, some};
 use model_wire::refusal::by_status;
 use model_wire::{Answer, Format, Str};
 use serde::Deserialize;
@@ -93,15 +93,15 @@ struct Feedback<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Used {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_token_count: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     tool_use_prompt_token_count: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cached_content_token_count: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     candidates_token_count: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     thoughts_token_count: Option<u32>,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use conductor_feature::Error;
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, Visitor};
 use serde_json::Value;
 
 /// A JSON string, borrowed from the text that it is read from unless it has escapes.
@@ -55,6 +55,64 @@ pub fn some<'s>(text: &'s Option<Str<'_>>) -> Option<&'s str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
+/// A number of tokens, however it is written: `12`, `12.0`, `"12"`. What is none is `None`: no answer is worth less because
+/// its count can't be read. For `#[serde(deserialize_with)]`.
+///
+/// # Errors
+/// Where the text is no JSON.
+pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    struct Count;
+
+    impl<'de> Visitor<'de> for Count {
+        type Value = Option<u32>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number")
+        }
+
+        fn visit_u64<E: de::Error>(self, count: u64) -> Result<Self::Value, E> {
+            Ok(Some(u32::try_from(count).unwrap_or(u32::MAX)))
+        }
+
+        fn visit_i64<E: de::Error>(self, count: i64) -> Result<Self::Value, E> {
+            Ok(u64::try_from(count).ok().map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
+        }
+
+        fn visit_f64<E: de::Error>(self, count: f64) -> Result<Self::Value, E> {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it ends at the largest number"
+            )]
+            Ok((count >= 0.0).then(|| count.round() as u32))
+        }
+
+        fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(text.trim().parse().ok())
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: de::SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+            while all.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+            while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_any(Count)
+}
+
 /// The `type` of an object, whatever else is in it. `None` if it has none.
 pub fn kind(json: &str) -> Option<Str<'_>> {
     #[derive(serde::Deserialize)]
@@ -101,6 +159,35 @@ mod tests {
         }
         let borrowed = |json| matches!(serde_json::from_str::<It<'_>>(json).unwrap().text, Some(Str(Cow::Borrowed(_))));
         assert!(borrowed(r#"{"text":"plain"}"#) && !borrowed(r#"{"text":"a\nb"}"#) && !borrowed(r#"{"text":null}"#));
+    }
+
+    #[test]
+    fn tokens_are_counted_however_they_are_written() {
+        #[derive(serde::Deserialize)]
+        struct It {
+            #[serde(default, deserialize_with = "count")]
+            tokens: Option<u32>,
+        }
+        let read = |json: &str| serde_json::from_str::<It>(json).unwrap().tokens;
+        for (json, tokens) in [
+            (r#"{"tokens":12}"#, Some(12)),
+            (r#"{"tokens":12.0}"#, Some(12)),
+            (r#"{"tokens":1.2e1}"#, Some(12)),
+            (r#"{"tokens":"12"}"#, Some(12)),
+            (r#"{"tokens":99999999999999999999}"#, Some(u32::MAX)),
+            (r#"{"tokens":5000000000}"#, Some(u32::MAX)),
+            (r#"{"tokens":-1}"#, None),
+            (r#"{"tokens":-1.5}"#, None),
+            (r#"{"tokens":null}"#, None),
+            (r#"{"tokens":"many"}"#, None),
+            (r#"{"tokens":true}"#, None),
+            (r#"{"tokens":[1,{"a":2}]}"#, None),
+            (r#"{"tokens":{"a":[1]}}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(read(json), tokens, "{json}");
+        }
+        assert!(serde_json::from_str::<It>(r#"{"tokens":[1"#).is_err());
     }
 
     #[test]

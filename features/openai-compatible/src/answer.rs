@@ -6,7 +6,7 @@
 
 use conductor_feature::Error;
 use conductor_feature::chat::{StopReason, Usage};
-use model_wire::json::some;
+use model_wire::json::{count, some};
 use model_wire::json_list::JsonList;
 use model_wire::refusal::{by_status, message};
 use model_wire::{Answer, Format, Str};
@@ -101,16 +101,16 @@ struct Function<'a> {
 
 #[derive(Debug, Deserialize)]
 struct Used {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u32>,
     #[serde(default)]
     prompt_tokens_details: Option<Read>,
     #[serde(default)]
     completion_tokens_details: Option<Written>,
     /// LiteLLM's word for `cache_write_tokens`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cache_creation_input_tokens: Option<u32>,
     /// OpenRouter's and LiteLLM's: in US dollars.
     #[serde(default)]
@@ -119,15 +119,15 @@ struct Used {
 
 #[derive(Debug, Default, Deserialize)]
 struct Read {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cache_write_tokens: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Written {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     reasoning_tokens: Option<u32>,
 }
 

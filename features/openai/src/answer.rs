@@ -5,7 +5,7 @@
 
 use conductor_feature::Error;
 use conductor_feature::chat::{StopReason, Usage};
-use model_wire::json::{kind, some};
+use model_wire::json::{count, kind, some};
 use model_wire::{Answer, Format, Str};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -30,6 +30,9 @@ const KNOWN: [&str; 15] = [
     "response.cancelled",
     "error",
 ];
+
+/// What a response that is over says of itself.
+const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
 
 /// Items of one answer.
 const MAX_ITEMS: usize = 512;
@@ -109,11 +112,11 @@ struct ApiError<'a> {
 
 #[derive(Debug, Deserialize)]
 struct Used {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u32>,
     #[serde(default)]
     input_tokens_details: Option<InputDetails>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     output_tokens: Option<u32>,
     #[serde(default)]
     output_tokens_details: Option<OutputDetails>,
@@ -121,15 +124,15 @@ struct Used {
 
 #[derive(Debug, Default, Deserialize)]
 struct InputDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cache_write_tokens: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
 struct OutputDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     reasoning_tokens: Option<u32>,
 }
 
@@ -187,7 +190,11 @@ impl Format for Responses {
                 let Some(response) = event.response else { return };
                 match serde_json::from_str::<Response<'_>>(response.get()) {
                     Ok(response) if &*event.kind == "response.created" => model(&response, answer),
-                    Ok(response) => self.over(&event.kind["response.".len()..], &response, answer),
+                    Ok(response) => {
+                        // The response knows better than the event that brings it.
+                        let own = some(&response.status).filter(|status| ENDS.contains(status));
+                        self.over(own.unwrap_or(&event.kind["response.".len()..]), &response, answer);
+                    }
                     Err(error) => answer.not_understood(&error),
                 }
             }
@@ -457,6 +464,8 @@ mod tests {
             let whole = lines_of(&response);
             let streamed = lines_of(&format!("data: {{\"type\":\"response.{status}\",\"response\":{response}}}\n\n"));
             assert_eq!(whole, streamed);
+            let misnamed = lines_of(&format!("data: {{\"type\":\"response.completed\",\"response\":{response}}}\n\n"));
+            assert_eq!(whole, misnamed);
             whole.last().unwrap().clone()
         };
         assert_eq!(end("completed", ""), "stop StopReason::Done");
