@@ -8,7 +8,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -147,23 +147,24 @@ pub fn folder() -> PathBuf {
 /// A folder with the bundled features, and a home in which they were compiled, once for all tests.
 pub fn compiled() -> &'static (PathBuf, PathBuf) {
     static COMPILED: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
-    COMPILED.get_or_init(|| {
-        let built = std::env::var_os("CONDUCTOR_FEATURES").map_or_else(
-            || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"),
-            PathBuf::from,
-        );
-        let (features, home) = (folder().join("features"), folder().join("compiled"));
-        fs::create_dir_all(&features).unwrap();
-        fs::create_dir_all(&home).unwrap();
-        for feature in FEATURES {
-            let file = format!("{feature}.wasm");
-            fs::copy(built.join(&file), features.join(&file)).unwrap();
-        }
-        let loaded = config::parse("", "config.toml").unwrap();
-        let compiler = Compiler::program(env!("CARGO_BIN_EXE_conductor"));
-        Host::builder().home(&home).features(&features).compiler(compiler).start(&loaded).unwrap().stop();
-        (features, home)
-    })
+    COMPILED.get_or_init(|| compile("features", &FEATURES, |_, component| component))
+}
+
+/// The same with these features, as `change` has them, in a folder of this name.
+pub fn compile(name: &str, features: &[&str], change: impl Fn(&str, Vec<u8>) -> Vec<u8>) -> (PathBuf, PathBuf) {
+    let built = std::env::var_os("CONDUCTOR_FEATURES")
+        .map_or_else(|| std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("features"), PathBuf::from);
+    let (folder, home) = (folder().join(name), folder().join(format!("{name}-compiled")));
+    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&home).unwrap();
+    for feature in features {
+        let file = format!("{feature}.wasm");
+        fs::write(folder.join(&file), change(feature, fs::read(built.join(&file)).unwrap())).unwrap();
+    }
+    let loaded = config::parse("", "config.toml").unwrap();
+    let compiler = Compiler::program(env!("CARGO_BIN_EXE_conductor"));
+    Host::builder().home(&home).features(&folder).compiler(compiler).start(&loaded).unwrap().stop();
+    (folder, home)
 }
 
 /// A home with a configuration in which `local` is the model.
@@ -171,21 +172,30 @@ pub struct Home(pub PathBuf);
 
 impl Home {
     pub fn new(model: &Model, more: &str) -> Self {
+        Self::with(&Self::text(model, more))
+    }
+
+    /// A configuration in which `local` is the model.
+    pub fn text(model: &Model, more: &str) -> String {
         let port = model.port;
-        Self::with(&format!(
+        format!(
             "{more}\n[[modes]]\nname = 'Play'\n\n[[bindings]]\nalias = 'synth'\n\
              matchers = [{{ type = 'exact_name', value = 'Synth' }}]\n\n\
              [models.local]\nprovider = 'openai-compatible'\nmodel = 'm'\nurl = 'http://127.0.0.1:{port}/v1'\n\n\
              [features.openai-compatible.grants]\nhttp = ['127.0.0.1:{port}']\n\n\
              [features.hardware-tools.grants]\nmidi_out = ['synth']\n"
-        ))
+        )
     }
 
     /// One with this configuration.
     pub fn with(text: &str) -> Self {
+        Self::beside(&compiled().1, text)
+    }
+
+    /// The same with what was compiled in another home.
+    pub fn beside(compiled: &Path, text: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let home = folder().join(format!("home-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
-        let (_, compiled) = compiled();
         let code = "cache/code";
         fs::create_dir_all(home.join(code)).unwrap();
         fs::copy(compiled.join("host.key"), home.join("host.key")).unwrap();
@@ -229,8 +239,13 @@ impl Stage {
     }
 
     pub fn start(home: Home, ports: SimulatedPorts) -> Self {
+        Self::with_features(&compiled().0, home, ports)
+    }
+
+    /// The same with the features of another folder.
+    pub fn with_features(features: &Path, home: Home, ports: SimulatedPorts) -> Self {
         let compiler = Compiler::program(env!("CARGO_BIN_EXE_conductor"));
-        let builder = Conductor::builder().home(&home.0).features(&compiled().0).ports(ports.backend());
+        let builder = Conductor::builder().home(&home.0).features(features).ports(ports.backend());
         let conductor = builder.host(|host| host.compiler(compiler)).start().unwrap();
         let client = Client::new(&home.0);
         Self { conductor: Some(conductor), client, home }
