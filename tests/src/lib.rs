@@ -19,6 +19,12 @@
 //! | [`keyring`] | a desktop's keyring, on a bus |
 //! | [`registry`] | an OCI registry of others |
 //! | [`folder`] | a folder for as long as it is needed |
+//! | [`model_server`] | a server in the place of an API of models, as bad as it is told to be |
+//! | [`wire`] | how those APIs write their answers |
+//! | [`exchanges`] | answers of those APIs, recorded and made up |
+//! | [`random`] | numbers from a seed |
+//! | [`conversation`] | a person who talks with a model |
+//! | [`kills`] | hosts that are killed while models talk, and what is left |
 //! | [`siege`] | clients that misbehave at every door of a host, and what came of it |
 //! | [`process`] | any program, with what it has printed so far |
 
@@ -30,17 +36,24 @@ pub mod bus;
 pub mod compositor;
 pub mod conductor;
 #[cfg(unix)]
+pub mod conversation;
+pub mod exchanges;
+#[cfg(unix)]
 pub mod folder;
 pub mod home;
 #[cfg(unix)]
 pub mod instrument;
 #[cfg(target_os = "linux")]
 pub mod keyring;
+#[cfg(unix)]
+pub mod kills;
 pub mod liblo;
+pub mod model_server;
 #[cfg(target_os = "linux")]
 pub mod ola;
 pub mod osc;
 pub mod process;
+pub mod random;
 #[cfg(unix)]
 pub mod registry;
 pub mod screen;
@@ -51,3 +64,4 @@ pub mod wait;
 pub mod wayland_window;
 #[cfg(all(unix, not(target_os = "macos")))]
 pub mod windows;
+pub mod wire;

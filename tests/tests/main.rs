@@ -7,6 +7,8 @@ mod api;
 mod artnet;
 mod audit;
 mod authors;
+#[cfg(target_os = "linux")]
+mod bad_servers;
 mod clients;
 mod elicitation;
 mod features;
@@ -15,6 +17,8 @@ mod gate;
 mod gestures;
 mod http;
 mod keys;
+#[cfg(unix)]
+mod kills;
 mod machine;
 mod mcp;
 mod notifications;
