@@ -14,8 +14,10 @@ mod fuzz;
 mod guest_rust;
 mod host;
 mod jack;
+mod kills;
 mod layers;
 mod mcp_peers;
+mod model_sdks;
 mod mutants;
 mod registry;
 mod repo;
@@ -86,6 +88,10 @@ enum Chore {
     Mutants(mutants::Args),
     /// Besiege a host with clients that misbehave, and see that its owner and its show notice nothing.
     Siege(siege::Args),
+    /// Kill hosts at random moments of turns, and see that every conversation opens with all that was shown.
+    Kills(kills::Args),
+    /// Compare what the SDKs of models' vendors make of answers with what the host makes of them.
+    ModelSdks(model_sdks::Args),
 }
 
 fn main() -> ExitCode {
@@ -120,6 +126,8 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Layers(args) => layers::run(&repo, args),
         Chore::Mutants(args) => mutants::run(&repo, args),
         Chore::Siege(args) => siege::run(&repo, args),
+        Chore::Kills(args) => kills::run(&repo, args),
+        Chore::ModelSdks(args) => model_sdks::run(&repo, args),
     }
 }
 

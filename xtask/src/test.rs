@@ -24,7 +24,7 @@ use anyhow::Result;
 use crate::{
     dependencies, guest_rust,
     host::{self, Midi, Profile},
-    jack, layers, mcp_peers, process, registry,
+    jack, layers, mcp_peers, model_sdks, process, registry,
     repo::Repo,
     schemathesis, setup, skills_ref, vm,
 };
@@ -88,6 +88,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
                 run.skills();
                 run.api(&built);
                 run.agents(&built);
+                run.sdks(&built);
                 run.jack(&built);
                 run.vm(&built, args.no_vm);
             }
@@ -153,6 +154,7 @@ impl Run<'_> {
         board.logged("test programs", |log| {
             programs = Some(Programs::build(with(repo.workspace_cargo("test"), ["--no-fail-fast"]), log)?);
             let mut others = mcp_peers::programs(repo);
+            others.arg(format!("--bin={}", model_sdks::PROGRAM));
             if let Some(log) = log {
                 others.stderr(log.try_clone()?);
             }
@@ -382,6 +384,21 @@ impl Run<'_> {
                 let reason = format!("{error:#}").lines().last().unwrap_or_default().to_owned();
                 self.board.skip(NAME, &format!("the official MCP clients can't be had here: {reason}"));
             }
+        }
+    }
+
+    /// The SDKs of models' vendors, where they can be had.
+    fn sdks(&self, built: &Built) {
+        const NAME: &str = "SDKs of models' vendors";
+        if !self.board.reached(NAME, self.reach.end_to_end()) {
+            return;
+        }
+        if !built.product || built.programs.is_none() {
+            return self.board.blocked(NAME, NOTHING);
+        }
+        match model_sdks::ensure(self.repo) {
+            Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("model-sdks")))),
+            Err(error) => self.board.skip(NAME, &format!("{error:#}")),
         }
     }
 
