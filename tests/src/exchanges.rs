@@ -148,7 +148,7 @@ impl Answer {
 }
 
 /// JSON as servers write it: with blanks or without, with letters escaped or not.
-fn written(value: &Value, random: &mut Random) -> String {
+fn as_json(value: &Value, random: &mut Random) -> String {
     let text = value.to_string();
     if random.percent(70) {
         return text;
@@ -161,7 +161,7 @@ fn written(value: &Value, random: &mut Random) -> String {
 }
 
 fn event(value: &Value, random: &mut Random) -> String {
-    let data = written(value, random);
+    let data = as_json(value, random);
     match value["type"].as_str() {
         Some(kind) => format!("event: {kind}\ndata: {data}\n\n"),
         None => format!("data: {data}\n\n"),
@@ -222,7 +222,7 @@ fn anthropic(answer: &Answer, random: &mut Random) -> (String, String) {
     stream += &event(&json!({ "type": "message_stop" }), random);
     let mut usage = usage;
     usage["output_tokens"] = json!(output);
-    (stream, crate::exchanges::written(&message(json!(content), json!(stop), usage), random))
+    (stream, as_json(&message(json!(content), json!(stop), usage), random))
 }
 
 fn gemini(answer: &Answer, random: &mut Random) -> (String, String) {
@@ -267,7 +267,7 @@ fn gemini(answer: &Answer, random: &mut Random) -> (String, String) {
         stream += &event(&one, random);
     }
     stream += &event(&response(json!([{ "text": "" }]), json!(stop)), random);
-    (stream, written(&response(json!(whole), json!(stop)), random))
+    (stream, as_json(&response(json!(whole), json!(stop)), random))
 }
 
 fn openai(answer: &Answer, random: &mut Random) -> (String, String) {
@@ -375,5 +375,5 @@ fn openai(answer: &Answer, random: &mut Random) -> (String, String) {
     });
     let whole = response(status, &items, usage, &details);
     tell(json!({ "type": format!("response.{status}"), "response": whole }), random);
-    (stream, written(&whole, random))
+    (stream, as_json(&whole, random))
 }

@@ -25,9 +25,9 @@ const TURNS: usize = 3;
 /// The latest moment of a kill after the turns have begun. Turns take about as long.
 const LATEST: Duration = Duration::from_millis(700);
 /// Pieces of an answer.
-const PIECES: usize = 25;
+const PIECES: usize = 12;
 /// How long the server takes from one piece to the next.
-const PAUSE: Duration = Duration::from_millis(6);
+const PAUSE: Duration = Duration::from_millis(4);
 /// What the API says that an answer costs, in billionths of a dollar.
 const COST: u64 = 250_000;
 

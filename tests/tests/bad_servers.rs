@@ -1,6 +1,8 @@
 //! Servers of models that are broken, busy or hostile. Whatever one does, the turn ends within its limits and says why, the
 //! key gets nowhere, and the conversation goes on afterwards.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
+
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::thread;
@@ -80,7 +82,7 @@ impl Bits {
     /// The lowest `count` bits of `code`, the highest first.
     fn push(&mut self, code: u32, count: u32) {
         for at in (0..count).rev() {
-            if self.used % 8 == 0 {
+            if self.used.is_multiple_of(8) {
                 self.bytes.push(0);
             }
             let last = self.bytes.len() - 1;
@@ -247,6 +249,12 @@ const SCENES: &[(&str, Plays, Ends)] = &[
         0 => stream(wire.begin() + &wire.call(0, "", "{}") + &wire.end()),
         _ => fine(wire),
     }, Says(FINE)),
+    ("calls-with-half-a-json", |wire, attempt| match (attempt, wire) {
+        // In this format it is half an event.
+        (0, Wire::Gemini) => fine(wire),
+        (0, _) => stream(wire.begin() + &wire.call(0, "conductor_get_modes", "{\"mode\": \"Pl") + &wire.end()),
+        _ => fine(wire),
+    }, Says(FINE)),
     ("calls-with-a-list-of-arguments", |wire, attempt| match attempt {
         0 => stream(wire.begin() + &wire.call(0, "conductor_get_modes", "[1]") + &wire.end()),
         _ => fine(wire),
@@ -337,7 +345,7 @@ fn peak(host: &Host) -> u64 {
 fn all(wire: Wire) -> Vec<String> {
     let server = server(wire);
     let config = format!(
-        "[chat]\nseconds = 15\n\n[tools.per_minute]\nmodel_requests = 100000\n\n[[modes]]\nname = 'Play'\n\n{}{}",
+        "[chat]\nseconds = 20\n\n[tools.per_minute]\nmodel_requests = 100000\n\n[[modes]]\nname = 'Play'\n\n{}{}",
         wire.model("m", server.port),
         wire.grants(server.port)
     );
@@ -371,7 +379,7 @@ fn all(wire: Wire) -> Vec<String> {
     let usage = person.asks("GET", "/v1/usage?by=model", None);
     if let Some(row) = usage.as_array().and_then(|rows| rows.first()) {
         let (input, output) = (row["tokens"]["input"].as_u64(), row["tokens"]["output"].as_u64());
-        if input.is_none_or(|input| input % INPUT != 0) || output.is_none_or(|output| output == 0) {
+        if input.is_none_or(|input| !input.is_multiple_of(INPUT)) || output.is_none_or(|output| output == 0) {
             wrong.push(format!("{}: {row} are no multiples of {INPUT} and {OUTPUT}", wire.provider()));
         }
     }
@@ -395,6 +403,30 @@ fn all(wire: Wire) -> Vec<String> {
         }
     }
     wrong
+}
+
+#[test]
+fn a_model_without_a_key_or_a_server_says_what_to_do() {
+    // Nobody listens there any more.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = server(Wire::OpenAi);
+    for (port, key, words) in [
+        (server.port, None, ["model-key", "conductor secret set model-key"]),
+        (server.port, Some("short"), ["model-key", "fewer than 8 bytes"]),
+        (closed, Some(KEY), ["unavailable", "Connection refused"]),
+    ] {
+        let config = format!("{}{}", Wire::OpenAi.model("m", port), Wire::OpenAi.grants(port));
+        let home = Home::new(&config);
+        let mut run = command(home.path(), &["run"]);
+        if let Some(key) = key {
+            run.env("CONDUCTOR_SECRET_MODEL_KEY", key);
+        }
+        let _host = Host::ready(&mut run, home.socket());
+        let person = Person::at(&home.socket());
+        let (outcome, why) = end(&person.turn(person.begin(), "scene:afterwards!", None));
+        assert!(outcome == "failed" && words.iter().all(|word| why.contains(word)), "{outcome}: {why}");
+    }
+    assert_eq!(server.count(), 0, "without a key nothing is sent");
 }
 
 // LLM-1, LLM-6, REL-1
