@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use conductor_sandbox::bindings::Error;
-use conductor_services::http::account::IN_FLIGHT;
+use conductor_services::http::account::STREAMS;
 use conductor_stdx::rate::RateLimiter;
 
-/// Exchanges of one feature's providers at once: as many as the feature may have requests under way.
-pub const PLACES: usize = IN_FLIGHT;
+/// Exchanges of one feature's providers at once: as many as the host may have under way for them.
+pub const PLACES: usize = STREAMS;
 /// Exchanges that wait for the providers of one feature.
 pub const MAX_WAITING: usize = 512;
 /// How long an exchange waits for its turn.

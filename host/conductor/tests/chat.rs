@@ -9,7 +9,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::time::Instant;
 
 use conductor::api::client::{AskError, Client};
 use conductor::api::types::{ApprovalAnswer, ConversationEvents, Say, StreamItem, StreamQuery};
@@ -59,14 +58,6 @@ fn mapping() -> Value {
         "trigger": { "type": "Note", "note": 36 },
         "action": { "type": "ModeChange", "mode": "Play" },
     })
-}
-
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
-    }
 }
 
 // LLM-3, PLN-3: from words to a plan that the person applies, of which the model hears.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conductor::Conductor;
 use conductor::api::client::Client;
@@ -290,4 +290,13 @@ pub fn turn(client: &Client, id: u64, after: u64, mut each: impl FnMut(&ChatEven
         })
         .unwrap();
     events
+}
+
+/// Waits for something to hold.
+pub fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
 }
