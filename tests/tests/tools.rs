@@ -96,6 +96,42 @@ fn a_control_that_is_moved_is_told_as_a_trigger() {
     assert_eq!((unknown.code, unknown.err.contains("tablet")), (Some(1), true), "{}", unknown.err);
 }
 
+// LRN-1, LRN-5: in one go from a control that is moved to a plan, which a person applies; and what kind of source it is.
+#[test]
+fn a_control_that_is_moved_is_mapped_once_a_person_agrees() {
+    let port = free_port();
+    let home = Home::new(&format!(
+        "[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n[[modes]]\nname = 'Play'\n\
+         [[modes]]\nname = 'Mix'\n"
+    ));
+    let host = home.run();
+    host.port_is("tablet", "open");
+    let tablet = Tablet::to(port);
+    let wrong = home.conductor(&["learn", "--map", "SendMidi all"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+    assert!(wrong.err.contains("SendMidi { key = value }"), "{}", wrong.err);
+
+    let arguments = ["learn", "--map", "ModeChange Mix", "--mode", "Play", "--this"];
+    let learning = Process::start(&mut command(home.path(), &arguments));
+    learning.err.line("move a control (30 seconds) ...");
+    tablet.send("/go", [OscType::Bool(true)]);
+    let (end, ..) = learning.wait();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    let id = end.out.lines().last().unwrap().to_owned();
+    let shown = home.conductor(&["plan", "show", &id]);
+    assert!(shown.out.contains("/go") && shown.out.contains("ModeChange"), "{}", shown.out);
+    tablet.send("/go", [OscType::Bool(true)]);
+    let (status, _) = host.status_when(|status| status["events"].as_u64() >= Some(2));
+    assert_eq!(status["mode"], "Play", "a plan changes nothing");
+    let applied = home.conductor(&["plan", "apply", &id, "--yes"]);
+    assert_eq!(applied.code, Some(0), "{}", applied.err);
+    tablet.send("/go", [OscType::Bool(true)]);
+    host.status_when(|status| status["mode"] == "Mix");
+
+    let found = home.conductor(&["fingerprint", "tablet"]);
+    assert!(found.out.contains("osc-surface"), "{}{}", found.out, found.err);
+}
+
 // CFG-2, FEA-8: who only looks at a configuration needs nothing that a running host has open.
 #[test]
 fn a_configuration_is_looked_at_beside_a_host_that_has_the_features_data_open() {

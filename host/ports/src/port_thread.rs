@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use conductor_engine::DeviceId;
+use conductor_listening::Listening;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::backend_thread::{BackendThread, NoAnswer};
@@ -32,6 +33,8 @@ pub(super) enum Command {
     Apply(PortPlan, Sender<()>),
     CloseInputs(Sender<()>),
     Mute(String, bool, Sender<()>),
+    /// Learning has begun or ended.
+    Listen(Sender<()>),
     Stop,
 }
 
@@ -78,6 +81,8 @@ pub(super) struct PortThread {
     identities: HashMap<PortKey, SysExIdentity>,
     /// Devices that were asked.
     probed: HashSet<PortKey>,
+    /// While something is learned, every port is open.
+    listening: Arc<Listening>,
     status: Arc<Mutex<PortsStatus>>,
 }
 
@@ -87,6 +92,7 @@ impl PortThread {
         queue: doorbell::Sender<Input>,
         clock: Clock,
         events: Box<dyn PortEvents>,
+        listening: Arc<Listening>,
         status: Arc<Mutex<PortsStatus>>,
     ) -> std::io::Result<Self> {
         Ok(Self {
@@ -105,6 +111,7 @@ impl PortThread {
             muted: HashSet::new(),
             identities: HashMap::new(),
             probed: HashSet::new(),
+            listening,
             status,
         })
     }
@@ -129,6 +136,10 @@ impl PortThread {
                     self.look();
                     let _ = done.send(());
                 }
+                Ok(Command::Listen(done)) => {
+                    self.look();
+                    let _ = done.send(());
+                }
                 Ok(Command::CloseInputs(done)) => {
                     let open: Vec<PortKey> = self.inputs.keys().cloned().collect();
                     open.iter().for_each(|key| drop(self.close_input(key)));
@@ -137,7 +148,12 @@ impl PortThread {
                     // Nothing is opened any more: only the end can come.
                     loop {
                         match commands.recv() {
-                            Ok(Command::Apply(_, done) | Command::Mute(_, _, done) | Command::CloseInputs(done)) => {
+                            Ok(
+                                Command::Apply(_, done)
+                                | Command::Mute(_, _, done)
+                                | Command::Listen(done)
+                                | Command::CloseInputs(done),
+                            ) => {
                                 let _ = done.send(());
                             }
                             Ok(Command::Stop) | Err(_) => return,
@@ -206,7 +222,8 @@ impl PortThread {
     }
 
     /// The devices on an input; `None` if it is not to be opened. An ambiguous port is opened and its events are
-    /// discarded, so that status can show which of the twins is touched.
+    /// discarded, so that status can show which of the twins is touched. While something is learned every port is opened,
+    /// for that alone if no device on it is heard.
     fn routing(&self, resolved: &Resolved) -> Option<InputRouting> {
         let spec = |binding: usize| &self.plan.bindings[binding];
         let mut rest = Channels::ALL;
@@ -228,7 +245,8 @@ impl PortThread {
         }
         let probed = self.plan.probe_identity && resolved.port.protocol == Protocol::Midi;
         let dead_zone = resolved.claims.first().map_or(USUAL_DEAD_ZONE, |claim| spec(claim.binding).dead_zone);
-        (!devices.is_empty() || !resolved.ambiguous.is_empty() || probed).then_some(InputRouting { devices, dead_zone })
+        let wanted = !devices.is_empty() || !resolved.ambiguous.is_empty() || probed || self.listening.is_on();
+        wanted.then_some(InputRouting { devices, dead_zone })
     }
 
     fn look_at_inputs(&mut self, resolution: &Resolution, status: &mut [DiscoveredPort]) {
@@ -305,6 +323,7 @@ impl PortThread {
     fn open_input(&mut self, resolved: &Resolved, routing: &InputRouting) -> Result<(), String> {
         let counters: Arc<PortCounters> = Arc::default();
         let sink = EventSink::new(routing, self.queue.clone(), self.clock, Arc::clone(&counters), &self.pacer);
+        let sink = sink.heard_by(&self.listening, &resolved.label);
         let port = resolved.port.clone();
         let connection = self
             .ask(&resolved.port.backend, move |backend| backend.open_input(&port, sink))

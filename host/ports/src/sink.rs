@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, Nanos};
 use conductor_midi_parser::MidiParser;
+use conductor_listening::Listening;
 use crossbeam_channel::TrySendError;
 
 use super::binding::Channels;
@@ -90,6 +91,8 @@ struct Shared {
     counters: Arc<PortCounters>,
     /// Whether the port's thread must not work for long.
     rings: AtomicBool,
+    /// Who else hears it while something is learned, and the name for what no device on the port has.
+    listener: OnceLock<(Arc<Listening>, DeviceId)>,
 }
 
 /// What became of an event that may wait.
@@ -100,14 +103,27 @@ enum Offered {
 }
 
 impl Shared {
-    /// The lane for events of this slot; `None`, and counted, if they are discarded.
-    fn lane(&self, slot: usize) -> Option<&Lane> {
+    /// The lane for an event; `None`, and counted, if it is discarded.
+    fn lane(&self, event: &Event) -> Option<&Lane> {
+        let slot = Channels::slot(event.channel());
         let muted = self.counters.muted.load(Ordering::Relaxed) >> slot & 1 == 1;
         let lane = self.slots[slot].filter(|_| !muted).and_then(|lane| self.lanes.get(lane));
         if lane.is_none() {
             self.counters.unheard.fetch_add(1, Ordering::Relaxed);
+            if !muted {
+                self.listen(None, event);
+            }
         }
         lane
+    }
+
+    /// Hands an event to whoever learns.
+    fn listen(&self, lane: Option<&Lane>, event: &Event) {
+        if let Some((listening, label)) = self.listener.get()
+            && listening.is_on()
+        {
+            listening.put(self.clock.now(), lane.map_or(label, |lane| &lane.device), event);
+        }
     }
 
     fn input(&self, lane: &Lane, now: Nanos, event: Event) -> Input {
@@ -116,7 +132,7 @@ impl Shared {
 
     /// Puts a continuous value into the engine's queue, if it may pass now.
     fn offer(&self, event: &Event) -> Offered {
-        let Some(lane) = self.lane(Channels::slot(event.channel())) else { return Offered::Unheard };
+        let Some(lane) = self.lane(event) else { return Offered::Unheard };
         let now = self.clock.now();
         // Looked at first, so that a full queue uses no allowance up.
         if self.queue.is_full() || !lane.limit.allows(now) {
@@ -125,6 +141,7 @@ impl Shared {
         match self.queue.put(self.input(lane, now, event.clone())) {
             Ok(()) => {
                 self.counters.events.fetch_add(1, Ordering::Relaxed);
+                self.listen(Some(lane), event);
                 self.go_on();
                 Offered::Passed
             }
@@ -135,7 +152,8 @@ impl Shared {
 
     /// Puts a discrete event into the engine's queue, and waits with it until there is room.
     fn insist(&self, event: Event) {
-        let Some(lane) = self.lane(Channels::slot(event.channel())) else { return };
+        let Some(lane) = self.lane(&event) else { return };
+        self.listen(Some(lane), &event);
         let now = self.clock.now();
         lane.limit.count(now);
         match self.queue.put(self.input(lane, now, event)) {
@@ -193,7 +211,8 @@ impl EventSink {
         let lane =
             |heard: &RoutedDevice| Lane { device: heard.device.clone(), limit: Limit::new(heard.max_events_per_sec) };
         let lanes = routing.devices.iter().map(lane).collect();
-        let way = Arc::new(Shared { lanes, slots, queue, clock, counters, rings: AtomicBool::new(false) });
+        let (rings, listener) = (AtomicBool::new(false), OnceLock::new());
+        let way = Arc::new(Shared { lanes, slots, queue, clock, counters, rings, listener });
         let (passing, counting) = (Arc::clone(&way), Arc::clone(&way));
         let held = pacer.hold(
             Box::new(move |message| !matches!(passing.offer(&Event::Midi(message)), Offered::Later)),
@@ -201,6 +220,13 @@ impl EventSink {
         );
         let waiting = Vec::with_capacity(MAX_WAITING);
         Self { way, parser: MidiParser::new(), held, waiting, dead_zone: routing.dead_zone }
+    }
+
+    /// The same for a port that is also heard while something is learned; `label` names what no device on it has.
+    #[must_use]
+    pub fn heard_by(self, listening: &Arc<Listening>, label: &DeviceId) -> Self {
+        let _ = self.way.listener.set((Arc::clone(listening), label.clone()));
+        self
     }
 
     /// Another way in for the same port, with the same limits: for a port that several threads receive for.

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use conductor_engine::DeviceId;
+use conductor_listening::Listening;
 use crossbeam_channel::Sender;
 use regex::Regex;
 
@@ -86,6 +87,7 @@ pub trait PortEvents: Send {
 pub struct Supervisor {
     commands: Sender<Command>,
     status: Arc<Mutex<PortsStatus>>,
+    listening: Arc<Listening>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -105,11 +107,12 @@ pub struct UnknownDevice {
     pub known: Vec<String>,
 }
 
-/// A way to mute devices of a supervisor.
+/// A way to mute devices of a supervisor, and to listen to all of its ports.
 #[derive(Clone)]
 pub struct Mutes {
     commands: Sender<Command>,
     status: Arc<Mutex<PortsStatus>>,
+    listening: Arc<Listening>,
 }
 
 impl std::fmt::Debug for Mutes {
@@ -119,6 +122,11 @@ impl std::fmt::Debug for Mutes {
 }
 
 impl Mutes {
+    /// The sessions in which something is learned. While there is one, all ports are open.
+    pub fn listening(&self) -> &Arc<Listening> {
+        &self.listening
+    }
+
     /// Stops hearing a device, or hears it again; returns when it is done. It is forgotten when the host ends.
     ///
     /// # Errors
@@ -160,9 +168,12 @@ impl Supervisor {
     ) -> std::io::Result<Self> {
         let (commands, receiver) = crossbeam_channel::unbounded();
         let status: Arc<Mutex<PortsStatus>> = Arc::default();
-        let port_thread = PortThread::new(backends, queue, clock, events, Arc::clone(&status))?;
+        let listening: Arc<Listening> = Arc::default();
+        let (listens, changed) = (Arc::clone(&listening), commands.clone());
+        listening.on_change(move || ask(&changed, Command::Listen));
+        let port_thread = PortThread::new(backends, queue, clock, events, listens, Arc::clone(&status))?;
         let thread = std::thread::Builder::new().name("ports".into()).spawn(move || port_thread.run(&receiver))?;
-        Ok(Self { commands, status, thread: Some(thread) })
+        Ok(Self { commands, status, listening, thread: Some(thread) })
     }
 
     /// Opens and closes ports until they are as planned; returns when it is done.
@@ -185,7 +196,8 @@ impl Supervisor {
 
     /// Mutes devices, for code that must not own the supervisor.
     pub fn mutes(&self) -> Mutes {
-        Mutes { commands: self.commands.clone(), status: Arc::clone(&self.status) }
+        let (status, listening) = (Arc::clone(&self.status), Arc::clone(&self.listening));
+        Mutes { commands: self.commands.clone(), status, listening }
     }
 
     fn ask(&self, command: impl FnOnce(Sender<()>) -> Command) {

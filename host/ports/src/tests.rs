@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use conductor_engine::{DeviceId, Event};
 use crossbeam_channel::Receiver;
 
-use super::binding::{Listen, OwnPorts, Place, Transport};
+use super::binding::{Channels, Listen, OwnPorts, Place, Transport};
 use super::simulated::SimulatedPorts;
 use super::supervisor::{DiscoveredPort, Health, PortEvents, PortPlan, PortState, RECONNECT_GRACE, Supervisor};
 use super::*;
@@ -126,6 +126,72 @@ fn binding(alias: &str, matchers: Vec<Matcher>) -> BindingSpec {
 
 fn contains(alias: &str, part: &str) -> BindingSpec {
     binding(alias, vec![Matcher::NameContains(part.into())])
+}
+
+/// What the session has heard, as text, with the names of the devices.
+fn heard(stage: &Stage, session: u64) -> Vec<String> {
+    let heard = stage.supervisor.mutes().listening().heard(session, 0, 1000).unwrap();
+    heard.iter().map(|heard| format!("{} {}", heard.device, heard.event)).collect()
+}
+
+// LRN-5: bound, unbound and ambiguous ports are heard while something is learned, only the first reaches the rules, and what was
+// opened for it is closed again.
+#[test]
+fn every_port_is_heard_while_something_is_learned() {
+    let stage = Stage::new(vec![]);
+    for name in ["Keys", "Loose", "Ignored"] {
+        stage.ports.plug(name, Direction::Input);
+    }
+    stage.ports.plug_port(twin("a", "1-1", Direction::Input));
+    stage.ports.plug_port(twin("b", "1-2", Direction::Input));
+    let bindings = vec![contains("keys", "keys"), contains("pads", "pad")];
+    let ignore = vec![regex::Regex::new("Ignored").unwrap()];
+    stage.apply_plan(PortPlan { bindings, ignore, ..plan() });
+    assert!(stage.ports.is_open("Keys") && !stage.ports.is_open("Loose"));
+    let before = stage.said.0.lock().unwrap().len();
+
+    let listening = Arc::clone(stage.supervisor.mutes().listening());
+    let agent = listening.begin().unwrap();
+    assert!(stage.ports.is_open("Loose") && !stage.ports.is_open("Ignored"));
+    assert_eq!(stage.played("Keys"), Some("keys".into()));
+    assert_eq!(stage.played("Loose"), None, "no rule hears it");
+    let person = listening.begin().unwrap();
+    assert_eq!(stage.played("b"), None);
+    let all = ["keys note-on 60 1", "Loose note-on 60 1", "Pad #2 note-on 60 1"];
+    assert_eq!(heard(&stage, agent), all);
+    assert_eq!(heard(&stage, person), all[2..]);
+    stage.supervisor.mute("keys", true).unwrap();
+    stage.ports.play("Keys", &[0x90, 61, 1]);
+    assert_eq!(heard(&stage, agent).len(), 3, "who is muted is not heard here either");
+    stage.supervisor.mute("keys", false).unwrap();
+
+    listening.end(agent).unwrap();
+    assert!(stage.ports.is_open("Loose"), "the other still listens");
+    listening.end(person).unwrap();
+    assert!(!stage.ports.is_open("Loose") && stage.ports.is_open("Keys"));
+    let said = stage.said.0.lock().unwrap()[before..].to_vec();
+    assert!(!said.iter().any(|said| said.contains("closed keys")), "what rules hear was not touched: {said:?}");
+}
+
+// LRN-5: a port that comes while something is learned is heard, too, and one that is shared by channels in all of them.
+#[test]
+fn what_is_plugged_in_while_learning_is_heard() {
+    let stage = Stage::new(vec![]);
+    let keys = BindingSpec { channels: Channels::only([0]), ..contains("keys", "shared") };
+    stage.ports.plug("Shared", Direction::Input);
+    stage.apply(vec![keys]);
+    let session = stage.supervisor.mutes().listening().begin().unwrap();
+    stage.ports.plug("Late", Direction::Input);
+    stage.when("it is open", |stage| stage.ports.is_open("Late"));
+    stage.ports.play("Late", &[0x90, 1, 1]);
+    stage.ports.play("Shared", &[0x90, 2, 2, 0x91, 3, 3]);
+    assert_eq!(heard(&stage, session), ["Late note-on 1 1", "keys note-on 2 2", "Shared note-on 3 3 ch 1"]);
+    let moved: Vec<u8> = (0..10_000_u32).flat_map(|at| [0xB1, 7, (at % 128) as u8]).collect();
+    stage.ports.play("Shared", &moved);
+    stage.ports.play("Shared", &[0x91, 4, 4]);
+    let all = heard(&stage, session);
+    assert!(all.len() < 200 && all.last().is_some_and(|last| last.contains("note-on 4 4")), "{all:?}");
+    assert!(all.contains(&"Late note-on 1 1".to_owned()), "a fader hides nothing: {all:?}");
 }
 
 // ENG-3, PRT-7: twins have no alias until they are told apart, and then each keeps its own.

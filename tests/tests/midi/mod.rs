@@ -422,3 +422,47 @@ fn a_controller_that_is_back_at_once_is_heard() {
     controller.play(&[0x90, 36, 100]);
     host.status_when(|status| status["mode"] == "Mix");
 }
+
+// LRN-1, LRN-5: a control is learned from a port that is bound, from one that no binding has, and from one of two that a
+// binding could mean; the rules hear the first alone, and afterwards the others are as they were.
+#[test]
+fn controls_are_learned_from_ports_that_no_rule_hears() {
+    if !there_is_midi() {
+        return;
+    }
+    let (pads, stranger, twin) = (name("Learned"), name("Unbound"), name("Twin"));
+    let ports = [pads.clone(), stranger.clone(), format!("{twin} left"), format!("{twin} right")];
+    let mut controllers = ports.each_ref().map(|name| Controller::plug(name));
+    let home = Home::new(&(binding("pads", &pads) + &binding("twin", &twin)));
+    let host = home.run();
+    open(&host, "pads", "input");
+    for (controller, port) in controllers.iter_mut().zip(&ports) {
+        let learning = Process::start(&mut command(home.path(), &["learn", "--json"]));
+        learning.err.line("move a control (30 seconds) ...");
+        for value in [1, 1, 127] {
+            controller.play(&[0xB0, 16, value]);
+        }
+        let (end, ..) = learning.wait();
+        assert_eq!(end.code, Some(0), "{port}: {}", end.err);
+        let learned: Value = serde_json::from_str(&end.out).unwrap();
+        let control = &learned["controls"][0];
+        assert_eq!((&control["kind"], &control["events"]), (&"encoder".into(), &3.into()), "{learned:#}");
+        let unbound = learned["unbound"].as_array().unwrap();
+        match *port == pads {
+            true => assert!(control["device"] == "pads" && unbound.is_empty(), "{learned:#}"),
+            false => assert!(control["device"].as_str().unwrap().contains(port.as_str()), "{learned:#}"),
+        }
+        let could_be = unbound.first().map(|port| port["could_be"].clone());
+        assert_eq!(could_be == Some("twin".into()), port.contains(twin.as_str()), "{learned:#}");
+    }
+    // What no binding has is idle again, and the rules heard the pads alone.
+    host.status_when(|status| {
+        let ports = status["ports"].as_array().unwrap();
+        let stranger = ports.iter().find(|port| {
+            port["direction"] == "input" && port["device"].as_str().is_some_and(|name| name.contains(stranger.as_str()))
+        });
+        stranger.is_some_and(|port| port["state"] == "idle")
+    });
+    let status = host.status();
+    assert_eq!(status["events"], 3, "{status:#}");
+}

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::asked;
-use super::{CommandResult, Failure, Paths};
+use super::{CommandResult, Failure, Paths, learn_mapping};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 use conductor_timeline::named;
 
@@ -28,23 +28,48 @@ pub(super) struct LearnArguments {
     /// How long to wait for something to be moved
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
+    /// Map what is moved to this action: `TYPE`, `TYPE VALUE` or `TYPE { key = value }`, such as 'ModeChange Live'
+    #[arg(long, value_name = "ACTION")]
+    map: Option<String>,
+    /// With --map: in this mode; in every mode without it
+    #[arg(long, requires = "map")]
+    mode: Option<String>,
+    /// With --map: from any device
+    #[arg(long, requires = "map", conflicts_with = "this")]
+    any: bool,
+    /// With --map: from this device alone
+    #[arg(long, requires = "map")]
+    this: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
+    // What is wrong with it is said before anybody moves anything.
+    let action = arguments.map.as_deref().map(|text| learn_mapping::action(places, text)).transpose()?;
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
-    asked(places, "conductor_start_learn", &device)?;
+    let started = asked(places, "conductor_start_learn", &device)?;
+    let session = &started["session"];
     errln!("move a control ({} seconds) ...", arguments.seconds);
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     while await_a_move(places, deadline)? {
-        let (learned, _) = stop(places, &json!({ "keep": true }))?;
+        let (learned, _) = stop(places, &json!({ "keep": true, "session": session }))?;
         if learned.is_something() || Instant::now() >= deadline {
             break;
         }
     }
-    let (learned, result) = stop(places, &json!({}))?;
+    let (learned, result) = stop(places, &json!({ "session": session }))?;
+    if let Some(action) = action.filter(|_| learned.is_something()) {
+        let (any, json) = (arguments.any || arguments.this, arguments.json);
+        let any = any.then_some(arguments.any);
+        let text = arguments.map.as_deref().unwrap_or_default();
+        if !json {
+            show(&learned);
+        }
+        let wanted = learn_mapping::Wanted { action: text, mode: arguments.mode.as_deref(), any, json };
+        return learn_mapping::propose(places, &learned, &action, &wanted);
+    }
     if arguments.json {
         terminal::json(&result)?;
     } else {
@@ -58,33 +83,47 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
 
 /// What was moved, as far as this command shows it: what a feature's tool `conductor_stop_learn` returns.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Learned {
+pub(super) struct Learned {
     /// The last one moved first.
-    controls: Vec<Control>,
+    pub(super) controls: Vec<Control>,
     /// Ports that have no binding for themselves, on which something was moved.
-    unbound: Vec<Unbound>,
+    pub(super) unbound: Vec<Unbound>,
 }
 
 /// A control that was moved.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Control {
-    device: String,
+pub(super) struct Control {
+    pub(super) device: String,
+    /// What it is: `fader`, `key`.
+    pub(super) kind: String,
+    /// What speaks for that.
+    evidence: Vec<String>,
     /// Its last event.
     last: String,
     /// A trigger for it, as the configuration has it.
-    toml: String,
-    /// What it seems to be; `None` if nothing is guessed.
-    guess: Option<String>,
+    pub(super) toml: String,
+    /// What else was done with it.
+    #[serde(default)]
+    pub(super) gestures: Vec<Gesture>,
+}
+
+/// What was done with a control, beyond moving it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Gesture {
+    pub(super) kind: String,
+    evidence: String,
+    /// A trigger for it.
+    pub(super) toml: String,
 }
 
 /// A port that has no binding for itself.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Unbound {
-    port: String,
+pub(super) struct Unbound {
+    pub(super) port: String,
     /// The binding that it matches as well as another port does.
-    could_be: Option<String>,
+    pub(super) could_be: Option<String>,
     /// JSON, for this port alone; `None` if no stable property differs from its twin's.
-    matcher: Option<String>,
+    pub(super) matcher: Option<String>,
 }
 
 impl Learned {
@@ -130,20 +169,22 @@ fn events(places: &Paths) -> Result<u64, Failure> {
 }
 
 fn show(learned: &Learned) {
-    for Control { device, last, toml, guess } in &learned.controls {
+    for Control { device, kind, evidence, last, toml, gestures } in &learned.controls {
         let named = named::comment(last).map(|named| format!("  {named}")).unwrap_or_default();
         outln!("{device}: {last}{named}");
         let mut lines = Lines::new();
         lines.push_text("    ", toml);
-        terminal::print(&lines);
-        if let Some(guess) = guess {
-            outln!("    {guess}");
+        lines.push_text("    ", &format!("{kind}: {}", evidence.join("; ")));
+        for Gesture { kind, evidence, toml } in gestures {
+            lines.push_text("    ", &format!("{kind}: {evidence}"));
+            lines.push_text("        ", toml);
         }
+        terminal::print(&lines);
     }
     for Unbound { port, could_be, matcher } in &learned.unbound {
         match (could_be, matcher.as_deref().and_then(toml)) {
             (Some(binding), Some(_)) => {
-                outln!("{port} is not heard, since it could as well be {binding}. To say that it is the one:");
+                outln!("{port} is heard by no rule, since it could as well be {binding}. To say that it is the one:");
                 outln!("    conductor bindings pin {binding} {port:?}");
             }
             (None, Some(matcher)) => {

@@ -26,6 +26,7 @@ mod explain;
 mod feature;
 mod fingerprint;
 mod learn;
+mod learn_mapping;
 mod lock;
 mod mcp;
 mod mode;

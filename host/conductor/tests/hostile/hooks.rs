@@ -7,11 +7,11 @@ use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Chain, Kind};
 use conductor_config as config;
 use conductor_host::control::gate::{Gate, ToolError, ToolRequest, ToolResult, ToolSet};
-use conductor_host::control::limit::Policy;
 use conductor_host::control::lock::ShowLock;
 use conductor_host::host::Host;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
+use conductor_policy::Policy;
 use conductor_registry::{FeatureSource, Registry};
 use tokio_util::sync::CancellationToken;
 

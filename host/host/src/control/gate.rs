@@ -15,11 +15,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::confirmation::{ConfirmError, Confirmation, Confirmations};
-use super::limit::{Consent, Policy, RateDecision};
 use super::lock::{Locked, ShowLock};
 use conductor_audit::caller::{Caller, Scope};
 use conductor_audit::{Audit, AuditError, Entry, Kind, Pending};
 use conductor_package::descriptor::{HookPoint, Tier};
+use conductor_policy::{Consent, Policy, RateDecision};
 use conductor_registry::{Registry, Tool};
 use conductor_sandbox::actor::hook_answer;
 use conductor_sandbox::control::{Decision, ToolCall};

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{StartError, grant_warnings, ineffective};
-use crate::control::limit;
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded};
 use conductor_dispatch::workers::Workers;
 use conductor_install::source::Origin;
@@ -17,6 +16,7 @@ use conductor_package::admission::{ConfiguredGrants, Provenance};
 use conductor_package::capability::CapabilityRequest;
 use conductor_package::id::DataKey;
 use conductor_package::{FeatureId, Grants};
+use conductor_policy as policy;
 use conductor_ports::supervisor::PortPlan;
 use conductor_registry::{self as registry, FeatureReport, FeatureSource, Registry};
 use conductor_rules::bindings;
@@ -119,7 +119,7 @@ impl Assembler {
 pub(super) fn warn_of_tools(loaded: &Loaded, registry: &Registry, warnings: &mut Diagnostics) {
     let Some(allowed) = &loaded.config.tools.allowed else { return };
     let tools: Vec<String> = registry.tools().map(|tool| tool.registered.name.clone()).collect();
-    for (at, name) in limit::without_tool(allowed, &tools) {
+    for (at, name) in policy::without_tool(allowed, &tools) {
         let place = loaded.source.place(&["tools".into(), "allowed".into(), at.into()]);
         let warning = Diagnostic::warning(place, format!("there is no tool {name:?}"))
             .with_nearest(config::nearest(name, tools.iter().map(String::as_str)))

@@ -12,10 +12,10 @@ use arc_swap::ArcSwap;
 use conductor_engine::RuleSetSnapshot;
 
 use crate::control::gate::ToolSet;
-use crate::control::limit::Policy;
 use conductor_chat::{Models, Question};
 use conductor_config::{Config, Source};
 use conductor_dispatch::Action;
+use conductor_policy::Policy;
 use conductor_registry::Registry;
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::host_functions::models::{Answer, Later, ModelView};

@@ -28,6 +28,7 @@ use conductor_dispatch::midi_out::MidiJob;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{Action, Envelope};
 use conductor_dispatch::{describe_rule, describe_rule_id};
+use conductor_listening::Listening;
 use conductor_observer::{Observation, Observed, Observer, PlanChange, PlanStep};
 use conductor_ports::SysExIdentity;
 use conductor_ports::engine_input::Input;
@@ -342,6 +343,10 @@ impl HostView for View {
             return Err(format!("there is no mode {mode:?}; there are {}", modes.join(", ")));
         }
         self.queue.send(Input::SetMode(mode.into())).map_err(|_| "the host is stopping".to_owned())
+    }
+
+    fn listening(&self) -> Option<&Arc<Listening>> {
+        Some(self.mutes.listening())
     }
 
     fn mute(&self, device: &str, muted: bool) -> Result<(), String> {

@@ -62,7 +62,7 @@ fn midi_learn(stage: &Stage) {
     turn_a_knob(stage, "conductor_start_midi_learn");
 }
 
-/// Begins to learn, and plays one of two twins, of which nothing is heard.
+/// Begins to learn, and plays one of two twins, of which no rule hears anything.
 fn learn(stage: &Stage) {
     turn_a_knob(stage, "conductor_start_learn");
     assert!(stage.ports.play("twin:1-2", &[0x90, 60, 100]));
@@ -72,8 +72,9 @@ fn learn(stage: &Stage) {
 }
 
 fn learned(_: &Stage, result: &Value) {
-    let control = &result["controls"][0];
-    assert_eq!((&control["device"], &control["events"]), (&json!("Loose Knobs"), &json!(3)));
+    let controls = result["controls"].as_array().unwrap();
+    let control = controls.iter().find(|control| control["device"] == "Loose Knobs").unwrap();
+    assert_eq!((&control["kind"], &control["events"]), (&json!("encoder"), &json!(3)));
     let toml = control["toml"].as_str().unwrap();
     assert!(toml.contains("type = \"EncoderTurn\"") && toml.contains("cc = 16"), "{toml}");
     holds(&result["unbound"], "port", "Loose Knobs");
@@ -81,6 +82,8 @@ fn learned(_: &Stage, result: &Value) {
 
 fn learned_with_twin(stage: &Stage, result: &Value) {
     learned(stage, result);
+    let control = &result["controls"][0];
+    assert_eq!((&control["device"], &control["kind"]), (&json!("Twin #2"), &json!("key")), "{result:#}");
     let twins: Vec<&Value> =
         result["unbound"].as_array().unwrap().iter().filter(|unbound| unbound["could_be"] == "twin").collect();
     let [twin] = twins[..] else { panic!("one of the twins was played: {twins:?}") };
@@ -408,6 +411,9 @@ fn learning() -> Vec<Case> {
         case!("start_midi_learn", { "device": "pads" }, listens, wrong [{ "device": "pad" } => "did you mean \"pads\"?"]),
         case!("stop_midi_learn", {}, learned, before midi_learn, wrong [{} => "conductor_start_midi_learn begins"]),
         case!("start_learn", {}, listens, wrong [{ "device": "pad" } => "did you mean \"pads\"?"]),
-        case!("stop_learn", { "keep": false }, learned_with_twin, before learn, wrong [{} => "conductor_start_learn begins"]),
+        case!("stop_learn", { "keep": false }, learned_with_twin, before learn, wrong [
+            {} => "conductor_start_learn begins",
+            { "session": 99 } => "no session 99 is learning",
+        ]),
     ]
 }

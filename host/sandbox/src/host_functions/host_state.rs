@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use conductor_engine::{DeviceId, Event, Nanos};
+use conductor_listening::Listening;
 use wasmtime::component::Resource;
 
 use super::install::Context;
@@ -64,6 +65,10 @@ pub trait HostView: Debug + Send + Sync {
     /// # Errors
     /// A sentence, if there is no such device.
     fn mute(&self, device: &str, muted: bool) -> Result<(), String>;
+    /// The sessions in which every port is heard; `None` where there are no ports.
+    fn listening(&self) -> Option<&Arc<Listening>> {
+        None
+    }
     /// Sends one MIDI message, whole, to the output of this name.
     ///
     /// # Errors

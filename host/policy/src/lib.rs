@@ -1,5 +1,8 @@
 //! The tool policy of `[tools]`: the allow-list, and a rate limiter for each caller and tier.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::Hash;
