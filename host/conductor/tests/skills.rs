@@ -141,7 +141,7 @@ fn every_configuration_in_them_loads_and_every_test_passes() {
             } else if language == "text" && content.starts_with("test ") {
                 let rules = rules.as_ref().unwrap_or_else(|| panic!("{place}: a test before any configuration"));
                 for test in parse_mapping_tests(&content).unwrap_or_else(|wrong| panic!("{place}: {wrong:?}")) {
-                    let differences = test.run(rules, Action::next_mode);
+                    let differences = test.run(rules, Action::at_once);
                     assert!(differences.is_empty(), "{place}: {}: {differences:#?}", test.name);
                     tests += 1;
                 }

@@ -137,11 +137,11 @@ impl Talk<'_> {
     fn list_skills(&self) -> CommandResult {
         let skills = self.client.skills()?;
         if skills.is_empty() {
-            errln!("no feature has a skill");
+            errln!("there is no skill");
             return Ok(());
         }
         let mut table = Table::new(["SKILL", "WHEN IT HELPS"]);
-        skills.iter().for_each(|skill| table.row([&skill.name, &skill.summary]));
+        skills.iter().for_each(|skill| table.row([&skill.name, &skill.description]));
         terminal::eprint_table(&table);
         Ok(())
     }
