@@ -20,6 +20,7 @@ mod looking;
 mod matching;
 mod measure;
 mod memory;
+mod models;
 mod neighbours;
 mod platform;
 mod process;

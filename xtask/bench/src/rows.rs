@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
-    agents, calls, control, gestures, looking, matching, memory, neighbours, platform, reload, round_trip, skills,
+    agents, calls, control, gestures, looking, matching, memory, models, neighbours, platform, reload, round_trip, skills,
     start, timers,
 };
 
@@ -41,6 +41,10 @@ pub enum Row {
     #[value(name = "PERF-6")]
     #[serde(rename = "PERF-6")]
     Agents,
+    /// Answers of models.
+    #[value(name = "PERF-7")]
+    #[serde(rename = "PERF-7")]
+    Models,
     /// Gestures on time.
     #[value(name = "PERF-8")]
     #[serde(rename = "PERF-8")]
@@ -85,6 +89,7 @@ impl Row {
             Self::Start => "from nothing to an answer on the API's socket",
             Self::Memory => "memory of an idle host",
             Self::Agents => "calling a tool over MCP",
+            Self::Models => "answers of models: through guests, in turns, many at once",
             Self::Control => "answers of the API, those who watch, the record",
             Self::Timers => "gestures on time, under 10 000 events a second",
             Self::Reload => "reloading 10 000 rules, and what events feel of it",
@@ -106,6 +111,7 @@ impl Row {
             Self::Memory => memory::measure(arguments, &mut section),
             Self::Agents => agents::measure(arguments, &mut section),
             Self::Control => control::measure(&mut section),
+            Self::Models => models::measure(arguments, &mut section),
             Self::Timers => timers::measure(&mut section),
             Self::Reload => reload::measure(&mut section),
             Self::Gestures => gestures::measure(&mut section),
@@ -127,6 +133,7 @@ impl fmt::Display for Row {
             Self::Memory => "PERF-5",
             Self::Agents => "PERF-6",
             Self::Control => "CONTROL",
+            Self::Models => "PERF-7",
             Self::Timers => "PERF-8",
             Self::Reload => "PERF-9",
             Self::Gestures => "GESTURES",
