@@ -107,9 +107,9 @@ fn a_control_that_is_moved_is_mapped_once_a_person_agrees() {
     let host = home.run();
     host.port_is("tablet", "open");
     let tablet = Tablet::to(port);
-    let wrong = home.conductor(&["learn", "--map", "SendMidi all"]);
+    let wrong = home.conductor(&["learn", "--map", "ModeChange {"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
-    assert!(wrong.err.contains("SendMidi { key = value }"), "{}", wrong.err);
+    assert!(wrong.err.contains("--map \"ModeChange {\""), "{}", wrong.err);
 
     let arguments = ["learn", "--map", "ModeChange Mix", "--mode", "Play", "--this"];
     let learning = Process::start(&mut command(home.path(), &arguments));

@@ -155,8 +155,14 @@ impl Listening {
     /// # Errors
     /// [`ListenError::Unknown`].
     pub fn end(&self, session: u64) -> Result<(), ListenError> {
-        self.state.lock().sessions.remove(&session).ok_or(ListenError::Unknown(session))?;
-        self.settle();
+        let is_over = {
+            let mut state = self.state.lock();
+            state.sessions.remove(&session).ok_or(ListenError::Unknown(session))?;
+            self.is_over(&state)
+        };
+        if is_over {
+            self.tell();
+        }
         Ok(())
     }
 
@@ -169,15 +175,10 @@ impl Listening {
         }
     }
 
-    /// Switches listening off if no session is left.
-    fn settle(&self) {
-        let is_over = {
-            let state = self.state.lock();
-            state.sessions.is_empty() && self.on.swap(false, Ordering::SeqCst)
-        };
-        if is_over {
-            self.tell();
-        }
+    /// Switches listening off if no session is left; true if it was on. Whoever took the last one away closes the ports, so
+    /// this is under the same lock.
+    fn is_over(&self, state: &State) -> bool {
+        state.sessions.is_empty() && self.on.swap(false, Ordering::SeqCst)
     }
 
     fn tell(&self) {
@@ -190,19 +191,19 @@ impl Listening {
     fn look_after(self: &Arc<Self>) -> Result<(), ListenError> {
         let listening = Arc::clone(self);
         let look = move || {
-            loop {
+            let is_over = loop {
                 std::thread::sleep(LOOK_INTERVAL);
-                {
-                    let mut state = listening.state.lock();
-                    listening.take_in(&mut state);
-                    state.sessions.retain(|_, session| session.asked.elapsed() < IDLE_TIMEOUT);
-                    if state.sessions.is_empty() {
-                        state.is_looked_after = false;
-                        break;
-                    }
+                let mut state = listening.state.lock();
+                listening.take_in(&mut state);
+                state.sessions.retain(|_, session| session.asked.elapsed() < IDLE_TIMEOUT);
+                if state.sessions.is_empty() {
+                    state.is_looked_after = false;
+                    break listening.is_over(&state);
                 }
+            };
+            if is_over {
+                listening.tell();
             }
-            listening.settle();
         };
         let thread = std::thread::Builder::new().name("listening".into()).spawn(look);
         thread.map(drop).map_err(|_| ListenError::NoThread)

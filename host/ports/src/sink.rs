@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, Nanos};
-use conductor_midi_parser::MidiParser;
 use conductor_listening::Listening;
+use conductor_midi_parser::MidiParser;
 use crossbeam_channel::TrySendError;
 
 use super::binding::Channels;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
-    agents, calls, control, gestures, looking, matching, memory, models, neighbours, platform, reload, round_trip, skills,
-    start, timers,
+    agents, calls, control, gestures, looking, matching, memory, models, neighbours, platform, reload, round_trip,
+    skills, start, timers,
 };
 
 /// An entry of the list of what must be reached.
