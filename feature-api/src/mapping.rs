@@ -85,6 +85,7 @@ pub enum TriggerKind {
     CC14,
     RPN,
     NRPN,
+    Variable,
 }
 
 // How an encoder says how far it was turned.
@@ -176,6 +177,8 @@ pub struct Trigger {
     pub timeout_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<EncoderMode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
 }
 
 impl Trigger {
@@ -214,6 +217,7 @@ impl Trigger {
             duration_ms: None,
             timeout_ms: None,
             mode: None,
+            variable: None,
         }
     }
 }
@@ -436,6 +440,21 @@ const ACTIONS: &[Kind] = &[
         ],
     },
     Kind { name: "ModeChange", keys: &[required("mode", Shape::Text)] },
+    Kind { name: "NextMode", keys: &[] },
+    Kind { name: "PreviousMode", keys: &[] },
+    Kind { name: "SetVariable", keys: &[required("variable", Shape::Text), required("value", Shape::Any)] },
+    Kind { name: "ToggleVariable", keys: &[required("variable", Shape::Text)] },
+    Kind { name: "CycleVariable", keys: &[required("variable", Shape::Text), optional("by", Shape::Integer)] },
+    Kind {
+        name: "AddToVariable",
+        keys: &[
+            required("variable", Shape::Text),
+            optional("by", Shape::Number),
+            optional("wrap", Shape::Flag),
+            optional("acceleration", Shape::Real),
+            optional("detents", Shape::Any),
+        ],
+    },
     Kind { name: "Suppress", keys: &[] },
 ];
 
@@ -480,6 +499,17 @@ const CONDITIONS: &[Kind] = &[
             optional("device", Shape::Text),
         ],
     },
+    Kind {
+        name: "VariableIs",
+        keys: &[
+            required("variable", Shape::Text),
+            optional("value", Shape::Any),
+            optional("min", Shape::Real),
+            optional("max", Shape::Real),
+            optional("device", Shape::Text),
+        ],
+    },
+    Kind { name: "Expression", keys: &[required("holds", Shape::Text)] },
     Kind { name: "And", keys: &[required("conditions", Shape::Conditions)] },
     Kind { name: "Or", keys: &[required("conditions", Shape::Conditions)] },
     Kind { name: "Not", keys: &[required("condition", Shape::Condition)] },

@@ -231,8 +231,8 @@ impl Received {
     /// bits of a controller where the high ones are.
     pub fn controls(&self) -> Vec<Control> {
         let mut moves = self.moves.clone();
-        for place in 0..moves.len() {
-            moves[place].fine = self.low_bits(&moves[place]).is_some();
+        for one in &mut moves {
+            one.fine = self.low_bits(one).is_some();
         }
         let is_part = |one: &Moves| match one.which {
             Which::Poly(channel, note) => self.has(&one.device, &Which::Note(channel, note)),

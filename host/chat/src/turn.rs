@@ -175,7 +175,12 @@ impl Turn {
             usage: Usage { input: 0, cached: 0, output: 0 },
             shared,
         };
-        let End(outcome, why) = turn.outcome(&models).await;
+        let mut ended = turn.outcome(&models).await;
+        // A model's answer that was cut off by the person may be heard of as a failure first.
+        if ended.0 == Outcome::Failed && turn.shared.cancelled.is_cancelled() {
+            ended = End(Outcome::Cancelled, None);
+        }
+        let End(outcome, why) = ended;
         let model = turn.order.get(turn.at).or(turn.order.last()).cloned().unwrap_or_default();
         let failed = why.clone().filter(|_| outcome != Outcome::Done);
         let ended = ChatEvent::TurnEnded { outcome, why: why.map(|why| excerpt(&why, MAX_ERROR)) };

@@ -140,7 +140,8 @@ fn with_texts(mut component: Vec<u8>) -> Vec<u8> {
     let rest: Vec<&str> = texts[1..].iter().map(|(_, text)| text.as_str()).collect();
     // One in its summary, which stands in the instructions.
     let first: String = first.chars().filter(|one| !one.is_control()).collect();
-    let mut text = format!("description: {first:?}\n---\n{}", rest.join("\n")).into_bytes();
+    let first = serde_json::to_string(&first).unwrap();
+    let mut text = format!("description: {first}\n---\n{}", rest.join("\n")).into_bytes();
     assert!(text.len() <= length, "{} of {length} bytes", text.len());
     text.resize(length, b'\n');
     component[at..at + length].copy_from_slice(&text);

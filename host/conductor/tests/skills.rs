@@ -362,6 +362,8 @@ fn skills_are_listed_shown_checked_installed_and_removed_without_a_host() {
     assert!(!good && err.contains("it was altered"), "{err}");
     let (good, _, err) = run(&["skills", "install", archive.to_str().unwrap()]);
     assert!(!good && err.contains("has several skills"), "{err}");
+    // In a project its folders are looked into, too.
+    std::fs::create_dir(home.path().join(".git")).unwrap();
     let (good, out, _) = run(&["skills", "path"]);
     assert!(good && out.starts_with("home: ") && out.contains("/.agents/skills (not there)"), "{out}");
 }

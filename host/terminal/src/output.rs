@@ -175,6 +175,11 @@ pub fn ask_secret(question: Arguments<'_>) -> io::Result<String> {
     rpassword::prompt_password(format!("{} ", escape(&question.to_string())))
 }
 
+/// Whether standard output is a terminal.
+pub fn is_output_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Whether a person can be asked: standard input and standard error are a terminal.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()

@@ -305,7 +305,7 @@ impl Compiler<'_> {
         let mut message = message.clone();
         let asking = self.asking();
         let find = |name: &str| asking.variable(name).ok().and_then(|_| asking.view.variables.bound(name));
-        if let Err((key, mistake)) = message.bind(&find) {
+        if let Err((key, mistake)) = message.bind(find) {
             self.error(&[path, &[key.into()]].concat(), mistake.to_string());
             return None;
         }

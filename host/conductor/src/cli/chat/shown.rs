@@ -1,7 +1,5 @@
 //! What a turn looks like at a terminal: the answer as Markdown, calls of tools as cards of one line, which open.
 
-use std::io::IsTerminal as _;
-
 use conductor_chat::record::{ChatEvent, Recorded};
 use conductor_terminal::{self as terminal, Lines, Rendered, errln};
 
@@ -61,7 +59,7 @@ impl Shown {
         if std::mem::take(&mut self.is_saying) {
             self.answer.end();
             // Where it is not rendered it comes as it was said.
-            if std::mem::take(&mut self.is_open) && !std::io::stdout().is_terminal() {
+            if std::mem::take(&mut self.is_open) && !terminal::is_output_terminal() {
                 terminal::piece("\n");
             }
         }
