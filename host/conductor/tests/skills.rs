@@ -273,9 +273,13 @@ fn repository() -> Vec<u8> {
 }
 
 fn conductor(home: &Path, api: &str, arguments: &[&str]) -> (bool, String, String) {
+    conductor_in(home, home, api, arguments)
+}
+
+fn conductor_in(folder: &Path, home: &Path, api: &str, arguments: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
     command.arg("--home").arg(home).args(arguments).env("CONDUCTOR_GITHUB_API", api).env("HOME", home);
-    let output = command.current_dir(home).output().unwrap();
+    let output = command.current_dir(folder).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
@@ -363,7 +367,8 @@ fn skills_are_listed_shown_checked_installed_and_removed_without_a_host() {
     let (good, _, err) = run(&["skills", "install", archive.to_str().unwrap()]);
     assert!(!good && err.contains("has several skills"), "{err}");
     // In a project its folders are looked into, too.
-    std::fs::create_dir(home.path().join(".git")).unwrap();
-    let (good, out, _) = run(&["skills", "path"]);
+    let project = tempfile::tempdir().unwrap();
+    std::fs::create_dir(project.path().join(".git")).unwrap();
+    let (good, out, _) = conductor_in(project.path(), home.path(), "", &["skills", "path"]);
     assert!(good && out.starts_with("home: ") && out.contains("/.agents/skills (not there)"), "{out}");
 }
