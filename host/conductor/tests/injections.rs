@@ -15,6 +15,7 @@ use conductor_chat::record::{ChatEvent, Outcome, PlanOutcome};
 use conductor_host::control::gate::ToolRequest;
 use conductor_ports::simulated::SimulatedPorts;
 use conductor_ports::{Direction, PortInfo, Protocol};
+use conductor_terminal::is_hidden;
 use serde_json::{Map, Value, json};
 
 mod stage;
@@ -137,9 +138,11 @@ fn with_texts(mut component: Vec<u8>) -> Vec<u8> {
     let length = component[at..].windows(end.len()).position(|part| part == end).unwrap() + end.len();
     let texts = texts(Place::Skills);
     let (_, first) = &texts[0];
-    let rest: Vec<&str> = texts[1..].iter().map(|(_, text)| text.as_str()).collect();
+    // A skill with a hidden character is not read at all.
+    let visible = |text: &str| -> String { text.chars().filter(|one| *one == '\n' || !is_hidden(*one)).collect() };
+    let rest: Vec<String> = texts[1..].iter().map(|(_, text)| visible(text)).collect();
     // One in its summary, which stands in the instructions.
-    let first: String = first.chars().filter(|one| !one.is_control()).collect();
+    let first: String = visible(first).chars().filter(|one| !one.is_control()).collect();
     let first = serde_json::to_string(&first).unwrap();
     let mut text = format!("description: {first}\n---\n{}", rest.join("\n")).into_bytes();
     assert!(text.len() <= length, "{} of {length} bytes", text.len());

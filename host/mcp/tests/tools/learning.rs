@@ -65,7 +65,7 @@ fn every_kind_of_control_is_learned_from_every_kind_of_port() {
         assert_eq!(chord["kind"], "chord", "{learned:#}");
         assert!(chord["toml"].as_str().unwrap().contains("notes = [60,64,67]"), "{chord}");
     }
-    assert!(!stage.ports.is_open("Loose Knobs"), "what was opened for it is closed again");
+    stage.until("what was opened for it is closed again", || !stage.ports.is_open("Loose Knobs"));
 }
 
 // LRN-5
@@ -89,7 +89,7 @@ fn two_learn_at_once_and_a_fader_hides_no_pad() {
     let nameless = stage.call("conductor_stop_learn", json!({ "keep": true })).unwrap();
     assert_eq!(kinds(&nameless), ["fader", "key"], "the only one that is left");
     stop(&stage, &agent, false);
-    assert!(!stage.ports.is_open("Loose Knobs"));
+    stage.until("nobody learns any more", || !stage.ports.is_open("Loose Knobs"));
     let fired = stage.call("conductor_get_captured_events", json!({ "device": "Loose Knobs" })).unwrap();
     assert_eq!(fired["events"], json!([]), "no rule was asked");
 }
