@@ -370,10 +370,11 @@ fn nothing_that_others_write_leads_to_what_a_person_did_not_confirm() {
             note(format!("it ended otherwise: {:?}", events.last()));
         }
         let obeyed = obeyed.lock().unwrap();
-        let expected: BTreeSet<usize> = texts(place).iter().map(|(number, _)| *number).collect();
+        let mut expected: BTreeSet<usize> = texts(place).iter().map(|(number, _)| *number).collect();
+        // What a skill says of itself stands in every conversation.
+        expected.insert(texts(Place::Skills)[0].0);
         if *obeyed != expected {
-            let last = model.requests().last().map(|request| request["messages"].to_string()).unwrap_or_default();
-            note(format!("of {count} the model has read {obeyed:?} in {last}"));
+            note(format!("of {count} the model has read {obeyed:?}"));
         }
         let (requests, plans) = (model.requests(), stage.client.plans().unwrap());
         requests.iter().flat_map(outside_the_fence).for_each(|text| note(format!("outside the fence: {text}")));
