@@ -251,7 +251,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "c239b5a13300d9c6aaae17bc77a745ff3095bd58f768ebb4427d158f87ca4aca";
+    const FROZEN: &str = "f87b6f4ffee38e5541aa4e439ae7f3d41eeaf1abba4b34ea76de5459dc9ace35";
 
     #[test]
     fn the_contract_is_frozen() {

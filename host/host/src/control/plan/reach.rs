@@ -41,6 +41,8 @@ pub(super) struct Rule<'c> {
     pub key: String,
     /// Whether it starts programs.
     pub starts: bool,
+    /// Whether it does so only by a variable, for which a mapping that starts one waits.
+    pub by_variable: bool,
 }
 
 impl Rule<'_> {
@@ -132,6 +134,10 @@ impl<'c> Reach<'c> {
             let leaf = canonical(action);
             if let Some(program) = effect::program(action) {
                 let text = || format!("{} on {}", program, rule.occasion());
+                self.put(Kind::Program, place.clone(), format!("{leaf} {key}"), text);
+            }
+            if let Some(variable) = effect::changed(action).filter(|_| rule.by_variable) {
+                let text = || format!("what waits for the variable {} on {}", quoted(variable), rule.occasion());
                 self.put(Kind::Program, place.clone(), format!("{leaf} {key}"), text);
             }
             if let Some(typed) = effect::typing(action) {
@@ -360,6 +366,7 @@ fn lead_to_programs(rules: &mut [Rule<'_>]) {
             leaves(&mapping.action, &mut |action| {
                 rule.starts |= effect::changed(action).is_some_and(|variable| leading.contains(variable));
             });
+            rule.by_variable = rule.starts;
             found |= rule.starts;
         }
         if !found {
@@ -372,7 +379,7 @@ fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Mapping) -> Rule<
     let body = canonical_without(mapping, &APART);
     let mut starts = false;
     leaves(&mapping.action, &mut |action| starts |= matches!(action, Action::Shell(_) | Action::Launch(_)));
-    Rule { place, mode, mapping, key: format!("{mode:?} {body}"), body, starts }
+    Rule { place, mode, mapping, key: format!("{mode:?} {body}"), body, starts, by_variable: false }
 }
 
 /// Every way into a mode: the start, profiles, and mappings.

@@ -408,5 +408,6 @@ fn what_changes_a_variable_starts_the_programs_that_wait_for_it() {
     };
     let before = note("{ type = 'Suppress' }");
     let after = note("{ type = 'ToggleVariable', variable = 'x' }");
-    assert_eq!(level(&before, &after, "can start programs"), Level::Privileged);
+    let says = "starts a program: what waits for the variable \"x\" on Note 1";
+    assert_eq!(level(&before, &after, says), Level::Privileged);
 }
