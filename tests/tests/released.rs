@@ -78,7 +78,7 @@ fn a_release_compiles_nothing_and_trusts_nothing_that_was_altered() {
     fs::write(release.code(), &good).unwrap();
     assert_eq!(release.first_start(), 0);
 
-    // Whoever alters the manifest along with the code has another manifest than the program knows.
+    // A manifest that is altered along with the code is not the one that the program knows.
     let manifest = release.features().join("code/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text + "\n").unwrap();

@@ -64,7 +64,7 @@ fn copy_packages(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Packs a folder so that the same files give the same bytes, whoever packs them and when.
+/// Packs a folder so that the same files give the same bytes, on any machine and at any time.
 fn archive(dist: &Path, name: &str) -> Result<PathBuf> {
     let archive = dist.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");

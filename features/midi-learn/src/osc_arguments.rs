@@ -1,6 +1,6 @@
 //! The types of an OSC message's arguments, read from the event as text.
 
-/// The types, in their order, as in words.
+/// The types, in their order, as text.
 pub fn types(text: &str) -> Vec<&'static str> {
     let mut rest = text.trim_start();
     // The first two words are `osc` and the address.

@@ -1,4 +1,4 @@
-//! How an endless encoder says how far it was turned, and how that is told from a fader's values.
+//! How an endless encoder says how far it was turned, and how that is distinguished from a fader's values.
 
 /// How a controller codes a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) running: Arc<Running>,
     /// The number of the last event.
     pub(crate) last: watch::Sender<u64>,
-    /// Who is told of it.
+    /// Notified of each event.
     pub(crate) watch: Arc<Watch>,
     /// Milliseconds for which calls have waited for a person.
     pub(crate) waited_ms: AtomicU64,

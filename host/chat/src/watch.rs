@@ -29,7 +29,7 @@ pub enum News<'n> {
 
 type Told = Box<dyn Fn(News<'_>) + Send + Sync>;
 
-/// Who is told.
+/// The watchers to notify.
 #[derive(Default)]
 pub(crate) struct Watch {
     told: OnceLock<Told>,

@@ -65,7 +65,7 @@ impl<'t> Mistakes<'t> {
         &self.text[..self.text.floor_char_boundary(place)]
     }
 
-    /// In the order of the file; none is told twice.
+    /// In the order of the file; none is reported twice.
     pub(crate) fn list(mut self) -> Vec<Mistake> {
         self.found.sort();
         self.found.dedup();

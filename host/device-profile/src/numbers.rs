@@ -6,7 +6,7 @@ const MAX_NUMBERS: usize = 1024;
 /// Reads a list of numbers and ranges.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// What is wrong, as a message.
 pub(crate) fn parse(text: &str, min: u16, max: u16) -> Result<Vec<u16>, String> {
     let mut all = Vec::new();
     for part in text.split(',').map(str::trim) {

@@ -94,7 +94,7 @@ pub enum Action {
         /// What to do, step by step.
         script: Arc<Script>,
     },
-    /// A variable changes. Whoever fires the rule does it at once.
+    /// A variable changes, at once, on the thread that fires the rule.
     Variable(Arc<VariableAction>),
     /// Another mode, for all devices. The engine thread does it itself.
     ModeChange {

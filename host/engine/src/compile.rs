@@ -359,7 +359,7 @@ fn check_rule<A>(
             }
             check_values("value", *value, 255, wrong);
         }
-        // Whoever numbers variables knows how many there are.
+        // The caller numbers variables, so it knows how many there are.
         Trigger::Variable { .. } => {}
         Trigger::LongPress { keys, velocity, channel, after: time }
         | Trigger::DoubleTap { keys, velocity, channel, within: time } => {

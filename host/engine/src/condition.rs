@@ -62,7 +62,7 @@ pub enum Condition {
     Not(Box<Condition>),
 }
 
-/// A condition that whoever made it answers, such as one on variables.
+/// A condition that its maker evaluates, such as one on variables.
 #[derive(Clone)]
 pub struct Asked {
     /// What it is called in explanations. What is called alike is the same condition.

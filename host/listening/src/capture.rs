@@ -36,7 +36,7 @@ enum Control {
     Pad(u8),
     Dmx(u16, u16),
     Osc(Arc<str>),
-    /// What is told by its kind and channel alone: pitch bend, programs, system messages.
+    /// What its kind and channel identify: pitch bend, programs, system messages.
     Other(u8, Option<u8>),
 }
 

@@ -175,8 +175,8 @@ impl Listening {
         }
     }
 
-    /// Switches listening off if no session is left; true if it was on. Whoever took the last one away closes the ports, so
-    /// this is under the same lock.
+    /// Switches listening off if no session is left; true if it was on. The caller that removed the last one closes the
+    /// ports, so this is under the same lock.
     fn is_over(&self, state: &State) -> bool {
         state.sessions.is_empty() && self.on.swap(false, Ordering::SeqCst)
     }

@@ -117,7 +117,7 @@ impl Shared {
         lane
     }
 
-    /// Hands an event to whoever learns.
+    /// Hands an event to the learn sessions.
     fn listen(&self, lane: Option<&Lane>, event: &Event) {
         if let Some((listening, label)) = self.listener.get()
             && listening.is_on()

@@ -84,7 +84,7 @@ pub struct Declaration {
     pub scope: Scope,
     /// What it holds before anything was set.
     pub initial: f64,
-    /// Whether its values are to be kept across a restart. Whoever declares it sees to that.
+    /// Whether its values are to be kept across a restart. The caller that declares it keeps them.
     pub keep: bool,
 }
 

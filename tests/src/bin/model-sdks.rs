@@ -60,7 +60,7 @@ mod comparison {
         let mut different = 0;
         for one in &asked {
             let (theirs, ours) = (theirs.get(one), ours.get(one));
-            // Each says in words of its own that there is no answer.
+            // Each has its own message for no answer.
             let fails = |view: Option<&Value>| view.is_some_and(|view| view.get("error").is_some());
             let is_same = theirs.is_some() && (theirs == ours || (fails(theirs) && fails(ours)));
             let kind = one.1.split('-').next().unwrap_or_default();
