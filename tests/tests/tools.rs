@@ -149,3 +149,18 @@ fn a_configuration_is_looked_at_beside_a_host_that_has_the_features_data_open() 
     assert_eq!(call(&home, "work_items_list", json!({})).unwrap()["items"][0]["title"], "More reverb");
     host.stop();
 }
+
+// LRN-1: what is interrupted keeps no port open.
+#[test]
+fn an_interrupted_learn_listens_no_more() {
+    let home = Home::new("");
+    let _host = home.run();
+    let learning = Process::start(&mut command(home.path(), &["learn"]));
+    learning.err.line("move a control (30 seconds) ...");
+    learning.signal("INT");
+    let (end, ..) = learning.wait();
+    assert_eq!(end.code, Some(1), "{}", end.err);
+    assert!(end.err.contains("interrupted"), "{}", end.err);
+    let again = home.conductor(&["tool", "call", "conductor_stop_learn", "{\"session\":1}"]);
+    assert!(again.err.contains("no session 1 is listening"), "{} {}", again.out, again.err);
+}

@@ -53,7 +53,7 @@ pub enum Code {
     Conflict,
     /// The configuration is wrong, or would be. 422.
     Invalid,
-    /// It was tried, and the feature did not do it. 422.
+    /// It was tried, and the feature did not do it (422), or an API elsewhere (502).
     Failed,
     /// It has to be on record first, and can't be; or the host is stopping. 503.
     Unavailable,

@@ -16,7 +16,8 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Tab
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Where, as keys and numbers from the top. A number one past the end appends; tables and lists
-    /// that are missing on the way are made.
+    /// that are missing on the way are made. At least one.
+    #[schemars(length(min = 1))]
     pub path: Vec<String>,
     /// What is to be there; none removes what is.
     pub value: Option<Json>,

@@ -500,3 +500,17 @@ fn a_rule_decides_when_it_fires_and_ends_what_it_began() {
     assert!(stage.synth.try_recv().is_err());
     assert_eq!(stage.desktop.lines().len(), 7);
 }
+
+// More hosts than one process has room for at once: each has its threads, and address space for instances.
+#[test]
+fn a_host_ends_when_it_is_dropped() {
+    let ports = SimulatedPorts::new();
+    ports.plug("pads", Direction::Input);
+    let loaded = config::parse("", "c.toml").map_err(|wrong| wrong.to_string()).unwrap();
+    for _ in 0..100 {
+        let host = Host::builder().backend(ports.backend()).listen_to_all().start(&loaded).unwrap();
+        until(|| ports.is_open("pads"));
+        drop(host);
+        assert!(!ports.is_open("pads"));
+    }
+}

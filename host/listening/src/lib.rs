@@ -25,6 +25,8 @@ pub use capture::{Capture, Heard};
 const QUEUE_CAPACITY: usize = 16_384;
 /// Sessions at once.
 pub const MAX_SESSIONS: usize = 8;
+/// Sessions of those that only the owner may begin, so that an agent takes no person's place.
+const KEPT_FOR_OWNER: usize = 2;
 /// How long a session lasts that nobody asks about.
 pub const IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 /// The pause between two looks into the queue while a session runs.
@@ -33,9 +35,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// Why a session can't be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {
-    /// There are [`MAX_SESSIONS`] already.
-    #[error("{MAX_SESSIONS} sessions are listening already; stop one of them, or wait until one has ended by itself")]
-    TooMany,
+    /// There are [`MAX_SESSIONS`] already, or all but those that are kept for the owner.
+    #[error("{0} sessions are listening already; stop one of them, or wait until one has ended by itself")]
+    TooMany(usize),
     /// It has ended, or never was.
     #[error("no session {0} is listening: it was stopped, or nobody has asked about it for ten minutes")]
     Unknown(u64),
@@ -112,16 +114,18 @@ impl Listening {
         let _ = self.changed.set(Box::new(changed));
     }
 
-    /// Begins a session, and returns its number. The ports are open when it returns.
+    /// Begins a session, and returns its number. The ports are open when it returns. `by_owner`: whether the owner of
+    /// this host asks for it, for whom some places are kept.
     ///
     /// # Errors
     /// [`ListenError::TooMany`], [`ListenError::NoThread`].
-    pub fn begin(self: &Arc<Self>) -> Result<u64, ListenError> {
+    pub fn begin(self: &Arc<Self>, by_owner: bool) -> Result<u64, ListenError> {
         let (number, is_new) = {
             let mut state = self.state.lock();
             self.take_in(&mut state);
-            if state.sessions.len() >= MAX_SESSIONS {
-                return Err(ListenError::TooMany);
+            let places = if by_owner { MAX_SESSIONS } else { MAX_SESSIONS - KEPT_FOR_OWNER };
+            if state.sessions.len() >= places {
+                return Err(ListenError::TooMany(state.sessions.len()));
             }
             if !state.is_looked_after {
                 self.look_after()?;
@@ -229,9 +233,9 @@ mod tests {
         });
         let pads = DeviceId::new("pads");
         listening.put(1, &pads, &note(1));
-        let agent = listening.begin().unwrap();
+        let agent = listening.begin(false).unwrap();
         listening.put(2, &pads, &note(2));
-        let person = listening.begin().unwrap();
+        let person = listening.begin(true).unwrap();
         listening.put(3, &pads, &note(3));
         let heard = |session| listening.heard(session, 0, 100).unwrap().len();
         assert_eq!((heard(agent), heard(person)), (2, 1), "each from its beginning");
@@ -244,17 +248,23 @@ mod tests {
         assert!(!listening.is_on());
         assert_eq!(changes.load(Ordering::SeqCst), 2, "once on, once off");
         listening.put(5, &pads, &note(5));
-        let next = listening.begin().unwrap();
+        let next = listening.begin(true).unwrap();
         assert_eq!(listening.heard(next, 0, 100), Ok(Vec::new()), "nothing of before");
         listening.end(next).unwrap();
     }
 
     #[test]
-    fn there_is_an_end_to_sessions() {
+    fn there_is_an_end_to_sessions_and_agents_leave_room_for_the_owner() {
         let listening = Arc::new(Listening::default());
-        let all: Vec<u64> = (0..MAX_SESSIONS).map(|_| listening.begin().unwrap()).collect();
-        assert_eq!(listening.begin(), Err(ListenError::TooMany));
+        let of_agents = MAX_SESSIONS - KEPT_FOR_OWNER;
+        let all: Vec<u64> = (0..of_agents).map(|_| listening.begin(false).unwrap()).collect();
+        assert_eq!(listening.begin(false), Err(ListenError::TooMany(of_agents)));
+        for _ in 0..KEPT_FOR_OWNER {
+            listening.begin(true).unwrap();
+        }
+        assert_eq!(listening.begin(true), Err(ListenError::TooMany(MAX_SESSIONS)));
         listening.end(all[0]).unwrap();
-        assert!(listening.begin().is_ok());
+        assert_eq!(listening.begin(false), Err(ListenError::TooMany(MAX_SESSIONS - 1)));
+        assert!(listening.begin(true).is_ok());
     }
 }

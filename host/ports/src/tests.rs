@@ -151,11 +151,11 @@ fn every_port_is_heard_while_something_is_learned() {
     let before = stage.said.0.lock().unwrap().len();
 
     let listening = Arc::clone(stage.supervisor.mutes().listening());
-    let agent = listening.begin().unwrap();
+    let agent = listening.begin(false).unwrap();
     assert!(stage.ports.is_open("Loose") && !stage.ports.is_open("Ignored"));
     assert_eq!(stage.played("Keys"), Some("keys".into()));
     assert_eq!(stage.played("Loose"), None, "no rule hears it");
-    let person = listening.begin().unwrap();
+    let person = listening.begin(true).unwrap();
     assert_eq!(stage.played("b"), None);
     let all = ["keys note-on 60 1", "Loose note-on 60 1", "Pad #2 note-on 60 1"];
     assert_eq!(heard(&stage, agent), all);
@@ -181,7 +181,7 @@ fn what_is_plugged_in_while_learning_is_heard() {
     let keys = BindingSpec { channels: Channels::only([0]), ..contains("keys", "shared") };
     stage.ports.plug("Shared", Direction::Input);
     stage.apply(vec![keys]);
-    let session = stage.supervisor.mutes().listening().begin().unwrap();
+    let session = stage.supervisor.mutes().listening().begin(true).unwrap();
     stage.ports.plug("Late", Direction::Input);
     stage.when("it is open", |stage| stage.ports.is_open("Late"));
     stage.ports.play("Late", &[0x90, 1, 1]);

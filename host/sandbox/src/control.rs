@@ -170,7 +170,7 @@ impl ControlInstance {
             }
             Tier::Stateful => {
                 let tools = export!(self, stateful_tools);
-                let controls = self.lend(Controls)?;
+                let controls = self.lend(Controls { by_owner: caller.is_owner() })?;
                 let rep = controls.rep();
                 let work = tools.call_call(&mut self.store, name, args, invocation, state, controls);
                 let result = wanted(&call, work, cancelled).await;

@@ -60,7 +60,11 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         }
     }
     config.insert("bindings".into(), bindings.into());
-    config.insert("variables".into(), parts.whole["variables"].clone());
+    let mut variables = parts.whole["variables"].clone();
+    if bytes.one_in(3) {
+        variables[1]["initial"] = json!(bytes.one_in(2));
+    }
+    config.insert("variables".into(), variables);
     if bytes.one_in(2) {
         let mut profile = parts.whole["profiles"][0].clone();
         profile["mode"] = json!(MODES[(first + usize::from(bytes.below(2))) % MODES.len()]);

@@ -56,11 +56,14 @@ pub fn plan(data: &[u8]) -> Option<Outcome> {
         old.keys().chain(new.keys()).any(|name| !PLANNABLE.contains(&name.as_str()) && old.get(name) != new.get(name))
             || packages(&old) != packages(&new);
     assert_eq!(risk.is_err(), policy, "{risk:?}: {old:?} -> {new:?}");
-    let starts = more(&programs(&old), &programs(&new));
+    let starts = more(&programs(&old), &programs(&new)) || more(&leading(&old), &leading(&new));
     let redirects = models(&new).iter().any(|model| !models(&old).contains(model))
         || switched_off(&old) != switched_off(&new)
         || sends_elsewhere(&old, &new);
+    let arms =
+        asked(&new).iter().any(|(name, variable)| asked(&old).get(name).is_some_and(|before| before != variable));
     if let Ok(risk) = &risk {
+        assert!(!arms || risk.level == Level::Privileged, "{risk:#?}");
         if starts || redirects {
             assert_eq!(risk.level, Level::Privileged, "{risk:#?}");
             assert!(!starts || risk.notes.iter().any(|note| note.starts_with("starts a program: ")), "{risk:#?}");
@@ -141,19 +144,56 @@ fn parts<'a>(action: &'a Value, look: &mut dyn FnMut(&'a Value)) {
     }
 }
 
+/// Whether a mapping starts programs.
+fn starts(mapping: &Value) -> bool {
+    let mut starts = false;
+    parts(&mapping["action"], &mut |action| starts |= matches!(action["type"].as_str(), Some("Shell" | "Launch")));
+    starts
+}
+
 /// Mappings that start programs.
 fn programs(config: &Table) -> Counted {
-    let starts = |mapping: &Value| {
-        let mut starts = false;
-        parts(&mapping["action"], &mut |action| starts |= matches!(action["type"].as_str(), Some("Shell" | "Launch")));
-        starts
-    };
     counted(
         placed(config)
             .into_iter()
             .filter(|(_, mapping)| starts(mapping))
             .map(|(mode, mapping)| format!("{mode} {mapping}")),
     )
+}
+
+/// Whether a text of a value has a name as a word.
+fn names(value: &Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name),
+        Value::Array(list) => list.iter().any(|inner| names(inner, name)),
+        Value::Object(object) => object.values().any(|inner| names(inner, name)),
+        _ => false,
+    }
+}
+
+/// The variables that mappings which start programs name, as they are declared.
+fn asked(config: &Table) -> BTreeMap<String, Value> {
+    let starting = placed(config).into_iter().filter(|(_, mapping)| starts(mapping));
+    let starting: Vec<Value> = starting.map(|(_, mapping)| mapping).collect();
+    let declared = config.get("variables").and_then(Value::as_array).into_iter().flatten();
+    let named = declared.filter_map(|variable| Some((variable["name"].as_str()?.to_owned(), variable.clone())));
+    named.filter(|(name, _)| starting.iter().any(|mapping| names(mapping, name))).collect()
+}
+
+/// Mappings that change a variable of [`asked`].
+fn leading(config: &Table) -> Counted {
+    let asked = asked(config);
+    let mut leading = Vec::new();
+    for (mode, mapping) in placed(config) {
+        let mut leads = false;
+        parts(&mapping["action"], &mut |action| {
+            leads |= action["variable"].as_str().is_some_and(|variable| asked.contains_key(variable));
+        });
+        if leads {
+            leading.push(format!("{mode} {mapping}"));
+        }
+    }
+    counted(leading)
 }
 
 /// What is typed, or where is sent to.

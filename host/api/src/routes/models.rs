@@ -30,7 +30,7 @@ pub(super) fn routes() -> Vec<Route> {
         post::<Vec<AvailableModel>>("/v1/providers/{name}/models", "askForModels", listing)
             .scope(Scope::Owner)
             .body::<Endpoint>()
-            .refuses(&[404, 422, 503])
+            .refuses(&[404, 409, 422, 502, 503])
             .by(available),
         post::<ModelHealth>("/v1/models/{name}/check", "checkModel", check).refuses(&[404, 503]).by(checked),
     ]
@@ -62,8 +62,20 @@ async fn available(
         let error = format!("there is no provider {name:.64?}; there are {}", there.join(", "));
         return Err(ErrorResponse::not_found(error));
     }
-    let failed = |why: ServiceError| ErrorResponse::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Failed, why);
-    Ok(Json(models.available(&name, &at).await.map_err(|error| failed(error.into()))?))
+    Ok(Json(models.available(&name, &at).await.map_err(|error| not_listed(error.into()))?))
+}
+
+/// Why a provider's API lists no models.
+fn not_listed(why: ServiceError) -> ErrorResponse {
+    let (status, code) = match &why {
+        ServiceError::Denied(_) => (StatusCode::CONFLICT, Code::Conflict),
+        ServiceError::Unavailable(_) | ServiceError::Exhausted(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable)
+        }
+        ServiceError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid),
+        ServiceError::Failed(_) => (StatusCode::BAD_GATEWAY, Code::Failed),
+    };
+    ErrorResponse::new(status, code, why)
 }
 
 async fn checked(Extension(chat): Extension<Chat>, Named(name): Named) -> Result<Json<ModelHealth>, ErrorResponse> {

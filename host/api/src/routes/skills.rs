@@ -88,10 +88,9 @@ impl From<FindError> for ErrorResponse {
 impl From<ReadError> for ErrorResponse {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::NoFile { .. } => Self::not_found(error.to_string()),
-            ReadError::Path(_) | ReadError::Content(_) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error.to_string())
-            }
+            // A path that no file can have is one that no file has.
+            ReadError::NoFile { .. } | ReadError::Path(_) => Self::not_found(error.to_string()),
+            ReadError::Content(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, Code::Invalid, error.to_string()),
         }
     }
 }

@@ -6,11 +6,12 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use crossbeam_channel::Receiver;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::asked;
-use super::{CommandResult, Failure, Paths, learn_mapping};
+use super::{CommandResult, Failure, Paths, learn_mapping, signals};
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 use conductor_timeline::named;
 
@@ -51,15 +52,26 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
     let started = asked(places, "conductor_start_learn", &device)?;
     let session = &started["session"];
+    let (ending, ended) = crossbeam_channel::bounded(1);
+    signals::listen(ending, |_| ())?;
     errln!("move a control ({} seconds) ...", arguments.seconds);
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
-    while await_a_move(places, deadline)? {
+    let waited = loop {
+        let waited = await_a_move(places, deadline, &ended)?;
+        if waited != Waited::Moved {
+            break waited;
+        }
         let (learned, _) = stop(places, &json!({ "keep": true, "session": session }))?;
         if learned.is_something() || Instant::now() >= deadline {
-            break;
+            break waited;
         }
-    }
+    };
+    // From here on a signal ends the command at once.
+    drop(ended);
     let (learned, result) = stop(places, &json!({ "session": session }))?;
+    if waited == Waited::Interrupted {
+        return Err(Failure::Failed(anyhow::anyhow!("interrupted: no port is listened to any more")));
+    }
     if let Some(action) = action.filter(|_| learned.is_something()) {
         let (any, json) = (arguments.any || arguments.this, arguments.json);
         let any = any.then_some(arguments.any);
@@ -141,12 +153,25 @@ fn stop(places: &Paths, args: &Value) -> Result<(Learned, Value), Failure> {
     Ok((learned, result))
 }
 
-/// Waits until something came in and no more does; false where the time is over before anything did.
-fn await_a_move(places: &Paths, deadline: Instant) -> Result<bool, Failure> {
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// Something came in, and no more does.
+    Moved,
+    /// The time was over before anything did.
+    TimedOut,
+    /// A signal came.
+    Interrupted,
+}
+
+/// Waits until something came in and no more does.
+fn await_a_move(places: &Paths, deadline: Instant, ended: &Receiver<()>) -> Result<Waited, Failure> {
     let mut count = events(places)?;
     let mut moved: Option<(Instant, Instant)> = None;
     loop {
-        std::thread::sleep(POLL_INTERVAL);
+        if ended.recv_timeout(POLL_INTERVAL).is_ok() {
+            return Ok(Waited::Interrupted);
+        }
         let now = Instant::now();
         let before = std::mem::replace(&mut count, events(places)?);
         moved = match moved {
@@ -154,8 +179,10 @@ fn await_a_move(places: &Paths, deadline: Instant) -> Result<bool, Failure> {
             moved => moved,
         };
         match moved {
-            Some((first, last)) if now - last >= SETTLE_TIME || now - first >= MAX_SETTLE_TIME => return Ok(true),
-            None if now >= deadline => return Ok(false),
+            Some((first, last)) if now - last >= SETTLE_TIME || now - first >= MAX_SETTLE_TIME => {
+                return Ok(Waited::Moved);
+            }
+            None if now >= deadline => return Ok(Waited::TimedOut),
             _ => {}
         }
     }

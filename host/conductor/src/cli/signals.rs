@@ -11,7 +11,10 @@ pub(super) enum Signal {
     HangUp,
 }
 
-/// Sends what `word` makes of every signal from now on.
+/// The exit code of a command that a signal ended, as shells have it for SIGINT.
+pub(super) const INTERRUPTED: i32 = 130;
+
+/// Sends what `word` makes of every signal from now on. Once the receiver is dropped, a signal ends the process.
 #[cfg(unix)]
 pub(super) fn listen<T: Send + 'static>(
     sender: Sender<T>,
@@ -21,7 +24,9 @@ pub(super) fn listen<T: Send + 'static>(
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            let _ = sender.send(word(if signal == SIGHUP { Signal::HangUp } else { Signal::End }));
+            if sender.send(word(if signal == SIGHUP { Signal::HangUp } else { Signal::End })).is_err() {
+                std::process::exit(INTERRUPTED);
+            }
         }
     })?;
     Ok(())

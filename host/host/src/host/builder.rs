@@ -347,7 +347,7 @@ impl HostBuilder {
             warnings: compiled.warnings,
             home: self.home,
             clock,
-            engine_thread,
+            engine_thread: Some(engine_thread),
             _observer_thread: observer_thread,
             environment,
             watch,

@@ -158,7 +158,8 @@ pub struct Host {
     warnings: Diagnostics,
     home: Option<PathBuf>,
     clock: Clock,
-    engine_thread: JoinHandle<()>,
+    /// `None` while it is dropped.
+    engine_thread: Option<JoinHandle<()>>,
     _observer_thread: JoinHandle<()>,
     /// What the system says, as conditions see it.
     environment: Arc<EnvironmentHandle>,
@@ -541,26 +542,31 @@ impl Host {
         self.compiler.cancel();
     }
 
-    /// Stops: closes the inputs, lets the workers finish, switches off what is on.
+    /// Stops: closes the inputs, lets the workers finish, switches off what is on. Dropping the host does the same.
     pub fn stop(self) {
-        let Self { queue, supervisor, workers, engine_thread, in_force, rules, audit, .. } = self;
-        let last = in_force.load();
+        drop(self);
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let last = self.in_force.load();
         let nothing = (Registry::default(), Arc::<Models>::default());
-        in_force.replace(Generation { registry: nothing.0, models: nothing.1, ..(*last).clone() });
+        self.in_force.replace(Generation { registry: nothing.0, models: nothing.1, ..(*last).clone() });
         // First the inputs, so that nothing new comes; the outputs close last, when the workers
         // have ended the notes that they began.
-        supervisor.close_inputs();
-        let _ = queue.send(Input::Stop);
-        let _ = engine_thread.join();
-        if !workers.stop(Instant::now() + STOP_TIMEOUT) {
+        self.supervisor.close_inputs();
+        let _ = self.queue.send(Input::Stop);
+        if let Some(thread) = self.engine_thread.take() {
+            let _ = thread.join();
+        }
+        if !self.workers.stop(Instant::now() + STOP_TIMEOUT) {
             tracing::warn!("something that does actions did not end within {} s", STOP_TIMEOUT.as_secs());
         }
-        drop(rules);
         if !last.registry.stop(Instant::now() + STOP_TIMEOUT) {
             tracing::warn!("a feature did not finish within {} s", STOP_TIMEOUT.as_secs());
         }
-        drop(supervisor);
-        audit.note(Entry::new(Kind::Host, "stop", &Caller::host(), ""));
-        audit.flush(STOP_TIMEOUT);
+        self.audit.note(Entry::new(Kind::Host, "stop", &Caller::host(), ""));
+        self.audit.flush(STOP_TIMEOUT);
     }
 }

@@ -14,7 +14,10 @@ const MAX_HEARD: u32 = 1024;
 
 /// The guest's handle to what holds until the host stops, for one call.
 #[derive(Debug)]
-pub struct Controls;
+pub struct Controls {
+    /// Whether the owner of this host called the tool that they are lent to.
+    pub(crate) by_owner: bool,
+}
 
 impl runtime_controls::Host for InstanceState {}
 
@@ -39,7 +42,7 @@ impl InstanceState {
 fn refused(refusal: ListenError) -> Error {
     match refusal {
         ListenError::Unknown(_) => Error::Invalid(refusal.to_string()),
-        ListenError::TooMany | ListenError::NoThread => Error::Exhausted(refusal.to_string()),
+        ListenError::TooMany(_) | ListenError::NoThread => Error::Exhausted(refusal.to_string()),
     }
 }
 
@@ -67,7 +70,8 @@ impl runtime_controls::HostControls for InstanceState {
     }
 
     fn listen(&mut self, controls: Resource<Controls>) -> wasmtime::Result<Result<u64, Error>> {
-        self.listening(&controls, Listening::begin)
+        let by_owner = self.table.get(&controls)?.by_owner;
+        self.listening(&controls, |listening| listening.begin(by_owner))
     }
 
     fn heard(

@@ -21,7 +21,7 @@ mod kept;
 mod shown;
 
 /// The exit code after Ctrl-C, where no turn is under way.
-const INTERRUPTED: i32 = 130;
+
 /// The file in the home that remembers the lines of before.
 const HISTORY: &str = "chat_history";
 
@@ -141,14 +141,14 @@ struct Talk<'p> {
 impl Talk<'_> {
     /// Has Ctrl-C end the turn that is under way, and the program where none is, or when it comes again.
     fn end_turns_by_signals(&self) -> CommandResult {
-        let (sender, signals) = crossbeam_channel::unbounded();
+        let (sender, asked) = crossbeam_channel::unbounded();
         signals::listen(sender, |_| ())?;
         let (turn, client) = (Arc::clone(&self.turn), self.client.clone());
         std::thread::Builder::new().name("cancel".into()).spawn(move || {
-            for () in signals {
+            for () in asked {
                 let id = turn.swap(0, Ordering::SeqCst);
                 if id == 0 || client.cancel_turn(id).is_err() {
-                    std::process::exit(INTERRUPTED);
+                    std::process::exit(signals::INTERRUPTED);
                 }
             }
         })?;

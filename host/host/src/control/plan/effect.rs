@@ -47,6 +47,8 @@ pub enum Kind {
     SysEx,
     /// A binding: which ports are used.
     Binding,
+    /// A variable: what it may hold, and what it is at first.
+    Variable,
     /// A setting of the host.
     Setting,
     /// The mode that is active at the start.
@@ -78,6 +80,7 @@ impl Kind {
             Self::MidiOutput => "MIDI outputs",
             Self::SysEx => "SysEx messages",
             Self::Binding => "bindings",
+            Self::Variable => "variables",
             Self::Setting => "settings",
             Self::FirstMode | Self::Mode => "modes",
             Self::Profile => "profiles",

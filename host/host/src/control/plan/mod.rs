@@ -15,6 +15,7 @@ mod reach;
 pub mod rehearsal;
 pub mod risk;
 pub mod store;
+mod variables;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

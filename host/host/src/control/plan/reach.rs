@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::destination::{Sender, destinations, endpoint, endpoints};
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
-use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile, TriggerEvent};
+use super::variables::lead_to_programs;
+use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
 use conductor_rules::engine_trigger;
 use conductor_stdx::digest::sha256;
 
@@ -41,7 +42,7 @@ pub(super) struct Rule<'c> {
     pub key: String,
     /// Whether it starts programs.
     pub starts: bool,
-    /// Whether it does so only by a variable, for which a mapping that starts one waits.
+    /// Whether it does so only by a variable that it changes, on which the start of a program depends.
     pub by_variable: bool,
 }
 
@@ -82,20 +83,22 @@ pub(super) struct Reach<'c> {
     pub ways: BTreeSet<Transition>,
     /// Modes in which programs start, or that conditions of those ask for.
     pub program_modes: BTreeSet<&'c str>,
+    /// Variables on which the start of programs depends.
+    pub program_variables: BTreeSet<&'c str>,
 }
 
 impl<'c> Reach<'c> {
     pub fn of(config: &'c Config) -> Self {
+        let mut rules = rules(config);
         let mut reach = Self {
             config,
-            rules: rules(config),
+            rules: Vec::new(),
             effects: BTreeMap::new(),
             sent: BTreeMap::new(),
             ways: ways(config),
             program_modes: BTreeSet::new(),
+            program_variables: lead_to_programs(config, &mut rules),
         };
-        // Out of the way, so that effects can be put in meanwhile.
-        let rules = std::mem::take(&mut reach.rules);
         let endpoints = endpoints(config);
         rules.iter().for_each(|rule| reach.rule(rule, &endpoints));
         reach.program_inputs(&rules);
@@ -273,6 +276,10 @@ impl<'c> Reach<'c> {
                 self.put(Kind::Setting, name.clone(), format!("{name} {}", canonical(&value)), || text);
             }
         }
+        for variable in &config.variables {
+            let text = || cut(&canonical_without(variable, &["name"]));
+            self.put(Kind::Variable, variable.name.clone(), canonical(variable), text);
+        }
         if let Some(first) = config.modes.first() {
             self.put(Kind::FirstMode, String::new(), first.name.clone(), || quoted(&first.name));
         }
@@ -346,33 +353,7 @@ fn rules(config: &Config) -> Vec<Rule<'_>> {
         mode.mappings.iter().enumerate().map(one)
     });
     let global = config.global_mappings.iter().enumerate();
-    let mut rules: Vec<Rule<'_>> =
-        modes.chain(global.map(|(index, mapping)| rule(format!("global_mappings/{index}"), None, mapping))).collect();
-    lead_to_programs(&mut rules);
-    rules
-}
-
-/// What changes a variable that a mapping which starts programs waits for, starts them as well.
-fn lead_to_programs(rules: &mut [Rule<'_>]) {
-    let awaited = |rule: &Rule<'_>| match &rule.mapping.trigger.event {
-        TriggerEvent::Variable { variable } if rule.starts => Some(variable.clone()),
-        _ => None,
-    };
-    loop {
-        let leading: BTreeSet<String> = rules.iter().filter_map(awaited).collect();
-        let mut found = false;
-        for rule in rules.iter_mut().filter(|rule| !rule.starts) {
-            let mapping = rule.mapping;
-            leaves(&mapping.action, &mut |action| {
-                rule.starts |= effect::changed(action).is_some_and(|variable| leading.contains(variable));
-            });
-            rule.by_variable = rule.starts;
-            found |= rule.starts;
-        }
-        if !found {
-            return;
-        }
-    }
+    modes.chain(global.map(|(index, mapping)| rule(format!("global_mappings/{index}"), None, mapping))).collect()
 }
 
 fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Mapping) -> Rule<'c> {
@@ -507,7 +488,7 @@ pub(super) fn may_meet(first: &Trigger, mapping: &Mapping, second: &Trigger, oth
 }
 
 /// The modes that the conditions of a mapping ask for.
-fn modes_asked<'c>(mapping: &'c Mapping, into: &mut BTreeSet<&'c str>) {
+pub(super) fn modes_asked<'c>(mapping: &'c Mapping, into: &mut BTreeSet<&'c str>) {
     let mut todo: Vec<&Condition> = mapping.condition.iter().collect();
     let mut actions = vec![&mapping.action];
     while let Some(action) = actions.pop() {

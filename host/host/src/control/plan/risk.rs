@@ -182,7 +182,7 @@ fn effects(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
             continue;
         }
         let known = known.entry(effect.kind).or_insert_with(|| from.subjects(effect.kind));
-        if let Some((level, text)) = added(effect, known.contains(effect.subject.as_str())) {
+        if let Some((level, text)) = added(effect, known.contains(effect.subject.as_str()), to) {
             // A name that data went to before may be anybody's now.
             let kind = if (effect.kind, level) == (Kind::Destination, Level::Privileged) {
                 Kind::Redirect
@@ -207,8 +207,8 @@ fn effects(from: &Reach<'_>, to: &Reach<'_>, notes: &mut Notes) {
     }
 }
 
-/// What to say of an effect that the configuration has now; `changed` if it had another one of the same subject.
-fn added(effect: &Effect, changed: bool) -> Option<(Level, String)> {
+/// What to say of an effect that the configuration `to` has now; `changed` if it had another one of the same subject.
+fn added(effect: &Effect, changed: bool, to: &Reach<'_>) -> Option<(Level, String)> {
     let Effect { kind, text, subject, .. } = effect;
     Some(match kind {
         Kind::Program => (Level::Privileged, format!("starts a program: {text}")),
@@ -227,6 +227,10 @@ fn added(effect: &Effect, changed: bool) -> Option<(Level, String)> {
         Kind::SysEx => (Level::Raised, format!("sends the SysEx message {text}")),
         Kind::Binding if changed => (Level::Raised, format!("changes the binding {}: {text}", quoted(subject))),
         Kind::Binding => (Level::Raised, format!("adds the binding {}: {text}", quoted(subject))),
+        Kind::Variable if changed && to.program_variables.contains(subject.as_str()) => {
+            (Level::Privileged, format!("changes the variable {}, on which programs depend: {text}", quoted(subject)))
+        }
+        Kind::Variable if changed => (Level::Raised, format!("changes the variable {}: {text}", quoted(subject))),
         Kind::Setting if text == "probe_identity = true" => (
             Level::Raised,
             "probe_identity = true: opens every MIDI port and asks each device who it is by SysEx".into(),
@@ -244,10 +248,11 @@ fn gone(effect: &Effect, changed: bool) -> Option<(Level, String)> {
     Some(match kind {
         Kind::Feature => (Level::Privileged, format!("switches the feature {text} on")),
         Kind::Refusal => (Level::Privileged, format!("switches on {text}, which a person refused")),
-        Kind::Binding | Kind::Model | Kind::Profile if changed => return None,
+        Kind::Binding | Kind::Model | Kind::Profile | Kind::Variable if changed => return None,
         Kind::Binding => (Level::Raised, format!("removes the binding {}", quoted(subject))),
         Kind::Model => (Level::Raised, format!("removes the model {}", quoted(subject))),
         Kind::Profile => (Level::Raised, format!("removes the profile {text}")),
+        Kind::Variable => (Level::Raised, format!("removes the variable {}", quoted(subject))),
         _ => return None,
     })
 }

@@ -411,3 +411,70 @@ fn what_changes_a_variable_starts_the_programs_that_wait_for_it() {
     let says = "starts a program: what waits for the variable \"x\" on Note 1";
     assert_eq!(level(&before, &after, says), Level::Privileged);
 }
+
+/// A mapping of note 1.
+fn pad(action: &str) -> String {
+    on(1, action)
+}
+
+const SETS: &str = "type = 'SetVariable', variable = 'armed', value = true";
+const ARMED: &str =
+    "[[variables]]\nname = 'armed'\ntype = 'boolean'\n[[variables]]\nname = 'other'\ntype = 'boolean'\n";
+
+#[test]
+fn what_changes_a_variable_that_a_program_asks_for_starts_it_as_well() {
+    let says = "starts a program: what waits for the variable \"armed\" on Note 1";
+    let shell = |more: &str| on(36, &format!("{SHELL}{more}"));
+    let is = "condition = { type = 'VariableIs', variable = 'armed' }\n";
+    let holds = "condition = { type = 'Expression', holds = 'armed > 0 and not other' }\n";
+    let nested = "condition = { type = 'Not', condition = { type = 'And', conditions = [{ type = 'VariableIs', variable = 'armed' }] } }\n";
+    let inside = on(
+        36,
+        &format!(
+            "type = 'Conditional', condition = {{ type = 'VariableIs', variable = 'armed' }}, then = {{ {SHELL} }}"
+        ),
+    );
+    let chain = "[[global_mappings]]\ntrigger = { type = 'Note', note = 9 }\naction = { type = 'SetVariable', variable = 'other', value = '{armed}' }\n\
+        [[global_mappings]]\ntrigger = { type = 'Variable', variable = 'other' }\naction = { type = 'Launch', app = 'x' }\n";
+    let arguments = on(36, "type = 'Shell', command = '/bin/echo', args = ['level {armed}']");
+    let ways = "[[modes]]\nname = 'Play'\n[[modes]]\nname = 'Hidden'\n[[modes.mappings]]\ntrigger = { type = 'Note', note = 2 }\naction = { type = 'Launch', app = 'x' }\n\
+        [[global_mappings]]\ntrigger = { type = 'Variable', variable = 'armed' }\naction = { type = 'ModeChange', mode = 'Hidden' }\n";
+    for programs in [
+        format!("{}{is}", shell("")),
+        format!("{}{holds}", shell("")),
+        format!("{}{nested}", shell("")),
+        inside,
+        chain.to_owned(),
+        arguments,
+        ways.to_owned(),
+    ] {
+        let before = format!("{ARMED}{programs}{}", pad("type = 'Suppress'"));
+        let after = format!("{ARMED}{programs}{}", pad(SETS));
+        assert_eq!(level(&before, &after, says), Level::Privileged, "{programs}");
+        let other = format!("{ARMED}{programs}{}", pad("type = 'ModeChange', mode = 'Play'"));
+        if programs.contains("modes") {
+            assert!(assessed(&before, &other).level < Level::Privileged, "{programs}");
+        }
+    }
+    // Of a variable that no program has to do with, nothing is said.
+    let apart = format!("{ARMED}{}", shell(""));
+    let risk = assessed(&format!("{apart}{}", pad("type = 'Suppress'")), &format!("{apart}{}", pad(SETS)));
+    assert_eq!(risk.level, Level::Raised, "{risk:#?}");
+}
+
+#[test]
+fn what_a_variable_is_at_first_is_privileged_where_programs_ask_for_it() {
+    let waits = format!("{}condition = {{ type = 'VariableIs', variable = 'armed' }}\n", on(36, SHELL));
+    let before = format!("{ARMED}{waits}");
+    let armed = before.replacen("type = 'boolean'", "type = 'boolean'\ninitial = true", 1);
+    let says = "changes the variable \"armed\", on which programs depend: ";
+    assert_eq!(level(&before, &armed, says), Level::Privileged);
+    let number = before.replacen("type = 'boolean'", "type = 'number'\nmin = 1\nmax = 2", 1);
+    assert_eq!(level(&before, &number, says), Level::Privileged);
+    let (of_other, removed) = (
+        before.replace("name = 'other'\n", "name = 'other'\ninitial = true\n"),
+        before.replace("[[variables]]\nname = 'other'\ntype = 'boolean'\n", ""),
+    );
+    assert_eq!(level(&before, &of_other, "changes the variable \"other\": "), Level::Raised);
+    assert_eq!(level(&before, &removed, "removes the variable \"other\""), Level::Raised);
+}
