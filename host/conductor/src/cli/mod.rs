@@ -28,6 +28,7 @@ mod fingerprint;
 mod learn;
 mod learn_mapping;
 mod lock;
+mod manual;
 mod mcp;
 mod mode;
 mod models;
@@ -157,6 +158,9 @@ enum Command {
     /// Compile the bundled features for a release, and write the program that trusts their code
     #[command(hide = true)]
     Precompile(precompile::PrecompileArguments),
+    /// Write the manual pages, for packages
+    #[command(hide = true)]
+    Manual(manual::ManualArguments),
     /// Print what has a shell complete this program's commands
     Completions {
         /// The shell
@@ -226,6 +230,9 @@ pub fn main() -> ExitCode {
     if let Command::Precompile(arguments) = &arguments.command {
         return ended(precompile::run(arguments));
     }
+    if let Command::Manual(arguments) = &arguments.command {
+        return ended(manual::run(arguments));
+    }
     if let Command::Openapi = &arguments.command {
         return ended(openapi());
     }
@@ -234,7 +241,9 @@ pub fn main() -> ExitCode {
         Command::Status(output) => status::run(&places, output.json),
         Command::Service(command) => service::run(&places, command),
         // Said already: they need no home.
-        Command::Completions { .. } | Command::CompileWorker { .. } | Command::Precompile(_) => Ok(()),
+        Command::Completions { .. } | Command::CompileWorker { .. } | Command::Precompile(_) | Command::Manual(_) => {
+            Ok(())
+        }
         Command::Demo(demo) => demo::run(&places, demo),
         Command::Doctor(output) => doctor::run(&places, output.json),
         Command::Audit(command) => audit::run(&places, command),

@@ -1,0 +1,97 @@
+//! A package for Debian and Ubuntu: the same release, where these systems look for its parts.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+
+use super::{Release, copy_tree};
+use crate::process;
+
+/// Where each part of a release goes: its path in the release's folder, and that in the system.
+const PLACES: [(&str, &str); 10] = [
+    ("conductor", "usr/bin/conductor"),
+    ("features", "usr/share/conductor/features"),
+    ("man", "usr/share/man/man1"),
+    ("completions/conductor.bash", "usr/share/bash-completion/completions/conductor"),
+    ("completions/_conductor", "usr/share/zsh/vendor-completions/_conductor"),
+    ("completions/conductor.fish", "usr/share/fish/vendor_completions.d/conductor.fish"),
+    ("linux/70-conductor.rules", "usr/lib/udev/rules.d/70-conductor.rules"),
+    ("linux/conductor.service", "usr/lib/systemd/user/conductor.service"),
+    ("linux/conductor.desktop", "usr/share/applications/conductor.desktop"),
+    ("share", "usr/share/doc/conductor"),
+];
+
+/// Makes the package of a release and returns its path.
+///
+/// # Errors
+/// Where `dpkg-deb` or `objdump` is missing or fails.
+pub fn build(release: &Release) -> Result<PathBuf> {
+    let architecture = process::read(Command::new("dpkg").arg("--print-architecture"))?;
+    let architecture = architecture.trim();
+    let root = release.dist.join("deb");
+    if root.exists() {
+        fs::remove_dir_all(&root).with_context(|| root.display().to_string())?;
+    }
+    for (from, to) in PLACES {
+        copy_tree(&release.folder.join(from), &root.join(to))?;
+    }
+    let (needs, size) = (needs(&release.folder.join("conductor"))?.join(", "), size(&root)?.div_ceil(1024));
+    let version = env!("CARGO_PKG_VERSION");
+    let control = format!(
+        "Package: conductor\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: Conductor's authors <conductor@localhost>\n\
+         Section: sound\nPriority: optional\nDepends: {needs}\nInstalled-Size: {size}\n\
+         Description: have controllers do what you say\n \
+         Plug in any controller (MIDI, gamepad, OSC, Art-Net), say what it should do, and\n \
+         extend it with features that are sandboxed.\n"
+    );
+    fs::create_dir_all(root.join("DEBIAN"))?;
+    fs::write(root.join("DEBIAN/control"), control)?;
+    let package = release.dist.join(format!("conductor_{version}_{architecture}.deb"));
+    let mut build = Command::new("dpkg-deb");
+    build.args(["--root-owner-group", "-Zxz", "--build"]).arg(&root).arg(&package);
+    process::read(build.env("SOURCE_DATE_EPOCH", release.time.to_string()))?;
+    Ok(package)
+}
+
+/// The packages that own the libraries which a program is linked with.
+fn needs(program: &Path) -> Result<Vec<String>> {
+    let sections = process::read(Command::new("objdump").arg("-p").arg(program))?;
+    let wanted: Vec<&str> =
+        sections.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim).collect();
+    let known = process::read(Command::new("ldconfig").arg("-p").env("PATH", with_sbin()))?;
+    let mut packages = BTreeSet::new();
+    for library in wanted {
+        let line = known.lines().find(|line| line.trim_start().starts_with(&format!("{library} ")));
+        let path =
+            line.and_then(|line| line.split(" => ").nth(1)).with_context(|| format!("{library} is not there"))?;
+        // What the loader knows may be a link into a folder that is one itself, and dpkg knows only one of its names.
+        let names = [path.to_owned(), fs::canonicalize(path)?.display().to_string()];
+        let owner =
+            names.iter().flat_map(|name| [name.clone(), name.replacen("/usr/lib", "/lib", 1)]).find_map(|name| {
+                let owned = process::read(Command::new("dpkg").arg("-S").arg(name)).ok()?;
+                Some(owned.split(':').next()?.to_owned())
+            });
+        packages.insert(owner.with_context(|| format!("no package owns {path}"))?);
+    }
+    Ok(packages.into_iter().collect())
+}
+
+/// Where `ldconfig` is, which not everybody's `PATH` has.
+fn with_sbin() -> String {
+    format!("{}:/usr/sbin:/sbin", env::var("PATH").unwrap_or_default())
+}
+
+/// The bytes of all files of a folder.
+fn size(folder: &Path) -> Result<u64> {
+    let mut size = 0;
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        size += if entry.file_type()?.is_dir() { self::size(&entry.path())? } else { entry.metadata()?.len() };
+    }
+    Ok(size)
+}

@@ -1,0 +1,149 @@
+//! A release: an archive of the program, the bundled features, and their code, so that a first start compiles nothing;
+//! with manual pages, completions, what a Linux desktop wants to know, licences, and a bill of materials. On Debian
+//! and Ubuntu a package, too.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    features,
+    host::{self, Midi, Profile},
+    process,
+    repo::Repo,
+    setup,
+};
+
+mod deb;
+mod parts;
+
+/// Pages that go along.
+const PAGES: [&str; 6] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT", "docs"];
+/// Shells, and what each calls the file with its completions.
+const COMPLETIONS: [(&str, &str); 5] = [
+    ("bash", "conductor.bash"),
+    ("zsh", "_conductor"),
+    ("fish", "conductor.fish"),
+    ("powershell", "_conductor.ps1"),
+    ("elvish", "conductor.elv"),
+];
+
+/// Build what is released: an archive with the program, the bundled features and their code.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Build quickly, not optimised: to try the archive out.
+    #[arg(long)]
+    dev: bool,
+}
+
+/// A release in the making.
+pub struct Release {
+    /// The folder that all releases are in.
+    dist: PathBuf,
+    /// What is released, as a folder.
+    folder: PathBuf,
+    /// When what is released was written, in seconds since 1970: that of its last commit.
+    time: u64,
+}
+
+/// The chore. Prints where the folder, its archive and the package are, and writes their checksums beside them.
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    setup::ensure(setup::Purpose::Build)?;
+    let components = features::build(repo)?;
+    let profile = if args.dev { Profile::Dev } else { Profile::Release };
+    let built = host::build(repo, Midi::System, profile)?;
+    let name = format!("conductor-{}-{}-{}", env!("CARGO_PKG_VERSION"), env::consts::ARCH, env::consts::OS);
+    let dist = repo.target().join("dist");
+    let release = Release { folder: dist.join(&name), time: time(repo), dist };
+    if release.dist.exists() {
+        fs::remove_dir_all(&release.dist).with_context(|| release.dist.display().to_string())?;
+    }
+    fill(repo, &release.folder, &components, &built)?;
+    let mut made = vec![archive(&release, &name)?];
+    if process::find("dpkg-deb").is_some() {
+        made.push(deb::build(&release)?);
+    }
+    println!("{}", release.folder.display());
+    made.iter().for_each(|file| println!("{}", file.display()));
+    let names = made.iter().filter_map(|file| file.file_name());
+    let sums = process::read(Command::new("sha256sum").args(names).current_dir(&release.dist))?;
+    fs::write(release.dist.join("SHA256SUMS"), sums)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts into `folder` what is released.
+fn fill(repo: &Repo, folder: &Path, components: &Path, built: &Path) -> Result<()> {
+    copy_packages(components, &folder.join("features"))?;
+    let program = folder.join(built.file_name().context("the program has no name")?);
+    process::run(Command::new(built).arg("precompile").arg(folder.join("features")).arg(&program))?;
+    let share = folder.join("share");
+    for page in PAGES {
+        copy_tree(&repo.root().join(page), &share.join(page))?;
+    }
+    let parts = parts::all(repo)?;
+    fs::write(share.join("THIRD-PARTY-LICENSES.txt"), parts::licences(&parts)?)?;
+    let bill = serde_json::to_string_pretty(&parts::bill(&parts, env!("CARGO_PKG_VERSION")))?;
+    fs::write(share.join("sbom.cdx.json"), bill + "\n")?;
+    copy_tree(&repo.root().join("xtask/packaging"), &folder.join("linux"))?;
+    let (man, completions) = (folder.join("man"), folder.join("completions"));
+    fs::create_dir_all(&man)?;
+    fs::create_dir_all(&completions)?;
+    process::run(Command::new(built).arg("manual").arg(&man))?;
+    for (shell, file) in COMPLETIONS {
+        let script = process::read(Command::new(built).args(["completions", shell]))?;
+        fs::write(completions.join(file), script)?;
+    }
+    Ok(())
+}
+
+/// When the last commit was made; 0 where there is no history.
+fn time(repo: &Repo) -> u64 {
+    let time = process::read(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(repo.root()));
+    time.ok().and_then(|time| time.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Copies a file or a folder with all that is in it; the folders above it are made.
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    if from.is_dir() {
+        fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+        for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+            let entry = entry?;
+            copy_tree(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    if let Some(above) = to.parent() {
+        fs::create_dir_all(above).with_context(|| above.display().to_string())?;
+    }
+    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Copies the bundled features, without the tests' guests.
+fn copy_packages(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let path = entry?.path();
+        if let (Some(name), Some("wasm")) =
+            (path.file_name(), path.extension().and_then(|extension| extension.to_str()))
+        {
+            fs::copy(&path, to.join(name)).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Packs the folder so that the same files give the same bytes, on any machine and at any time.
+fn archive(release: &Release, name: &str) -> Result<PathBuf> {
+    let archive = release.dist.join(format!("{name}.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"]);
+    tar.arg(format!("--mtime=@{}", release.time));
+    tar.args(["--use-compress-program=gzip -9n", "-cf"]).arg(&archive).arg(name).current_dir(&release.dist);
+    process::run(&mut tar)?;
+    Ok(archive)
+}

@@ -1,0 +1,150 @@
+//! What a release holds of its dependencies: their licences as one text, and a bill of materials (SBOM).
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::{cargo, process, repo::Repo};
+
+/// A package that the program is made of.
+#[derive(Debug)]
+pub struct Part {
+    name: String,
+    version: String,
+    licence: String,
+    folder: PathBuf,
+}
+
+/// The packages from elsewhere that the program, or a bundled feature, is made of, by name and version.
+///
+/// # Errors
+/// Where Cargo can't say.
+pub fn all(repo: &Repo) -> Result<Vec<Part>> {
+    let mut parts = BTreeMap::new();
+    for (folder, package) in [(repo.root().to_owned(), Some("conductor")), (repo.root().join("features"), None)] {
+        let mut tree = cargo::command("tree", repo.locked());
+        tree.args(["--edges=normal", "--prefix=none", "--format={p}", "--manifest-path"])
+            .arg(folder.join("Cargo.toml"));
+        match package {
+            Some(package) => tree.args(["--package", package]),
+            None => tree.args(["--workspace", "--target=all"]),
+        };
+        let used = process::read(&mut tree)?;
+        let used: Vec<&str> = used.lines().collect();
+        let mut metadata = cargo::command("metadata", repo.locked());
+        metadata.args(["--format-version", "1", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+        let metadata: Value =
+            serde_json::from_str(&process::read(&mut metadata)?).context("cannot read `cargo metadata`")?;
+        for package in metadata["packages"].as_array().context("`cargo metadata` names no packages")? {
+            let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
+            let (name, version) = (text("name"), text("version"));
+            let line = format!("{name} v{version}");
+            // Our own come from a path, which `cargo tree` names after the version.
+            if package["source"].is_null() || !used.iter().any(|used| used.trim_end_matches(" (*)").starts_with(&line))
+            {
+                continue;
+            }
+            let manifest = PathBuf::from(text("manifest_path"));
+            let folder = manifest.parent().context("a manifest without a folder")?.to_owned();
+            let part = Part { name: name.clone(), version: version.clone(), licence: text("license"), folder };
+            parts.insert((name, version), part);
+        }
+    }
+    Ok(parts.into_values().collect())
+}
+
+/// Which licence each part has, and every licence text that comes with one, each once.
+///
+/// # Errors
+/// A folder that can't be read.
+pub fn licences(parts: &[Part]) -> Result<String> {
+    let mut text = "Conductor is made with the packages below, under their own licences.\n\n".to_owned();
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for part in parts {
+        let _ = writeln!(text, "{} {}: {}", part.name, part.version, part.licence);
+        for file in licence_files(&part.folder)? {
+            let words = fs::read_to_string(&file).unwrap_or_default();
+            texts.entry(words.trim().to_owned()).or_default().push(format!("{} {}", part.name, part.version));
+        }
+    }
+    for (words, users) in texts.into_iter().filter(|(words, _)| !words.is_empty()) {
+        let _ = write!(text, "\n{}\n{}:\n\n{words}\n", "-".repeat(80), users.join(", "));
+    }
+    Ok(text)
+}
+
+/// The files at the top of a package that hold a licence or a notice.
+fn licence_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_uppercase();
+            path.is_file()
+                && ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"].iter().any(|word| name.starts_with(word))
+        })
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// A bill of materials as CycloneDX 1.6 has it: <https://cyclonedx.org/docs/1.6/json/>.
+pub fn bill(parts: &[Part], version: &str) -> Value {
+    let components: Vec<Value> = parts
+        .iter()
+        .map(|part| {
+            let purl = format!("pkg:cargo/{}@{}", part.name, part.version.replace('+', "%2B"));
+            json!({
+                "type": "library",
+                "bom-ref": purl,
+                "name": part.name,
+                "version": part.version,
+                // Older packages write `/` for `OR`.
+                "licenses": [{ "expression": part.licence.replace('/', " OR ") }],
+                "purl": purl,
+            })
+        })
+        .collect();
+    json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": { "component": { "type": "application", "name": "conductor", "version": version } },
+        "components": components,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, folder: &Path) -> Part {
+        let (version, licence) = ("1.0.0+x".to_owned(), "MIT/Apache-2.0".to_owned());
+        Part { name: name.to_owned(), version, licence, folder: folder.to_owned() }
+    }
+
+    #[test]
+    fn a_licence_that_two_share_stands_there_once() {
+        let folder = std::env::temp_dir().join(format!("conductor-licences-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("LICENSE-MIT"), "Do what you like.\n").unwrap();
+        fs::write(folder.join("lib.rs"), "no licence").unwrap();
+        let text = licences(&[part("one", &folder), part("two", &folder)]).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(text.matches("Do what you like.").count(), 1, "{text}");
+        assert!(text.contains("one 1.0.0+x, two 1.0.0+x:") && !text.contains("no licence"), "{text}");
+    }
+
+    #[test]
+    fn a_bill_names_each_part_by_its_address_in_the_registry() {
+        let bill = bill(&[part("one", Path::new("/"))], "0.1.0");
+        assert_eq!(bill["components"][0]["purl"], "pkg:cargo/one@1.0.0%2Bx");
+        assert_eq!(bill["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+    }
+}
