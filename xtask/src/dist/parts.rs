@@ -132,11 +132,12 @@ mod tests {
     #[test]
     fn a_licence_that_two_share_stands_there_once() {
         let folder = std::env::temp_dir().join(format!("conductor-licences-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("LICENSE-MIT"), "Do what you like.\n").unwrap();
-        fs::write(folder.join("lib.rs"), "no licence").unwrap();
-        let text = licences(&[part("one", &folder), part("two", &folder)]).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
+        fs::create_dir_all(&folder).expect("a folder of the system for temporary files");
+        fs::write(folder.join("LICENSE-MIT"), "Do what you like.\n")
+            .expect("a folder of the system for temporary files");
+        fs::write(folder.join("lib.rs"), "no licence").expect("a folder of the system for temporary files");
+        let text = licences(&[part("one", &folder), part("two", &folder)]).expect("both can be read");
+        fs::remove_dir_all(&folder).expect("a folder of the system for temporary files");
         assert_eq!(text.matches("Do what you like.").count(), 1, "{text}");
         assert!(text.contains("one 1.0.0+x, two 1.0.0+x:") && !text.contains("no licence"), "{text}");
     }
