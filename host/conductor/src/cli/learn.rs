@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::tool::asked;
 use super::{CommandResult, Failure, Paths, learn_mapping, signals};
+use conductor_ports::status::DiscoveredPort;
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 use conductor_timeline::named;
 
@@ -52,12 +53,15 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     let device = arguments.device.as_ref().map_or_else(|| json!({}), |device| json!({ "device": device }));
     let started = asked(places, "conductor_start_learn", &device)?;
     let session = &started["session"];
+    let device = arguments.device.as_deref();
+    // Counted before anybody is asked to move anything: what is moved at once counts, too.
+    let mut count = events(places, device)?;
     let (ending, ended) = crossbeam_channel::bounded(1);
     signals::listen(ending, |_| ())?;
     errln!("move a control ({} seconds) ...", arguments.seconds);
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     let waited = loop {
-        let waited = await_a_move(places, deadline, &ended)?;
+        let waited = await_a_move(places, device, &mut count, deadline, &ended)?;
         if waited != Waited::Moved {
             break waited;
         }
@@ -164,18 +168,23 @@ enum Waited {
     Interrupted,
 }
 
-/// Waits until something came in and no more does.
-fn await_a_move(places: &Paths, deadline: Instant, ended: &Receiver<()>) -> Result<Waited, Failure> {
-    let mut count = events(places)?;
+/// Waits until more than `count` came in and no more does.
+fn await_a_move(
+    places: &Paths,
+    device: Option<&str>,
+    count: &mut u64,
+    deadline: Instant,
+    ended: &Receiver<()>,
+) -> Result<Waited, Failure> {
     let mut moved: Option<(Instant, Instant)> = None;
     loop {
         if ended.recv_timeout(POLL_INTERVAL).is_ok() {
             return Ok(Waited::Interrupted);
         }
         let now = Instant::now();
-        let before = std::mem::replace(&mut count, events(places)?);
+        let before = std::mem::replace(count, events(places, device)?);
         moved = match moved {
-            _ if before != count => Some((moved.map_or(now, |(first, _)| first), now)),
+            _ if before != *count => Some((moved.map_or(now, |(first, _)| first), now)),
             moved => moved,
         };
         match moved {
@@ -188,11 +197,15 @@ fn await_a_move(places: &Paths, deadline: Instant, ended: &Receiver<()>) -> Resu
     }
 }
 
-/// How much has come in so far, heard or not.
-fn events(places: &Paths) -> Result<u64, Failure> {
+/// How much has come in so far, heard or not: of one device, if it is named, since others that never rest are no reason
+/// to wait for it.
+fn events(places: &Paths, device: Option<&str>) -> Result<u64, Failure> {
     let status = super::ports::running(places)?
         .ok_or_else(|| Failure::Failed(anyhow::anyhow!("no host is running any more")))?;
-    Ok(status.ports.iter().map(|port| port.events + port.unheard).sum())
+    let is_meant = |port: &&DiscoveredPort| {
+        device.is_none_or(|device| port.device == device || port.bindings.iter().any(|binding| binding == device))
+    };
+    Ok(status.ports.iter().filter(is_meant).map(|port| port.events + port.unheard).sum())
 }
 
 fn show(learned: &Learned) {
