@@ -162,5 +162,5 @@ fn an_interrupted_learn_listens_no_more() {
     assert_eq!(end.code, Some(1), "{}", end.err);
     assert!(end.err.contains("interrupted"), "{}", end.err);
     let again = home.conductor(&["tool", "call", "conductor_stop_learn", "{\"session\":1}"]);
-    assert!(again.err.contains("no session 1 is listening"), "{} {}", again.out, again.err);
+    assert!(again.err.contains("no session 1 is learning"), "{} {}", again.out, again.err);
 }
