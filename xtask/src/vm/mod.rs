@@ -119,7 +119,7 @@ fn alsa_tests(repo: &Repo) -> Result<Job> {
     };
     let mut job = Job::new(vec![test]);
     job.variables.push((host::PROGRAM.into(), conductor));
-    job.variables.push((host::FEATURES.into(), only(&repo.components(), "osc-output.wasm")?.into()));
+    job.variables.push((host::FEATURES.into(), those(&repo.components(), &["osc-output.wasm", "midi-learn.wasm"])?.into()));
     Ok(job)
 }
 
@@ -138,12 +138,14 @@ fn built(repo: &Repo) -> Result<(OsString, OsString)> {
     Ok((conductor.into(), test.into()))
 }
 
-/// A folder with this component alone: to compile those that no test of the machine's uses would take its emulated
+/// A folder with these components alone: to compile those that no test of the machine's uses would take its emulated
 /// processor minutes.
-fn only(components: &Path, name: &str) -> Result<PathBuf> {
+fn those(components: &Path, names: &[&str]) -> Result<PathBuf> {
     let folder = components.join("vm");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    fs::copy(components.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
+    for name in names {
+        fs::copy(components.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
+    }
     Ok(folder)
 }
 

@@ -20,8 +20,6 @@ mod commands;
 mod kept;
 mod shown;
 
-/// The exit code after Ctrl-C, where no turn is under way.
-
 /// The file in the home that remembers the lines of before.
 const HISTORY: &str = "chat_history";
 
