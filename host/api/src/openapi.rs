@@ -1,7 +1,8 @@
 //! The OpenAPI document of the API, made of the same descriptions as the router.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::transform::{RecursiveTransform, Transform as _};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
@@ -64,6 +65,29 @@ pub fn document() -> Value {
     })
 }
 
+/// The schema of what is read.
+fn read(schema: SchemaOf, bodies: &impl Fn() -> SchemaGenerator) -> Schema {
+    let mut schema = schema(&mut bodies());
+    RecursiveTransform(bounded).transform(&mut schema);
+    schema
+}
+
+/// Says how large a whole number may be that is read into so many bits: what is larger is rejected as no number.
+fn bounded(schema: &mut Schema) {
+    let (least, most) = match schema.get("format").and_then(Value::as_str) {
+        Some("uint8") => (json!(0), json!(u8::MAX)),
+        Some("uint16") => (json!(0), json!(u16::MAX)),
+        Some("uint32") => (json!(0), json!(u32::MAX)),
+        Some("uint" | "uint64") => (json!(0), json!(u64::MAX)),
+        Some("int32") => (json!(i32::MIN), json!(i32::MAX)),
+        Some("int" | "int64") => (json!(i64::MIN), json!(i64::MAX)),
+        _ => return,
+    };
+    let Some(schema) = schema.as_object_mut() else { return };
+    schema.entry("minimum").or_insert(least);
+    schema.entry("maximum").or_insert(most);
+}
+
 fn operation(described: &Described, answers: &mut SchemaGenerator, bodies: &impl Fn() -> SchemaGenerator) -> Value {
     let Described { path, id, summary, scope, query, body, answer, refuses, .. } = described;
     let mut parameters: Vec<Value> = path
@@ -104,7 +128,7 @@ fn operation(described: &Described, answers: &mut SchemaGenerator, bodies: &impl
         "responses": responses,
     });
     if let Some(body) = body {
-        let schema = body(&mut bodies());
+        let schema = read(*body, bodies);
         operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": schema } } });
     }
     operation
@@ -112,7 +136,7 @@ fn operation(described: &Described, answers: &mut SchemaGenerator, bodies: &impl
 
 /// The fields of an object, as parameters.
 fn behind_the_question_mark(query: SchemaOf, bodies: &impl Fn() -> SchemaGenerator) -> Vec<Value> {
-    let schema = query(&mut bodies()).to_value();
+    let schema = read(query, bodies).to_value();
     let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|it| it == name));
     let fields = schema["properties"].as_object().into_iter().flatten();
     let parameter = |(name, field): (&String, &Value)| {
@@ -158,6 +182,14 @@ mod tests {
             assert!(ids.insert(described.id), "two are called {}", described.id);
         }
         assert!(ids.len() > 20, "{ids:?}");
+    }
+
+    #[test]
+    fn a_number_that_is_asked_for_has_both_its_ends() {
+        let document = document();
+        let parameters = document["paths"]["/v1/conversations/{id}/events"]["get"]["parameters"].as_array().unwrap();
+        let after = &parameters.iter().find(|parameter| parameter["name"] == "after").unwrap()["schema"];
+        assert_eq!((&after["minimum"], &after["maximum"]), (&json!(0), &json!(u64::MAX)), "{after}");
     }
 
     #[test]
