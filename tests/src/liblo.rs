@@ -47,6 +47,11 @@ impl OscDump {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The first `count` messages, as it printed them, without the times.
     pub fn lines(&self, count: usize) -> Vec<String> {
         self.process.out.find(&format!("message {count} at oscdump"), |lines| {

@@ -73,6 +73,107 @@ fn what_oscsend_sends_is_what_oscdump_prints() {
     );
 }
 
+// ACT-1: a plain forward keeps the type and the value of every argument, as another program sees them.
+#[test]
+fn what_goes_on_is_what_oscsend_sent() {
+    let (input, dump) = (free_port(), OscDump::start());
+    let forward = "address = '{address}', args = ['{args}']";
+    let home = Home::new(&(tablet(input) + &mapping("type = 'OscPattern', pattern = '/*'", &dump.target(), forward)));
+    let _host = home.run();
+    let sent: [(&str, &[&str]); 7] = [
+        ("ifhd", &["-7", "0.1", "9007199254740993", "-2.5"]),
+        ("s", &["two words"]),
+        ("c", &["x"]),
+        ("m", &["0x00903C64"]),
+        ("TFNI", &[]),
+        ("siTs", &["", "1", "last"]),
+        ("", &[]),
+    ];
+    // To the other program at first, then by way of the host: it prints the same.
+    let mut count = 0;
+    let mut both = |send: &dyn Fn(u16)| {
+        for port in [dump.port(), input] {
+            send(port);
+            count += 1;
+            dump.lines(count);
+        }
+    };
+    for (types, values) in sent {
+        both(&|port| oscsend(port, &format!("/{types}"), types, values));
+    }
+    // What oscsend can't send, oscdump prints.
+    let time = OscType::Time(rosc::OscTime { seconds: 3_900_000_000, fractional: 1 << 31 });
+    both(&|port| Tablet::to(port).send("/bt", [OscType::Blob(vec![1, 2, 255, 0, 7]), time.clone()]));
+    let lines = dump.lines(count);
+    assert_eq!(lines.len(), 16);
+    for pair in lines.chunks(2) {
+        assert_eq!(pair[0], pair[1]);
+    }
+}
+
+// ACT-1: single arguments, with their types or as numbers and texts, and what the wildcards of a pattern matched.
+#[test]
+fn a_message_is_rewritten_by_its_address_and_its_arguments() {
+    let (input, out) = (free_port(), Listener::new());
+    let home = Home::new(
+        &(tablet(input)
+            + &mapping(
+                "type = 'OscPattern', pattern = '/ch/*/{gain,mute}'",
+                &out.target(),
+                "address = '/{match2}/{match1}/{arg1}', args = ['{match1}', '{match1:i}', '{match1 + 1:i}', '{arg2}', \
+                 '{arg0}', '{arg0 * 2}', 'is {arg1}', '{arg0 -> 0..10}', '{arg9}']",
+            )
+            .replace("{arg0 -> ", "{arg0 from 0..100 -> ")),
+    );
+    let _host = home.run();
+    let tablet = Tablet::to(input);
+    tablet.send("/ch/12/gain", [OscType::Int(50), OscType::String("a b".into()), OscType::Long(1 << 40)]);
+    let message = out.message();
+    assert_eq!(message.addr, "/gain/12/a_b", "what no address may hold is replaced");
+    let (whole, text) = (OscType::Int, |text: &str| OscType::String(text.into()));
+    let expected = [
+        text("12"),
+        whole(12),
+        whole(13),
+        OscType::Long(1 << 40),
+        whole(50),
+        OscType::Float(100.0),
+        text("is a b"),
+        OscType::Float(5.0),
+        OscType::Nil,
+    ];
+    assert_eq!(message.args, expected);
+    tablet.send("/ch/left/mute", []);
+    let message = out.message();
+    assert_eq!(message.addr, "/mute/left/");
+    let none = [
+        text("left"),
+        whole(0),
+        whole(1),
+        OscType::Nil,
+        OscType::Nil,
+        OscType::Float(0.0),
+        text("is "),
+        OscType::Float(0.0),
+        OscType::Nil,
+    ];
+    assert_eq!(message.args, none, "a word is no number, and there are no arguments");
+}
+
+// REL-3: as many arguments as a datagram holds.
+#[test]
+fn ten_thousand_arguments_go_on_whole() {
+    let (input, out) = (free_port(), Listener::new());
+    let forward = "address = '{address}', args = ['{args}', '{arg15}']";
+    let home = Home::new(&(tablet(input) + &mapping("type = 'OscMessage', address = '/many'", &out.target(), forward)));
+    let _host = home.run();
+    let args: Vec<OscType> = (0..10_000).map(OscType::Int).collect();
+    Tablet::to(input).send("/many", args.clone());
+    let mut message = out.message();
+    assert_eq!(message.args.pop(), Some(OscType::Int(15)));
+    assert_eq!(message.args, args);
+}
+
 // ENG-5, ENG-7: which messages a trigger means; device before global, priority first, `consume` ends.
 #[test]
 fn triggers_pick_the_messages_that_they_mean() {

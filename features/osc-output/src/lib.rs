@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 use conductor_feature::udp::{Network, Target};
 use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, action_registrar, devices};
 
+pub mod incoming;
 pub mod message;
 pub mod params;
 
+use incoming::Incoming;
 use message::Message;
 use params::Params;
 
@@ -68,12 +70,14 @@ impl Actions for OscOutput {
         STATE.with_borrow_mut(|state| {
             let State { prepared, names, .. } = state;
             let sending = prepared.get(action)?;
-            let name = if sending.message.wants_name() {
+            let needs = sending.message.needs();
+            let name = if needs.name {
                 names.entry(event.device).or_insert_with(|| devices::name(event.device).unwrap_or_default()).as_str()
             } else {
                 ""
             };
-            let packet = sending.message.packet(&event, name).map_err(Error::Failed)?;
+            let incoming = Incoming::of_event(needs);
+            let packet = sending.message.packet(&event, name, &incoming).map_err(Error::Failed)?;
             // One target that is away must not keep the packet from the others.
             let mut result = Ok(());
             for target in &sending.targets {

@@ -1,13 +1,20 @@
 //! The OSC packet for an event, from a mapping's parameters.
 
-use conductor_expression::{Expression, Hole, Inputs, Names, Template};
+use conductor_expression::{Expression, Hole, Inputs, Names, OscNumber, Slots, Template};
 use conductor_feature::{Event, kind};
 use rosc::{OscMessage, OscPacket, OscType};
 
+use crate::incoming::Incoming;
 use crate::params::ArgValue;
 
 /// What stands for a text in a template: the name of the device that the event came from.
 const NAME: &str = "name";
+/// The same: the address of the OSC message that came in.
+const ADDRESS: &str = "address";
+/// The same, as an address begins with it.
+const WHOLE_ADDRESS: &str = "{address}";
+/// In the list of arguments: all those of the OSC message that came in, as they are.
+const ARGS: &str = "{args}";
 
 /// What the contract puts into `channel` where an event has none.
 const NO_CHANNEL: u8 = 255;
@@ -18,6 +25,10 @@ enum Arg {
     Fixed(OscType),
     Number(Expression, Tag),
     Text(Template),
+    /// An argument of the message that came in, with its own type.
+    Same(usize),
+    /// All arguments of the message that came in.
+    All,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,9 +52,14 @@ impl Arg {
             ArgValue::Whole(whole) => Self::Fixed(i32::try_from(*whole).map_or(OscType::Long(*whole), OscType::Int)),
             #[expect(clippy::cast_possible_truncation, reason = "OSC's usual float has 32 bits")]
             ArgValue::Real(real) => Self::Fixed(OscType::Float(*real as f32)),
+            ArgValue::Text(text) if text == ARGS => Self::All,
             ArgValue::Text(text) => match lone(text) {
+                Some((inner, None)) if let Some(OscNumber::Arg(at)) = OscNumber::of_name(inner.trim()) => {
+                    Self::Same(at)
+                }
+                Some((inner, None)) if is_text(inner.trim()) => Self::Text(template(text)?),
                 Some((inner, Some("s"))) => Self::Text(template(&format!("{{{inner}}}"))?),
-                Some((inner, tag)) if inner.trim() != NAME => {
+                Some((inner, tag)) => {
                     let expression = Expression::parse(inner, Names::Event)
                         .map_err(|wrong| format!("in \"{text}\", {}", wrong.moved(1)))?;
                     let tag = match tag {
@@ -61,7 +77,7 @@ impl Arg {
                     };
                     Self::Number(expression, tag)
                 }
-                _ => {
+                None => {
                     let template = template(text)?;
                     match template.as_text() {
                         Some(fixed) => Self::Fixed(OscType::String(fixed.to_owned())),
@@ -72,34 +88,123 @@ impl Arg {
         })
     }
 
-    fn wants_name(&self) -> bool {
-        matches!(self, Self::Text(template) if wants_name(template))
-    }
-
     /// The same for every event, or of the same length at least.
     fn is_steady(&self) -> bool {
-        !matches!(self, Self::Text(_))
+        matches!(self, Self::Fixed(_) | Self::Number(..))
     }
 
-    fn fill(&self, event: &Event, name: &str) -> OscType {
-        match self {
+    /// Appends the value, or the values.
+    fn fill(&self, source: &Source<'_>, out: &mut Vec<OscType>) {
+        out.push(match self {
             Self::Fixed(value) => value.clone(),
-            Self::Number(expression, tag) => number(expression, *tag, event),
+            Self::Number(expression, tag) => number(expression, *tag, source),
             Self::Text(template) => {
                 let mut text = String::new();
-                template.fill(&inputs(event), &mut text, |_, out| out.push_str(name));
+                template.fill(source, &mut text, |name, out| source.text(name, out));
                 OscType::String(text)
+            }
+            Self::Same(at) => source.incoming.arg(*at).cloned().unwrap_or(OscType::Nil),
+            Self::All => return out.extend_from_slice(source.incoming.args()),
+        });
+    }
+
+    /// Adds what it needs.
+    fn needs(&self, needs: &mut Needs) {
+        match self {
+            Self::Fixed(_) => {}
+            Self::Number(expression, _) => needs.expression(expression),
+            Self::Text(template) => needs.template(template),
+            Self::Same(_) | Self::All => needs.message = true,
+        }
+    }
+}
+
+/// What has to be asked of the host for each event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The name of the device.
+    pub name: bool,
+    /// The OSC message that came in.
+    pub message: bool,
+    /// What the wildcards of the mapping's pattern have matched: so many of them.
+    pub matches: u32,
+}
+
+impl Needs {
+    fn osc(&mut self, number: OscNumber) {
+        match number {
+            OscNumber::Arg(_) => self.message = true,
+            OscNumber::Match(at) => self.matches = self.matches.max(u32::try_from(at + 1).unwrap_or(u32::MAX)),
+        }
+    }
+
+    fn expression(&mut self, expression: &Expression) {
+        expression.osc_numbers().for_each(|number| self.osc(number));
+    }
+
+    fn template(&mut self, template: &Template) {
+        for hole in template.holes() {
+            match hole {
+                Hole::Number(expression) => self.expression(expression),
+                Hole::Text(name) => match OscNumber::of_name(name) {
+                    Some(number) => self.osc(number),
+                    None if name == ADDRESS => self.message = true,
+                    None => self.name = true,
+                },
             }
         }
     }
 }
 
-fn template(text: &str) -> Result<Template, String> {
-    Template::parse(text, Names::Event, &[NAME]).map_err(|wrong| format!("in \"{text}\", {wrong}"))
+/// Where the parts of a message come from.
+struct Source<'e> {
+    event: Inputs,
+    kind: u8,
+    name: &'e str,
+    incoming: &'e Incoming,
 }
 
-fn wants_name(template: &Template) -> bool {
-    template.holes().any(|hole| matches!(hole, Hole::Text(_)))
+impl<'e> Source<'e> {
+    fn new(event: &Event, name: &'e str, incoming: &'e Incoming) -> Self {
+        let channel = if event.channel == NO_CHANNEL { -1.0 } else { event.channel.into() };
+        let inputs = Inputs {
+            value: event.value,
+            unit: event.unit.into(),
+            position: event.position.into(),
+            number: event.number.into(),
+            channel,
+        };
+        Self { event: inputs, kind: event.kind, name, incoming }
+    }
+
+    /// Appends what a name stands for that is a text.
+    fn text(&self, name: &str, out: &mut String) {
+        match OscNumber::of_name(name) {
+            Some(OscNumber::Arg(at)) => self.incoming.arg_text(at, out),
+            Some(OscNumber::Match(at)) => out.push_str(self.incoming.matched(at)),
+            None if name == ADDRESS => out.push_str(self.incoming.address()),
+            None => out.push_str(self.name),
+        }
+    }
+}
+
+impl Slots for Source<'_> {
+    fn slot(&self, slot: u16) -> f64 {
+        match OscNumber::in_slot(slot) {
+            Some(OscNumber::Arg(at)) => self.incoming.arg_number(at),
+            Some(OscNumber::Match(at)) => self.incoming.match_number(at),
+            None => self.event.slot(slot),
+        }
+    }
+}
+
+/// Whether a name stands for a text.
+fn is_text(name: &str) -> bool {
+    name == NAME || name == ADDRESS || OscNumber::of_name(name).is_some()
+}
+
+fn template(text: &str) -> Result<Template, String> {
+    Template::parse(text, Names::Event, is_text).map_err(|wrong| format!("in \"{text}\", {wrong}"))
 }
 
 /// Splits `{expression}` or `{expression:type}`, when that is all there is in `text`.
@@ -114,24 +219,13 @@ fn lone(text: &str) -> Option<(&str, Option<&str>)> {
     })
 }
 
-/// What an expression can name.
-fn inputs(event: &Event) -> Inputs {
-    Inputs {
-        value: event.value,
-        unit: event.unit.into(),
-        position: event.position.into(),
-        number: event.number.into(),
-        channel: if event.channel == NO_CHANNEL { -1.0 } else { event.channel.into() },
-    }
-}
-
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, which is what a too large value should do")]
-fn number(expression: &Expression, tag: Tag, event: &Event) -> OscType {
-    let value = expression.eval(&inputs(event));
+fn number(expression: &Expression, tag: Tag, source: &Source<'_>) -> OscType {
+    let value = expression.eval(source);
     match tag {
         Tag::Natural { always, of_whole_values } => {
             let has_whole_value =
-                !matches!(event.kind, kind::OSC | kind::GAMEPAD_STICK | kind::GAMEPAD_TRIGGER | kind::VARIABLE);
+                !matches!(source.kind, kind::OSC | kind::GAMEPAD_STICK | kind::GAMEPAD_TRIGGER | kind::VARIABLE);
             if always || of_whole_values && has_whole_value {
                 OscType::Int(value as i32)
             } else {
@@ -150,7 +244,7 @@ fn number(expression: &Expression, tag: Tag, event: &Event) -> OscType {
 pub struct Message {
     address: Template,
     args: Vec<Arg>,
-    wants_name: bool,
+    needs: Needs,
     /// The packet of the event before, and where its numbers stand: where nothing but numbers
     /// changes from event to event, only they are written.
     packet: Vec<u8>,
@@ -174,7 +268,7 @@ impl Message {
     /// # Errors
     /// A sentence for each mistake, one a line, for the person who wrote the mapping.
     pub fn new(address: &str, args: &[ArgValue]) -> Result<Self, String> {
-        let address = if address.starts_with('/') {
+        let address = if address.starts_with('/') || address.starts_with(WHOLE_ADDRESS) {
             template(address)
         } else {
             Err(format!("the address \"{address}\" must start with `/`"))
@@ -189,43 +283,54 @@ impl Message {
                 return Err(wrong.join("\n"));
             }
         };
-        let wants_name = wants_name(&address) || args.iter().any(Arg::wants_name);
+        let mut needs = Needs::default();
+        needs.template(&address);
+        args.iter().for_each(|arg| arg.needs(&mut needs));
         if let Some(fixed) = address.as_text() {
             rosc::address::verify_address(fixed).map_err(|_| {
                 format!("\"{fixed}\" is no OSC address: printable ASCII without space # * , ? [ ] {{ }}")
             })?;
         }
-        let mut message = Self { address, args, wants_name, packet: Vec::with_capacity(64), numbers: None };
+        let mut message = Self { address, args, needs, packet: Vec::with_capacity(64), numbers: None };
         if let Some(fixed) = message.address.as_text()
             && message.args.iter().all(Arg::is_steady)
         {
             message.numbers = Some(numbers(fixed, &message.args));
-            message.encode(&NO_EVENT, "")?;
+            message.encode(&Source::new(&NO_EVENT, "", &Incoming::default()))?;
         }
         Ok(message)
     }
 
-    /// Whether [`packet`](Self::packet) needs the device's name.
-    pub fn wants_name(&self) -> bool {
-        self.wants_name
+    /// What [`packet`](Self::packet) needs beside the event's record.
+    pub fn needs(&self) -> Needs {
+        self.needs
     }
 
-    /// The encoded packet for an event from the device called `name`.
+    /// The encoded packet for an event from the device called `name`, as the message `incoming`.
     ///
     /// # Errors
     /// The encoder's message.
-    pub fn packet(&mut self, event: &Event, name: &str) -> Result<&[u8], String> {
+    pub fn packet(&mut self, event: &Event, name: &str, incoming: &Incoming) -> Result<&[u8], String> {
+        let source = Source::new(event, name, incoming);
         match &self.numbers {
-            Some(numbers) => numbers.iter().for_each(|number| number.write(event, &mut self.packet)),
-            None => self.encode(event, name)?,
+            Some(numbers) => numbers.iter().for_each(|number| number.write(&source, &mut self.packet)),
+            None => self.encode(&source)?,
         }
         Ok(&self.packet)
     }
 
-    fn encode(&mut self, event: &Event, name: &str) -> Result<(), String> {
+    fn encode(&mut self, source: &Source<'_>) -> Result<(), String> {
         let mut addr = String::with_capacity(64);
-        self.address.fill(&inputs(event), &mut addr, |_, out| out.extend(name.chars().map(address_char)));
-        let args = self.args.iter().map(|arg| arg.fill(event, name)).collect();
+        self.address.fill(source, &mut addr, |name, out| {
+            if name == ADDRESS {
+                return source.text(name, out);
+            }
+            let mut text = String::new();
+            source.text(name, &mut text);
+            out.extend(text.chars().map(address_char));
+        });
+        let mut args = Vec::with_capacity(self.args.len());
+        self.args.iter().for_each(|arg| arg.fill(source, &mut args));
         self.packet.clear();
         rosc::encoder::encode_into(&OscPacket::Message(OscMessage { addr, args }), &mut self.packet)
             .map(|_| ())
@@ -252,15 +357,15 @@ fn numbers(address: &str, args: &[Arg]) -> Vec<Number> {
             Arg::Fixed(OscType::Bool(_)) => 0,
             Arg::Fixed(OscType::String(text)) => padded(text.len() + 1),
             Arg::Fixed(OscType::Long(_)) => 8,
-            Arg::Fixed(_) | Arg::Text(_) => 4,
+            Arg::Fixed(_) | Arg::Text(_) | Arg::Same(_) | Arg::All => 4,
         };
     }
     numbers
 }
 
 impl Number {
-    fn write(&self, event: &Event, packet: &mut [u8]) {
-        let (tag, bytes): (u8, &[u8]) = match number(&self.expression, self.tag, event) {
+    fn write(&self, source: &Source<'_>, packet: &mut [u8]) {
+        let (tag, bytes): (u8, &[u8]) = match number(&self.expression, self.tag, source) {
             OscType::Int(value) => (b'i', &value.to_be_bytes()),
             OscType::Float(value) => (b'f', &value.to_be_bytes()),
             OscType::Long(value) => (b'h', &value.to_be_bytes()),
@@ -272,7 +377,7 @@ impl Number {
     }
 }
 
-/// A device's name may hold anything; an OSC address may not (OSC 1.0, "OSC Address Spaces").
+/// A text from outside may hold anything; an OSC address may not (OSC 1.0, "OSC Address Spaces").
 fn address_char(c: char) -> char {
     match c {
         ' ' | '#' | '*' | ',' | '/' | '?' | '[' | ']' | '{' | '}' => '_',
@@ -304,7 +409,8 @@ mod tests {
 
     fn decoded(address: &str, args: serde_json::Value, event: &Event) -> OscMessage {
         let mut message = Message::new(address, &values(args)).unwrap();
-        match rosc::decoder::decode_udp(message.packet(event, "deck/1 left").unwrap()).unwrap().1 {
+        match rosc::decoder::decode_udp(message.packet(event, "deck/1 left", &Incoming::default()).unwrap()).unwrap().1
+        {
             OscPacket::Message(message) => message,
             OscPacket::Bundle(_) => unreachable!("a message was encoded"),
         }
@@ -333,6 +439,41 @@ mod tests {
                 OscType::String("on 2".into()),
             ]
         );
+    }
+
+    fn rewritten(address: &str, args: serde_json::Value, incoming: &Incoming) -> OscMessage {
+        let mut message = Message::new(address, &values(args)).unwrap();
+        let event = Event { kind: kind::OSC, ..EVENT };
+        match rosc::decoder::decode_udp(message.packet(&event, "", incoming).unwrap()).unwrap().1 {
+            OscPacket::Message(message) => message,
+            OscPacket::Bundle(_) => unreachable!("a message was encoded"),
+        }
+    }
+
+    #[test]
+    fn a_message_that_came_in_goes_on_as_it_is_or_in_parts() {
+        let args = vec![OscType::Int(7), OscType::String("on air".into()), OscType::Blob(vec![1]), OscType::Bool(true)];
+        let incoming = Incoming::new("/deck/*/cue", args.clone(), &["2", "cue"]);
+        let whole = rewritten("{address}", json!(["{args}"]), &incoming);
+        assert_eq!(whole, OscMessage { addr: "/deck/*/cue".into(), args: args.clone() });
+        let parts =
+            json!(["{arg2}", "{arg1}: {arg3}", "{arg0 * 2:i}", "{match1}", "{match1 * 2:d}", "{arg4}", "{arg3:s}"]);
+        let parts = rewritten("/out{address}/{match2}/{arg1}", parts, &incoming);
+        assert_eq!(parts.addr, "/out/deck/*/cue/cue/on_air");
+        let text = |text: &str| OscType::String(text.into());
+        let numbers = [OscType::Int(14), text("2"), OscType::Double(4.0), OscType::Nil, text("true")];
+        assert_eq!(parts.args, [[OscType::Blob(vec![1]), text("on air: true")].as_slice(), &numbers].concat());
+        let none = rewritten("/x", json!(["{args}", "{arg0}", "{match1:i}", "{address}"]), &Incoming::default());
+        assert_eq!(none.args, [OscType::Nil, OscType::Int(0), text("")], "of an event that is no message");
+    }
+
+    #[test]
+    fn only_what_is_needed_is_asked_of_the_host() {
+        let needs = |address: &str, args| Message::new(address, &values(args)).unwrap().needs();
+        assert_eq!(needs("/a/{n}", json!(["{unit}", "x", 1])), Needs::default());
+        assert_eq!(needs("/a", json!(["{arg0 + 1}"])), Needs { message: true, ..Needs::default() });
+        let all = Needs { name: true, message: true, matches: 3 };
+        assert_eq!(needs("/{match3}/{name}", json!(["{match1}", "{args}"])), all);
     }
 
     #[test]
@@ -393,7 +534,12 @@ mod tests {
                     for value in [0.0, 1.0, 127.0, 16_383.0, -3.5, 1e300] {
                         let event = Event { kind, value, unit: (value / 127.0) as f32, ..EVENT };
                         let mut encoded = Message { numbers: None, ..written.clone() };
-                        assert_eq!(written.packet(&event, ""), encoded.packet(&event, ""), "{address} {event:?}");
+                        let none = &Incoming::default();
+                        assert_eq!(
+                            written.packet(&event, "", none),
+                            encoded.packet(&event, "", none),
+                            "{address} {event:?}"
+                        );
                     }
                 }
             }

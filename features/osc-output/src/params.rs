@@ -64,11 +64,11 @@ pub const SCHEMA: &str = r#"{
       "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
     },
     "address": {
-      "description": "OSC address, with expressions in braces: {value} as it came (velocity, controller 0-127, pitch bend 0-16383, OSC number), {unit} the same scaled to 0.0-1.0, {note} {cc} {number} {channel} {ch} {name} of the event, {n} its position in the range of the trigger; {n + 1}, {value -> -60..10 dB, exponential}.",
-      "type": "string", "pattern": "^/"
+      "description": "OSC address, with expressions in braces: {value} as it came (velocity, controller 0-127, pitch bend 0-16383, OSC number), {unit} the same scaled to 0.0-1.0, {note} {cc} {number} {channel} {ch} {name} of the event, {n} its position in the range of the trigger; {n + 1}, {value -> -60..10 dB, exponential}. Of an OSC message: {address}, {arg0} to {arg15}, and {match1} to {match8}, what the wildcards of the trigger's pattern matched.",
+      "type": "string", "pattern": "^(/|\\{address\\})"
     },
     "args": {
-      "description": "Arguments. Numbers, booleans and text go as they are; text may hold expressions in braces. An expression that is all of the text is a number: an int32 if it is whole for every event, else a float, or of the type written behind a colon: i int32, h int64, f float, d double, s text. {value -> -60..10 dB} is scaled.",
+      "description": "Arguments. Numbers, booleans and text go as they are; text may hold expressions in braces. An expression that is all of the text is a number: an int32 if it is whole for every event, else a float, or of the type written behind a colon: i int32, h int64, f float, d double, s text. {value -> -60..10 dB} is scaled. Of an OSC message {arg0} is the argument with its own type (nil if there is none), {args} all of them, {match1} what the first wildcard of the trigger's pattern matched, as text.",
       "type": "array", "items": {"type": ["number", "boolean", "string"]}, "default": ["{unit}"]
     }
   }

@@ -173,6 +173,7 @@ mod tests {
             device: DeviceId::new(device),
             event: cc(0).into(),
             position: 0,
+            pattern: None,
             answers: Answers::default(),
             rule: RuleId(mode.unwrap_or(9).into()),
             generation: 0,

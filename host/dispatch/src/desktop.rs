@@ -187,7 +187,7 @@ impl Worker {
             }
             DesktopAction::Text(text) => self.on_desktop(|desktop| desktop.text(text)),
             DesktopAction::Scroll(scroll, view) => {
-                let clicks = scroll.amount.eval(&view.of(&envelope.inputs(), &envelope.device)).clamp(-100, 100);
+                let clicks = scroll.amount.eval(&view.of(&envelope.numbers(), &envelope.device)).clamp(-100, 100);
                 if clicks == 0 { Ok(()) } else { self.on_desktop(|desktop| desktop.scroll(clicks, scroll.axis)) }
             }
             DesktopAction::Volume(operation, steps) => {

@@ -37,6 +37,7 @@ use conductor_package::capability::CapabilityKind;
 use conductor_sandbox::actor::{check_quarantine, may_run_now, record_trap};
 use conductor_sandbox::bindings::{self, Event};
 use conductor_sandbox::host_functions::devices::DeviceTable;
+use conductor_sandbox::host_functions::event_details::EventDetails;
 use conductor_sandbox::{CallError, PreparedFeature, ServiceError};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
@@ -461,10 +462,11 @@ impl Worker {
     fn perform(&mut self, envelope: &Envelope, slot: u32) {
         self.used = true;
         let event = self.event(envelope);
+        let details = EventDetails::of(&envelope.event, envelope.pattern.as_ref());
         let owner = self.owners.as_mut().map_or(0, |owners| owners.number(envelope));
         let began = Instant::now();
         let prepared = may_run_now(self.feature.facts()).and_then(|()| self.prepared(slot));
-        let performed = prepared.and_then(|(ready, id)| ready.instance.perform_for(owner, id, event));
+        let performed = prepared.and_then(|(ready, id)| ready.instance.perform_for(owner, id, event, details));
         self.pace.called(began, Instant::now());
         match performed {
             Ok(()) => {

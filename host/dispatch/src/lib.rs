@@ -17,12 +17,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{
-    Answers, DeviceEvent, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, Rule, RuleId, RuleSet,
+    Answers, DeviceEvent, DeviceId, Event, Firing, GamepadEvent, MidiMessage, ModeIx, Nanos, OscPattern, Rule, RuleId,
+    RuleSet, Trigger,
 };
 
 pub mod conditioner;
 pub mod desktop;
 pub mod event_hook;
+pub mod event_numbers;
 pub mod feature_queue;
 pub mod feature_worker;
 mod kept_variables;
@@ -43,9 +45,9 @@ pub mod variables;
 pub mod workers;
 
 use conditioner::Forwarding;
-use conductor_config::Inputs;
 pub use conductor_observer::failure::{Failure, QUEUE_CAPACITY, Reason};
 use desktop::{DesktopAction, DesktopQueue};
+use event_numbers::EventNumbers;
 use feature_worker::FeatureWorker;
 use midi_message::MidiTemplate;
 use midi_out::{Feedback, MidiJob, MidiQueue};
@@ -201,8 +203,9 @@ impl Action {
         match firing.rule.action.chosen(firing.answers, firing.event) {
             Self::ModeChange { mode } => Some(Arc::clone(mode)),
             Self::Variable(action) => {
-                let inputs = inputs(firing.event, firing.position);
-                variables::note(action.perform(firing.at, firing.device, &inputs), brought_about);
+                let pattern = osc_pattern(&firing.rule.trigger).map(|pattern| &**pattern);
+                let numbers = EventNumbers::new(firing.event, firing.position, pattern);
+                variables::note(action.perform(firing.at, firing.device, &numbers), brought_about);
                 None
             }
             _ => None,
@@ -286,6 +289,8 @@ pub struct Envelope {
     pub event: Event,
     /// Position in the trigger's range.
     pub position: u16,
+    /// The rule's OSC address pattern; `None` if it waits for no pattern.
+    pub pattern: Option<Arc<OscPattern>>,
     /// What the conditions have said by which the rule's action decides.
     pub answers: Answers,
     /// The rule that fired, in the set of [`generation`](Self::generation).
@@ -297,6 +302,21 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// The event that a rule fires for.
+    pub fn of<A>(firing: &Firing<'_, A>) -> Self {
+        Self {
+            at: firing.at,
+            device: firing.device.clone(),
+            event: firing.event.clone(),
+            position: firing.position,
+            pattern: osc_pattern(&firing.rule.trigger).cloned(),
+            answers: firing.answers,
+            rule: firing.rule.id,
+            generation: firing.generation,
+            mode: firing.rule.mode,
+        }
+    }
+
     /// That this was not done by `worker`, and why.
     pub fn failure(&self, worker: &Arc<str>, reason: Reason) -> Failure {
         Failure {
@@ -310,8 +330,8 @@ impl Envelope {
     }
 
     /// What the event gives to numbers that an action takes from it.
-    pub fn inputs(&self) -> Inputs {
-        inputs(&self.event, self.position)
+    pub fn numbers(&self) -> EventNumbers<'_> {
+        EventNumbers::new(&self.event, self.position, self.pattern.as_deref())
     }
 
     /// Whether the event lets go of something that was pressed.
@@ -330,13 +350,11 @@ impl Envelope {
     }
 }
 
-fn inputs(event: &Event, position: u16) -> Inputs {
-    Inputs {
-        position: position.into(),
-        value: event.value(),
-        unit: event.unit().into(),
-        number: event.number().into(),
-        channel: event.channel().map_or(0.0, f64::from),
+/// The address pattern that a trigger waits for.
+fn osc_pattern(trigger: &Trigger) -> Option<&Arc<OscPattern>> {
+    match trigger {
+        Trigger::OscPattern { pattern, .. } => Some(pattern),
+        _ => None,
     }
 }
 

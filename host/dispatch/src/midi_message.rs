@@ -7,7 +7,7 @@ use conductor_expression::Slots;
 
 use super::Envelope;
 use super::variables::View;
-use conductor_config::{self as config, ChannelExpr, DATA_MAX, Inputs, NoteExpr, NumberExpr, WIDE_MAX};
+use conductor_config::{self as config, ChannelExpr, DATA_MAX, NoteExpr, NumberExpr, WIDE_MAX};
 
 /// A message whose numbers may come from the event, ready to be filled in without parsing.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,13 +32,13 @@ impl MidiTemplate {
     /// The message for an event. Numbers are brought into the range of their field; a note-on
     /// whose velocity comes out as 0 is a note-off.
     pub fn message(&self, envelope: &Envelope) -> MidiMessage {
-        self.filled(&envelope.inputs(), &envelope.device)
+        self.filled(&envelope.numbers(), &envelope.device)
     }
 
     /// The same for these numbers, of this device.
-    pub fn filled(&self, inputs: &Inputs, device: &DeviceId) -> MidiMessage {
+    pub fn filled(&self, event: &impl Slots, device: &DeviceId) -> MidiMessage {
         use config::MidiMessage as Template;
-        let inputs = &self.view.of(inputs, device);
+        let inputs = &self.view.of(event, device);
         let data = |number: &NumberExpr| clamped(number, inputs, DATA_MAX);
         let key = |note: &NoteExpr| clamped(note, inputs, DATA_MAX);
         let channel = |number: &ChannelExpr| clamped(number, inputs, 15);
@@ -89,6 +89,7 @@ mod tests {
             device: DeviceId::new("pads"),
             event: message.into(),
             position: 3,
+            pattern: None,
             answers: Answers::default(),
             rule: RuleId(0),
             generation: 0,

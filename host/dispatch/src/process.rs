@@ -22,9 +22,9 @@ use tokio_util::task::TaskTracker;
 use super::queue::{Inbox, Job, Next, Queue};
 use super::variables::View;
 use super::{Envelope, Reason, WorkerCounters};
-use conductor_config::{Inputs, Launch, Shell};
+use conductor_config::{Launch, Shell};
 use conductor_engine::DeviceId;
-use conductor_expression::{Expression, Mistake, Names};
+use conductor_expression::{Expression, Mistake, Names, Slots};
 use conductor_number::Shown;
 use conductor_observer::{Observation, Observer};
 use conductor_stdx::hidden::hide_line;
@@ -269,7 +269,7 @@ fn leader(child: &mut dyn ChildWrapper) -> &mut dyn ChildWrapper {
 }
 
 fn command_of_launch(launch: &Launch, view: &View, envelope: &Envelope) -> Command {
-    let inputs = envelope.inputs();
+    let numbers = envelope.numbers();
     // macOS finds applications by their names, and starts them by its own program.
     let mut command = if cfg!(target_os = "macos") && !launch.app.contains('/') {
         let mut open = Command::new("open");
@@ -282,7 +282,7 @@ fn command_of_launch(launch: &Launch, view: &View, envelope: &Envelope) -> Comma
         Command::new(&launch.app)
     };
     command
-        .args(launch.args.iter().map(|arg| filled(arg, view, &inputs, &envelope.device)))
+        .args(launch.args.iter().map(|arg| filled(arg, view, &numbers, &envelope.device)))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     around(&mut command, launch.working_dir.as_deref(), &launch.env);
@@ -290,8 +290,8 @@ fn command_of_launch(launch: &Launch, view: &View, envelope: &Envelope) -> Comma
 }
 
 fn command_of_shell(shell: &Shell, view: &View, envelope: &Envelope) -> Command {
-    let inputs = envelope.inputs();
-    let args = shell.args.iter().map(|arg| filled(arg, view, &inputs, &envelope.device));
+    let numbers = envelope.numbers();
+    let args = shell.args.iter().map(|arg| filled(arg, view, &numbers, &envelope.device));
     let mut command = if shell.shell {
         let mut line = if cfg!(windows) { Command::new("cmd") } else { Command::new("sh") };
         line.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(&shell.command);
@@ -309,9 +309,9 @@ fn command_of_shell(shell: &Shell, view: &View, envelope: &Envelope) -> Command 
     command
         .env("CONDUCTOR_DEVICE", envelope.device.as_str())
         .env("CONDUCTOR_VALUE", envelope.event.value().to_string())
-        .env("CONDUCTOR_NOTE", inputs.number.to_string())
-        .env("CONDUCTOR_CHANNEL", inputs.channel.to_string())
-        .env("CONDUCTOR_N", inputs.position.to_string());
+        .env("CONDUCTOR_NOTE", numbers.record.number.to_string())
+        .env("CONDUCTOR_CHANNEL", numbers.record.channel.to_string())
+        .env("CONDUCTOR_N", numbers.record.position.to_string());
     command
 }
 
@@ -336,11 +336,11 @@ fn parsed(text: &str, view: &View) -> Result<Expression, Mistake> {
 }
 
 /// The text with the numbers of the event, and variables, in it.
-fn filled(text: &str, view: &View, inputs: &Inputs, device: &DeviceId) -> String {
+fn filled(text: &str, view: &View, event: &impl Slots, device: &DeviceId) -> String {
     template::fill(text, ["{", "}"], |inner| {
         // What is no expression stays as it is: braces have a meaning of their own in many commands.
         let expression = parsed(inner, view).ok().filter(|expression| !expression.is_fixed())?;
-        Some(Shown { number: expression.eval(&view.of(inputs, device)), unit: expression.unit() }.to_string().into())
+        Some(Shown { number: expression.eval(&view.of(event, device)), unit: expression.unit() }.to_string().into())
     })
 }
 
@@ -409,6 +409,7 @@ mod tests {
             device: DeviceId::new("pads"),
             event: MidiMessage::NoteOn { channel: 9, note: 39, velocity: 64 }.into(),
             position: 3,
+            pattern: None,
             answers: Answers::default(),
             rule: RuleId(0),
             generation: 0,
@@ -531,7 +532,7 @@ mod tests {
     proptest! {
         #[test]
         fn filling_a_text_keeps_what_is_no_variable(text in "[^{}]{0,20}") {
-            prop_assert_eq!(filled(&text, &View::default(), &Inputs::default(), &DeviceId::new("pads")), text);
+            prop_assert_eq!(filled(&text, &View::default(), &conductor_expression::Inputs::default(), &DeviceId::new("pads")), text);
         }
     }
 }

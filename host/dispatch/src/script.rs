@@ -265,7 +265,7 @@ impl Runner {
             Action::ModeChange { mode } => {
                 (self.change_mode)(ToEngine::Mode(Arc::clone(mode))).map_err(|reason| (&self.name, reason))
             }
-            Action::Variable(action) => match action.perform(envelope.at, &envelope.device, &envelope.inputs()) {
+            Action::Variable(action) => match action.perform(envelope.at, &envelope.device, &envelope.numbers()) {
                 Some(changed) => {
                     (self.change_mode)(ToEngine::Changed(envelope.at, changed)).map_err(|reason| (&self.name, reason))
                 }
@@ -392,6 +392,7 @@ mod tests {
             device: DeviceId::new("pads"),
             event: MidiMessage::NoteOn { channel: 9, note: 39, velocity: 64 }.into(),
             position: 0,
+            pattern: None,
             answers: Answers::default(),
             rule: RuleId(0),
             generation: 0,

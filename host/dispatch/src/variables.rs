@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use conductor_config::{Inputs, NumberExpr};
+use conductor_config::NumberExpr;
 use conductor_engine::{DeviceEvent, DeviceId, Event, Nanos, VariableChange};
+use conductor_expression::Slots;
 use conductor_variables::{Change, Changed, Key, Scope, Variable, Variables, WithVariables};
 
 /// The device that changes of variables come from.
@@ -36,8 +37,8 @@ impl PartialEq for View {
 
 impl View {
     /// What an expression reads for an event of this device.
-    pub fn of<'v>(&'v self, inputs: &'v Inputs, device: &DeviceId) -> WithVariables<'v, Inputs> {
-        self.variables.with(inputs, Key::of(device.as_str()), self.mode)
+    pub fn of<'v, S: Slots>(&'v self, event: &'v S, device: &DeviceId) -> WithVariables<'v, S> {
+        self.variables.with(event, Key::of(device.as_str()), self.mode)
     }
 
     /// Whose value of a variable a device gets.
@@ -66,8 +67,8 @@ pub struct VariableAction {
 impl VariableAction {
     /// Makes the change, for an event of a device. Takes no lock and allocates nothing. Returns the change as an event,
     /// or `None` if nothing has changed.
-    pub fn perform(&self, at: Nanos, device: &DeviceId, inputs: &Inputs) -> Option<DeviceEvent<Event>> {
-        let amount = self.amount.number(&self.view.of(inputs, device));
+    pub fn perform(&self, at: Nanos, device: &DeviceId, event: &impl Slots) -> Option<DeviceEvent<Event>> {
+        let amount = self.amount.number(&self.view.of(event, device));
         let owner = self.view.owner(&self.variable, device.as_str());
         let Changed { variable, to, unit, .. } = self.variable.change(owner, &self.change, amount, at)?;
         #[expect(clippy::cast_possible_truncation, reason = "it is from 0 to 1")]

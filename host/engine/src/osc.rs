@@ -162,7 +162,7 @@ const MAX_PART: usize = 1023;
 /// | `[!a-z]` | one character that is none of these |
 /// | `{in,out}` | one of these words |
 ///
-/// Nothing matches across a `/`: a pattern and an address have the same number of parts.
+/// Several `*` side by side are one. Nothing matches across a `/`: a pattern and an address have the same number of parts.
 ///
 /// Matching allocates nothing and cannot blow up: the work is at most the length of the pattern times
 /// the length of the address. A part of an address longer than 1023 bytes matches no wildcard.
@@ -269,12 +269,7 @@ impl OscPattern {
 
     /// How many wildcards it has.
     pub fn wildcards(&self) -> usize {
-        let of = |part: &Part| match part {
-            Part::Literal(_) => 0,
-            Part::Anything => 1,
-            Part::Steps(steps) => steps.iter().filter(|step| !matches!(step, Step::Literal(_))).count(),
-        };
-        self.parts.iter().map(of).sum()
+        self.parts.iter().map(Part::wildcards).sum()
     }
 
     /// Whether the whole of `address` matches.
@@ -290,9 +285,48 @@ impl OscPattern {
         }
         !rest.contains('/') && last.matches(rest)
     }
+
+    /// What a wildcard has matched in an address: the wildcard with this position in the pattern, counted from 0.
+    /// Where there are several ways, each wildcard takes as much as it can, the first one first. `None` if the
+    /// address does not match, if there are fewer wildcards, or if its part of the pattern has more than
+    /// [`MAX_CAPTURED`](Self::MAX_CAPTURED) literals and wildcards. Allocates nothing.
+    pub fn matched<'a>(&self, address: &'a str, wildcard: usize) -> Option<&'a str> {
+        if !self.matches(address) {
+            return None;
+        }
+        let mut left = wildcard;
+        for (part, text) in self.parts.iter().zip(address.strip_prefix('/')?.split('/')) {
+            let here = part.wildcards();
+            if left < here {
+                return part.matched(text, left);
+            }
+            left -= here;
+        }
+        None
+    }
+
+    /// Literals and wildcards that a part of a pattern may have so that what it matched can be asked.
+    pub const MAX_CAPTURED: usize = 32;
 }
 
 impl Part {
+    fn wildcards(&self) -> usize {
+        match self {
+            Self::Literal(_) => 0,
+            Self::Anything => 1,
+            Self::Steps(steps) => steps.iter().filter(|step| step.is_wildcard()).count(),
+        }
+    }
+
+    /// What one of its wildcards takes of a text that it matches.
+    fn matched<'a>(&self, text: &'a str, wildcard: usize) -> Option<&'a str> {
+        match self {
+            Self::Literal(_) => None,
+            Self::Anything => Some(text),
+            Self::Steps(steps) => captured(steps, text, wildcard),
+        }
+    }
+
     fn matches(&self, text: &str) -> bool {
         match self {
             Self::Literal(literal) => **literal == *text,
@@ -300,6 +334,73 @@ impl Part {
             Self::Steps(steps) => run(steps, text),
         }
     }
+}
+
+impl Step {
+    fn is_wildcard(&self) -> bool {
+        !matches!(self, Self::Literal(_))
+    }
+
+    /// The places in `text` behind what this step takes from `at` on: each to `visit`, the farthest last.
+    fn ends(&self, text: &str, at: usize, mut visit: impl FnMut(usize)) {
+        let starts = |word: &str| text.as_bytes()[at..].starts_with(word.as_bytes());
+        match self {
+            Self::Any => (at..=text.len()).for_each(visit),
+            Self::Literal(literal) if starts(literal) => visit(at + literal.len()),
+            Self::Literal(_) => {}
+            Self::Words(words) => words.iter().filter(|word| starts(word)).for_each(|word| visit(at + word.len())),
+            Self::One => char_at(text, at).into_iter().for_each(|c| visit(at + c.len_utf8())),
+            Self::Set { negated, ranges } => {
+                let fits = |c: &char| ranges.iter().any(|(first, last)| (first..=last).contains(&c)) != *negated;
+                char_at(text, at).filter(fits).into_iter().for_each(|c| visit(at + c.len_utf8()));
+            }
+        }
+    }
+}
+
+/// What one of the wildcards takes of a text that the steps match.
+fn captured<'a>(steps: &[Step], text: &'a str, wildcard: usize) -> Option<&'a str> {
+    if steps.len() > OscPattern::MAX_CAPTURED || text.len() > MAX_PART {
+        return None;
+    }
+    // From where on the steps from this one on match the rest.
+    let mut ways = [const { Places::NONE }; OscPattern::MAX_CAPTURED + 1];
+    ways[steps.len()].insert(text.len());
+    for (number, step) in steps.iter().enumerate().rev() {
+        let (before, behind) = ways.split_at_mut(number + 1);
+        let (here, next) = (&mut before[number], &behind[0]);
+        match step {
+            // Every place up to the last one.
+            Step::Any => next.last().into_iter().for_each(|last| here.insert_from(0, last)),
+            step => {
+                for at in 0..=text.len() {
+                    step.ends(text, at, |end| {
+                        if next.contains(end) {
+                            here.insert(at);
+                        }
+                    });
+                }
+            }
+        }
+    }
+    let (mut at, mut left) = (0, wildcard);
+    for (step, next) in steps.iter().zip(&ways[1..]) {
+        let mut taken = None;
+        step.ends(text, at, |end| {
+            if next.contains(end) && text.is_char_boundary(end) && taken.is_none_or(|taken| taken < end) {
+                taken = Some(end);
+            }
+        });
+        let end = taken?;
+        if step.is_wildcard() {
+            if left == 0 {
+                return text.get(at..end);
+            }
+            left -= 1;
+        }
+        at = end;
+    }
+    None
 }
 
 /// Runs the steps over all the places in `text` that the steps before may have reached, at once: no
@@ -318,26 +419,7 @@ fn run(steps: &[Step], text: &str) -> bool {
                     next.insert_from(first, text.len());
                 }
             }
-            Step::Literal(literal) => {
-                here.each(|at| next.insert_if_prefix(text, at, literal));
-            }
-            Step::Words(words) => here.each(|at| {
-                for word in words {
-                    next.insert_if_prefix(text, at, word);
-                }
-            }),
-            Step::One => here.each(|at| {
-                if let Some(c) = char_at(text, at) {
-                    next.insert(at + c.len_utf8());
-                }
-            }),
-            Step::Set { negated, ranges } => here.each(|at| {
-                if let Some(c) = char_at(text, at)
-                    && ranges.iter().any(|&(first, last)| (first..=last).contains(&c)) != *negated
-                {
-                    next.insert(at + c.len_utf8());
-                }
-            }),
+            step => here.each(|at| step.ends(text, at, |end| next.insert(end))),
         }
         here = next;
         if here.first().is_none() {
@@ -358,6 +440,8 @@ fn char_at(text: &str, at: usize) -> Option<char> {
 struct Places([u64; (MAX_PART + 1) / 64]);
 
 impl Places {
+    const NONE: Self = Self([0; (MAX_PART + 1) / 64]);
+
     fn insert(&mut self, at: usize) {
         self.0[at / 64] |= 1 << (at % 64);
     }
@@ -368,12 +452,6 @@ impl Places {
         }
     }
 
-    fn insert_if_prefix(&mut self, text: &str, at: usize, prefix: &str) {
-        if text.as_bytes()[at..].starts_with(prefix.as_bytes()) {
-            self.insert(at + prefix.len());
-        }
-    }
-
     fn contains(&self, at: usize) -> bool {
         self.0[at / 64] & 1 << (at % 64) != 0
     }
@@ -381,6 +459,11 @@ impl Places {
     fn first(&self) -> Option<usize> {
         let word = self.0.iter().position(|&bits| bits != 0)?;
         Some(word * 64 + self.0[word].trailing_zeros() as usize)
+    }
+
+    fn last(&self) -> Option<usize> {
+        let word = self.0.iter().rposition(|&bits| bits != 0)?;
+        Some(word * 64 + 63 - self.0[word].leading_zeros() as usize)
     }
 
     fn each(&self, mut visit: impl FnMut(usize)) {
@@ -522,6 +605,55 @@ mod tests {
         let long = |length: usize| format!("/*{}", "a".repeat(length - 2));
         assert!(sent(long(OscMessage::MAX_PATTERN)).is_pattern());
         assert!(!sent(long(OscMessage::MAX_PATTERN + 1)).is_pattern());
+    }
+
+    #[test]
+    fn what_a_wildcard_matched_can_be_asked() {
+        let all = |text: &str, address: &'static str| -> Vec<Option<&'static str>> {
+            let pattern = pattern(text);
+            (0..=pattern.wildcards()).map(|wildcard| pattern.matched(address, wildcard)).collect()
+        };
+        assert_eq!(all("/mixer/*/gain", "/mixer/3/gain"), [Some("3"), None]);
+        assert_eq!(
+            all("/ch[0-9]?/{mute,solo}/*", "/ch12/solo/on"),
+            [Some("1"), Some("2"), Some("solo"), Some("on"), None]
+        );
+        assert_eq!(all("/a*b*c", "/aXbYbZc"), [Some("XbY"), Some("Z"), None], "the first takes as much as it can");
+        assert_eq!(all("/{a,ab}*", "/abc"), [Some("ab"), Some("c"), None]);
+        assert_eq!(all("/{a,ab}bc", "/abc"), [Some("a"), None], "and leaves what the others need");
+        assert_eq!(all("/*", "/é"), [Some("é"), None]);
+        assert_eq!(all("/x", "/x"), [None], "no wildcard at all");
+        assert_eq!(all("/x*", "/y"), [None, None], "it does not match");
+        let many = format!("/{}", "*a".repeat(OscPattern::MAX_CAPTURED / 2 + 1));
+        let address = format!("/{}", "a".repeat(OscPattern::MAX_CAPTURED));
+        assert!(pattern(&many).matches(&address));
+        assert_eq!(pattern(&many).matched(&address, 0), None);
+    }
+
+    proptest! {
+        /// Put together again, what the wildcards took and the literals between them are the address.
+        #[test]
+        fn what_wildcards_matched_makes_up_the_address(
+            steps in prop::collection::vec(prop::sample::select(vec!["*", "?", "[a-c]", "{a,ab,b}", "a", "bc"]), 1..8),
+            text in "[abc]{0,12}",
+        ) {
+            // Stars side by side are one.
+            let mut steps = steps;
+            steps.dedup_by(|one, other| (*one, *other) == ("*", "*"));
+            let (pattern, address) = (pattern(&format!("/{}", steps.concat())), format!("/{text}"));
+            let mut wildcards = 0..;
+            let rebuilt: Option<String> = steps
+                .iter()
+                .map(|step| match *step {
+                    "a" | "bc" => Some(*step),
+                    _ => pattern.matched(&address, wildcards.next()?),
+                })
+                .collect();
+            match pattern.matches(&address) {
+                true => prop_assert_eq!(rebuilt, Some(text)),
+                false => prop_assert_eq!(pattern.matched(&address, 0), None),
+            }
+        }
     }
 
     #[test]

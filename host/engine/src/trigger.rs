@@ -5,6 +5,7 @@
 //! [`RuleSet`](crate::RuleSet) gives the same answers from an index.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crate::Nanos;
 use crate::event::{ArtNetChange, Event, GamepadEvent};
@@ -200,7 +201,7 @@ pub enum Trigger {
     /// a message that is a pattern itself is taken as text, or is the same pattern.
     OscPattern {
         /// The pattern.
-        pattern: OscPattern,
+        pattern: Arc<OscPattern>,
         /// A test of one argument.
         arg: Option<OscArgTest>,
     },

@@ -18,7 +18,7 @@ fn source() -> RuleSource<String> {
             }
             2 => Trigger::Osc { address: format!("/fader/{}", n % 9), arg: None },
             3 => Trigger::OscPattern {
-                pattern: OscPattern::parse("/fader/[0-4]").expect("a pattern"),
+                pattern: OscPattern::parse("/fader/[0-4]").expect("a pattern").into(),
                 arg: Some(OscArgTest { index: 0, min: 0.25, max: 0.75 }),
             },
             4 => Trigger::SysEx { pattern: "F0 7E ?? 06".parse().expect("a pattern") },

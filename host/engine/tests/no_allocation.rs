@@ -3,6 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
+use std::sync::Arc;
 
 use conductor_engine::*;
 use conductor_midi_parser::MidiParser;
@@ -83,7 +84,7 @@ fn crowded() -> RuleSet<u32> {
     let (all, any) = (NumberRange::ALL, ValueRange::SEVEN_BIT);
     let any8 = ValueRange { min: 0, max: 255 };
     let arg = Some(OscArgTest { index: 0, min: 0.0, max: 1.0 });
-    let pattern = |text| OscPattern::parse(text).expect("a pattern");
+    let pattern = |text| Arc::new(OscPattern::parse(text).expect("a pattern"));
     let mut rules = Vec::new();
     for channel in [None, Some(0), Some(9), Some(2)] {
         for numbers in [all, NumberRange::one(36), NumberRange { first: 0, last: 64 }] {
@@ -284,4 +285,14 @@ fn reading_and_transforming_short_messages_allocate_nothing() {
         parser.push(&bytes, &mut |message| sent += transform.apply(&message).to_bytes().len());
     });
     assert_eq!((allocations, sent), (0, 15));
+}
+
+#[test]
+fn asking_what_a_wildcard_matched_allocates_nothing() {
+    let pattern = OscPattern::parse("/ch*/{gain,mute}/[a-z]?*").expect("a pattern");
+    let mut found = [None; 5];
+    let allocations = allocations(|| {
+        found.iter_mut().enumerate().for_each(|(at, found)| *found = pattern.matched("/ch12/mute/left", at));
+    });
+    assert_eq!((allocations, found), (0, [Some("12"), Some("mute"), Some("l"), Some("e"), Some("ft")]));
 }

@@ -30,7 +30,7 @@ mod token;
 use std::fmt;
 use std::ops::Range;
 
-pub use event::{EVENT_NAMES, Inputs};
+pub use event::{ARGS, EVENT_NAMES, Inputs, MATCHES, OscNumber, is_event_name};
 pub use parse::FUNCTIONS;
 pub use scale::{Curve, Scale};
 pub use template::{Hole, Template};
@@ -47,7 +47,7 @@ pub const MAX_LENGTH: usize = 512;
 /// Which names an expression may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
-    /// Those of an event: [`EVENT_NAMES`].
+    /// Those of an event: [`EVENT_NAMES`], and the others that are counted as `arg0` and `match1` are.
     Event,
     /// Any other one, too, as that of a variable, which [`Expression::bind`] has to find.
     EventAndVariables,
@@ -162,6 +162,14 @@ impl Expression {
     pub fn names_events(&self) -> bool {
         let is_event = |step: &Step| matches!(step, Step::Slot(slot) if *slot < Self::FIRST_VARIABLE);
         self.steps.iter().any(is_event)
+    }
+
+    /// The numbers in it that only an OSC message has, in the order of the text; each may come more than once.
+    pub fn osc_numbers(&self) -> impl Iterator<Item = OscNumber> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Slot(slot) => OscNumber::in_slot(*slot),
+            _ => None,
+        })
     }
 
     /// The unit that it is scaled to, where it names one: `dB`.

@@ -18,7 +18,9 @@ use conductor_number::Range;
 use crate::scale::{Curve, From, Scale};
 use crate::step::{One, Step, Two};
 use crate::token::{Token, tokens};
-use crate::{EVENT_NAMES, Expression, MAX_LENGTH, MAX_STACK, MAX_STEPS, Mistake, Names, Variable, event};
+use crate::{
+    ARGS, EVENT_NAMES, Expression, MATCHES, MAX_LENGTH, MAX_STACK, MAX_STEPS, Mistake, Names, Variable, event,
+};
 
 /// The functions, each with what it takes, as error messages list them.
 pub const FUNCTIONS: [&str; 16] = [
@@ -392,7 +394,13 @@ impl<'t> Parser<'t> {
         }
         // A variable begins with a small letter.
         if self.names == Names::Event || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-            let hint = hint(name, EVENT_NAMES, &EVENT_NAMES.join(", "));
+            let is_counted = ["arg", "match"].iter().any(|counted| {
+                name.strip_prefix(counted).is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
+            });
+            let hint = match is_counted {
+                true => format!("; arguments are `arg0` to `arg{}`, wildcards `match1` to `match{MATCHES}`", ARGS - 1),
+                false => hint(name, EVENT_NAMES, &EVENT_NAMES.join(", ")),
+            };
             return Err(self.wrong(place, format!("there is no `{name}`{hint}")));
         }
         let at = u16::try_from(self.variables.len()).unwrap_or(u16::MAX);

@@ -28,11 +28,11 @@ pub struct Template {
 }
 
 impl Template {
-    /// Splits a text. `texts` are names that stand for a text, not for a number.
+    /// Splits a text. Names of which `is_text` is true stand for a text, not for a number.
     ///
     /// # Errors
     /// What is wrong with an expression, or a brace that stands alone, with its place in the whole text.
-    pub fn parse(text: &str, names: Names, texts: &[&str]) -> Result<Self, Mistake> {
+    pub fn parse(text: &str, names: Names, is_text: impl Fn(&str) -> bool) -> Result<Self, Mistake> {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut rest = text;
@@ -50,7 +50,7 @@ impl Template {
                     if sign == "{" { "the brace is not closed" } else { "a brace stands alone; write `}}` for one" };
                 return Err(Mistake::new(text, at..at + 1, message));
             };
-            let hole = if texts.contains(&inner.trim()) {
+            let hole = if is_text(inner.trim()) {
                 Hole::Text(inner.trim().to_owned())
             } else {
                 let number = Expression::parse(inner, names).map_err(|mistake| {

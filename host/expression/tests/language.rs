@@ -1,6 +1,6 @@
 //! What expressions mean, and what is said of those that mean nothing.
 
-use conductor_expression::{Bound, EVENT_NAMES, Expression, Inputs, Names, Slots, Template};
+use conductor_expression::{Bound, EVENT_NAMES, Expression, Inputs, Names, OscNumber, Slots, Template, is_event_name};
 use conductor_number::Range;
 
 const INPUTS: Inputs = Inputs { value: 64.0, unit: 0.5, position: 3.0, number: 60.0, channel: 9.0 };
@@ -90,7 +90,7 @@ fn a_mistake_is_told_at_its_column() {
     for (text, expected) in [
         ("", "column 1: the text is over; expected a number or a name"),
         ("valu * 2", "column 1: there is no `valu`; did you mean `value`?"),
-        ("{m}", "column 2: there is no `m`; there are value, unit, n, note, cc, number, channel, ch"),
+        ("{m}", "column 2: there is no `m`; there are value, unit, n, note, cc, number, channel, ch, arg0, match1"),
         ("1 + ", "column 5: the text is over; expected a number or a name"),
         ("1 + * 2", "column 5: `*` cannot stand here; expected a number or a name"),
         ("(1", "column 3: the text is over; expected `)`"),
@@ -162,16 +162,33 @@ fn variables_are_found_by_name_once() {
 }
 
 #[test]
+fn arguments_and_wildcards_have_names() {
+    let numbers = |text| Expression::parse(text, Names::Event).map(|it| it.osc_numbers().collect::<Vec<_>>());
+    use OscNumber::{Arg, Match};
+    assert_eq!(numbers("arg0 + arg15 * match1 - match8"), Ok(vec![Arg(0), Arg(15), Match(0), Match(7)]));
+    assert_eq!(numbers("value + n"), Ok(vec![]));
+    for wrong in ["arg16", "match0", "match9", "arg00", "arg", "arg99999"] {
+        let told = numbers(wrong).expect_err(wrong).to_string();
+        let why =
+            format!("column 1: there is no `{wrong}`; arguments are `arg0` to `arg15`, wildcards `match1` to `match8`");
+        assert_eq!(told, why);
+    }
+    let told = numbers("arg0 -> 0..1").expect_err("no range").to_string();
+    assert_eq!(told, "column 1: say what `arg0` comes from: `arg0 from 0..127 -> ...`");
+    assert!(is_event_name("arg3") && is_event_name("match2") && !is_event_name("arg16"));
+}
+
+#[test]
 fn a_template_is_filled_in() {
     let filled = |text| {
-        let template = Template::parse(text, Names::Event, &["name"]).expect(text);
+        let template = Template::parse(text, Names::Event, |name| name == "name").expect(text);
         let mut out = String::new();
         template.fill(&INPUTS, &mut out, |name, out| out.push_str(&name.to_uppercase()));
         out
     };
     assert_eq!(filled("/x/{cc}/{channel}/{n}/{value}/{unit}/{name}"), "/x/60/9/3/64/0.5/NAME");
     assert_eq!(filled("{value -> -60..10 dB} {{{n * 2}}}"), "-25 dB {6}");
-    let wrong = |text| Template::parse(text, Names::Event, &[]).expect_err(text).to_string();
+    let wrong = |text| Template::parse(text, Names::Event, |_| false).expect_err(text).to_string();
     assert_eq!(wrong("/a/{note"), "column 4: the brace is not closed");
     assert_eq!(wrong("a}"), "column 2: a brace stands alone; write `}}` for one");
     assert!(wrong("é {n} {velocity}").starts_with("column 8: there is no `velocity`"));

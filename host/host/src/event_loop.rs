@@ -282,16 +282,7 @@ impl Out {
 
 impl Sink<Action> for Out {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        let envelope = || Envelope {
-            at: firing.at,
-            device: firing.device.clone(),
-            event: firing.event.clone(),
-            position: firing.position,
-            answers: firing.answers,
-            rule: firing.rule.id,
-            generation: firing.generation,
-            mode: firing.rule.mode,
-        };
+        let envelope = || Envelope::of(&firing);
         let fired = &mut self.fired;
         let mut wake = |feature: &FeatureWorker| {
             if !fired.iter().any(|other| other.is(feature)) && fired.try_push(feature.clone()).is_err() {

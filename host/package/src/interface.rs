@@ -140,6 +140,7 @@ interfaces! {
         Types "types": Always;
         Install "install": Always;
         Devices "devices": Always;
+        EventDetails "event-details": Always;
         Clock "clock": Always;
         Random "random": Always;
         Diagnostics "diagnostics": Always;
@@ -251,7 +252,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "f87b6f4ffee38e5541aa4e439ae7f3d41eeaf1abba4b34ea76de5459dc9ace35";
+    const FROZEN: &str = "cc90651991559cf45887bb0b20f1ade4ff996a6ea8deea30b294e268e93d5111";
 
     #[test]
     fn the_contract_is_frozen() {

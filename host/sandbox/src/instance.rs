@@ -10,6 +10,7 @@ use wasmtime::component::InstancePre;
 use crate::bindings::realtime_exports::{actions, event_hooks, lifecycle, timer_events};
 use crate::bindings::{Error, Event, Lane};
 use crate::cpu::{self, CpuBudget};
+use crate::host_functions::event_details::EventDetails;
 use crate::host_functions::timers::Timer;
 use crate::limits;
 use crate::outcome::{CallError, InstallError, explain};
@@ -91,18 +92,28 @@ impl ActionInstance {
     /// # Errors
     /// See [`CallError`].
     pub fn perform(&mut self, action: u32, event: Event) -> Result<(), CallError> {
-        self.perform_for(0, action, event)
+        self.perform_for(0, action, event, EventDetails::default())
     }
 
-    /// The same for one of several owners: timers that are set belong to it. `owner` is any number of the caller's.
+    /// The same for one of several owners: timers that are set belong to it. `owner` is any number of the caller's. The
+    /// guest may ask for `details` while it runs.
     ///
     /// # Errors
     /// See [`CallError`].
-    pub fn perform_for(&mut self, owner: u32, action: u32, event: Event) -> Result<(), CallError> {
+    pub fn perform_for(
+        &mut self,
+        owner: u32,
+        action: u32,
+        event: Event,
+        details: EventDetails,
+    ) -> Result<(), CallError> {
         let budget = self.begin_on_event_path(owner, action, event.at);
         let Some(actions) = &self.actions else { return Err(no_actions()) };
+        self.store.data_mut().event = details;
         let result = actions.call_perform(&mut self.store, action, event);
-        self.store.data_mut().timers.end();
+        let state = self.store.data_mut();
+        state.event = EventDetails::default();
+        state.timers.end();
         self.outcome(result, budget)
     }
 

@@ -15,6 +15,7 @@ use crate::bindings::{Error, Lane};
 use crate::cpu::{CpuBudget, CpuShare};
 use crate::epoch::BusyGuests;
 use crate::host_functions::Services;
+use crate::host_functions::event_details::EventDetails;
 use crate::host_functions::install::Context;
 use crate::host_functions::timers::Timers;
 use crate::limits::{self, FeatureMemory, Limiter};
@@ -296,6 +297,8 @@ pub struct InstanceState {
     pub(crate) meter: Arc<Meter>,
     /// When it is to be called again, in the real-time lane.
     pub(super) timers: Timers,
+    /// What can be asked of the event that an action is performed for.
+    pub(crate) event: EventDetails,
     /// What `install` registered.
     pub registered: Registrations,
     /// What it has of WASI.
@@ -325,6 +328,7 @@ impl InstanceState {
             cpu: CpuBudget::default(),
             meter: Arc::default(),
             timers: Timers::default(),
+            event: EventDetails::default(),
             wasi: World::default(),
         }
     }

@@ -28,7 +28,7 @@ pub fn run(data: &[u8]) {
                 assert!(wrong.column >= 1 && wrong.column <= text.chars().count() + 1, "{wrong:?}");
             }
         }
-        match Template::parse(&text, names, &["name"]) {
+        match Template::parse(&text, names, |name| name == "name") {
             Ok(template) => {
                 let mut filled = String::new();
                 template.fill(&inputs, &mut filled, |name, out| out.push_str(name));

@@ -180,7 +180,7 @@ fn trigger(bytes: &mut Bytes<'_>, sense: Sense) -> Trigger {
         },
         18 => Trigger::Osc { address: bytes.pick(&ADDRESSES[..5]).to_owned(), arg: arg_test(bytes, sense) },
         19 => match OscPattern::parse(bytes.pick(&PATTERNS)) {
-            Ok(pattern) => Trigger::OscPattern { pattern, arg: arg_test(bytes, sense) },
+            Ok(pattern) => Trigger::OscPattern { pattern: pattern.into(), arg: arg_test(bytes, sense) },
             Err(error) => panic!("{error}"),
         },
         20 => match bytes.pick(&SYSEX).parse::<SysExPattern>() {

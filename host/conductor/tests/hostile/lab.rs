@@ -528,6 +528,7 @@ pub fn envelope() -> Envelope {
         device: DeviceId::new("pads"),
         event: MidiMessage::NoteOn { channel: 0, note: 36, velocity: 100 }.into(),
         position: 0,
+        pattern: None,
         answers: Answers::default(),
         rule: RuleId(0),
         generation: 0,

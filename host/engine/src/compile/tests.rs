@@ -82,7 +82,7 @@ fn every_trigger_is_checked() {
         Trigger::MidiAny { channel },
         Trigger::Osc { address: "/a b".into(), arg: None },
         Trigger::Osc { address: "/a".into(), arg: bad_arg },
-        Trigger::OscPattern { pattern: OscPattern::parse("/*").unwrap(), arg: bad_arg },
+        Trigger::OscPattern { pattern: OscPattern::parse("/*").unwrap().into(), arg: bad_arg },
         Trigger::GamepadButton { buttons: NumberRange { first: 127, last: 130 }, edge: Edge::Press },
         Trigger::GamepadStick { sticks: NumberRange::one(132), push: Push::Any, dead_zone: 0.1, readings },
         Trigger::GamepadStick { sticks: NumberRange::one(128), push: Push::Any, dead_zone: f32::NAN, readings },

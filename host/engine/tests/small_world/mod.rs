@@ -69,7 +69,7 @@ pub fn trigger() -> impl Strategy<Value = Trigger> {
         1 => (select(&ADDRESSES[..5]), arg_test())
             .prop_map(|(address, arg)| Trigger::Osc { address: address.into(), arg }),
         1 => (select(&PATTERNS[..]), arg_test()).prop_map(|(pattern, arg)| Trigger::OscPattern {
-            pattern: OscPattern::parse(pattern).expect("a pattern"),
+            pattern: OscPattern::parse(pattern).expect("a pattern").into(),
             arg,
         }),
         1 => (128u8..=144, 0u8..4, edge()).prop_map(|(first, more, edge)| Trigger::GamepadButton {

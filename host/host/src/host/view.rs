@@ -411,17 +411,8 @@ struct DirectSink<'a> {
 
 impl Sink<Action> for DirectSink<'_> {
     fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        let envelope = || Envelope {
-            at: firing.at,
-            device: firing.device.clone(),
-            event: firing.event.clone(),
-            position: firing.position,
-            answers: firing.answers,
-            rule: firing.rule.id,
-            // No set of rules in use has this number, so that the rule is not taken for another.
-            generation: u64::MAX,
-            mode: None,
-        };
+        // No set of rules in use has this number, so that the rule is not taken for another.
+        let envelope = || Envelope { generation: u64::MAX, mode: None, ..Envelope::of(&firing) };
         if let Err((worker, reason)) = firing.rule.action.hand_over(envelope, &mut FeatureWorker::ring) {
             self.failed.push(format!("{worker}: {reason}"));
         }

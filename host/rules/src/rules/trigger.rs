@@ -1,5 +1,7 @@
 //! Compiles a mapping's trigger for the engine.
 
+use std::sync::Arc;
+
 use conductor_engine as engine;
 use conductor_engine::{
     DmxRange, Encoding, Nanos, NumberRange, OscArgTest, OscPattern, Push, Rotation, SysExPattern, ValueRange,
@@ -219,8 +221,8 @@ pub(super) fn values<const MAX: u16>(bounds: config::Bounds<MAX>) -> ValueRange 
     ValueRange { min: bounds.min(), max: bounds.max() }
 }
 
-fn osc_pattern(pattern: &str) -> Result<OscPattern, String> {
-    OscPattern::parse(pattern).map_err(|error| error.to_string())
+fn osc_pattern(pattern: &str) -> Result<Arc<OscPattern>, String> {
+    OscPattern::parse(pattern).map(Arc::new).map_err(|error| error.to_string())
 }
 
 fn sysex(prefix: &config::SysExPrefix, mask: Option<&config::HexBytes>) -> SysExPattern {

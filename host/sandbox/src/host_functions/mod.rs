@@ -18,6 +18,7 @@ use conductor_stdx::first_step;
 
 pub mod clock;
 pub mod devices;
+pub mod event_details;
 pub mod file_folder;
 pub mod hardware;
 pub mod hardware_args;

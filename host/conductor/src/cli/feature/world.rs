@@ -318,6 +318,7 @@ impl World {
             device,
             event: entry.event,
             position: 0,
+            pattern: None,
             answers: Answers::default(),
             rule: RuleId(0),
             generation: 0,
