@@ -21,6 +21,7 @@
 //! | [`folder`] | a folder for as long as it is needed |
 //! | [`model_server`] | a server in the place of an API of models, as bad as it is told to be |
 //! | [`wire`] | how those APIs write their answers |
+//! | [`scripted`] | a scripted model behind each of them, and what a question hands back |
 //! | [`exchanges`] | answers of those APIs, recorded and made up |
 //! | [`random`] | numbers from a seed |
 //! | [`conversation`] | a person who talks with a model |
@@ -57,6 +58,7 @@ pub mod random;
 #[cfg(unix)]
 pub mod registry;
 pub mod screen;
+pub mod scripted;
 #[cfg(target_os = "linux")]
 pub mod siege;
 pub mod wait;

@@ -60,7 +60,12 @@ impl Wire {
 
     /// The configuration of a model `m` that is called `name`, at this port, with a key.
     pub fn model(self, name: &str, port: u16) -> String {
-        let (provider, base) = (self.provider(), self.base());
+        self.model_of(self.provider(), name, port)
+    }
+
+    /// The same of another provider that speaks it.
+    pub fn model_of(self, provider: &str, name: &str, port: u16) -> String {
+        let base = self.base();
         format!(
             "[models.{name}]\nprovider = '{provider}'\nmodel = 'm'\nurl = 'http://127.0.0.1:{port}{base}'\n\
              secret = 'model-key'\n\n"

@@ -25,6 +25,8 @@ mod notifications;
 mod ola;
 mod osc;
 mod plans;
+#[cfg(unix)]
+mod providers;
 mod registry;
 mod released;
 mod run;
