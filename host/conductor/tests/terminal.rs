@@ -98,8 +98,8 @@ fn a_model_is_added_talked_with_and_removed_at_a_terminal() {
     terminal.type_line("y");
     terminal.expect("Which one?");
     terminal.type_line("1");
-    terminal.expect("Apply it? [y/N]");
-    terminal.type_line("y");
+    let digits = repeated(&mut terminal);
+    terminal.type_line(&digits);
     let (code, lines) = terminal.end();
     assert_eq!(code, Some(0), "{lines:?}");
     assert!(lines.iter().any(|line| line.starts_with("local answers")), "{lines:?}");
@@ -146,7 +146,7 @@ fn a_model_is_added_talked_with_and_removed_at_a_terminal() {
     transcript.add("conductor chat", lines);
     let said = json!(model.requests()).to_string();
     let plans = said.split("The plan ").skip(1).filter_map(|rest| rest.split(' ').next());
-    transcript.plans = plans.filter(|id| id.len() > 12).map(str::to_owned).collect();
+    transcript.plans = plans.filter(|id| id.len() > 12).map(str::to_owned).chain([digits]).collect();
 
     let mut terminal = at_terminal(&stage, &["models", "remove", "local"]);
     terminal.expect("Apply it? [y/N]");
@@ -172,6 +172,38 @@ fn held(transcript: &str) {
         fs::write(&file, format!("{head}```console\n{}\n```{tail}", transcript.trim_end())).unwrap();
     } else {
         assert_eq!(block, transcript.trim_end(), "docs/terminal.md: write it anew with CONDUCTOR_WRITE_DOCS=1");
+    }
+}
+
+/// Waits for a privileged plan, and returns the digits that it is applied with.
+fn repeated(terminal: &mut Terminal) -> String {
+    const QUESTION: &str = "This plan is privileged. To apply it, type the first 6 digits of its id (";
+    terminal.expect(QUESTION);
+    let lines = terminal.screen.lines();
+    let rest = lines.iter().rev().find_map(|line| line.strip_prefix(QUESTION)).unwrap();
+    rest[..6].to_owned()
+}
+
+// PLN-3: a model hears all that is said, and costs money: a key that is hit by habit does not add it.
+#[test]
+fn a_model_is_not_added_by_a_plain_yes() {
+    let model = Model::new(|_, _| Reply::Json(json!({ "data": [{ "id": "llama3.2" }] })));
+    let stage = Stage::start(Home::with("[[modes]]\nname = \"Play\"\n"), SimulatedPorts::new());
+    let url = format!("http://localhost:{}/v1", model.port);
+    let add = ["models", "add", "openai-compatible", "llama3.2", "--url", &url, "--name", "local"];
+    for answer in ["y", "yes", "", "000000"] {
+        let mut terminal = at_terminal(&stage, &add);
+        if answer == "y" {
+            terminal.expect("send requests to localhost");
+            terminal.type_line("y");
+        }
+        let digits = repeated(&mut terminal);
+        assert_ne!(digits, answer);
+        terminal.type_line(answer);
+        terminal.expect("nothing has changed");
+        assert_eq!(terminal.end().0, Some(0));
+        assert!(stage.client.models().unwrap().is_empty(), "{answer:?}");
+        assert!(stage.client.plans().unwrap().is_empty(), "{answer:?}: it does not wait");
     }
 }
 

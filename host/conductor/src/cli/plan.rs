@@ -85,11 +85,7 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
                 terminal::eprint(&all);
             }
             let PlanView { plan, .. } = plan;
-            let agreed_to = match plan.risk.level {
-                Level::Privileged => repeats(&plan.id, agreed)?,
-                _ => agrees("Apply it?", agreed)?,
-            };
-            if agreed_to {
+            if agrees_to(&plan, agreed)? {
                 applied(&Client::new(&places.home).apply_plan(&plan.id)?, "applied", agreed)?;
             }
             Ok(())
@@ -110,8 +106,9 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
 pub(super) fn decided(places: &Paths, id: &str, agreed: &Agreed) -> Result<bool, Failure> {
     let client = Client::new(&places.home);
     if !agreed.yes {
-        terminal::eprint(&shown(&client.plan(id)?, false));
-        if !agrees("Apply it?", agreed)? {
+        let view = client.plan(id)?;
+        terminal::eprint(&shown(&view, false));
+        if !agrees_to(&view.plan, agreed)? {
             client.reject_plan(id)?;
             outln!("nothing has changed");
             return Ok(false);
@@ -129,7 +126,7 @@ pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
     let client = Client::new(&places.home);
     let view = client.plan(id)?;
     terminal::eprint(&shown(&view, false));
-    let agreed = Agreed { yes: false, json: false };
+    let agreed = Agreed::asked();
     let is_privileged = view.plan.risk.level == Level::Privileged;
     let answer = match is_privileged {
         true if repeats(id, &agreed)? => "y".to_owned(),
@@ -291,6 +288,14 @@ pub(super) fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
     }
     let answer = terminal::ask(format_args!("{question} [y/N]"))?;
     Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
+}
+
+/// A person's yes to a plan that they have seen, as its risk asks for it.
+fn agrees_to(plan: &Plan, agreed: &Agreed) -> Result<bool, Failure> {
+    match plan.risk.level {
+        Level::Privileged => repeats(&plan.id, agreed),
+        _ => agrees("Apply it?", agreed),
+    }
 }
 
 /// Digits of its id that a person types to apply a privileged plan.
