@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use conductor::api::types::ConversationEvents;
+use conductor_chat::record::{ChatEvent, Outcome, Recorded};
 use conductor_ports::simulated::SimulatedPorts;
 use serde_json::json;
 
@@ -226,6 +228,37 @@ fn ctrl_c_ends_the_turn_and_not_the_program() {
     terminal.prompt();
     terminal.type_line("/quit");
     assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
+fn ctrl_c_ends_a_turn_alone_and_the_exit_code_says_so() {
+    let model = Model::new(|_, _| Reply::Hang("one two "));
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat", "count"]);
+    terminal.expect("  one");
+    terminal.type_keys("\u{3}");
+    let (code, lines) = terminal.end();
+    assert_eq!(code, Some(130), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("the turn was cancelled")), "{lines:?}");
+    // What was shown is kept, and the host does not wait for the rest.
+    let mut last = None;
+    let keep = |one: Recorded| {
+        last = Some(one.event);
+        true
+    };
+    stage.client.conversation_events(1, &ConversationEvents::default(), keep).unwrap();
+    assert_eq!(last, Some(ChatEvent::TurnEnded { outcome: Outcome::Cancelled, why: None }));
+}
+
+// Cancelled by another program it was not this one's signal.
+#[test]
+fn a_turn_that_another_program_cancels_has_failed() {
+    let model = Model::new(|_, _| Reply::Hang("one two "));
+    let stage = Stage::new(&model, "");
+    let mut terminal = at_terminal(&stage, &["chat", "count"]);
+    terminal.expect("  one");
+    stage.client.cancel_turn(1).unwrap();
+    assert_eq!(terminal.end().0, Some(1));
 }
 
 #[test]

@@ -186,6 +186,8 @@ enum Failure {
     Config(Diagnostics),
     /// 3
     Unknown(String),
+    /// 130: a signal ended it, as it was meant to.
+    Interrupted(String),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -299,6 +301,10 @@ fn ended(done: CommandResult) -> ExitCode {
         Err(Failure::Unknown(text)) => {
             terminal::eprint(&message(&format!("conductor: {text}")));
             ExitCode::from(3)
+        }
+        Err(Failure::Interrupted(text)) => {
+            terminal::eprint(&message(&format!("conductor: {text}")));
+            ExitCode::from(signals::INTERRUPTED)
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) enum Signal {
 }
 
 /// The exit code of a command that a signal ended, as shells have it for SIGINT.
-pub(super) const INTERRUPTED: i32 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// Sends what `word` makes of every signal from now on. Once the receiver is dropped, a signal ends the process.
 #[cfg(unix)]
@@ -25,7 +25,7 @@ pub(super) fn listen<T: Send + 'static>(
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             if sender.send(word(if signal == SIGHUP { Signal::HangUp } else { Signal::End })).is_err() {
-                std::process::exit(INTERRUPTED);
+                std::process::exit(INTERRUPTED.into());
             }
         }
     })?;

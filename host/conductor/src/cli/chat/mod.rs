@@ -98,13 +98,19 @@ pub(super) fn run(places: &Paths, arguments: &ChatArguments) -> CommandResult {
 }
 
 /// How a turn ended.
-struct Turned(Outcome, Option<String>);
+struct Turned {
+    outcome: Outcome,
+    why: Option<String>,
+    /// Whether a signal cancelled it, if it was cancelled.
+    by_signal: bool,
+}
 
 impl Turned {
     fn into_result(self) -> CommandResult {
-        let Self(outcome, why) = self;
+        let Self { outcome, why, by_signal } = self;
         match outcome {
             Outcome::Done => Ok(()),
+            Outcome::Cancelled if by_signal => Err(Failure::Interrupted(ended(outcome, why.as_deref()))),
             _ => Err(Failure::Failed(anyhow::anyhow!("{}", ended(outcome, why.as_deref())))),
         }
     }
@@ -131,7 +137,7 @@ struct Talk<'p> {
     /// The model to go on with, once.
     model: Option<String>,
     json: bool,
-    /// The conversation whose turn is under way; 0 if none is.
+    /// The conversation whose turn is under way; 0 if none is, or a signal has it cancelled.
     turn: Arc<AtomicU64>,
     shown: Shown,
 }
@@ -146,7 +152,7 @@ impl Talk<'_> {
             for () in asked {
                 let id = turn.swap(0, Ordering::SeqCst);
                 if id == 0 || client.cancel_turn(id).is_err() {
-                    std::process::exit(signals::INTERRUPTED);
+                    std::process::exit(signals::INTERRUPTED.into());
                 }
             }
         })?;
@@ -170,8 +176,8 @@ impl Talk<'_> {
                 Next::Quit => break,
                 // What went wrong is said, and the conversation goes on.
                 Next::Say => match self.turn(&line) {
-                    Ok(Turned(Outcome::Done, _)) => {}
-                    Ok(Turned(outcome, why)) => errln!("({})", ended(outcome, why.as_deref())),
+                    Ok(Turned { outcome: Outcome::Done, .. }) => {}
+                    Ok(Turned { outcome, why, .. }) => errln!("({})", ended(outcome, why.as_deref())),
                     Err(Failure::Failed(error)) => errln!("{error:#}"),
                     Err(other) => return Err(other),
                 },
@@ -186,7 +192,7 @@ impl Talk<'_> {
         let say = Say { text: text.to_owned(), model: self.model.take() };
         let after = self.client.say(self.id, &say)?.after;
         self.turn.store(self.id, Ordering::SeqCst);
-        let (mut plans, mut turned, mut failed) = (Vec::new(), None, None);
+        let (mut plans, mut end, mut failed) = (Vec::new(), None, None);
         let client = self.client.clone();
         let which = ConversationEvents { after, follow: true };
         let followed = client.conversation_events(self.id, &which, |one| {
@@ -200,12 +206,12 @@ impl Talk<'_> {
             match one.event {
                 ChatEvent::Plan { plan, .. } => plans.push(plan),
                 ChatEvent::Approval { asked, .. } => failed = self.decide(asked).err(),
-                ChatEvent::TurnEnded { outcome, why } => turned = Some(Turned(outcome, why)),
+                ChatEvent::TurnEnded { outcome, why } => end = Some((outcome, why)),
                 _ => {}
             }
-            turned.is_none() && failed.is_none()
+            end.is_none() && failed.is_none()
         });
-        self.turn.store(0, Ordering::SeqCst);
+        let by_signal = self.turn.swap(0, Ordering::SeqCst) == 0;
         if let Some(failed) = failed {
             return Err(failed);
         }
@@ -217,7 +223,9 @@ impl Talk<'_> {
                 errln!("a plan waits for a person: `conductor plan show {id}`");
             }
         }
-        turned.ok_or_else(|| Failure::Failed(anyhow::anyhow!("the host stopped before the turn ended")))
+        let (outcome, why) =
+            end.ok_or_else(|| Failure::Failed(anyhow::anyhow!("the host stopped before the turn ended")))?;
+        Ok(Turned { outcome, why, by_signal })
     }
 
     /// Has a person agree to a call, or not. Rejected if there is no terminal.

@@ -69,7 +69,7 @@ impl Facts {
                         warnings: compiled.warnings.render(false),
                     },
                     Err(error) => Outcome::Wrong(match super::super::started(error) {
-                        Failure::Wrong(message) | Failure::Unknown(message) => message,
+                        Failure::Wrong(message) | Failure::Unknown(message) | Failure::Interrupted(message) => message,
                         Failure::Config(mistakes) => mistakes.render(false),
                         Failure::Failed(error) => super::super::with_causes(&error),
                     }),
