@@ -71,9 +71,13 @@ impl Shown {
         let card = &mut self.cards[at];
         card.result = Some((result.to_owned(), failed));
         let args = if matches!(card.args.trim(), "" | "{}") { "" } else { card.args.as_str() };
-        let (args, result) = (terminal::fit(args, CARD.0), terminal::fit(result, CARD.1));
+        let (tool, args, result) =
+            (terminal::escape(&card.tool), terminal::fit(args, CARD.0), terminal::fit(result, CARD.1));
+        let space = if args.is_empty() { "" } else { " " };
         let sign = if failed { "failed:" } else { "->" };
-        errln!("  [{}] {} {args} {sign} {result}", at + 1, card.tool);
+        let mut line = Lines::new();
+        line.push_escaped(&format!("  [{}] {tool}{space}{args} {sign} {result}", at + 1));
+        terminal::eprint(&line);
     }
 
     /// Opens a card: all of its arguments and its result.
