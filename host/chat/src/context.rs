@@ -16,7 +16,7 @@ use conductor_terminal::excerpt_lines;
 const MAX_DIGEST: usize = 24 * 1024;
 /// Bytes of a digest with decisions, beyond which the oldest of those go, too. Plans that wait stay.
 const MAX_DECISIONS: usize = 3 * MAX_DIGEST;
-/// Bytes of one message in a digest.
+/// Bytes of one message in a digest, and of a notification.
 const MAX_QUOTE: usize = 600;
 /// The name of the tool with which a model reads a skill.
 pub const READ_SKILL: &str = "conductor_read_skill";
@@ -80,8 +80,8 @@ struct Builder<'m> {
     results: BTreeMap<String, Part>,
     /// Of calls that proposed plans.
     plans: BTreeMap<String, Vec<String>>,
-    /// What became of plans meanwhile.
-    decided: Vec<String>,
+    /// What became of plans, and what features notified of, meanwhile.
+    news: Vec<String>,
 }
 
 impl Builder<'_> {
@@ -144,7 +144,10 @@ impl Builder<'_> {
             }
             ChatEvent::PlanDecided { plan, outcome } => {
                 // Calls may be under way.
-                self.decided.push(decided(plan, *outcome));
+                self.news.push(decided(plan, *outcome));
+            }
+            ChatEvent::Notification { feature, text, left_out, .. } => {
+                self.news.push(notified(feature, text, *left_out));
             }
             ChatEvent::TurnEnded { .. } => self.settle(),
             ChatEvent::CallBegun { .. } => self.thought.clear(),
@@ -171,7 +174,7 @@ impl Builder<'_> {
             self.user(result);
         }
         self.plans.clear();
-        for text in std::mem::take(&mut self.decided) {
+        for text in std::mem::take(&mut self.news) {
             self.user(Part::Text(text));
         }
     }
@@ -209,6 +212,12 @@ fn decided(plan: &str, outcome: PlanOutcome) -> String {
             format!("(The host: the plan {plan} does not wait any longer; look whether its change is in force.)")
         }
     }
+}
+
+/// What a model reads of a notification.
+fn notified(feature: &str, text: &str, left_out: u64) -> String {
+    let more = if left_out == 0 { String::new() } else { format!(", after {left_out} that are left out") };
+    fence::fenced(&format!("notification of {feature}{more}"), &excerpt_lines(text, MAX_QUOTE))
 }
 
 /// What stays of events that a model is not sent any more.
@@ -323,6 +332,7 @@ fn bytes(event: &ChatEvent) -> usize {
         ChatEvent::Message { text } | ChatEvent::Text { text } | ChatEvent::Reasoning { text } => text.len(),
         ChatEvent::ReasoningEnded { mark } => mark.as_ref().map_or(0, String::len),
         ChatEvent::Call { args, mark, .. } => args.len() + mark.as_ref().map_or(0, String::len) + 64,
+        ChatEvent::Notification { text, .. } => text.len().min(MAX_QUOTE) + 128,
         ChatEvent::CallEnded { result, .. } => result.len().min(fence::MAX_DATA) + 128,
         _ => 64,
     }

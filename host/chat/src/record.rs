@@ -119,6 +119,18 @@ pub enum ChatEvent {
         /// What.
         outcome: PlanOutcome,
     },
+    /// A feature notified agents of something since the conversation began. The model reads it with the next question.
+    Notification {
+        /// Its number in the host's log of notifications.
+        sequence: u64,
+        /// The whole id of the feature that said it: `builtin:work-items`.
+        feature: String,
+        /// What the feature said, at most 4096 bytes: data, never instructions.
+        text: String,
+        /// How many notifications right before it are not in the conversation.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left_out: u64,
+    },
     /// From now on the model is sent a digest of the events up to there.
     Compacted {
         /// The number of the last event that is in the digest only.
@@ -132,6 +144,10 @@ pub enum ChatEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What a person has to agree to.

@@ -1,4 +1,4 @@
-//! What the agent loop needs of a host: tools through its gate, skills, models, and which plans wait.
+//! What the agent loop needs of a host: tools through its gate, skills, models, notifications, and which plans wait.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,6 +29,19 @@ pub struct SkillFacts {
     pub name: String,
     /// What it does and when it is of use.
     pub summary: String,
+}
+
+/// A notification of a feature, as the host's log has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationFacts {
+    /// Its number: larger than that of every notification before it.
+    pub sequence: u64,
+    /// The whole id of the feature that said it.
+    pub feature: String,
+    /// What it said.
+    pub text: String,
+    /// How many right before it were left out.
+    pub left_out: u64,
 }
 
 /// A call that is to pass the gate.
@@ -76,6 +89,10 @@ pub trait Tools: fmt::Debug + Send + Sync {
     /// # Errors
     /// Why there is none, as a sentence for the model.
     fn read_skill(&self, name: &str, file: Option<&str>) -> Result<String, String>;
+
+    /// The last notifications with a number larger than `after` that were kept at `since` (milliseconds since 1970) or later,
+    /// oldest first. May wait for the disk.
+    fn notifications(&self, after: u64, since: u64) -> Vec<NotificationFacts>;
 
     /// Has a tool called through the gate, as `caller`, who is no person. Cancelled, it ends soon.
     fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called>;

@@ -31,7 +31,7 @@ use crate::pieces::Pieces;
 use crate::record::{ChatEvent, Outcome, Recorded, Tokens};
 use crate::store::usage::Used;
 use crate::store::{ConversationStore, MAX_PAGE, StoreError};
-use crate::tools::{self, Called, ToolCall, ToolFacts, Tools};
+use crate::tools::{self, Called, NotificationFacts, ToolCall, ToolFacts, Tools};
 use crate::watch::Watch;
 use crate::{Message, Models, Parameters, Part, Question, StopReason, Tool, ToolChoice, Usage};
 use conductor_audit::caller::Caller;
@@ -236,6 +236,26 @@ impl Turn {
         }
     }
 
+    /// Keeps what features have notified of since the conversation began, as far as it is not kept in it.
+    async fn notice(&mut self) -> Result<(), StoreError> {
+        let Some(began) = self.events.first().map(|one| one.at) else { return Ok(()) };
+        let last = self.events.iter().rev().find_map(|one| match one.event {
+            ChatEvent::Notification { sequence, .. } => Some(sequence),
+            _ => None,
+        });
+        let tools = Arc::clone(&self.shared.tools);
+        let more = blocking(move || Ok(tools.notifications(last.unwrap_or(0), began))).await?;
+        if more.is_empty() {
+            return Ok(());
+        }
+        let event = |one: NotificationFacts| {
+            let NotificationFacts { sequence, feature, text, left_out } = one;
+            ChatEvent::Notification { sequence, feature, text, left_out }
+        };
+        self.shared.keep(more.into_iter().map(event).collect()).await?;
+        self.catch_up().await
+    }
+
     /// Asks models, one after the other, until one answers.
     async fn ask(&mut self, models: &Arc<Models>) -> Result<Step, End> {
         if self.steps >= self.limits.steps {
@@ -271,6 +291,7 @@ impl Turn {
     /// What a model is asked now.
     async fn question(&mut self, models: &Models, model: &str) -> Result<Question, End> {
         self.catch_up().await?;
+        self.notice().await?;
         let declared = models.declared(model);
         let context = declared.as_ref().and_then(|model| model.context);
         let room = context.map_or(DEFAULT_CONTEXT, |tokens| tokens as usize * CONTEXT_BYTES_PER_TOKEN);

@@ -2,7 +2,7 @@
 //!
 //! Calls pass the host's gate as an agent's do, at a door of their own: the allow-list, limits, the lock, hooks and the
 //! record apply, and what a person has to agree to is asked, exactly as the gate shows it. No call applies a plan. What
-//! became of a plan is kept in its conversation.
+//! became of a plan is kept in its conversation, and so are the notifications of features from its beginning on.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -13,15 +13,19 @@ use conductor_audit::caller::Caller;
 use conductor_chat::conversations::News;
 use conductor_chat::record::{Approval, PlanOutcome};
 use conductor_chat::store::StoreError;
-use conductor_chat::tools::{Called, Later, SkillFacts, ToolCall, ToolFacts, Tools};
+use conductor_chat::tools::{Called, Later, NotificationFacts, SkillFacts, ToolCall, ToolFacts, Tools};
 use conductor_chat::{Conversations, Models};
 use conductor_host::control::confirmation::Confirmation;
 use conductor_host::control::gate::{ToolError, ToolRequest, ToolResult};
 use conductor_host::host::Host;
+use conductor_observer::notification_log::{Notification, NotificationQuery, Order};
 use conductor_observer::{ChatChange, ModelChange, Observation, PlanChange, PlanStep};
 use conductor_skills::library::Library;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+/// Notifications that a conversation is given at once.
+const MAX_NOTIFICATIONS: usize = 20;
 
 /// A host, as conversations see it, and the library of skills. It is not kept alive by them.
 #[derive(Debug)]
@@ -120,6 +124,34 @@ impl Tools for OfHost {
             Some(file) => skill.read(file).map_err(|error| error.to_string()),
             None => Ok(skill.text().to_owned()),
         }
+    }
+
+    fn notifications(&self, after: u64, since: u64) -> Vec<NotificationFacts> {
+        let Some(host) = self.0.upgrade().filter(|host| *host.observed().notified().borrow() > after) else {
+            return Vec::new();
+        };
+        let query =
+            NotificationQuery { after, limit: MAX_NOTIFICATIONS, order: Order::Newest, ..NotificationQuery::default() };
+        let last = match host.notifications(&query) {
+            Ok(page) => page.notifications,
+            Err(error) => {
+                tracing::warn!("notifications can't be read for a conversation: {error}");
+                return Vec::new();
+            }
+        };
+        let mut before = after;
+        let facts = |one: Notification| {
+            // Those of before its beginning are nothing that a conversation misses.
+            let between = if before == 0 { 0 } else { one.sequence.saturating_sub(before + 1) };
+            before = one.sequence;
+            NotificationFacts {
+                sequence: one.sequence,
+                feature: one.feature.into(),
+                text: one.text,
+                left_out: one.left_out + between,
+            }
+        };
+        last.into_iter().rev().filter(|one| one.at >= since).map(facts).collect()
     }
 
     fn call<'a>(&'a self, caller: &'a Caller, call: ToolCall, cancelled: CancellationToken) -> Later<'a, Called> {

@@ -116,6 +116,10 @@ fn markdown(view: &ConversationView, events: &[Recorded]) -> String {
             }
             ChatEvent::Plan { plan, .. } => writeln!(text, "- proposed the plan `{plan}`"),
             ChatEvent::PlanDecided { plan, outcome } => writeln!(text, "- the plan `{plan}`: {}", outcome.as_str()),
+            ChatEvent::Notification { feature, text: said, .. } => {
+                let quoted = terminal::excerpt_lines(said, 2000).replace('\n', "\n  > ");
+                writeln!(text, "- `{feature}` notified:\n  > {quoted}")
+            }
             ChatEvent::ModelFailed { error, .. } => writeln!(text, "- gave no answer: {error}"),
             ChatEvent::Answered { usage, cost, .. } => {
                 let cost = cost.map_or("at an unknown price".to_owned(), dollars);

@@ -1,6 +1,7 @@
 //! What a turn looks like at a terminal: the answer as Markdown, calls of tools as cards of one line, which open.
 
 use conductor_chat::record::{ChatEvent, Recorded};
+use conductor_stdx::plural::plural_u64;
 use conductor_terminal::{self as terminal, Lines, Rendered, errln};
 
 /// Columns of a card's arguments and of its result.
@@ -49,6 +50,7 @@ impl Shown {
                 self.end_answer();
                 notes.iter().for_each(|note| errln!("  ({note})"));
             }
+            ChatEvent::Notification { feature, text, left_out, .. } => self.notification(feature, text, *left_out),
             ChatEvent::Approval { .. } | ChatEvent::TurnEnded { .. } => self.end_answer(),
             _ => {}
         }
@@ -63,6 +65,17 @@ impl Shown {
                 terminal::piece("\n");
             }
         }
+    }
+
+    fn notification(&mut self, feature: &str, text: &str, left_out: u64) {
+        self.end_answer();
+        let mut lines = Lines::new();
+        if left_out > 0 {
+            lines.push(format_args!("  ({} before the next one are left out)", plural_u64(left_out, "notification")));
+        }
+        // The text was escaped when it was kept.
+        lines.push_escaped(&format!("  {feature}: {text}"));
+        terminal::eprint(&lines);
     }
 
     fn end_call(&mut self, call: &str, result: &str, failed: bool) {
