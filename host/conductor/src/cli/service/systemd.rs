@@ -214,6 +214,18 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_of_a_package_has_the_same_settings() {
+        let settings = |unit: &str| -> Vec<String> {
+            let own = ["#", "ExecStart=", "Documentation="];
+            let lines = unit.lines().filter(|line| !line.is_empty() && !own.iter().any(|own| line.starts_with(own)));
+            lines.map(str::to_owned).collect()
+        };
+        let packaged = include_str!("../../../../../xtask/packaging/conductor.service");
+        assert_eq!(settings(packaged), settings(&text(&wanted()).map_err(|_| ()).unwrap()));
+        assert_eq!(line(packaged, "ExecStart="), "ExecStart=/usr/bin/conductor run");
+    }
+
+    #[test]
     fn what_systemd_would_expand_is_quoted() {
         let odd = Wanted {
             home: "/home/e v\"a/50%$HOME\\".into(),

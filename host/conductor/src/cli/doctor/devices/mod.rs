@@ -242,6 +242,13 @@ mod tests {
     }
 
     #[test]
+    fn packages_bring_the_rule_that_is_advised() {
+        let packaged = include_str!("../../../../../../xtask/packaging/70-conductor.rules");
+        let rules: Vec<&str> = packaged.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(rules, [PAD_RULE]);
+    }
+
+    #[test]
     fn raw_devices_are_no_trouble_but_have_a_rule() {
         for (kind, rule) in RAW_RULES {
             let found = Facts { raw: vec![(kind, node(denied(Member::No)))], ..facts() }.judge();
