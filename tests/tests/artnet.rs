@@ -54,6 +54,28 @@ output = {{ port = {node} }}
     )
 }
 
+// ACT-1: an OSC message's own argument sets a lamp whose number is in its address.
+#[test]
+fn arguments_and_addresses_of_osc_messages_set_lamps() {
+    let (listens, told) = (free_port(), free_port());
+    let node = Node::on(told);
+    let home = Home::new(&format!(
+        "[[bindings]]
+alias = 'tablet'
+protocol = 'osc'
+input = {{ port = {listens} }}
+
+[[global_mappings]]
+trigger = {{ type = 'OscPattern', pattern = '/lamp/*/set' }}
+action = {{ type = 'ArtNetSend', target = '127.0.0.1:{told}', channel = '{{match1}}', value = '{{arg1 from 0..1 -> 0..255}}' }}
+"
+    ));
+    let host = home.run();
+    host.port_is("tablet", "open");
+    Tablet::to(listens).send("/lamp/7/set", [OscType::String("warm".into()), OscType::Float(0.5)]);
+    assert_eq!(node.next(), (0, vec![(7, 128)]));
+}
+
 // PRT-5, ENG-5: what a desk says on one universe is said to a node on another, channel by channel.
 #[test]
 fn a_desks_channels_become_a_nodes_channels() {

@@ -6,8 +6,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use conductor_expression::OscNumber;
 use conductor_feature::udp::{Network, Target};
-use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, action_registrar};
+use conductor_feature::{Actions, Context, Error, Event, Lifecycle, Prepared, action_registrar, event_details};
 
 pub mod frame;
 pub mod params;
@@ -81,18 +82,26 @@ impl Actions for ArtNetOutput {
     fn perform(action: u32, event: Event) -> Result<(), Error> {
         STATE.with_borrow_mut(|state| {
             let light = state.prepared.get(action)?;
-            let channel = light.channel.number(&event);
+            let channel = light.channel.number(&event, osc);
             let channel = usize::try_from(channel)
                 .ok()
                 .filter(|channel| (1..=frame::CHANNELS).contains(channel))
                 .ok_or_else(|| Error::Invalid(format!("there is no DMX channel {channel}")))?;
-            let value = u8::try_from(light.value.number(&event).clamp(0, 255)).unwrap_or_default();
+            let value = u8::try_from(light.value.number(&event, osc).clamp(0, 255)).unwrap_or_default();
             light.target.send(state.frames[light.frame].set(channel, value))
         })
     }
 
     fn release(action: u32) {
         STATE.with_borrow_mut(|state| state.prepared.release(action));
+    }
+}
+
+/// A number that only an OSC message has.
+fn osc(number: OscNumber) -> Option<f64> {
+    match number {
+        OscNumber::Arg(at) => event_details::osc_number(u32::try_from(at).ok()?),
+        OscNumber::Match(at) => event_details::osc_match(u32::try_from(at + 1).ok()?)?.parse().ok(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parameters under a mapping's `action`, and their values for an event.
 
-use conductor_expression::{Expression, Inputs, Names};
+use conductor_expression::{Expression, Inputs, Names, OscNumber, Slots};
 use conductor_feature::Event;
 use serde::Deserialize;
 
@@ -8,6 +8,9 @@ use crate::frame::{CHANNELS, LAST_UNIVERSE};
 
 /// Where Art-Net is spoken, where a target does not say.
 const PORT: u16 = 6454;
+
+/// What the contract puts into `channel` where an event has none.
+const NO_CHANNEL: u8 = 255;
 
 /// The parameters of `ArtNetSend`.
 #[derive(Debug, Deserialize)]
@@ -65,22 +68,37 @@ impl Light {
         Ok(if expression.is_just("unit") { Self::Unit } else { Self::Calculated(expression) })
     }
 
-    /// The number for an event, rounded.
+    /// The number for an event, rounded. `osc` gives what only an OSC message has, where it is a number.
     #[expect(clippy::cast_possible_truncation, reason = "`as` saturates, which is what a too large value should do")]
-    pub fn number(&self, event: &Event) -> i64 {
+    pub fn number(&self, event: &Event, osc: impl Fn(OscNumber) -> Option<f64>) -> i64 {
         match self {
             Self::Fixed(whole) => *whole,
             Self::Unit => (event.unit * 255.0).round() as i64,
             Self::Calculated(expression) => {
-                let inputs = Inputs {
+                let record = Inputs {
                     value: event.value,
                     unit: event.unit.into(),
                     position: event.position.into(),
                     number: event.number.into(),
-                    channel: event.channel.into(),
+                    channel: if event.channel == NO_CHANNEL { -1.0 } else { event.channel.into() },
                 };
-                expression.eval(&inputs).round() as i64
+                expression.eval(&Numbers { record, osc }).round() as i64
             }
+        }
+    }
+}
+
+/// What an expression reads.
+struct Numbers<F> {
+    record: Inputs,
+    osc: F,
+}
+
+impl<F: Fn(OscNumber) -> Option<f64>> Slots for Numbers<F> {
+    fn slot(&self, slot: u16) -> f64 {
+        match OscNumber::in_slot(slot) {
+            Some(number) => (self.osc)(number).filter(|number| number.is_finite()).unwrap_or(0.0),
+            None => self.record.slot(slot),
         }
     }
 }
@@ -179,9 +197,16 @@ mod tests {
             ("{value -> 100..200}", 150),
         ] {
             let light = Light::parse("value", &Number::Text(written.into())).unwrap();
-            assert_eq!(light.number(&EVENT), expected, "{written}");
+            assert_eq!(light.number(&EVENT, |_| None), expected, "{written}");
         }
-        assert_eq!(Light::parse("value", &Number::Whole(7)).unwrap().number(&EVENT), 7);
+        let of_osc = Light::parse("value", &Number::Text("{arg1} + match1 * 10 + arg2".into())).unwrap();
+        let osc = |number| match number {
+            OscNumber::Arg(1) => Some(3.0),
+            OscNumber::Match(0) => Some(4.0),
+            _ => None,
+        };
+        assert_eq!(of_osc.number(&EVENT, osc), 43);
+        assert_eq!(Light::parse("value", &Number::Whole(7)).unwrap().number(&EVENT, |_| None), 7);
     }
 
     #[test]

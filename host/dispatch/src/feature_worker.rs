@@ -113,11 +113,12 @@ pub struct TimerReleases(Weak<Shared>);
 impl ReleaseListener for TimerReleases {
     fn release(&self, release: &Release) {
         let Some(worker) = self.0.upgrade() else { return };
-        let put = || worker.jobs.try_send(Job::Release(release.clone()));
-        if let Err(TrySendError::Full(_)) = put() {
+        let finds_no_room =
+            || matches!(worker.jobs.try_send(Job::Release(release.clone())), Err(TrySendError::Full(_)));
+        if finds_no_room() {
             worker.holding.behind.store(true, Ordering::SeqCst);
             // Should the worker have done all in between: it sleeps, and wakes by this.
-            let _ = put();
+            finds_no_room();
         }
     }
 

@@ -252,7 +252,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "cc90651991559cf45887bb0b20f1ade4ff996a6ea8deea30b294e268e93d5111";
+    const FROZEN: &str = "982321a527797bbf0dd1a641bf028ac5387ad6e5d787e725640c083c2e0a0276";
 
     #[test]
     fn the_contract_is_frozen() {

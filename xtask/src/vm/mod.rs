@@ -119,7 +119,8 @@ fn alsa_tests(repo: &Repo) -> Result<Job> {
     };
     let mut job = Job::new(vec![test]);
     job.variables.push((host::PROGRAM.into(), conductor));
-    job.variables.push((host::FEATURES.into(), those(&repo.components(), &["osc-output.wasm", "midi-learn.wasm"])?.into()));
+    job.variables
+        .push((host::FEATURES.into(), those(&repo.components(), &["osc-output.wasm", "midi-learn.wasm"])?.into()));
     Ok(job)
 }
 

@@ -31,6 +31,12 @@ impl event_details::Host for InstanceState {
         Ok(self.event.message.as_deref().and_then(packet))
     }
 
+    fn osc_number(&mut self, argument: u32) -> wasmtime::Result<Option<f64>> {
+        let message = self.event.message.as_deref();
+        let argument = usize::try_from(argument).ok().and_then(|at| message?.args().get(at));
+        Ok(argument.and_then(OscArg::as_f64))
+    }
+
     fn osc_match(&mut self, wildcard: u32) -> wasmtime::Result<Option<String>> {
         let EventDetails { message: Some(message), pattern: Some(pattern) } = &self.event else { return Ok(None) };
         let at = wildcard.checked_sub(1).and_then(|at| usize::try_from(at).ok());
