@@ -78,11 +78,6 @@ impl Gathering {
         Ok(())
     }
 
-    /// Whether it is at its end.
-    pub fn is_whole(&self) -> bool {
-        self.stop.is_some()
-    }
-
     /// The whole answer; none before its end.
     pub fn answer(self) -> Option<Answer> {
         let usage = self.usage.unwrap_or(Usage { input: 0, cached: 0, output: 0 });

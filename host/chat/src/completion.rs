@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,7 @@ use conductor_sandbox::CallError;
 use conductor_sandbox::actor::{check_quarantine, record_trap};
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::exchange::{Abilities, Endpoint, Exchange, Outgoing, Report, Request};
+use conductor_sandbox::host_functions::models::Answer;
 use conductor_sandbox::state::FeatureFacts;
 use conductor_services::error::ServiceError;
 use conductor_services::http::{self, HttpError, HttpScope, SecretUse, StreamLimits, Streamed};
@@ -72,7 +74,15 @@ pub struct Ask {
 #[derive(Debug)]
 pub struct Completion {
     events: mpsc::Receiver<Event>,
-    report: Arc<OnceLock<Report>>,
+    told: Arc<Told>,
+}
+
+/// What there is of an answer when its events have ended.
+#[derive(Debug, Default)]
+struct Told {
+    report: OnceLock<Report>,
+    /// The whole answer, until it is taken.
+    answer: Mutex<Option<Answer>>,
 }
 
 impl Completion {
@@ -89,7 +99,12 @@ impl Completion {
     /// What the API says of the answer beside its events: the cost, what went otherwise than asked for. `None` before
     /// [`next`](Self::next) has returned `None`, and where the provider does not report it.
     pub fn report(&self) -> Option<&Report> {
-        self.report.get()
+        self.told.report.get()
+    }
+
+    /// The whole answer, once. `None` before [`next`](Self::next) has returned `None`, and where there is no whole answer.
+    pub fn take_answer(&self) -> Option<Answer> {
+        self.told.answer.lock().take()
     }
 }
 
@@ -98,8 +113,8 @@ impl Completion {
 pub fn complete(provider: Provider, ask: Ask, place: Place, cancelled: CancellationToken) -> Completion {
     let (events, received) = mpsc::channel(QUEUE_CAPACITY);
     let runtime = provider.feature.runtime().clone();
-    let report = Arc::new(OnceLock::new());
-    let reported = Arc::clone(&report);
+    let told = Arc::<Told>::default();
+    let tells = Arc::clone(&told);
     runtime.spawn(async move {
         let _place = place;
         let gone = events.clone();
@@ -107,7 +122,7 @@ pub fn complete(provider: Provider, ask: Ask, place: Place, cancelled: Cancellat
             biased;
             () = cancelled.cancelled() => Err(Error::Failed("it was cancelled".into())),
             () = gone.closed() => return,
-            done = tokio::time::timeout(TOTAL_TIMEOUT, run(&provider, ask, &events, &reported)) => {
+            done = tokio::time::timeout(TOTAL_TIMEOUT, run(&provider, ask, &events, &tells)) => {
                 done.unwrap_or_else(|_| Err(Error::Failed(format!("no whole answer within {} s", TOTAL_TIMEOUT.as_secs()))))
             }
         };
@@ -115,7 +130,7 @@ pub fn complete(provider: Provider, ask: Ask, place: Place, cancelled: Cancellat
             let _ = events.send(Event::Failed(error)).await;
         }
     });
-    Completion { events: received, report }
+    Completion { events: received, told }
 }
 
 /// An error of the instance, in the contract's words. Traps count against the feature.
@@ -129,12 +144,7 @@ fn explained(facts: &FeatureFacts, error: CallError) -> Error {
     }
 }
 
-async fn run(
-    provider: &Provider,
-    ask: Ask,
-    events: &mpsc::Sender<Event>,
-    reported: &OnceLock<Report>,
-) -> Result<(), Error> {
+async fn run(provider: &Provider, ask: Ask, events: &mpsc::Sender<Event>, told: &Told) -> Result<(), Error> {
     let facts = provider.feature.facts();
     let failed = |error| explained(facts, error);
     check_quarantine(facts).map_err(failed)?;
@@ -177,18 +187,21 @@ async fn run(
         pass(received, &mut gathering, events).await?;
     }
     match exchange.report().await {
-        Ok(report) => report.into_iter().for_each(|report| drop(reported.set(report))),
+        Ok(report) => report.into_iter().for_each(|report| drop(told.report.set(report))),
         // The answer is there all the same.
         Err(error) => {
             let error = ServiceError::from(failed(error));
             tracing::warn!(feature = %facts.descriptor.id, "no report of an exchange: {error}");
         }
     }
-    match broken {
+    match (gathering.answer(), broken) {
         // All was said before it broke.
-        _ if gathering.is_whole() => Ok(()),
-        Some(error) => Err(error.into()),
-        None => Err(Error::Failed("the answer was cut off".into())),
+        (Some(answer), _) => {
+            *told.answer.lock() = Some(answer);
+            Ok(())
+        }
+        (None, Some(error)) => Err(error.into()),
+        (None, None) => Err(Error::Failed("the answer was cut off".into())),
     }
 }
 

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Gathering;
 use super::completion::{Ask, Completion, LOCAL_ONLY, complete, is_here};
 use super::listing::{AvailableModel, Endpoint, available};
 use super::queue::{Place, Queues};
@@ -302,10 +301,7 @@ impl Models {
         let entry = Entry::new(Kind::Model, "ask", caller, name);
         let mut record = Pending::new(&self.audit, entry, Instant::now());
         match self.begun(asker, name, question, cancelled, &mut record).await {
-            Ok((shown, completion)) => {
-                let gathering = Gathering::default();
-                Ok(Exchange { models: self, shown, completion, gathering: Ok(gathering), record })
-            }
+            Ok((shown, completion)) => Ok(Exchange { models: self, shown, completion, failed: None, record }),
             Err(error) => {
                 recorded(record, &Err(&error)).await;
                 Err(error)
@@ -409,8 +405,8 @@ pub struct Exchange<'m> {
     models: &'m Models,
     shown: Arc<ShownRequest>,
     completion: Completion,
-    /// The answer so far, or why there won't be one.
-    gathering: Result<Gathering, Error>,
+    /// Why there is no whole answer.
+    failed: Option<Error>,
     record: Pending<'m>,
 }
 
@@ -426,19 +422,12 @@ pub struct Exchanged {
 impl Exchange<'_> {
     /// The next events, at least one, and all that are there already; `None` at the end.
     pub async fn next(&mut self) -> Option<Vec<Event>> {
-        if self.gathering.is_err() {
-            return None;
-        }
         let mut events = vec![self.completion.next().await?];
         while let Some(event) = self.completion.try_next() {
             events.push(event);
         }
-        for event in &events {
-            if let Ok(gathering) = &mut self.gathering
-                && let Err(error) = gathering.take(event.clone())
-            {
-                self.gathering = Err(error);
-            }
+        if let Some(Event::Failed(error)) = events.last() {
+            self.failed = Some(error.clone());
         }
         Some(events)
     }
@@ -448,9 +437,10 @@ impl Exchange<'_> {
     /// # Errors
     /// Why there is no whole answer, or which hook denied it.
     pub async fn end(self) -> Result<Exchanged, Error> {
-        let Self { models, shown, completion, gathering, record } = self;
+        let Self { models, shown, completion, failed, record } = self;
         let answer = async {
-            let answer = gathering?.answer().ok_or_else(|| Error::Failed("the answer was cut off".into()))?;
+            let cut_off = || Error::Failed("the answer was cut off".into());
+            let answer = failed.map_or_else(|| completion.take_answer().ok_or_else(cut_off), Err)?;
             let seen = Arc::new(shown_answer(&answer));
             hooked(&models.registry, ChatHook::Answer(shown, seen)).await?;
             Ok(answer)
