@@ -16,8 +16,6 @@ use conductor_terminal::Lines;
 const MAX_QUESTION: usize = 8 * 1024;
 /// Goes before each line of what others wrote, so that it can't look like one of the host's.
 const GUTTER: &str = "| ";
-/// Digits of a plan's id that stand for having looked.
-const DIGITS: usize = 6;
 
 /// Something to be decided, as one question or two.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,12 +77,12 @@ impl Decision {
         message.push(format_args!("{}.", rehearsal.summary()));
         let mut questions = vec![Question { message, field: "decision", wants: Expected::Choice(["apply", "reject"]) }];
         if plan.risk.level == Level::Privileged {
-            let digits = plan.id.get(..DIGITS)?.to_owned();
+            let digits = plan.digits().to_owned();
             let mut message = Lines::new();
             message.push("This plan reaches beyond the show:");
             notes(&mut message);
             message.push("");
-            message.push(format_args!("To apply it, write the first {DIGITS} digits of its id, {digits}."));
+            message.push(format_args!("To apply it, write the first {} digits of its id, {digits}.", digits.len()));
             questions.push(Question { message, field: "plan", wants: Expected::Text(digits) });
         }
         Self { about: About::Plan(plan.id.clone()), questions }.bounded()

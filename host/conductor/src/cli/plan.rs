@@ -129,7 +129,7 @@ pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
     let agreed = Agreed::asked();
     let is_privileged = view.plan.risk.level == Level::Privileged;
     let answer = match is_privileged {
-        true if repeats(id, &agreed)? => "y".to_owned(),
+        true if repeats(&view.plan, &agreed)? => "y".to_owned(),
         true => String::new(),
         false => loop {
             let question = "Apply it? [y = yes, n = reject it, why = all there is to it, Enter = later]";
@@ -293,26 +293,23 @@ pub(super) fn agrees(question: &str, agreed: &Agreed) -> Result<bool, Failure> {
 /// A person's yes to a plan that they have seen, as its risk asks for it.
 fn agrees_to(plan: &Plan, agreed: &Agreed) -> Result<bool, Failure> {
     match plan.risk.level {
-        Level::Privileged => repeats(&plan.id, agreed),
+        Level::Privileged => repeats(plan, agreed),
         _ => agrees("Apply it?", agreed),
     }
 }
 
-/// Digits of its id that a person types to apply a privileged plan.
-const REPEATED: usize = 6;
-
 /// A person's yes to what reaches farthest: more than a key that is hit by habit.
-fn repeats(id: &str, agreed: &Agreed) -> Result<bool, Failure> {
+fn repeats(plan: &Plan, agreed: &Agreed) -> Result<bool, Failure> {
     if agreed.yes {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Wrong("conductor: a person decides: run this in a terminal, or say --yes".into()));
     }
-    let first = id.get(..REPEATED).unwrap_or(id);
-    let digits = format_args!("the first {REPEATED} digits of its id ({first})");
+    let first = plan.digits();
+    let digits = format_args!("the first {} digits of its id ({first})", first.len());
     let answer = terminal::ask(format_args!("This plan is privileged. To apply it, type {digits}:"))?;
-    Ok(answer.len() >= REPEATED && id.starts_with(&answer))
+    Ok(answer.starts_with(first) && plan.id.starts_with(&answer))
 }
 
 #[cfg(test)]

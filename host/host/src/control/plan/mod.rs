@@ -116,7 +116,15 @@ pub struct RiskSummary {
     pub notes: usize,
 }
 
+/// Digits of its id that a person writes to apply a privileged plan.
+const REPEATED_DIGITS: usize = 6;
+
 impl Plan {
+    /// The first digits of its id, which a person writes to apply it where it is privileged: more than a yes by habit.
+    pub fn digits(&self) -> &str {
+        self.id.get(..REPEATED_DIGITS).unwrap_or(&self.id)
+    }
+
     /// Hides private values in what it changes, for others than the home's owner. `text` is the configuration in force,
     /// and `hidden` the same without private values.
     pub fn hide(&mut self, text: &str, hidden: &str) {
