@@ -233,7 +233,9 @@ fn answer(peer: TcpStream, pieces: usize, pause: Duration, notes: &Mutex<Vec<Ins
     let (mut line, mut length) = (String::new(), 0);
     while line != "\r\n" {
         line.clear();
-        reader.read_line(&mut line)?;
+        if reader.read_line(&mut line)? == 0 {
+            bail!("who asked has hung up");
+        }
         let value = line.to_ascii_lowercase().strip_prefix("content-length: ").and_then(|it| it.trim().parse().ok());
         length = value.unwrap_or(length);
     }
