@@ -507,6 +507,7 @@ alias = 'pads'
             step(15, "faders", "note-on 51 100", "Play", &[]),
             step(20, "pads", "note-on 51 100", "Play", &["to mix (ModeChange to Mix)"]),
             step(25, "pads", "note-on 38 1 ch 9", "Mix", &["mute (OscSend)"]),
+            json!({ "at": 25_000_000, "rule": "mute (OscSend)", "effect": format!("OSC {} /mute/2 0.007874016", out.target()) }),
         ]
     );
     assert!(home.conductor(&["simulate", script]).out.contains("[Mix] pads"));

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_config as config;
-use conductor_dispatch::Action;
 use conductor_engine::RuleSetHandle;
-use conductor_host::host;
+use conductor_host::host::{self, Rehearsal};
 use conductor_timeline::parse_mapping_tests;
 
 /// The bundled features: where `cargo xtask test` says, else beside the build of this test.
@@ -32,8 +31,10 @@ fn every_example_loads_and_does_what_it_says() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
         let loaded = config::parse(&text, &name).unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
-        let compiled =
-            host::check(&loaded, Some(&home), Some(&features())).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+        let rehearse = || {
+            host::rehearse(&loaded, Some(&home), Some(&features())).unwrap_or_else(|wrong| panic!("{name}: {wrong}"))
+        };
+        let Rehearsal { compiled, .. } = rehearse();
         assert!(compiled.warnings.is_empty(), "{}", compiled.warnings.render(false));
 
         // Numbers are of a device, which the file names.
@@ -42,9 +43,10 @@ fn every_example_loads_and_does_what_it_says() {
             std::fs::read_to_string(path.with_extension("test")).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
         let tests = parse_mapping_tests(&tests).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
         assert!(!tests.is_empty(), "{name} has no tests");
-        let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         for test in tests {
-            let differences = test.run(&rules, Action::at_once);
+            let Rehearsal { compiled, mut actions } = rehearse();
+            let rules = Arc::new(RuleSetHandle::new(compiled.rules));
+            let differences = test.run_on(&rules, &mut actions, ToString::to_string);
             assert!(differences.is_empty(), "{name}: {}: {differences:#?}", test.name);
         }
     }

@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{DeviceId, Nanos};
-use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError};
 
 use super::feature_queue::Place;
 use super::ledger::{Owner, Release};
@@ -68,6 +68,8 @@ enum Job {
     Perform(Envelope, u32),
     /// Timers whose owner goes are cancelled.
     Release(Release),
+    /// Say that everything before this is done, and when the next timer is due.
+    Settle(Sender<Option<Nanos>>),
 }
 
 /// The longest call that the thread of a port makes again.
@@ -239,6 +241,29 @@ impl FeatureWorker {
     /// Has the worker's own thread do what was handed over.
     pub fn ring(&self) {
         self.0.jobs.ring();
+    }
+
+    /// What this and the feature's other workers have done so far.
+    pub fn counters(&self) -> &WorkerCounters {
+        &self.0.counters
+    }
+
+    /// Waits until everything that was handed over before is done, with the timers that are due by then, and says when
+    /// the next timer is due, if there is one. Not for the event path.
+    ///
+    /// # Errors
+    /// [`Reason::QueueFull`], [`Reason::Gone`], or [`Reason::Timeout`] when it takes longer than `within`.
+    pub fn settle(&self, within: Duration) -> Result<Option<Nanos>, Reason> {
+        let (settled, answer) = crossbeam_channel::bounded(1);
+        self.0.jobs.put(Job::Settle(settled)).map_err(|error| match error {
+            TrySendError::Full(_) => Reason::QueueFull,
+            TrySendError::Disconnected(_) => Reason::Gone,
+        })?;
+        self.ring();
+        answer.recv_timeout(within).map_err(|error| match error {
+            RecvTimeoutError::Timeout => Reason::Timeout(within),
+            RecvTimeoutError::Disconnected => Reason::Gone,
+        })
     }
 
     /// Does what was handed over on this thread, if that is known to be quick and no thread is at it. Else the thread that
@@ -445,6 +470,8 @@ impl Worker {
         match job {
             Job::Perform(envelope, slot) => self.perform(&envelope, slot),
             Job::Release(release) => self.cancel(|owner| release.takes(&owner)),
+            // Nobody may wait any more.
+            Job::Settle(settled) => drop(settled.try_send(self.next_timer())),
         }
         self.taken += 1;
         self.retire();
@@ -521,6 +548,7 @@ impl Worker {
         match &self.head {
             Some(Job::Perform(envelope, _)) => deadline <= now.min(envelope.at),
             Some(Job::Release(_)) => false,
+            Some(Job::Settle(_)) => deadline <= now,
             None => !self.finishing && deadline <= now,
         }
     }

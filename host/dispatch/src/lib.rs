@@ -214,7 +214,7 @@ impl Action {
 
     /// What is done of it for an event, by the rule's answers; lights aside.
     #[inline]
-    fn chosen(&self, answers: Answers, event: &Event) -> &Self {
+    pub fn chosen(&self, answers: Answers, event: &Event) -> &Self {
         match self {
             Self::Conditional { choice, then, .. } if answers.holds(*choice) => then.chosen(answers, event),
             Self::Conditional { otherwise: Some(otherwise), .. } => otherwise.chosen(answers, event),
@@ -302,7 +302,8 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The event that a rule fires for.
+    /// The event that a rule fires for, as it is handed over.
+    #[inline]
     pub fn of<A>(firing: &Firing<'_, A>) -> Self {
         Self {
             at: firing.at,

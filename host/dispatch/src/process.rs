@@ -58,6 +58,17 @@ impl ProcessAction {
             Self::Shell(shell, _) => format!("Shell {}", hide_line(&shell.command)),
         }
     }
+
+    /// The program that is started for an event, then its arguments.
+    pub fn command_line(&self, envelope: &Envelope) -> Vec<String> {
+        let command = match self {
+            Self::Launch(launch, view) => command_of_launch(launch, view, envelope),
+            Self::Shell(shell, view) => command_of_shell(shell, view, envelope),
+        };
+        let command = command.as_std();
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    }
 }
 
 /// The way to the worker. Clones share it.
@@ -366,6 +377,14 @@ mod tests {
         stage.shell(&shell);
         let why = format!("{:?}", stage.failure());
         assert!(why.contains("API_KEY=<hidden> deploy can't be started"), "{why}");
+    }
+
+    #[test]
+    fn a_command_line_is_the_one_that_is_started() {
+        let line =
+            |toml: &str| ProcessAction::Shell(toml::from_str(toml).unwrap(), View::default()).command_line(&envelope());
+        assert_eq!(line("command = 'say'\nargs = ['{n}', 'a b']"), ["say", "3", "a b"]);
+        assert_eq!(line("command = 'say $1'\nshell = true\nargs = ['x']"), ["sh", "-c", "say $1", "sh", "x"]);
     }
 
     struct Stage {

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use conductor_engine::ModeIx;
 use crossbeam_channel::{Receiver, TryRecvError, TrySendError};
@@ -62,6 +62,8 @@ enum Message<J> {
 enum Command<O> {
     Do(O),
     Stop,
+    /// Say that everything before this is done.
+    Settle(crossbeam_channel::Sender<()>),
 }
 
 /// What a worker has to do next.
@@ -190,6 +192,14 @@ impl<J, O> Queue<J, O> {
         self.give(Command::Stop);
     }
 
+    /// Waits until the worker has done all jobs and commands that were given before. False when it has not within this
+    /// time, or has ended. Not for the event path.
+    pub fn settle(&self, within: Duration) -> bool {
+        let (settled, answer) = crossbeam_channel::bounded(1);
+        self.give(Command::Settle(settled));
+        answer.recv_timeout(within).is_ok()
+    }
+
     /// Has the worker release everything when it has done what waits.
     fn fall_behind(&self) {
         self.behind.store(true, Ordering::SeqCst);
@@ -239,10 +249,13 @@ impl<J, O> Inbox<J, O> {
             self.head = self.head.take().or_else(|| self.jobs.try_recv().ok());
             let is_alone = self.take_commands();
             if let Some((_, command)) = self.due.pop_front_if(|(before, _)| *before <= self.taken) {
-                return match command {
-                    Command::Do(command) => Next::Command(command),
-                    Command::Stop => Next::Stop,
-                };
+                match command {
+                    Command::Do(command) => return Next::Command(command),
+                    Command::Stop => return Next::Stop,
+                    // Nobody may wait any more.
+                    Command::Settle(settled) => drop(settled.try_send(())),
+                }
+                continue;
             }
             if let Some(message) = self.head.take() {
                 match self.take(message) {
@@ -316,6 +329,27 @@ mod tests {
         queue.stop();
         queue.try_put(3).unwrap();
         assert_eq!(next(&mut inbox), Next::Stop);
+    }
+
+    #[test]
+    fn settling_waits_for_what_was_given_before() {
+        let (queue, mut inbox) = Queue::<u32, char>::new("w");
+        let worker = std::thread::spawn(move || {
+            let mut done = Vec::new();
+            loop {
+                match next(&mut inbox) {
+                    Next::Job(number) => done.push(number),
+                    Next::Stop => return done,
+                    other => panic!("{other:?}"),
+                }
+            }
+        });
+        (0..100).for_each(|number| queue.try_put(number).unwrap());
+        assert!(queue.settle(Duration::from_secs(20)));
+        queue.stop();
+        assert_eq!(worker.join().unwrap().len(), 100);
+        assert!(!queue.settle(Duration::from_secs(20)), "it has ended");
+        assert!(!Queue::<u32>::unattended("w").settle(Duration::from_secs(20)));
     }
 
     // What gives a command and then a job, from one thread, finds both done in this order, however the

@@ -139,8 +139,7 @@ pub fn start(
         observer,
         change_mode,
         holders,
-        runs: BinaryHeap::new(),
-        begun: 0,
+        runs: Runs::default(),
     };
     let thread = std::thread::Builder::new().name("scripts".into()).spawn(move || runner.run(inbox))?;
     Ok((queue, thread))
@@ -177,54 +176,49 @@ impl Ord for Run {
     }
 }
 
-struct Runner {
-    name: Arc<str>,
-    counters: Arc<WorkerCounters>,
-    observer: Observer,
-    change_mode: ChangeMode,
-    holders: Releases,
+/// The scripts that run, by when they go on. It has no clock and does nothing itself: a thread's time moves it, or that
+/// of a rehearsal.
+#[derive(Default)]
+pub struct Runs {
     /// The earliest first.
     runs: BinaryHeap<Reverse<Run>>,
     begun: u64,
 }
 
-impl Runner {
-    fn run(mut self, mut inbox: Inbox<(Envelope, Arc<Script>)>) {
-        loop {
-            let due = self.runs.peek().map(|Reverse(run)| run.due);
-            match inbox.next(due) {
-                Next::Job((envelope, script)) => self.begin(envelope, script),
-                Next::Timeout => self.go_on(),
-                Next::Release(release) => self.release(&release),
-                // It is unknown which one was missed: it may have been either.
-                Next::ReleaseAll => self.cancel(|script| script.cancel_on_mode_change || script.cancel_on_reload),
-                Next::Command(()) => {}
-                Next::Stop => return,
-            }
-        }
+impl std::fmt::Debug for Runs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runs").field("runs", &self.runs.len()).finish_non_exhaustive()
+    }
+}
+
+impl Runs {
+    /// When one of them goes on; `None` if none runs.
+    pub fn due(&self) -> Option<Instant> {
+        self.runs.peek().map(|Reverse(run)| run.due)
     }
 
-    fn begin(&mut self, envelope: Envelope, script: Arc<Script>) {
-        if self.runs.len() >= MAX_RUNNING {
-            return self.failed(&envelope, &Arc::clone(&self.name), Reason::TooMany(MAX_RUNNING));
-        }
+    /// Whether there is no room for another one.
+    pub fn are_full(&self) -> bool {
+        self.runs.len() >= MAX_RUNNING
+    }
+
+    /// Begins a script, whose first step is due at `now`. The caller sees that there is room.
+    pub fn begin(&mut self, envelope: Envelope, script: Arc<Script>, now: Instant) {
         self.begun += 1;
-        let run = Run { due: Instant::now(), turn: self.begun, envelope, script, next: 0, counters: [0; MAX_DEPTH] };
+        let run = Run { due: now, turn: self.begun, envelope, script, next: 0, counters: [0; MAX_DEPTH] };
         self.runs.push(Reverse(run));
     }
 
-    /// Has the script that is due do what it does until its next pause.
-    fn go_on(&mut self) {
-        let Some(Reverse(mut run)) = self.runs.pop() else { return };
+    /// Has the script that is due do what it does until its next pause, by `perform`. True if it has ended. What has much
+    /// to do goes on behind those that are due by `now`.
+    pub fn go_on(&mut self, now: impl FnOnce() -> Instant, mut perform: impl FnMut(&Action, &Envelope)) -> bool {
+        let Some(Reverse(mut run)) = self.runs.pop() else { return false };
         for _ in 0..BURST {
-            let Some(step) = run.script.steps.get(run.next) else {
-                self.counters.done.fetch_add(1, Ordering::Relaxed);
-                return;
-            };
+            let Some(step) = run.script.steps.get(run.next) else { return true };
             run.next += 1;
             let pause = match step {
                 Step::Do(action) => {
-                    self.perform(action, &run.envelope);
+                    perform(action, &run.envelope);
                     continue;
                 }
                 Step::Wait(pause) => *pause,
@@ -251,13 +245,85 @@ impl Runner {
             if !pause.is_zero() {
                 // From when it was due, not from now: delays don't add up their lateness.
                 run.due += pause;
-                return self.runs.push(Reverse(run));
+                self.runs.push(Reverse(run));
+                return false;
             }
         }
-        // Behind those that are due by now.
         self.begun += 1;
-        (run.due, run.turn) = (Instant::now(), self.begun);
+        (run.due, run.turn) = (now(), self.begun);
         self.runs.push(Reverse(run));
+        false
+    }
+
+    /// Ends the scripts whose owner goes, and returns the owners of what they have switched on.
+    pub fn release(&mut self, release: &Release) -> Vec<Owner> {
+        match release {
+            Release::Mode(active) => {
+                let ended = self.cancel(|script| script.cancel_on_mode_change);
+                // What goes on outlives its mode: what it switches on from now on belongs to none.
+                let mut runs = std::mem::take(&mut self.runs).into_vec();
+                for Reverse(run) in &mut runs {
+                    if run.envelope.mode.is_some_and(|mode| mode != *active) {
+                        run.envelope.mode = None;
+                    }
+                }
+                self.runs = runs.into();
+                ended
+            }
+            Release::Rules(_) => self.cancel(|script| script.cancel_on_reload),
+            Release::Device(_) | Release::Owner(_) => Vec::new(),
+        }
+    }
+
+    /// Ends the scripts that are to be ended, and returns the owners of what they have switched on.
+    fn cancel(&mut self, ends: impl Fn(&Script) -> bool) -> Vec<Owner> {
+        let mut runs = std::mem::take(&mut self.runs).into_vec();
+        let ended = runs.extract_if(.., |Reverse(run)| ends(&run.script));
+        let ended = ended.map(|Reverse(run)| Owner::from(&run.envelope)).collect();
+        self.runs = runs.into();
+        ended
+    }
+}
+
+struct Runner {
+    name: Arc<str>,
+    counters: Arc<WorkerCounters>,
+    observer: Observer,
+    change_mode: ChangeMode,
+    holders: Releases,
+    runs: Runs,
+}
+
+impl Runner {
+    fn run(mut self, mut inbox: Inbox<(Envelope, Arc<Script>)>) {
+        loop {
+            match inbox.next(self.runs.due()) {
+                Next::Job((envelope, _)) if self.runs.are_full() => {
+                    self.failed(&envelope, &self.name, Reason::TooMany(MAX_RUNNING));
+                }
+                Next::Job((envelope, script)) => self.runs.begin(envelope, script, Instant::now()),
+                Next::Timeout => self.go_on(),
+                Next::Release(release) => {
+                    let ended = self.runs.release(&release);
+                    self.let_go(ended);
+                }
+                // It is unknown which one was missed: it may have been either.
+                Next::ReleaseAll => {
+                    let ended = self.runs.cancel(|script| script.cancel_on_mode_change || script.cancel_on_reload);
+                    self.let_go(ended);
+                }
+                Next::Command(()) => {}
+                Next::Stop => return,
+            }
+        }
+    }
+
+    fn go_on(&mut self) {
+        let mut runs = std::mem::take(&mut self.runs);
+        if runs.go_on(Instant::now, |action, envelope| self.perform(action, envelope)) {
+            self.counters.done.fetch_add(1, Ordering::Relaxed);
+        }
+        self.runs = runs;
     }
 
     fn perform(&self, action: &Action, envelope: &Envelope) {
@@ -283,31 +349,9 @@ impl Runner {
         self.observer.put(Observation::Failure(envelope.failure(worker, reason)));
     }
 
-    fn release(&mut self, release: &Release) {
-        match release {
-            Release::Mode(active) => {
-                self.cancel(|script| script.cancel_on_mode_change);
-                // What goes on outlives its mode: what it switches on from now on belongs to none.
-                let mut runs = std::mem::take(&mut self.runs).into_vec();
-                for Reverse(run) in &mut runs {
-                    if run.envelope.mode.is_some_and(|mode| mode != *active) {
-                        run.envelope.mode = None;
-                    }
-                }
-                self.runs = runs.into();
-            }
-            Release::Rules(_) => self.cancel(|script| script.cancel_on_reload),
-            Release::Device(_) | Release::Owner(_) => {}
-        }
-    }
-
-    /// Ends the scripts that are to be ended, with what they have switched on.
-    fn cancel(&mut self, ends: impl Fn(&Script) -> bool) {
-        let mut runs = std::mem::take(&mut self.runs).into_vec();
-        for Reverse(run) in runs.extract_if(.., |Reverse(run)| ends(&run.script)) {
-            self.holders.notify(&Release::Owner(Owner::from(&run.envelope)));
-        }
-        self.runs = runs.into();
+    /// Has what scripts that were ended have switched on go off.
+    fn let_go(&self, owners: Vec<Owner>) {
+        owners.into_iter().for_each(|owner| self.holders.notify(&Release::Owner(owner)));
     }
 }
 

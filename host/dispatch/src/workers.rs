@@ -36,6 +36,8 @@ pub struct Workers {
 struct Started {
     /// Whether nothing is to be started.
     unattended: bool,
+    /// Whether programs and scripts are somebody else's to do.
+    without_scripts: bool,
     connect: Option<Connect>,
     change_mode: Option<ChangeMode>,
     desktop: Option<(DesktopQueue, JoinHandle<()>)>,
@@ -59,6 +61,7 @@ impl Workers {
         releases.add(Arc::new(holders.clone()));
         let started = Started {
             unattended: false,
+            without_scripts: false,
             connect: Some(connect),
             change_mode: Some(change_mode),
             desktop: None,
@@ -74,6 +77,14 @@ impl Workers {
         let workers = Self::new(observer, connect, Box::new(|_| Err(Reason::Gone)));
         workers.started().unattended = true;
         Self { outputs: workers.outputs.clone().unattended(), ..workers }
+    }
+
+    /// Workers for a rehearsal: outputs and features have theirs, and keys go to what `connect` finds. No program is
+    /// started and no script runs by itself; what rules hand over of these is nobody's.
+    pub fn rehearsing(observer: Observer, connect: Connect) -> Self {
+        let workers = Self::new(observer, connect, Box::new(|_| Err(Reason::Gone)));
+        workers.started().without_scripts = true;
+        workers
     }
 
     fn started(&self) -> MutexGuard<'_, Started> {
@@ -140,7 +151,7 @@ impl Workers {
     /// When the system has no thread left.
     pub fn processes(&self) -> std::io::Result<ProcessQueue> {
         let mut started = self.started();
-        if started.unattended {
+        if started.unattended || started.without_scripts {
             return Ok(ProcessQueue::unattended("processes"));
         }
         if let Some(processes) = &started.processes {
@@ -156,7 +167,7 @@ impl Workers {
     /// When the system has no thread left.
     pub fn scripts(&self) -> std::io::Result<ScriptQueue> {
         let mut started = self.started();
-        if started.unattended {
+        if started.unattended || started.without_scripts {
             return Ok(ScriptQueue::unattended("scripts"));
         }
         if let Some((queue, _)) = &started.scripts {

@@ -62,13 +62,18 @@ pub struct Malformed;
 
 /// One frame of a universe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Frame<'p> {
-    universe: u16,
-    channels: &'p [u8],
+pub struct Frame<'p> {
+    /// The universe, 0 to 32767.
+    pub universe: u16,
+    /// The levels of its channels from the first on, 1 to 512 of them.
+    pub channels: &'p [u8],
 }
 
 /// Parses a packet. `None` if it is Art-Net and not a frame: a poll, a reply, a time code.
-fn frame(packet: &[u8]) -> Result<Option<Frame<'_>>, Malformed> {
+///
+/// # Errors
+/// [`Malformed`].
+pub fn frame(packet: &[u8]) -> Result<Option<Frame<'_>>, Malformed> {
     let rest = packet.strip_prefix(b"Art-Net\0").ok_or(Malformed)?;
     let [code_low, code_high, rest @ ..] = rest else { return Err(Malformed) };
     if u16::from_le_bytes([*code_low, *code_high]) != 0x5000 {

@@ -22,6 +22,11 @@
 //! without a name are called by their number, `rule 3`. When the lines end, everything that is due
 //! later still happens.
 //!
+//! Lines that begin with `=>` say what goes out, where actions are performed on recorded sinks: `=> EFFECT` at the time of
+//! the last line that has one, `=> TIME EFFECT` at that time, `=> nothing` where nothing does. See [`effect`](crate::effect)
+//! for how effects are written. A test with such a line is passed if exactly these effects go out, at exactly these
+//! times, in this order; in one without, they are not looked at. A test that has only these says nothing of rules.
+//!
 //! Of a rule whose action decides by conditions, what it decides may be said behind its name: `-> loop [then]`,
 //! `-> loop [then else]` for two conditions in the order of the file. Without this either will do.
 //!
@@ -38,11 +43,12 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use conductor_engine::{
-    Day, DeviceEvent, DeviceId, Engine, Environment, EnvironmentHandle, Event, Firing, LocalTime, Nanos, RuleSetHandle,
-    Sink, rule_name,
+    Day, DeviceEvent, DeviceId, Environment, EnvironmentHandle, Event, Firing, LocalTime, Nanos, RuleSetHandle,
 };
 
-use crate::timeline::{Line, Mistake, Parsed, Time, TimelineError, Token, mistake, parse_line, parse_time};
+use crate::effect::Effect;
+use crate::player::{AtOnce, Happened, Performer, Player, Sent};
+use crate::timeline::{Found, Line, Mistake, Parsed, Time, TimelineError, Token, mistake, parse_line, parse_time};
 
 /// One test.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,10 +59,12 @@ pub struct MappingTest {
     pub line: usize,
     steps: Vec<Step>,
     expected: Vec<Expected>,
+    effects: Vec<ExpectedEffect>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Step {
+    line: usize,
     at: Nanos,
     act: Act,
 }
@@ -78,6 +86,14 @@ struct Expected {
     rule: String,
     /// Which of its conditions held; `None` if it does not matter.
     decided: Option<Vec<bool>>,
+}
+
+/// What goes out at a time; `None` if nothing does.
+#[derive(Clone, Debug, PartialEq)]
+struct ExpectedEffect {
+    line: usize,
+    at: Nanos,
+    effect: Option<Effect>,
 }
 
 impl Expected {
@@ -131,25 +147,52 @@ impl fmt::Display for Difference {
 pub fn parse_mapping_tests(text: &str) -> Result<Vec<MappingTest>, Vec<TimelineError>> {
     let mut tests = Vec::new();
     let mut errors = Vec::new();
-    let mut test = MappingTest { name: String::new(), line: 1, steps: Vec::new(), expected: Vec::new() };
+    let mut test = MappingTest::begun(String::new(), 1);
     let mut now = 0;
     for (index, text) in text.lines().enumerate() {
         match test.take_line(index + 1, text, &mut now) {
             Ok(None) => {}
             Ok(Some(name)) => {
-                let next = MappingTest { name, line: index + 1, steps: Vec::new(), expected: Vec::new() };
-                tests.push(std::mem::replace(&mut test, next));
+                tests.push(std::mem::replace(&mut test, MappingTest::begun(name, index + 1)));
                 now = 0;
             }
             Err(mistake) => errors.push(mistake.in_line(index + 1, text)),
         }
     }
     tests.push(test);
-    tests.retain(|test| !(test.name.is_empty() && test.steps.is_empty() && test.expected.is_empty()));
+    tests.retain(|test| !(test.name.is_empty() && test.is_empty() && test.steps.is_empty()));
     if errors.is_empty() { Ok(tests) } else { Err(errors) }
 }
 
 impl MappingTest {
+    fn begun(name: String, line: usize) -> Self {
+        Self { name, line, steps: Vec::new(), expected: Vec::new(), effects: Vec::new() }
+    }
+
+    /// Whether it says nothing of what should come of its events.
+    fn is_empty(&self) -> bool {
+        self.expected.is_empty() && self.effects.is_empty()
+    }
+
+    /// Whether it says what goes out.
+    pub fn demands_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
+    /// The rules that it expects, with the lines that name them.
+    pub fn rules(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.expected.iter().map(|expected| (expected.line, expected.rule.as_str()))
+    }
+
+    /// The devices that its lines name, with the lines.
+    pub fn devices(&self) -> impl Iterator<Item = (usize, &DeviceId)> {
+        self.steps.iter().filter_map(|step| match &step.act {
+            Act::Event(event) => Some((step.line, &event.device)),
+            Act::Gone(device) => Some((step.line, device)),
+            _ => None,
+        })
+    }
+
     /// Reads a line. Returns the name of the next test if it begins one.
     fn take_line(&mut self, number: usize, text: &str, now: &mut Nanos) -> Parsed<Option<String>> {
         let mut line = Line::new(text);
@@ -157,7 +200,7 @@ impl MappingTest {
         let Token::Word(word) = first.token else {
             return mistake(
                 first.at,
-                "a line begins with a time, or with one of test, ->, mode, clock, front, runs, gone",
+                "a line begins with a time, or with one of test, ->, =>, mode, clock, front, runs, gone",
             );
         };
         let act = match word {
@@ -169,20 +212,24 @@ impl MappingTest {
                 self.take_expectation(number, &mut line, *now)?;
                 return Ok(None);
             }
+            "=>" => {
+                self.take_effect(number, &mut line, *now)?;
+                return Ok(None);
+            }
             "mode" => Act::Mode(line.name("the name of a mode")?),
             "gone" => Act::Gone(DeviceId::new(&line.name("the name of a device")?)),
             "clock" => clock(&mut line)?,
-            "front" => Act::Front(names(&mut line)?.pop()),
-            "runs" => Act::Runs(names(&mut line)?),
+            "front" => Act::Front(line.names()?.pop()),
+            "runs" => Act::Runs(line.names()?),
             _ => {
                 if let Some(entry) = parse_line(text, now)? {
                     let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
-                    self.steps.push(Step { at: entry.at, act: Act::Event(event) });
+                    self.steps.push(Step { line: number, at: entry.at, act: Act::Event(event) });
                 }
                 return Ok(None);
             }
         };
-        self.steps.push(Step { at: *now, act });
+        self.steps.push(Step { line: number, at: *now, act });
         ended(&mut line, None)
     }
 
@@ -190,11 +237,9 @@ impl MappingTest {
         let mut at = now;
         let mut is_first = true;
         while let Some(found) = line.next()? {
-            let is_time =
-                matches!(found.token, Token::Word(word) if word.starts_with(|c: char| c == '+' || c.is_ascii_digit()));
-            if is_first && is_time {
-                // Times of what should happen need not come in order, and may lie before the last event.
-                at = parse_time(&found, if line.quote(&found).starts_with("`+") { now } else { 0 })?;
+            let time = if is_first { time_of(&found, now)? } else { None };
+            if let Some(time) = time {
+                at = time;
             } else if let (Token::Open, Some(expected)) = (&found.token, self.expected.last_mut())
                 && expected.line == number
                 && expected.decided.is_none()
@@ -213,39 +258,129 @@ impl MappingTest {
         Ok(())
     }
 
-    /// Plays the test against rules, and says what is different. `at_once` does what
-    /// the action of a rule that fires does at once: it returns the mode that it changes to, and adds the events that it
-    /// brings about.
+    /// `=> [TIME] EFFECT`, or `=> [TIME] nothing`.
+    fn take_effect(&mut self, number: usize, line: &mut Line<'_>, now: Nanos) -> Parsed<()> {
+        let mut at = now;
+        let mut before = line.at();
+        let mut first = line.next()?;
+        if let Some(found) = &first
+            && let Some(time) = time_of(found, now)?
+        {
+            at = time;
+            before = line.at();
+            first = line.next()?;
+        }
+        let effect = if first.is_some_and(|found| matches!(found.token, Token::Word("nothing"))) {
+            ended(line, None)?
+        } else {
+            line.back_to(before);
+            Some(Effect::parse(line)?)
+        };
+        self.effects.push(ExpectedEffect { line: number, at, effect });
+        Ok(())
+    }
+
+    /// Plays the test against rules, and says which rules fire differently; what goes out is not looked at. `at_once`
+    /// does what the action of a rule that fires does at once: it returns the mode that it changes to, and adds the events
+    /// that it brings about.
     pub fn run<A>(
         &self,
         rules: &Arc<RuleSetHandle<A>>,
         at_once: impl Fn(&Firing<'_, A>, &mut VecDeque<DeviceEvent<Event>>) -> Option<Arc<str>>,
     ) -> Vec<Difference> {
-        let environment = Arc::new(EnvironmentHandle::new());
-        let mut engine = Engine::new(Arc::clone(rules), Arc::clone(&environment));
-        let mut heard = FiringRecorder { fired: Vec::new(), at_once, brought_about: VecDeque::new() };
         let mut differences = Vec::new();
+        let (fired, _) = self.play(rules, &mut AtOnce(at_once), &mut differences);
+        self.compare(fired, &mut differences);
+        differences
+    }
+
+    /// Plays the test against rules, has `performer` do what they start, and says what fires differently and goes out
+    /// differently. Effects are shown by `show`, and one that is demanded as it is shown is met.
+    pub fn run_on<A>(
+        &self,
+        rules: &Arc<RuleSetHandle<A>>,
+        performer: &mut dyn Performer<A>,
+        show: impl Fn(&Effect) -> String,
+    ) -> Vec<Difference> {
+        let mut differences = Vec::new();
+        if self.steps.is_empty() {
+            let message = "nothing happens in this test: it has no event".to_owned();
+            differences.push(Difference { line: Some(self.line), message });
+        }
+        let (fired, sent) = self.play(rules, performer, &mut differences);
+        if !self.expected.is_empty() || self.effects.is_empty() {
+            self.compare(fired, &mut differences);
+        }
+        if self.demands_effects() {
+            self.compare_effects(&sent, show, &mut differences);
+        }
+        differences
+    }
+
+    fn play<A>(
+        &self,
+        rules: &Arc<RuleSetHandle<A>>,
+        performer: &mut dyn Performer<A>,
+        differences: &mut Vec<Difference>,
+    ) -> (Vec<Fired>, Vec<Sent>) {
+        let environment = Arc::new(EnvironmentHandle::new());
+        let mut player = Player::new(rules, &environment, performer);
         let mut known = Known::default();
         for step in &self.steps {
-            engine.advance(step.at, &mut heard);
+            player.advance(step.at);
             match &step.act {
-                Act::Event(event) => {
-                    engine.event(step.at, event.clone(), &mut heard);
-                }
+                Act::Event(event) => player.event(step.at, event.clone()),
                 Act::Mode(name) => {
-                    if let Err(error) = engine.set_mode(name, &mut heard) {
+                    if let Err(error) = player.set_mode(name) {
                         differences.push(Difference { line: None, message: error.to_string() });
                     }
                 }
-                Act::Gone(device) => engine.forget(device, &mut heard),
+                Act::Gone(device) => player.forget(device),
                 act => environment.set(known.learn(step.at, act)),
             }
         }
-        while let Some(deadline) = engine.deadline() {
-            engine.advance(deadline, &mut heard);
+        if !player.finish() {
+            let message = "what was started does not end, and was not followed any longer".to_owned();
+            differences.push(Difference { line: None, message });
         }
-        self.compare(heard.fired, &mut differences);
-        differences
+        let (mut fired, mut sent) = (Vec::new(), Vec::new());
+        for happened in player.happened() {
+            match happened {
+                Happened::Fired { at, name, decided, .. } => fired.push(Fired { at, rule: name, decided }),
+                Happened::Sent(one) => sent.push(one),
+                Happened::Asked(_) => {}
+            }
+        }
+        (fired, sent)
+    }
+
+    /// Pairs what went out with what should have: at each time, one by one in order.
+    fn compare_effects(&self, sent: &[Sent], show: impl Fn(&Effect) -> String, differences: &mut Vec<Difference>) {
+        let mut times: Vec<Nanos> = self.effects.iter().map(|expected| expected.at).collect();
+        times.extend(sent.iter().map(|sent| sent.at));
+        times.sort_unstable();
+        times.dedup();
+        for at in times {
+            let here = || self.effects.iter().filter(|expected| expected.at == at);
+            let mut sent = sent.iter().filter(|sent| sent.at == at).map(|sent| &sent.effect);
+            for ExpectedEffect { line, effect, .. } in here() {
+                let Some(wanted) = effect else { continue };
+                let sent = sent.next();
+                let shown = sent.map(&show);
+                if sent.is_some_and(|sent| wanted.is_met_by(sent)) || shown.as_ref() == Some(&wanted.to_string()) {
+                    continue;
+                }
+                let did = shown.map_or_else(|| "nothing did".to_owned(), |shown| format!("this did\n  {shown}"));
+                let message = format!("at {} should go out\n  {}\nbut {did}", Time(at), show(wanted));
+                differences.push(Difference { line: Some(*line), message });
+            }
+            let nothing = here().find(|expected| expected.effect.is_none()).map(|expected| expected.line);
+            for sent in sent {
+                let more = if nothing.is_none() && here().next().is_some() { "else " } else { "" };
+                let message = format!("at {} nothing {more}should go out\nbut this did\n  {}", Time(at), show(sent));
+                differences.push(Difference { line: nothing, message });
+            }
+        }
     }
 
     /// Pairs what fired with what should have: at each time, name by name in order.
@@ -288,25 +423,13 @@ impl Fired {
     }
 }
 
-struct FiringRecorder<F> {
-    fired: Vec<Fired>,
-    at_once: F,
-    brought_about: VecDeque<DeviceEvent<Event>>,
-}
-
-impl<A, F> Sink<A> for FiringRecorder<F>
-where
-    F: Fn(&Firing<'_, A>, &mut VecDeque<DeviceEvent<Event>>) -> Option<Arc<str>>,
-{
-    fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
-        let choices = firing.rule.choices.as_ref().map_or(0, |choices| choices.conditions.len());
-        let decided = (0..choices).map(|number| firing.answers.holds(number)).collect();
-        self.fired.push(Fired { at: firing.at, rule: rule_name(firing.rule), decided });
-        (self.at_once)(&firing, &mut self.brought_about)
-    }
-
-    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
-        self.brought_about.pop_front()
+/// The time of an expectation, if this is one. Times of what should happen need not come in order, and may lie before the
+/// last event.
+fn time_of(found: &Found<'_>, now: Nanos) -> Parsed<Option<Nanos>> {
+    match found.token {
+        Token::Word(word) if word.starts_with('+') => parse_time(found, now).map(Some),
+        Token::Word(word) if word.starts_with(|c: char| c.is_ascii_digit()) => parse_time(found, 0).map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -358,18 +481,6 @@ fn ended<T>(line: &mut Line<'_>, value: T) -> Parsed<T> {
     }
 }
 
-fn names(line: &mut Line<'_>) -> Parsed<Vec<String>> {
-    let mut names = Vec::new();
-    while let Some(found) = line.next()? {
-        match found.token {
-            Token::Word(word) => names.push(word.to_owned()),
-            Token::Text(text) => names.push(text),
-            _ => return mistake(found.at, "a name goes here: a word, or text in double quotes"),
-        }
-    }
-    Ok(names)
-}
-
 fn clock(line: &mut Line<'_>) -> Parsed<Act> {
     let word = line.name("a day, such as monday")?;
     let day = Day::ALL.into_iter().find(|day| format!("{day:?}").eq_ignore_ascii_case(&word));
@@ -390,6 +501,7 @@ fn clock(line: &mut Line<'_>) -> Parsed<Act> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::player::Request;
     use conductor_engine::{
         AppName, Choices, Condition, Edge, NumberRange, RuleSource, RuleSpec, Scope, Trigger, ValueRange, compile,
     };
@@ -474,6 +586,83 @@ mod tests {
                 r#"line 5: "loop" [else] should have fired at 2ms, and nothing did"#,
             ]
         );
+    }
+
+    /// Sends the number of the rule, from 1, as a MIDI clock to that many outputs, and once more 5 ms later.
+    #[derive(Default)]
+    struct Clocks {
+        due: Vec<(Nanos, usize)>,
+        sent: Vec<Sent>,
+    }
+
+    impl Clocks {
+        fn send(&mut self, at: Nanos, number: usize) {
+            let effect = Effect::Midi { output: format!("out{number}"), message: vec![0xF8] };
+            self.sent.push(Sent { at, rule: None, effect });
+        }
+    }
+
+    impl Performer<Option<Arc<str>>> for Clocks {
+        fn fire(
+            &mut self,
+            firing: &Firing<'_, Option<Arc<str>>>,
+            _: &mut VecDeque<DeviceEvent<Event>>,
+        ) -> Option<Arc<str>> {
+            let number = firing.rule.id.0 as usize + 1;
+            self.send(firing.at, number);
+            self.due.push((firing.at + 5_000_000, number));
+            firing.rule.action.clone()
+        }
+
+        fn due(&self) -> Option<Nanos> {
+            self.due.first().map(|(at, _)| *at)
+        }
+
+        fn advance(&mut self, at: Nanos) -> Vec<Request> {
+            let (_, number) = self.due.remove(0);
+            self.send(at, number);
+            Vec::new()
+        }
+
+        fn sent(&mut self) -> Vec<Sent> {
+            std::mem::take(&mut self.sent)
+        }
+    }
+
+    fn told_of_effects(text: &str) -> Vec<String> {
+        let tests = parse_mapping_tests(text).unwrap();
+        let differences =
+            tests.iter().flat_map(|test| test.run_on(&rules(), &mut Clocks::default(), ToString::to_string));
+        differences.map(|difference| difference.to_string()).collect()
+    }
+
+    #[test]
+    fn what_goes_out_is_demanded_with_its_time() {
+        let text = "test a\n0ms pads note-on 38 1\n-> \"rule 4\"\n=> MIDI out4 F8\n=> +5ms MIDI out4 clock\n\
+                    test b\n7ms pads note-on 38 1\n=> 12ms MIDI out4 F8\n=> 7ms MIDI out4 F8\n\
+                    test c\n0ms pads note-on 1 1\n=> nothing\n\
+                    test d\n0ms pads note-on 38 1\n-> \"rule 4\"\n\
+                    test e\n0ms pads note-on 38 1\n=> MIDI out4 F8\n=> 1ms nothing\n=> 5ms MIDI out4 F8";
+        assert_eq!(told_of_effects(text), [""; 0]);
+    }
+
+    #[test]
+    fn what_goes_out_differently_is_shown_beside_what_should() {
+        let text = "0ms pads note-on 38 1\n=> MIDI out9 F8\n=> MIDI out1 F8\n=> 5ms nothing";
+        assert_eq!(
+            told_of_effects(text),
+            [
+                "line 2: at 0s should go out\n  MIDI out9 F8\nbut this did\n  MIDI out4 F8",
+                "line 3: at 0s should go out\n  MIDI out1 F8\nbut nothing did",
+                "line 4: at 5ms nothing should go out\nbut this did\n  MIDI out4 F8",
+            ]
+        );
+        let text = "0ms pads note-on 38 1\n=> MIDI out4 F8";
+        let missed = "at 5ms nothing should go out\nbut this did\n  MIDI out4 F8";
+        assert_eq!(told_of_effects(text), [missed]);
+        let both = told_of_effects("0ms pads note-on 38 1\n-> kick\n=> MIDI out4 F8\n=> 5ms MIDI out4 F8");
+        assert_eq!(both, [r#"line 2: "kick" should have fired at 0s; "rule 4" fired at 0s"#]);
+        assert_eq!(told_of_effects("test x"), ["line 1: nothing happens in this test: it has no event"]);
     }
 
     #[test]

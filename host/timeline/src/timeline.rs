@@ -213,6 +213,59 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// The words and texts to the end of the line.
+    pub(crate) fn names(&mut self) -> Parsed<Vec<String>> {
+        let mut names = Vec::new();
+        while let Some(found) = self.next()? {
+            match found.token {
+                Token::Word(word) => names.push(word.to_owned()),
+                Token::Text(text) => names.push(text),
+                _ => return mistake(found.at, "a name goes here: a word, or text in double quotes"),
+            }
+        }
+        Ok(names)
+    }
+
+    /// The byte to read next.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Reads on from this byte, which [`at`](Self::at) has returned.
+    pub(crate) fn back_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// Hexadecimal bytes to the end of the line.
+    pub(crate) fn bytes(&mut self) -> Parsed<Vec<u8>> {
+        let mut bytes = Vec::new();
+        while let Some(found) = self.next()? {
+            let byte = match found.token {
+                Token::Word(word) => hex::decode(word).ok().filter(|bytes| bytes.len() == 1),
+                _ => None,
+            };
+            match byte {
+                Some(byte) => bytes.extend(byte),
+                None => {
+                    let shown = self.quote(&found);
+                    return mistake(found.at, format!("{shown} is not a byte; write two hexadecimal digits"));
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Hexadecimal bytes to the end of the line, if the next word is one in upper case: `cc` is a message.
+    pub(crate) fn upper_case_bytes(&mut self) -> Parsed<Option<Vec<u8>>> {
+        let before = self.at;
+        let is_byte = self.next()?.is_some_and(|found| {
+            matches!(found.token, Token::Word(word)
+                if word.len() == 2 && word.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'A'..=b'F')))
+        });
+        self.at = before;
+        if is_byte { self.bytes().map(Some) } else { Ok(None) }
+    }
+
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -300,7 +353,7 @@ impl<'a> Line<'a> {
     }
 
     /// A whole number from `min` to `max`.
-    fn number(&mut self, what: &str, min: u16, max: u16) -> Parsed<u16> {
+    pub(crate) fn number(&mut self, what: &str, min: u16, max: u16) -> Parsed<u16> {
         let wanted = || format!("{what}, a whole number from {min} to {max}");
         let found = self.expect(&wanted())?;
         parse_number(&found, min, max).or_else(|()| {
@@ -425,7 +478,8 @@ const MESSAGES: &str = "note-on, note-off, poly-aftertouch, cc, program, afterto
     sysex, time-code, song-position, song-select, tune-request, clock, start, continue, stop, \
     active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, artnet, variable";
 
-fn parse_event(line: &mut Line) -> Parsed<Event> {
+/// What comes, to the end of the line.
+pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
     let found = line.expect(&format!("a message, one of {MESSAGES}"))?;
     let Token::Word(word) = found.token else {
         return mistake(found.at, format!("a message goes here, one of {MESSAGES}"));
@@ -551,27 +605,15 @@ fn parse_variable(line: &mut Line) -> Parsed<VariableChange> {
 }
 
 fn parse_sysex(line: &mut Line, start: usize) -> Parsed<MidiMessage> {
-    let mut bytes = Vec::new();
-    while let Some(found) = line.next()? {
-        let byte = match found.token {
-            Token::Word(word) => hex::decode(word).ok().filter(|bytes| bytes.len() == 1),
-            _ => None,
-        };
-        match byte {
-            Some(byte) => bytes.extend(byte),
-            None => {
-                let shown = line.quote(&found);
-                return mistake(found.at, format!("{shown} is not a byte; write two hexadecimal digits"));
-            }
-        }
-    }
+    let bytes = line.bytes()?;
     match bytes.as_slice() {
         [0xF0, data @ .., 0xF7] if data.iter().all(|&byte| byte < 0x80) => Ok(MidiMessage::SysEx(bytes.into())),
         _ => mistake(start, "a sysex is F0, then bytes from 00 to 7F, then F7"),
     }
 }
 
-fn parse_osc(line: &mut Line) -> Parsed<Event> {
+/// An OSC address and its arguments, to the end of the line.
+pub(crate) fn parse_osc(line: &mut Line) -> Parsed<Event> {
     let found = line.expect("an OSC address, such as /mixer/1/fader")?;
     // A pattern with brackets is no word.
     let address = match found.token {

@@ -1,18 +1,18 @@
-//! `conductor explain`: which rules look at an event, which fire, and why the others do not.
+//! `conductor explain`: which rules look at an event, which fire, why the others do not, and what goes out.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conductor_engine::{DeviceEvent, DeviceId, Engine};
 use conductor_timeline::Timeline;
+use conductor_timeline::player::{Happened, Player};
 use serde_json::json;
 
 use super::control_names::ControlNames;
-use super::simulate::{self, Quiet};
-use super::{CommandResult, Failure, Paths, devices, load, ports, warn};
+use super::simulate;
+use super::{CommandResult, Failure, Paths, devices, load, ports, shown_effects, warn};
 use conductor_api::client::Client;
 use conductor_dispatch::describe_rule_id;
-use conductor_host::host;
+use conductor_host::host::{self, Rehearsal};
 use conductor_terminal::{self as terminal, Table, errln, outln};
 
 /// What to explain.
@@ -44,26 +44,30 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
         return Err(Failure::Wrong("conductor: say which event, such as `pads note-on 36 100`".into()));
     };
     let loaded = load(&places.config)?;
-    let compiled = host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
+    let rehearsed = host::rehearse(&loaded, Some(&places.home), places.features.as_deref());
+    let Rehearsal { compiled, mut actions } = rehearsed.map_err(super::started)?;
     warn(&compiled.warnings);
 
     let rules = Arc::new(conductor_engine::RuleSetHandle::new(compiled.rules));
-    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(simulate::environment()));
-    for entry in before.entries {
-        let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
-        engine.event(entry.at, event, &mut Quiet::default());
+    let mut player = Player::new(&rules, &Arc::new(simulate::environment()), &mut actions);
+    let before: Vec<_> = before.entries.into_iter().map(simulate::event).collect();
+    let (_, asked) = simulate::event(asked);
+    let named = before.iter().map(|(_, event)| event).chain([&asked]).map(|event| (String::new(), &event.device));
+    shown_effects::hint_devices(named, &loaded.config, &rules.load());
+    for (at, event) in before {
+        player.event(at, event);
     }
     let whose = if let Some(mode) = &arguments.mode {
-        engine.set_mode(mode, &mut Quiet::default()).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
+        player.set_mode(mode).map_err(|error| Failure::Wrong(format!("conductor: {error}")))?;
         "as asked for"
     } else if arguments.after.is_some() {
         "where the script leads to"
-    } else if running_mode(places).is_some_and(|mode| engine.set_mode(&mode, &mut Quiet::default()).is_ok()) {
+    } else if running_mode(places).is_some_and(|mode| player.set_mode(&mode).is_ok()) {
         "that of the running host"
     } else {
         "the first; `--mode` names another"
     };
-    let mode = rules.load().modes().get(usize::from(engine.mode_index().0)).map(ToString::to_string);
+    let mode = rules.load().modes().get(usize::from(player.engine().mode_index().0)).map(ToString::to_string);
     if let Some(mode) = &mode
         && !arguments.json
         && rules.load().modes().len() > 1
@@ -76,11 +80,13 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
         names.see(&status);
     }
     names.expect(&conductor_rules::bindings::plan(&loaded.config).bindings);
-    let control = names.of(&asked.device, &asked.event);
+    let control = names.of(asked.device.as_str(), &asked.event);
     if let (Some(control), false) = (control, arguments.json) {
         errln!("{} is {control}", asked.event);
     }
-    let explanations = engine.explain(at, &DeviceId::new(&asked.device), &asked.event);
+    player.happened();
+    let explanations = player.engine().explain(at, &asked.device, &asked.event);
+    let event = asked.event.to_string();
     let rules = rules.load();
     let mut table = Table::new(["RULE", "WHY"]);
     for explanation in &explanations {
@@ -95,8 +101,22 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
     }
     match &explanations[..] {
         _ if arguments.json => {}
-        [] => outln!("no rule looks at {}", asked.event),
+        [] => outln!("no rule looks at {event}"),
         _ => terminal::print_table(&table),
+    }
+    player.event(at, asked);
+    player.finish_actions();
+    for happened in player.happened() {
+        let Happened::Sent(sent) = happened else { continue };
+        if arguments.json {
+            let mut line = shown_effects::json(&sent, &rules);
+            line["mode"] = json!(mode);
+            terminal::json_line(&line);
+        } else {
+            let later =
+                if sent.at > at { format!("{} ms later  ", (sent.at - at) as f64 / 1e6) } else { String::new() };
+            outln!("{later}{}", shown_effects::line(&sent, &rules));
+        }
     }
     Ok(())
 }

@@ -42,6 +42,7 @@ mod profile;
 mod run;
 mod secret;
 mod service;
+mod shown_effects;
 mod signals;
 mod simulate;
 mod skills;

@@ -1,22 +1,22 @@
-//! `conductor simulate`: a dry run of the rules for the events of a script.
+//! `conductor simulate`: a dry run of the rules for the events of a script, and what would go out.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use conductor_engine::{DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, Record, RuleSetHandle, Sink};
-use conductor_timeline::Timeline;
+use conductor_engine::{DeviceEvent, DeviceId, EnvironmentHandle, Event, Nanos, Record, RuleSet, RuleSetHandle};
+use conductor_timeline::player::{Happened, Player, Sent};
+use conductor_timeline::{Timeline, TimelineEntry};
 use serde_json::json;
 
-use super::{CommandResult, Failure, Paths, load, warn};
+use super::{CommandResult, Failure, Paths, load, shown_effects, warn};
 use conductor_dispatch::Action;
 use conductor_dispatch::describe_rule_id;
-use conductor_host::host;
+use conductor_host::host::{self, Rehearsal};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::plain_file::MAX_TEXT;
-use conductor_terminal::{self as terminal, outln};
+use conductor_terminal::{self as terminal, errln, outln};
 
 /// What to simulate.
 #[derive(Debug, clap::Args)]
@@ -31,20 +31,34 @@ pub(super) struct SimulateArguments {
 pub(super) fn run(places: &Paths, arguments: &SimulateArguments) -> CommandResult {
     let timeline = script(&arguments.script)?;
     let loaded = load(&places.config)?;
-    let compiled = host::check(&loaded, Some(&places.home), places.features.as_deref()).map_err(super::started)?;
+    let rehearsed = host::rehearse(&loaded, Some(&places.home), places.features.as_deref());
+    let Rehearsal { compiled, mut actions } = rehearsed.map_err(super::started)?;
     warn(&compiled.warnings);
 
     let rules = Arc::new(RuleSetHandle::new(compiled.rules));
-    let mut engine = Engine::new(Arc::clone(&rules), Arc::new(environment()));
-    let mut printer = Printer { rules, json: arguments.json, fired: Vec::new(), brought_about: VecDeque::new() };
-    for entry in timeline.entries {
-        let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
-        engine.event(entry.at, event, &mut printer);
+    let set = rules.load();
+    let events: Vec<_> = timeline.entries.into_iter().map(event).collect();
+    let named = events.iter().map(|(_, event)| (String::new(), &event.device));
+    shown_effects::hint_devices(named, &loaded.config, &set);
+    let mut player = Player::new(&rules, &Arc::new(environment()), &mut actions);
+    let mut printer = Printer { json: arguments.json, ..Printer::default() };
+    for (at, event) in events {
+        player.advance(at);
+        printer.print(player.happened(), &set);
+        player.event(at, event);
+        printer.print(player.happened(), &set);
     }
-    while let Some(deadline) = engine.deadline() {
-        engine.advance(deadline, &mut printer);
+    let is_done = player.finish();
+    printer.print(player.happened(), &set);
+    if !is_done {
+        errln!("what was started does not end, and is not followed any longer");
     }
     Ok(())
+}
+
+/// When an event comes, and which.
+pub(super) fn event(entry: TimelineEntry) -> (Nanos, DeviceEvent<Event>) {
+    (entry.at, DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event })
 }
 
 /// Reads a file, or standard input for `-`.
@@ -78,46 +92,44 @@ pub(super) fn environment() -> EnvironmentHandle {
     environment
 }
 
-/// Says nothing, and changes modes.
+/// Prints what happened, events and gestures with the rules that fire, then what goes out of it.
 #[derive(Default)]
-pub(super) struct Quiet(VecDeque<DeviceEvent<Event>>);
-
-impl Sink<Action> for Quiet {
-    fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        Action::at_once(&firing, &mut self.0)
-    }
-
-    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
-        self.0.pop_front()
-    }
-}
-
-/// Prints each event and gesture with the rules that fire.
 struct Printer {
-    rules: Arc<RuleSetHandle<Action>>,
     json: bool,
     fired: Vec<String>,
-    brought_about: VecDeque<DeviceEvent<Event>>,
+    sent: Vec<Sent>,
 }
 
-impl Sink<Action> for Printer {
-    fn fire(&mut self, firing: Firing<'_, Action>) -> Option<Arc<str>> {
-        let mut rule = describe_rule_id(firing.rule.id, &self.rules.load(), true);
-        if let Some(choices) = &firing.rule.choices {
-            let branches = (0..choices.conditions.len()).map(|number| firing.answers.branch(number));
-            rule.push_str(&format!(" [{}]", branches.collect::<Vec<_>>().join(" ")));
+impl Printer {
+    fn print(&mut self, happened: Vec<Happened>, rules: &RuleSet<Action>) {
+        for happened in happened {
+            match happened {
+                Happened::Fired { rule, decided, .. } => {
+                    let mut rule = describe_rule_id(rule, rules, true);
+                    if !decided.is_empty() {
+                        let branches = decided.iter().map(|&held| if held { "then" } else { "else" });
+                        rule.push_str(&format!(" [{}]", branches.collect::<Vec<_>>().join(" ")));
+                    }
+                    self.fired.push(rule);
+                }
+                // It is shown below the event of its rule; what a script does later belongs to none.
+                Happened::Sent(sent) => {
+                    self.sent.push(sent);
+                    if self.fired.is_empty() {
+                        self.effects(rules);
+                    }
+                }
+                Happened::Asked(record) => {
+                    self.event(&record, rules);
+                    self.effects(rules);
+                }
+            }
         }
-        self.fired.push(rule);
-        Action::at_once(&firing, &mut self.brought_about)
+        self.effects(rules);
     }
 
-    fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
-        self.brought_about.pop_front()
-    }
-
-    fn record(&mut self, record: Record) {
+    fn event(&mut self, record: &Record, rules: &RuleSet<Action>) {
         let names = std::mem::take(&mut self.fired);
-        let rules = self.rules.load();
         let mode = rules.modes().get(usize::from(record.mode.0)).map_or("-", |name| name);
         let (device, event) = (record.device.as_str(), record.event.to_string());
         if self.json {
@@ -127,6 +139,16 @@ impl Sink<Action> for Printer {
         } else {
             let what = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
             outln!("{:>10.3} ms  [{mode}] {device:<12} {event:<28} -> {what}", record.at as f64 / 1e6);
+        }
+    }
+
+    fn effects(&mut self, rules: &RuleSet<Action>) {
+        for sent in self.sent.drain(..) {
+            if self.json {
+                terminal::json_line(&shown_effects::json(&sent, rules));
+            } else {
+                outln!("{:>10.3} ms    {}", sent.at as f64 / 1e6, shown_effects::line(&sent, rules));
+            }
         }
     }
 }

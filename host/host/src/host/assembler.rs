@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{StartError, grant_warnings, ineffective};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded};
 use conductor_dispatch::workers::Workers;
+use conductor_effects::{RecordedActions, Recorder};
 use conductor_install::source::Origin;
 use conductor_install::store::{Installed, InstalledFeature, PackageStore};
 use conductor_observer::sink_message::SinkQueue;
@@ -25,6 +26,7 @@ use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::udp::SystemDatagrams;
 use conductor_sandbox::{Compiler, Sandbox};
 use conductor_services::store::FeatureStores;
+use conductor_stdx::clock::Clock;
 use conductor_stdx::plural::plural;
 use conductor_terminal as terminal;
 
@@ -51,11 +53,24 @@ impl Assembler {
         compiler: Compiler,
         live: Option<Arc<FeatureStores>>,
     ) -> Result<Self, StartError> {
+        let services = |sinks| Services::new(sinks, Box::new(SystemDatagrams));
+        Self::beside(home, features, compiler, live, services, Workers::idle)
+    }
+
+    /// The same around these services, with these workers.
+    fn beside(
+        home: Option<&Path>,
+        features: Option<&Path>,
+        compiler: Compiler,
+        live: Option<Arc<FeatureStores>>,
+        services: impl FnOnce(SinkQueue) -> Services,
+        workers: impl FnOnce(Observer) -> Workers,
+    ) -> Result<Self, StartError> {
         let (sinks, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None)?;
-        let services = Services::new(sinks, Box::new(SystemDatagrams)).tried_out_in(home, live);
+        let services = services(sinks).tried_out_in(home, live);
         let sandbox = Sandbox::new(home, Arc::new(services), compiler).map_err(StartError::Sandbox)?;
-        let workers = Workers::idle(observer.clone());
+        let workers = workers(observer.clone());
         let (bundled, packages) = (features.map(Path::to_owned), home.map(PackageStore::at));
         Ok(Self { sandbox, observer, workers, bundled, packages, listen_to_all: false })
     }
@@ -263,6 +278,41 @@ pub fn check(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> R
     let (_, compiled) =
         Assembler::on_its_own(home, features, Compiler::find(), None)?.make(loaded, &Registry::default())?;
     Ok(compiled)
+}
+
+/// A configuration whose actions are performed on recorded sinks.
+#[derive(Debug)]
+pub struct Rehearsal {
+    /// Its rules, and what is doubtful in it.
+    pub compiled: Compiled,
+    /// What performs their actions.
+    pub actions: RecordedActions,
+}
+
+/// Checks a configuration as [`check`] does, and prepares its actions so that they are performed without anything going
+/// out: neither datagrams nor MIDI messages, keys or programs.
+///
+/// # Errors
+/// See [`StartError`].
+pub fn rehearse(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -> Result<Rehearsal, StartError> {
+    let recorder = Recorder::default();
+    let (clock, hand) = Clock::manual();
+    let rehearsing = |observer| Workers::rehearsing(observer, recorder.desktop());
+    let services = |sinks| Services {
+        clock,
+        midi: Some(Box::new(recorder.clone())),
+        ..Services::new(sinks, Box::new(recorder.clone()))
+    };
+    let assembler = Assembler::beside(home, features, Compiler::find(), None, services, rehearsing)?;
+    let (registry, compiled) = assembler.make(loaded, &Registry::default())?;
+    let workers = assembler.workers;
+    for target in &compiled.targets {
+        workers.outputs.queue(target)?;
+        workers.outputs.attach(target, recorder.output(target));
+    }
+    workers.outputs.show(&compiled.lights);
+    let actions = RecordedActions::new(workers, recorder, clock, hand, Box::new(registry));
+    Ok(Rehearsal { compiled, actions })
 }
 
 /// The features that a configuration installs, without starting a host.

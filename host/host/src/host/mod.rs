@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::apply::{Applied, PlanView};
 pub use self::asked::{ChangeError, LockError, ReloadError, UnknownMode};
 use self::assembler::Assembler;
-pub use self::assembler::{check, configured_grants, installed};
+pub use self::assembler::{Rehearsal, check, configured_grants, installed, rehearse};
 pub use self::builder::{HostBuilder, StartError};
 use self::generation::{Generation, InForce};
 use self::view::View;

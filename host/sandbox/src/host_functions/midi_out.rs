@@ -9,6 +9,12 @@ use crate::state::InstanceState;
 use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::consent;
 
+/// Where MIDI messages of features go in place of the host's outputs.
+pub trait MidiSink: std::fmt::Debug + Send + Sync {
+    /// Takes one whole message to the output of this name.
+    fn send(&self, output: &str, message: &[u8]);
+}
+
 /// The guest's handle to one output.
 #[derive(Debug)]
 pub struct Output {
@@ -52,6 +58,10 @@ impl midi_out::HostOutput for InstanceState {
             return Ok(Err(Error::Denied(
                 "system exclusive messages are not granted; write `sysex = true` beside `midi_out`".into(),
             )));
+        }
+        if let Some(sink) = &self.facts.services.midi {
+            sink.send(&output.binding, &message);
+            return Ok(Ok(()));
         }
         Ok(self.view().and_then(|view| view.send_midi(&output.binding, &message).map_err(Error::from)))
     }

@@ -48,6 +48,8 @@ pub struct Services {
     pub sinks: SinkQueue,
     /// How datagrams leave, and how host names are resolved.
     pub datagrams: Box<dyn udp::Datagrams>,
+    /// Where MIDI messages go; `None` for the host's outputs.
+    pub midi: Option<Box<dyn midi_out::MidiSink>>,
     /// The clock that events are stamped with.
     pub clock: Clock,
     /// Datagrams that one feature may send per second; [`limits::DATAGRAM_RATE`], except where calls are
@@ -76,6 +78,7 @@ impl Services {
             devices: Arc::default(),
             sinks,
             datagrams,
+            midi: None,
             clock,
             datagram_rate: limits::DATAGRAM_RATE,
             control_cpu: limits::CONTROL_CPU,
