@@ -273,6 +273,9 @@ impl Turn {
                     self.shared.watch.health(&model, None);
                     return next(&answer.answer.parts, &answer.answer.stop);
                 }
+                // The exchange hears of it, too, and may be the first to end: that is no failure of the model, and what it has
+                // said so far stays.
+                Err(_) if self.shared.cancelled.is_cancelled() => return Err(End(Outcome::Cancelled, None)),
                 Err(error) => {
                     // What a hook or a switch does not allow says nothing of the model.
                     let is_asked = !matches!(error, Error::Denied(_));

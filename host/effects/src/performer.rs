@@ -137,7 +137,7 @@ impl RecordedActions {
     fn step(&mut self, action: &Action, envelope: &Envelope) {
         match action {
             Action::Variable(action) => {
-                let changed = action.perform(envelope.at, &envelope.device, &envelope.inputs());
+                let changed = action.perform(envelope.at, &envelope.device, &envelope.numbers());
                 self.requests.extend(changed.map(Request::Event));
             }
             Action::ModeChange { mode } => self.requests.push(Request::Mode(Arc::clone(mode))),

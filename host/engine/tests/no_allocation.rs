@@ -221,7 +221,7 @@ fn gestures() -> RuleSet<u32> {
 struct Count(u64);
 
 impl Sink<u32> for Count {
-    fn fire(&mut self, firing: Firing<'_, u32>) -> Option<std::sync::Arc<str>> {
+    fn fire(&mut self, firing: Firing<'_, u32>) -> Option<Arc<str>> {
         self.0 += 1;
         black_box(firing);
         None
@@ -230,7 +230,7 @@ impl Sink<u32> for Count {
 
 #[test]
 fn finding_gestures_allocates_nothing_once_a_device_is_known() {
-    let mut engine = Engine::new(std::sync::Arc::new(RuleSetHandle::new(gestures())), Default::default());
+    let mut engine = Engine::new(Arc::new(RuleSetHandle::new(gestures())), Default::default());
     let script = "
         0ms pads note-on 36 100
         +10ms pads note-on 38 100
