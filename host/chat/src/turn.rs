@@ -265,7 +265,7 @@ impl Turn {
         self.steps += 1;
         loop {
             let Some(model) = self.order.get(self.at).cloned() else {
-                let none = || "there is no model to ask; name one under [models] in the configuration".to_owned();
+                let none = || "there is no model to ask; `conductor models add PROVIDER` adds one".to_owned();
                 return Err(End(Outcome::Failed, Some(self.failed.take().unwrap_or_else(none))));
             };
             match self.exchange(models, &model).await? {

@@ -60,7 +60,12 @@ pub(super) struct Agreed {
 impl Agreed {
     /// A person is asked.
     pub(super) fn asked() -> Self {
-        Self { yes: false, json: false }
+        Self::said(false)
+    }
+
+    /// A person is asked, unless they have said `--yes`.
+    pub(super) fn said(yes: bool) -> Self {
+        Self { yes, json: false }
     }
 }
 

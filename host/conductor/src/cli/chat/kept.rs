@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::super::audit::time;
+use super::super::plan::{self, Agreed};
 use super::super::{CommandResult, Failure, Paths};
 use super::ChatCommand;
 use conductor_api::client::Client;
@@ -37,18 +38,10 @@ pub(super) fn run(places: &Paths, command: &ChatCommand) -> CommandResult {
         }
         ChatCommand::Delete { id, yes } => {
             let view = client.conversation(*id)?;
-            if !yes {
-                if !terminal::is_interactive() {
-                    return Err(Failure::Wrong(
-                        "conductor: a person decides: run this in a terminal, or say --yes".into(),
-                    ));
-                }
-                let answer = terminal::ask(format_args!("Delete the conversation {id}, {:?}? [y/N]", view.title))?;
-                if !matches!(answer.as_str(), "y" | "Y" | "yes") {
-                    return Ok(());
-                }
+            let question = format!("Delete the conversation {id}, {:?}?", view.title);
+            if plan::agrees(&question, &Agreed::said(*yes))? {
+                client.delete_conversation(*id)?;
             }
-            client.delete_conversation(*id)?;
             Ok(())
         }
     }
@@ -65,7 +58,7 @@ fn list(client: &Client, search: Option<&str>, as_json: bool) -> CommandResult {
         outln!("there is no conversation{}", if search.is_some() { " in which that was said" } else { "" });
         return Ok(());
     }
-    let mut table = Table::new(["CHAT", "CHANGED", "TITLE", "FOUND"]);
+    let mut table = Table::new(["CHAT", "CHANGED", "TITLE", if search.is_some() { "FOUND" } else { "" }]);
     for ConversationView { id, changed, title, found, .. } in &views {
         let changed = time(i64::try_from(*changed).unwrap_or(i64::MAX));
         table.row([id, &changed, title, &found.as_deref().unwrap_or_default()]);

@@ -70,7 +70,7 @@ fn list(client: &Client, as_json: bool) -> CommandResult {
         return Ok(());
     }
     if models.is_empty() {
-        outln!("there is no model; add one: conductor models add anthropic, or gemini, openai, openrouter, litellm");
+        print_none();
         return Ok(());
     }
     let mut table = Table::new(["MODEL", "PROVIDER", "ITS NAME THERE", "CONTEXT", "PRICES AS OF"]);
@@ -94,11 +94,19 @@ fn list(client: &Client, as_json: bool) -> CommandResult {
     Ok(())
 }
 
+fn print_none() {
+    outln!("there is no model; add one: conductor models add anthropic, or gemini, openai, openrouter, litellm;");
+    outln!("or one on this computer: conductor models add openai-compatible --url http://localhost:11434/v1");
+}
+
 fn check(client: &Client, name: Option<&str>, as_json: bool) -> CommandResult {
     let names = match name {
         Some(name) => vec![name.to_owned()],
         None => client.models()?.into_iter().map(|model| model.name).collect(),
     };
+    if names.is_empty() && !as_json {
+        print_none();
+    }
     let mut all = Vec::new();
     for name in names {
         let health = client.check_model(&name)?;
@@ -130,6 +138,10 @@ fn usage(client: &Client, by: By, as_json: bool) -> CommandResult {
     let rows = client.usage(by)?;
     if as_json {
         terminal::json(&rows)?;
+        return Ok(());
+    }
+    if rows.is_empty() {
+        outln!("no model was asked yet");
         return Ok(());
     }
     let mut table = Table::new(["OF", "ANSWERS", "TOKENS READ", "OF A CACHE", "WRITTEN", "COST"]);
