@@ -192,13 +192,12 @@ fn a_model_is_not_added_by_a_plain_yes() {
     let model = Model::new(|_, _| Reply::Json(json!({ "data": [{ "id": "llama3.2" }] })));
     let stage = Stage::start(Home::with("[[modes]]\nname = \"Play\"\n"), SimulatedPorts::new());
     let url = format!("http://localhost:{}/v1", model.port);
+    let before = stage.home.config();
     let add = ["models", "add", "openai-compatible", "llama3.2", "--url", &url, "--name", "local"];
     for answer in ["y", "yes", "", "000000"] {
         let mut terminal = at_terminal(&stage, &add);
-        if answer == "y" {
-            terminal.expect("send requests to localhost");
-            terminal.type_line("y");
-        }
+        terminal.expect("send requests to localhost");
+        terminal.type_line("y");
         let digits = repeated(&mut terminal);
         assert_ne!(digits, answer);
         terminal.type_line(answer);
@@ -206,6 +205,8 @@ fn a_model_is_not_added_by_a_plain_yes() {
         assert_eq!(terminal.end().0, Some(0));
         assert!(stage.client.models().unwrap().is_empty(), "{answer:?}");
         assert!(stage.client.plans().unwrap().is_empty(), "{answer:?}: it does not wait");
+        // What it would have needed is taken back.
+        assert_eq!(stage.home.config().trim_end(), before.trim_end(), "{answer:?}");
     }
 }
 

@@ -12,8 +12,10 @@ use conductor_api::client::Client;
 use conductor_api::types::{GrantRequest, ProposePlan, SetSecret};
 use conductor_chat::listing::{AvailableModel, Endpoint};
 use conductor_chat::models::ProviderView;
+use conductor_config::Config;
 use conductor_config::edit::Change;
 use conductor_install::store::PackageStore;
+use conductor_package::Grants;
 use conductor_services::http::{HostPattern, SecretGrant};
 use conductor_terminal::{self as terminal, Table, errln, outln};
 
@@ -57,14 +59,54 @@ pub(super) fn run(places: &Paths, arguments: &AddArguments) -> CommandResult {
     if let Some(id) = &secret {
         keep_key(&client, id, &site, arguments)?;
     }
-    if !allow(places, &client, &provider, &site, secret.as_deref(), &arguments.agreed)? {
+    let Some(undo) = allow(places, &client, &provider, &site, secret.as_deref(), &arguments.agreed)? else {
         outln!("nothing is added");
         return Ok(());
+    };
+    let added = add(places, &client, &provider, secret, arguments);
+    if !matches!(added, Ok(Some(_))) && !undo.is_empty() {
+        // Nothing needs it.
+        write_config(places, &load(&places.config)?, &undo)?;
+        client.reload()?;
     }
+    let Some(Added { name, model, is_listed }) = added? else { return Ok(()) };
+    let health = client.check_model(&name)?;
+    if arguments.agreed.json {
+        terminal::json(&json!({ "name": name, "provider": provider.name, "model": model, "check": health }))?;
+    } else if health.error.is_none() {
+        outln!("{name} answers, after {} ms; talk with it: conductor chat --model {name}", health.took_ms);
+    }
+    if !is_listed {
+        errln!("`models` under [chat] does not list {name}: conversations ask it with --model {name} only");
+    }
+    match health.error {
+        None => Ok(()),
+        Some(error) => Err(Failure::Failed(anyhow::anyhow!("{name} is added, but gives no answer: {error}"))),
+    }
+}
+
+/// A model that was added.
+struct Added {
+    /// Its name under `[models]`.
+    name: String,
+    /// What the API calls it.
+    model: String,
+    /// Whether conversations ask it without being told to.
+    is_listed: bool,
+}
+
+/// Has a person choose a model, and apply the plan that adds it. `None` if they don't.
+fn add(
+    places: &Paths,
+    client: &Client,
+    provider: &ProviderView,
+    secret: Option<String>,
+    arguments: &AddArguments,
+) -> Result<Option<Added>, Failure> {
     // The provider's own key at its own address needs no word in the configuration.
-    let named = secret.clone().filter(|id| arguments.url.is_some() || provider.secret.as_ref() != Some(id));
+    let named = secret.filter(|id| arguments.url.is_some() || provider.secret.as_ref() != Some(id));
     let at = Endpoint { url: arguments.url.clone(), secret: named.clone(), api_key_env: None };
-    let model = model(&client, &provider, &at, arguments)?;
+    let model = model(client, provider, &at, arguments)?;
     let config = load(&places.config)?.config;
     let is_taken = |name: &str| config.models.contains_key(name);
     let name = match &arguments.name {
@@ -88,21 +130,10 @@ pub(super) fn run(places: &Paths, arguments: &AddArguments) -> CommandResult {
     let change = Change { path: vec!["models".into(), name.clone()], value: Some(value) };
     let plan = client.propose_plan(&ProposePlan { description, changes: vec![change] })?;
     if !plan::decided(places, &plan.id, &arguments.agreed)? {
-        return Ok(());
+        return Ok(None);
     }
-    let health = client.check_model(&name)?;
-    if arguments.agreed.json {
-        terminal::json(&json!({ "name": name, "provider": provider.name, "model": model.name, "check": health }))?;
-    } else if health.error.is_none() {
-        outln!("{name} answers, after {} ms; talk with it: conductor chat --model {name}", health.took_ms);
-    }
-    if !config.chat.models.is_empty() && !config.chat.models.contains(&name) {
-        errln!("`models` under [chat] does not list {name}: conversations ask it with --model {name} only");
-    }
-    match health.error {
-        None => Ok(()),
-        Some(error) => Err(Failure::Failed(anyhow::anyhow!("{name} is added, but gives no answer: {error}"))),
-    }
+    let is_listed = config.chat.models.is_empty() || config.chat.models.contains(&name);
+    Ok(Some(Added { name, model: model.name, is_listed }))
 }
 
 fn provider(client: &Client, name: &str) -> Result<ProviderView, Failure> {
@@ -163,7 +194,8 @@ fn keep_key(client: &Client, id: &str, site: &HostPattern, arguments: &AddArgume
     Ok(())
 }
 
-/// Lets the provider's feature send requests to the API, with the key, after a person agreed. Returns whether it may.
+/// Lets the provider's feature send requests to the API, with the key, after a person agreed. Returns what takes back from the
+/// configuration what is new there; `None` if the person did not agree.
 fn allow(
     places: &Paths,
     client: &Client,
@@ -171,18 +203,18 @@ fn allow(
     site: &HostPattern,
     secret: Option<&str>,
     agreed: &Agreed,
-) -> Result<bool, Failure> {
+) -> Result<Option<Vec<Change>>, Failure> {
     let feature = feature_of(provider);
     let with = secret.map(|id| format!(", with the key {id}")).unwrap_or_default();
     let question = format!("Let {} send requests to {site}{with}?", provider.feature);
     if PackageStore::at(&places.home).installed()?.features.contains_key(feature) {
         if !plan::agrees(&question, agreed)? {
-            return Ok(false);
+            return Ok(None);
         }
         let mut capabilities = vec![format!("network:{}=http:{site}", provider.network)];
         capabilities.extend(secret.map(|id| format!("secret:{id}={site}")));
         client.grant(feature, &GrantRequest { capabilities })?;
-        return Ok(true);
+        return Ok(Some(Vec::new()));
     }
     let loaded = load(&places.config)?;
     let grants = loaded.config.features.get(feature).map(|feature| feature.grants.clone()).unwrap_or_default();
@@ -207,14 +239,32 @@ fn allow(
         }
     }
     if changes.is_empty() {
-        return Ok(true);
+        return Ok(Some(Vec::new()));
     }
     if !plan::agrees(&question, agreed)? {
-        return Ok(false);
+        return Ok(None);
     }
     write_config(places, &loaded, &changes)?;
     client.reload()?;
-    Ok(true)
+    Ok(Some(undo(&loaded.config, feature, &changes)))
+}
+
+/// What takes back changes of a feature's grants: what was not there before goes.
+fn undo(before: &Config, feature: &str, changes: &[Change]) -> Vec<Change> {
+    let removed = |path: &[&str]| Change { path: path.iter().map(|&key| key.to_owned()).collect(), value: None };
+    match before.features.get(feature) {
+        None if before.features.is_empty() => vec![removed(&["features"])],
+        None => vec![removed(&["features", feature])],
+        Some(known) if known.grants == Grants::default() => vec![removed(&["features", feature, "grants"])],
+        Some(known) => {
+            let was = serde_json::to_value(&known.grants).unwrap_or_default();
+            let back = |change: &Change| {
+                let value = change.path.last().and_then(|key| was.get(key)).cloned();
+                Change { path: change.path.clone(), value }
+            };
+            changes.iter().map(back).collect()
+        }
+    }
 }
 
 /// The name of a provider's feature, as the configuration has it.
