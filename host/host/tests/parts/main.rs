@@ -3,9 +3,10 @@
 //!
 //! A section is a small configuration and tests in the language of `conductor test`, with one more kind of
 //! line: `=> WORLD WHAT` says what comes of it in the world. Each test is played twice. First on the engine
-//! alone, in no time, where exactly the rules behind `->` have to fire, at exactly these times; then on a
-//! whole host with simulated ports, where exactly what stands behind `=>` has to come out. See
-//! [`case`] for the language, and [`stage`] for the world.
+//! and recorded sinks, in no time, where exactly the rules behind `->` have to fire, at exactly these times, and exactly what
+//! stands behind `=>` has to go out; then on a whole host with simulated ports, where the same has to come out. So what
+//! `conductor simulate` shows is what a host does. See [`case`] for the language, [`rehearsed`] for the first world, and
+//! [`stage`] for the second.
 
 // Programs are started and looked for as Linux has them.
 #![cfg(target_os = "linux")]
@@ -13,6 +14,7 @@
 
 mod case;
 mod names;
+mod rehearsed;
 mod stage;
 
 use std::collections::BTreeSet;
@@ -21,9 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conductor_config as config;
-use conductor_dispatch::Action;
 use conductor_engine::RuleSetHandle;
-use conductor_host::host;
+use conductor_host::host::{self, Rehearsal};
 use conductor_timeline::parse_mapping_tests;
 
 use case::{Section, Test};
@@ -41,14 +42,14 @@ fn sections(name: &str) -> Vec<Section> {
     Section::all(&text)
 }
 
-/// What is not as the test says, on the engine alone.
+/// What is not as the test says, on the engine and recorded sinks.
 fn timeline(section: &Section, test: &Test) -> Vec<String> {
     let loaded = match config::parse(&section.config("/nowhere"), &section.heading) {
         Ok(loaded) => loaded,
         Err(wrong) => return vec![wrong.render(false)],
     };
-    let compiled = match host::check(&loaded, None, section.features()) {
-        Ok(compiled) => compiled,
+    let Rehearsal { compiled, actions } = match host::rehearse(&loaded, None, section.features()) {
+        Ok(rehearsal) => rehearsal,
         Err(wrong) => return vec![wrong.to_string()],
     };
     let rules = Arc::new(RuleSetHandle::new(compiled.rules));
@@ -56,8 +57,13 @@ fn timeline(section: &Section, test: &Test) -> Vec<String> {
         Ok(tests) => tests,
         Err(wrong) => return wrong.iter().map(ToString::to_string).collect(),
     };
-    let differences = tests.iter().flat_map(|test| test.run(&rules, Action::at_once));
-    differences.map(|difference| difference.to_string()).collect()
+    let mut world = rehearsed::World::new(actions);
+    let differences = tests.iter().flat_map(|test| test.run_on(&rules, &mut world, ToString::to_string));
+    let mut wrong: Vec<String> = differences.map(|difference| difference.to_string()).collect();
+    if test.is_for_a_host() {
+        wrong.extend(world.differences(test));
+    }
+    wrong
 }
 
 /// Plays every test of a file, and says everything that is not as it is written.
