@@ -36,6 +36,31 @@ fn free_socket() -> UdpSocket {
     }
 }
 
+/// Asks for room for a second of what a fast sender sends, in case the listener gets no processor: what is lost is
+/// then the host's fault, not the test's.
+#[cfg(target_os = "linux")]
+fn enlarge(socket: &UdpSocket) {
+    use rustix::net::sockopt;
+    const BYTES: usize = 4 << 20;
+    if sockopt::set_socket_recv_buffer_size_force(socket, BYTES).is_err() {
+        // It becomes as large as `net.core.rmem_max` allows.
+        let _ = sockopt::set_socket_recv_buffer_size(socket, BYTES);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enlarge(_: &UdpSocket) {}
+
+/// Datagrams that the kernel dropped because the receive buffer of the sockets at this port was full; 0 where the
+/// system does not say. The last column of `/proc/net/udp` (proc_net(5)).
+pub fn dropped(port: u16) -> u64 {
+    let table = std::fs::read_to_string("/proc/net/udp").unwrap_or_default();
+    let of_port = format!(":{port:04X}");
+    let sockets = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let dropped = sockets.filter(|columns| columns.get(1).is_some_and(|local| local.ends_with(&of_port)));
+    dropped.filter_map(|columns| columns.last()?.parse::<u64>().ok()).sum()
+}
+
 /// A configuration: a tablet on this port, and a mapping from each address to its action.
 pub fn mappings(port: u16, actions: &[(&str, &str)]) -> String {
     let binding = format!("[[bindings]]\nalias = 'tablet'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n");
@@ -120,6 +145,7 @@ impl Listener {
     }
 
     fn at(socket: UdpSocket) -> Self {
+        enlarge(&socket);
         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         let address = socket.local_addr().unwrap();
         let (sender, received) = mpsc::channel();
@@ -136,6 +162,11 @@ impl Listener {
             }
         });
         Self { address, received, wanted, thread: Some(thread) }
+    }
+
+    /// Datagrams that found no room in its receive buffer, as the kernel counted them.
+    pub fn dropped(&self) -> u64 {
+        dropped(self.address.port())
     }
 
     /// Where it listens, as configuration writes it.

@@ -19,7 +19,7 @@ use rosc::OscType;
 
 use crate::conductor::Host;
 use crate::home::Home;
-use crate::osc::{Listener, Tablet, free_port, mappings};
+use crate::osc::{self, Listener, Tablet, free_port, mappings};
 use crate::wait;
 
 /// KiB that the memory may grow by: what all budgets of all doors allow, and what allocators keep.
@@ -59,6 +59,10 @@ pub struct Report {
     pub sent: u32,
     /// Events that did not come out.
     pub lost: u32,
+    /// Datagrams that the kernel dropped on the way to the host's port.
+    pub dropped_before: u64,
+    /// Datagrams that the kernel dropped on the way to the listener.
+    pub dropped_after: u64,
     /// Connections that attackers made.
     pub connections: u64,
     /// Clients that the status names.
@@ -76,7 +80,10 @@ impl Report {
     pub fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         if self.lost > 0 {
-            broken.push(format!("{} of {} events were lost", self.lost, self.sent));
+            broken.push(format!(
+                "{} of {} events were lost; the kernel dropped {} before the host and {} behind it",
+                self.lost, self.sent, self.dropped_before, self.dropped_after
+            ));
         }
         if self.unanswered > 0 || self.took.is_empty() {
             broken.push(format!("{} commands of the owner were not answered", self.unanswered));
@@ -174,9 +181,10 @@ pub fn run(options: Options) -> Report {
     let sent = player.join().unwrap();
     let (took, unanswered) = owner.join().unwrap();
     let lost = sent - arrived(&listener, sent);
+    let (dropped_before, dropped_after) = (osc::dropped(port), listener.dropped());
     attackers.into_iter().for_each(|attacker| attacker.join().unwrap());
     let connections = connections.load(Ordering::Relaxed);
-    Report { before, first, last, most, took, unanswered, sent, lost, connections, named }
+    Report { before, first, last, most, took, unanswered, sent, lost, dropped_before, dropped_after, connections, named }
 }
 
 /// Sends numbers at this rate, and returns how many.
