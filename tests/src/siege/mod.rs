@@ -184,7 +184,20 @@ pub fn run(options: Options) -> Report {
     let (dropped_before, dropped_after) = (osc::dropped(port), listener.dropped());
     attackers.into_iter().for_each(|attacker| attacker.join().unwrap());
     let connections = connections.load(Ordering::Relaxed);
-    Report { before, first, last, most, took, unanswered, sent, lost, dropped_before, dropped_after, connections, named }
+    Report {
+        before,
+        first,
+        last,
+        most,
+        took,
+        unanswered,
+        sent,
+        lost,
+        dropped_before,
+        dropped_after,
+        connections,
+        named,
+    }
 }
 
 /// Sends numbers at this rate, and returns how many.

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use conductor_sandbox::ActionInstance;
 use conductor_sandbox::bindings::Event;
 use conductor_sandbox::host_functions::udp::Datagrams as _;
+use osc_output::incoming::Incoming;
 use osc_output::message::Message;
 use osc_output::params::ArgValue;
 use serde_json::json;
@@ -126,9 +127,10 @@ impl Native {
     fn work(&mut self) -> Work<'_> {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
         let target = Discard.connect(nowhere);
+        let incoming = Incoming::default();
         Box::new(move |calls| {
             for _ in 0..calls {
-                if let (Ok(packet), Ok(target)) = (self.0.packet(black_box(&SEEN), ""), &target) {
+                if let (Ok(packet), Ok(target)) = (self.0.packet(black_box(&SEEN), "", &incoming), &target) {
                     let _ = target.send(packet);
                 }
             }
