@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use conductor_osc_pattern::{OscAddressError, check_address};
+
 use crate::Nanos;
 use crate::choice::Choices;
 use crate::condition::Condition;
@@ -12,7 +14,6 @@ use crate::device::DeviceId;
 use crate::event::{ArtNetChange, GamepadEvent};
 use crate::gesture::ChordEvent;
 use crate::hash::StableState;
-use crate::osc::{OscAddressError, check_address};
 use crate::rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
 use crate::rule_set::{ModeIx, RuleSet};
 use crate::sysex_pattern::SysExPatternError;

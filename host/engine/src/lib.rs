@@ -70,6 +70,7 @@ pub use condition::{
     AppName, Asked, Condition, Day, Days, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext, LocalTime,
     TimeRange,
 };
+pub use conductor_osc_pattern::{OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, check_address};
 pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
 pub use event::{ArtNetChange, Event, EventKind, GamepadEvent, VariableChange};
@@ -79,7 +80,7 @@ pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::InputState;
 pub use midi::{MidiBytes, MidiMessage};
 pub use mode::{ActiveMode, UnknownMode};
-pub use osc::{OscAddressError, OscArg, OscMessage, OscPattern, OscPatternError, OscPatternErrorKind, check_address};
+pub use osc::{OscArg, OscMessage};
 pub use recorder::{Cause, Fired, FlightRecorder, Record};
 pub use rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};

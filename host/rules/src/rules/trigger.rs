@@ -64,7 +64,7 @@ pub(super) fn trigger(
         TriggerEvent::OscPattern { pattern } => Trigger::OscPattern { pattern: osc_pattern(pattern)?, arg: None },
         TriggerEvent::OscArgRange { address, arg, min, max } => {
             let arg = Some(OscArgTest { index: usize::from(*arg), min: *min, max: *max });
-            if engine::osc::check_address(address).is_ok() {
+            if engine::check_address(address).is_ok() {
                 Trigger::Osc { address: address.clone(), arg }
             } else {
                 Trigger::OscPattern { pattern: osc_pattern(address)?, arg }
