@@ -1,5 +1,6 @@
 //! A person at a terminal with a model behind each provider, over the wire format of its API: words, a mapping by a plan that is
-//! applied and undone, a control that is learned by a skill, and all of it handed back as the API wants it, over a restart.
+//! applied, pressed and undone, a control that is learned by a skill, and all of it handed back as the API wants it, over a
+//! restart.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
@@ -10,6 +11,7 @@ use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
 use conductor_tests::model_server::{Server, stream};
 use conductor_tests::osc::{Tablet, free_port};
+use conductor_tests::screen::Screen;
 use conductor_tests::scripted::{ANTHROPIC, Api, GEMINI, LITELLM, OPENAI, OPENROUTER, Part};
 use rosc::OscType;
 use serde_json::json;
@@ -45,7 +47,7 @@ fn script(conversation: &[Part]) -> Vec<Part> {
         Some(Part::Result(tool, result)) => match tool.as_str() {
             "conductor_list_mappings" => {
                 let mapping = json!({
-                    "mode": "Play", "trigger": { "type": "Note", "note": 36 },
+                    "mode": "Play", "trigger": { "type": "OscMessage", "address": "/pad/36" },
                     "action": { "type": "Keystroke", "keys": ["c"], "modifiers": ["ctrl"] },
                 });
                 vec![thought(), call("conductor_create_mapping", mapping)]
@@ -79,9 +81,13 @@ fn model(api: Api) -> Server {
     })
 }
 
-fn run(home: &Home) -> Host {
+/// A host, at this display if there is one.
+fn run(home: &Home, screen: Option<&Screen>) -> Host {
     let mut run = command(home.path(), &["run"]);
     run.env("CONDUCTOR_SECRET_MODEL_KEY", KEY);
+    if let Some(screen) = screen {
+        run.env("DISPLAY", screen.display()).env_remove("WAYLAND_DISPLAY");
+    }
     Host::ready(&mut run, home.socket())
 }
 
@@ -93,7 +99,9 @@ fn talks_maps_learns_and_remembers(api: Api) {
         api.config("m", model.port)
     );
     let home = Home::new(&config);
-    let host = run(&home);
+    let screen = Screen::start();
+    let host = run(&home, screen.as_ref());
+    let tablet = Tablet::to(osc);
     let mut terminal = Terminal::start(command(home.path(), &["chat"]));
     let say = |terminal: &mut Terminal, words: &str, answer: &str| {
         terminal.prompt();
@@ -104,17 +112,25 @@ fn talks_maps_learns_and_remembers(api: Api) {
     say(&mut terminal, "hello", "Hello there.");
 
     say(&mut terminal, "map pad 36 to copy", "Pad 36 will press Ctrl+C.");
-    terminal.expect("strikes the keys ctrl+c on Note 36");
+    terminal.expect("strikes the keys ctrl+c on OscMessage \"/pad/36\"");
     terminal.expect("Apply it? [y = yes");
     assert_eq!(fs::read_to_string(home.config()).unwrap(), config, "a plan alone changes nothing");
     terminal.type_line("y");
     terminal.expect("applied: ");
     let applied = fs::read_to_string(home.config()).unwrap();
-    assert!(applied.contains("note = 36"), "{applied}");
+    assert!(applied.contains("/pad/36"), "{applied}");
     host.status_when(|status| status["rules"] == 1);
+    tablet.send("/pad/36", []);
+    let copy = ["+Control_L", "+c", "-c", "-Control_L"];
+    if let Some(screen) = &screen {
+        assert_eq!(screen.strokes(copy.len()), copy);
+    }
     say(&mut terminal, "/undo", "taken back: ");
     assert_eq!(fs::read_to_string(home.config()).unwrap(), config);
     host.status_when(|status| status["rules"] == 0);
+    let events = host.status()["events"].as_u64().unwrap();
+    tablet.send("/pad/36", []);
+    host.status_when(|status| status["events"].as_u64() > Some(events));
 
     // Listening is more than looking: the person is asked.
     say(&mut terminal, "which control is this?", "conductor_start_learn changes what holds");
@@ -122,7 +138,7 @@ fn talks_maps_learns_and_remembers(api: Api) {
     terminal.type_line("y");
     terminal.expect("Touch it once.");
     let events = host.status()["events"].as_u64().unwrap();
-    Tablet::to(osc).send("/cue/go", [OscType::Float(1.0)]);
+    tablet.send("/cue/go", [OscType::Float(1.0)]);
     host.status_when(|status| status["events"].as_u64() > Some(events));
     say(&mut terminal, "done", "conductor_stop_learn changes what holds");
     terminal.expect("Call it? [y/N]");
@@ -133,7 +149,10 @@ fn talks_maps_learns_and_remembers(api: Api) {
     assert_eq!(code, Some(0), "{lines:?}");
 
     assert_eq!(host.stop().0.code, Some(0));
-    let host = run(&home);
+    if let Some(screen) = &screen {
+        assert_eq!(screen.strokes(copy.len()), copy, "a mapping that is taken back strikes no key");
+    }
+    let host = run(&home, None);
     let again = home.conductor(&["chat", "--conversation", "1", "are you there?"]);
     assert_eq!((again.code, again.out.trim_end()), (Some(0), "Here I am again."), "{}", again.err);
 
