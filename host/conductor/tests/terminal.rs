@@ -159,7 +159,7 @@ fn a_model_is_added_talked_with_and_removed_at_a_terminal() {
     assert_eq!(code, Some(0), "{lines:?}");
     transcript.add("conductor models remove local", lines);
     assert!(stage.client.models().unwrap().is_empty());
-    assert!(stage.home.config().starts_with(before.trim_end()), "{}", stage.home.config());
+    assert_eq!(stage.home.config().trim_end(), before.trim_end());
 
     held(&transcript.text());
 }
@@ -191,11 +191,35 @@ fn repeated(terminal: &mut Terminal) -> String {
 fn a_model_is_not_added_by_a_plain_yes() {
     let model = Model::new(|_, _| Reply::Json(json!({ "data": [{ "id": "llama3.2" }] })));
     let stage = Stage::start(Home::with("[[modes]]\nname = \"Play\"\n"), SimulatedPorts::new());
+    declined(&stage, &model);
+    // The same of a provider that is installed, whose grants are not in the configuration.
+    let bytes = fs::read(compiled().0.join("openai-compatible.wasm")).unwrap();
+    let package = folder().join("installed.wasm");
+    fs::write(&package, foreign(bytes)).unwrap();
+    let install = ["feature", "install", package.to_str().unwrap(), "--replace-bundled"];
+    let installed = stage.run(&install);
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    let before = stage.run(&["feature", "info", "openai-compatible"]).stdout;
+    declined(&stage, &model);
+    assert_eq!(stage.run(&["feature", "info", "openai-compatible"]).stdout, before);
+}
+
+/// The package with an id that is not the host's own, of the same length.
+fn foreign(mut package: Vec<u8>) -> Vec<u8> {
+    let (own, other) = (b"builtin:openai-compatible", b"project:openai-compatible");
+    let at: Vec<_> = package.windows(own.len()).enumerate().filter(|(_, it)| it == own).map(|(at, _)| at).collect();
+    assert!(!at.is_empty());
+    at.into_iter().for_each(|at| package[at..at + own.len()].copy_from_slice(other));
+    package
+}
+
+/// Begins to add a model, and does not repeat the plan's digits: nothing is left of it.
+fn declined(stage: &Stage, model: &Model) {
     let url = format!("http://localhost:{}/v1", model.port);
     let before = stage.home.config();
     let add = ["models", "add", "openai-compatible", "llama3.2", "--url", &url, "--name", "local"];
     for answer in ["y", "yes", "", "000000"] {
-        let mut terminal = at_terminal(&stage, &add);
+        let mut terminal = at_terminal(stage, &add);
         terminal.expect("send requests to localhost");
         terminal.type_line("y");
         let digits = repeated(&mut terminal);

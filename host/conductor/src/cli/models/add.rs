@@ -3,19 +3,20 @@
 
 use std::net::IpAddr;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::package::write_config;
 use super::super::plan::{self, Agreed};
 use super::super::{CommandResult, Failure, Paths, load, secret};
+use super::grants;
 use conductor_api::client::Client;
 use conductor_api::types::{GrantRequest, ProposePlan, SetSecret};
 use conductor_chat::listing::{AvailableModel, Endpoint};
 use conductor_chat::models::ProviderView;
-use conductor_config::Config;
 use conductor_config::edit::Change;
 use conductor_install::store::PackageStore;
 use conductor_package::Grants;
+use conductor_package::capability::{Capability, CapabilityRequest};
 use conductor_services::http::{HostPattern, SecretGrant};
 use conductor_terminal::{self as terminal, Table, errln, outln};
 
@@ -64,10 +65,9 @@ pub(super) fn run(places: &Paths, arguments: &AddArguments) -> CommandResult {
         return Ok(());
     };
     let added = add(places, &client, &provider, secret, arguments);
-    if !matches!(added, Ok(Some(_))) && !undo.is_empty() {
+    if !matches!(added, Ok(Some(_))) {
         // Nothing needs it.
-        write_config(places, &load(&places.config)?, &undo)?;
-        client.reload()?;
+        undo.run(places, &client, feature_of(&provider))?;
     }
     let Some(Added { name, model, is_listed }) = added? else { return Ok(()) };
     let health = client.check_model(&name)?;
@@ -194,8 +194,36 @@ fn keep_key(client: &Client, id: &str, site: &HostPattern, arguments: &AddArgume
     Ok(())
 }
 
-/// Lets the provider's feature send requests to the API, with the key, after a person agreed. Returns what takes back from the
-/// configuration what is new there; `None` if the person did not agree.
+/// What takes back a grant.
+enum Undo {
+    /// The grants that the feature had in the configuration.
+    Configuration(Grants),
+    /// What is new for an installed feature, as words of `feature revoke`.
+    Installed(Vec<String>),
+}
+
+impl Undo {
+    fn run(self, places: &Paths, client: &Client, feature: &str) -> CommandResult {
+        match self {
+            Self::Configuration(before) => {
+                let loaded = load(&places.config)?;
+                let changes = grants::changes(&loaded.config, feature, &before);
+                if !changes.is_empty() {
+                    write_config(places, &loaded, &changes)?;
+                    client.reload()?;
+                }
+            }
+            Self::Installed(capabilities) if capabilities.is_empty() => {}
+            Self::Installed(capabilities) => {
+                client.revoke(feature, &GrantRequest { capabilities })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lets the provider's feature send requests to the API, with the key, after a person agreed. `None` if the person did not
+/// agree.
 fn allow(
     places: &Paths,
     client: &Client,
@@ -203,68 +231,58 @@ fn allow(
     site: &HostPattern,
     secret: Option<&str>,
     agreed: &Agreed,
-) -> Result<Option<Vec<Change>>, Failure> {
+) -> Result<Option<Undo>, Failure> {
     let feature = feature_of(provider);
     let with = secret.map(|id| format!(", with the key {id}")).unwrap_or_default();
     let question = format!("Let {} send requests to {site}{with}?", provider.feature);
-    if PackageStore::at(&places.home).installed()?.features.contains_key(feature) {
+    if let Some(installed) = PackageStore::at(&places.home).installed()?.features.get(feature) {
+        let capabilities = lacking(&installed.current.grants, &provider.network, site, secret);
+        if !capabilities.is_empty() {
+            if !plan::agrees(&question, agreed)? {
+                return Ok(None);
+            }
+            client.grant(feature, &GrantRequest { capabilities: capabilities.clone() })?;
+        }
+        return Ok(Some(Undo::Installed(capabilities)));
+    }
+    let loaded = load(&places.config)?;
+    let before = loaded.config.features.get(feature).map(|feature| feature.grants.clone()).unwrap_or_default();
+    let mut wanted = before.clone();
+    if !wanted.http.contains(site) {
+        wanted.http.push(site.clone());
+    }
+    if let Some(id) = secret {
+        match wanted.secrets.iter_mut().find(|grant| grant.id == id) {
+            Some(grant) if grant.hosts.contains(site) => {}
+            Some(grant) => grant.hosts.push(site.clone()),
+            None => wanted.secrets.push(SecretGrant { id: id.to_owned(), hosts: vec![site.clone()] }),
+        }
+    }
+    let changes = grants::changes(&loaded.config, feature, &wanted);
+    if !changes.is_empty() {
         if !plan::agrees(&question, agreed)? {
             return Ok(None);
         }
-        let mut capabilities = vec![format!("network:{}=http:{site}", provider.network)];
-        capabilities.extend(secret.map(|id| format!("secret:{id}={site}")));
-        client.grant(feature, &GrantRequest { capabilities })?;
-        return Ok(Some(Vec::new()));
+        write_config(places, &loaded, &changes)?;
+        client.reload()?;
     }
-    let loaded = load(&places.config)?;
-    let grants = loaded.config.features.get(feature).map(|feature| feature.grants.clone()).unwrap_or_default();
-    let mut changes = Vec::new();
-    let mut change = |key: &str, value: Value| {
-        let path = ["features", feature, "grants", key].map(str::to_owned).to_vec();
-        changes.push(Change { path, value: Some(value) });
-    };
-    if !grants.http.contains(site) {
-        change("http", json!([grants.http, vec![site.clone()]].concat()));
-    }
-    if let Some(id) = secret {
-        let mut secrets = grants.secrets.clone();
-        let known = secrets.iter_mut().find(|grant| grant.id == id);
-        match known {
-            Some(grant) if grant.hosts.contains(site) => {}
-            Some(grant) => grant.hosts.push(site.clone()),
-            None => secrets.push(SecretGrant { id: id.to_owned(), hosts: vec![site.clone()] }),
-        }
-        if secrets != grants.secrets {
-            change("secrets", json!(secrets));
-        }
-    }
-    if changes.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    if !plan::agrees(&question, agreed)? {
-        return Ok(None);
-    }
-    write_config(places, &loaded, &changes)?;
-    client.reload()?;
-    Ok(Some(undo(&loaded.config, feature, &changes)))
+    Ok(Some(Undo::Configuration(before)))
 }
 
-/// What takes back changes of a feature's grants: what was not there before goes.
-fn undo(before: &Config, feature: &str, changes: &[Change]) -> Vec<Change> {
-    let removed = |path: &[&str]| Change { path: path.iter().map(|&key| key.to_owned()).collect(), value: None };
-    match before.features.get(feature) {
-        None if before.features.is_empty() => vec![removed(&["features"])],
-        None => vec![removed(&["features", feature])],
-        Some(known) if known.grants == Grants::default() => vec![removed(&["features", feature, "grants"])],
-        Some(known) => {
-            let was = serde_json::to_value(&known.grants).unwrap_or_default();
-            let back = |change: &Change| {
-                let value = change.path.last().and_then(|key| was.get(key)).cloned();
-                Change { path: change.path.clone(), value }
-            };
-            changes.iter().map(back).collect()
+/// What an installed feature has to be granted still, as words of `feature grant`: requests to the API, and the key in them.
+fn lacking(granted: &[CapabilityRequest], purpose: &str, site: &HostPattern, secret: Option<&str>) -> Vec<String> {
+    let mut words = Vec::new();
+    let sends = |capability: &Capability| matches!(capability, Capability::Network { purpose: known, http, .. } if known == purpose && http.contains(site));
+    if !granted.iter().any(|request| sends(&request.capability)) {
+        words.push(format!("network:{purpose}=http:{site}"));
+    }
+    if let Some(id) = secret {
+        let has = |capability: &Capability| matches!(capability, Capability::Secret { id: known, hosts } if known == id && hosts.contains(site));
+        if !granted.iter().any(|request| has(&request.capability)) {
+            words.push(format!("secret:{id}={site}"));
         }
     }
+    words
 }
 
 /// The name of a provider's feature, as the configuration has it.

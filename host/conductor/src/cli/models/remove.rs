@@ -6,6 +6,7 @@ use super::super::package::write_config;
 use super::super::plan::{self, Agreed};
 use super::super::{CommandResult, Failure, Paths, load};
 use super::add::feature_of;
+use super::grants::changes;
 use conductor_api::client::Client;
 use conductor_api::types::ProposePlan;
 use conductor_config::edit::Change;
@@ -38,7 +39,9 @@ pub(super) fn run(places: &Paths, arguments: &RemoveArguments) -> CommandResult 
         )));
     }
     let description = format!("Remove the model {name}");
-    let change = Change { path: vec!["models".into(), name.clone()], value: None };
+    let is_last = loaded.config.models.len() == 1;
+    let path = std::iter::once("models").chain((!is_last).then_some(name.as_str()));
+    let change = Change { path: path.map(str::to_owned).collect(), value: None };
     let plan = client.propose_plan(&ProposePlan { description, changes: vec![change] })?;
     if !plan::decided(places, &plan.id, &arguments.agreed)? {
         return Ok(());
@@ -70,12 +73,7 @@ pub(super) fn run(places: &Paths, arguments: &RemoveArguments) -> CommandResult 
         grants.http.retain(|host| *host != site);
         grants.secrets.iter_mut().for_each(|secret| secret.hosts.retain(|host| *host != site));
         grants.secrets.retain(|secret| !secret.hosts.is_empty());
-        let path = |key: &str| ["features", feature_of(&provider), "grants", key].map(str::to_owned).to_vec();
-        let mut changes = vec![Change { path: path("http"), value: Some(json!(grants.http)) }];
-        if grants.secrets != feature.grants.secrets {
-            changes.push(Change { path: path("secrets"), value: Some(json!(grants.secrets)) });
-        }
-        write_config(places, &loaded, &changes)?;
+        write_config(places, &loaded, &changes(rest, feature_of(&provider), &grants))?;
         client.reload()?;
         taken_back = Some(site.to_string());
     }
