@@ -107,6 +107,24 @@ fn a_missing_configuration_is_named_and_help_is_offered() {
     assert!(end.err.contains("conductor demo"), "{}", end.err);
 }
 
+// CFG-1: no blank page.
+#[test]
+fn a_first_configuration_is_written_once_and_runs() {
+    let home = Home::empty();
+    let first = home.conductor(&["init"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert!(first.out.contains("`conductor run` plays it"), "{}", first.out);
+    let text = fs::read_to_string(home.config()).unwrap();
+    let checked = home.conductor(&["config", "validate"]);
+    assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{text}");
+    drop(home.run());
+
+    let again = home.conductor(&["init"]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.err.contains("is there already, and stays as it is"), "{}", again.err);
+    assert_eq!(fs::read_to_string(home.config()).unwrap(), text);
+}
+
 // CFG-4: the file is edited, and the new rules hold.
 #[test]
 fn a_saved_file_is_in_force_at_once() {

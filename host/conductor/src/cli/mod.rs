@@ -25,6 +25,7 @@ mod doctor;
 mod explain;
 mod feature;
 mod fingerprint;
+mod init;
 mod learn;
 mod learn_mapping;
 mod lock;
@@ -72,6 +73,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write a first configuration, for the controllers that are there
+    Init(Output),
     /// Open the ports and do what the configuration says, until Ctrl-C or SIGTERM
     Run(run::RunArguments),
     /// Show in a few lines how the running host is
@@ -240,6 +243,7 @@ pub fn main() -> ExitCode {
         return ended(openapi());
     }
     ended(places(&arguments).and_then(|places| match &arguments.command {
+        Command::Init(Output { json }) => init::run(&places, *json),
         Command::Run(arguments) => run::run(&places, arguments),
         Command::Status(output) => status::run(&places, output.json),
         Command::Service(command) => service::run(&places, command),
@@ -390,7 +394,7 @@ fn load(path: &Path) -> Result<Loaded, Failure> {
 /// A configuration that can't be read.
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let hint = if error.kind() == std::io::ErrorKind::NotFound {
-        "\nWrite one (the README shows how, `conductor config schema` says what may be in it), name one with --config, or try `conductor demo`."
+        "\n`conductor init` writes one, --config names another, and `conductor demo` needs none."
     } else {
         ""
     };

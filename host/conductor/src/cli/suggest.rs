@@ -63,12 +63,13 @@ fn find<'s>(status: &'s PortsStatus, name: &str) -> Result<&'s DiscoveredPort, F
     })
 }
 
-fn usb(port: &DiscoveredPort) -> Option<UsbId> {
+pub(super) fn usb(port: &DiscoveredPort) -> Option<UsbId> {
     let usb = port.port.metadata.usb.as_ref()?;
     Some(UsbId { vendor: usb.vendor_id, product: usb.product_id })
 }
 
-fn parts(
+/// What is suggested for a port that fits a profile, beside what is written.
+pub(super) fn parts(
     status: &PortsStatus,
     port: &DiscoveredPort,
     profile: &Profile,
@@ -103,13 +104,13 @@ fn parts(
 }
 
 /// The names of bindings that the configuration has.
-fn names(written: &toml::Table) -> Vec<&str> {
+pub(super) fn names(written: &toml::Table) -> Vec<&str> {
     let entries = ["bindings", "devices"].into_iter().filter_map(|list| written.get(list)?.as_array()).flatten();
     entries.filter_map(|entry| entry.get("alias")?.as_str()).collect()
 }
 
 /// A name for a device, from that of its port: in small letters, and none of those that are taken.
-fn alias(port: &str, taken: &[&str]) -> String {
+pub(super) fn alias(port: &str, taken: &[&str]) -> String {
     let words = port.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(WORDS);
     let name = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
     let name = if name.is_empty() { "device".to_owned() } else { name };
@@ -118,7 +119,7 @@ fn alias(port: &str, taken: &[&str]) -> String {
 }
 
 /// The changes that put every part at the end of its list.
-fn changes(parts: &[Suggested], written: &toml::Table) -> Vec<Value> {
+pub(super) fn changes(parts: &[Suggested], written: &toml::Table) -> Vec<Value> {
     let mut ends = std::collections::HashMap::new();
     let change = |part: &Suggested| {
         let there = || written.get(part.list).and_then(toml::Value::as_array).map_or(0, Vec::len);
