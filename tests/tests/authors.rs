@@ -139,6 +139,12 @@ fn a_new_feature_is_a_folder_of_its_own() {
         let text = fs::read_to_string(folder.join(file)).unwrap();
         assert!(!text.is_empty() && !text.contains("{{"), "{file}: {text}");
     }
+    // Nothing of the machine that built this program is in it: it has the SDK and the contract.
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("path = \"sdk/feature-api\""), "{manifest}");
+    for file in ["sdk/feature-api/Cargo.toml", "sdk/feature-api/src/lib.rs", "sdk/wit/v0.1/types.wit"] {
+        assert!(folder.join(file).is_file(), "{file}");
+    }
     let again = home.conductor(&["feature", "new", path]);
     assert_eq!(again.code, Some(2));
     assert!(again.err.contains("is there already"), "{}", again.err);

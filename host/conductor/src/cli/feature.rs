@@ -22,6 +22,7 @@ mod check;
 mod harness;
 mod new;
 mod scripted_http;
+mod sdk;
 mod world;
 
 /// What to do with features.

@@ -1,8 +1,8 @@
 //! Commands for authors of features: new, build, check, test.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::super::{CommandResult, Failure};
+use super::super::CommandResult;
 use super::{build, check, harness, new};
 
 /// An author's commands.
@@ -15,7 +15,7 @@ pub(in super::super) enum AuthorCommand {
         /// What it contributes
         #[arg(long, default_value = "action")]
         kind: new::Kind,
-        /// The folder of the SDK [default: $CONDUCTOR_SDK, or the one that this program was built beside]
+        /// Use the SDK in this folder [default: $CONDUCTOR_SDK, else the project gets its own copy]
         #[arg(long, value_name = "FOLDER")]
         sdk: Option<PathBuf>,
     },
@@ -24,7 +24,8 @@ pub(in super::super) enum AuthorCommand {
         /// Its folder
         #[arg(default_value = ".")]
         folder: PathBuf,
-        /// The folder of the SDK, for the contract that other languages build against
+        /// The folder of the SDK whose contract other languages build against [default: $CONDUCTOR_SDK, else the project's
+        /// own, else this program's]
         #[arg(long, value_name = "FOLDER")]
         sdk: Option<PathBuf>,
     },
@@ -70,29 +71,4 @@ pub(in super::super) fn run(command: &AuthorCommand) -> CommandResult {
         AuthorCommand::Embed { component, descriptor, output } => build::embed(component, descriptor, output),
         AuthorCommand::Harness { package } => harness::run(package),
     }
-}
-
-/// The SDK's folder: as given, else of `CONDUCTOR_SDK`, else beside the checkout that built this program.
-pub(super) fn sdk(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let given = given.map(Path::to_owned).or_else(|| std::env::var_os("CONDUCTOR_SDK").map(PathBuf::from));
-    let built_beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../feature-api");
-    let named = given.is_some();
-    let folder = given.unwrap_or_else(built_beside);
-    match folder.canonicalize() {
-        Ok(folder) if folder.join("Cargo.toml").is_file() => Ok(folder),
-        _ if named => Err(Failure::Wrong(format!(
-            "conductor: {}: there is no SDK; it is the folder `feature-api` of Conductor's sources",
-            folder.display()
-        ))),
-        _ => Err(Failure::Wrong(
-            "conductor: the SDK is not here; name the folder `feature-api` of Conductor's sources with --sdk, or in \
-             CONDUCTOR_SDK"
-                .into(),
-        )),
-    }
-}
-
-/// The contract's folder, beside the SDK.
-pub(super) fn contract(sdk: &Path) -> PathBuf {
-    sdk.parent().unwrap_or(sdk).join("wit/v0.1")
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use conductor_feature_build::{GuestRust, cargo, component, guest_rust, process};
 
 use super::super::{CommandResult, Failure};
-use super::{author, inspected};
+use super::{inspected, sdk};
 use conductor_package::descriptor::MAX_DESCRIPTOR;
 use conductor_package::file::PackageError;
 use conductor_package::{Descriptor, Package, check};
@@ -46,8 +46,12 @@ pub(super) fn run(folder: &Path, sdk: Option<&Path>) -> Result<PathBuf, Failure>
     }
     let bytes = match foreign(folder)? {
         Some(mut program) => {
+            // With a world of what the descriptor says and nothing else: engines of other languages import a world whole,
+            // used or not.
             let contract = folder.join("target/feature/wit");
-            own_world(&author::contract(&author::sdk(sdk)?), &descriptor(folder)?, &contract)?;
+            sdk::write_contract(sdk::named(sdk)?.as_deref(), folder, &contract)?;
+            fs::write(contract.join("feature.wit"), check::world("feature", &descriptor(folder)?))
+                .with_context(|| contract.display().to_string())?;
             program.fill(&contract, &out);
             // What an earlier build left must not be taken for what this one made.
             let _ = fs::remove_file(&out);
@@ -138,18 +142,6 @@ fn rust(folder: &Path) -> anyhow::Result<Vec<u8>> {
             "the crate makes no module: say `crate-type = [\"cdylib\", \"rlib\"]` under [lib] in its Cargo.toml",
         )?;
     component::encode(module).context("the module makes no component")
-}
-
-/// The contract, with a world `feature` that imports and exports what the descriptor says and nothing else:
-/// engines of other languages import a world whole, used or not.
-fn own_world(contract: &Path, descriptor: &Descriptor, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
-    for entry in fs::read_dir(contract).with_context(|| contract.display().to_string())? {
-        let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name())).with_context(|| entry.path().display().to_string())?;
-    }
-    fs::write(to.join("feature.wit"), check::world("feature", descriptor))?;
-    Ok(())
 }
 
 /// A build of another language's own.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::super::{CommandResult, Failure};
-use super::author;
+use super::sdk;
 use conductor_stdx::template;
 use conductor_terminal::outln;
 
@@ -54,7 +54,7 @@ impl Kind {
 }
 
 pub(super) fn run(path: &str, kind: Kind, sdk: Option<&Path>) -> CommandResult {
-    let sdk = author::sdk(sdk)?;
+    let named = sdk::named(sdk)?;
     let folder = Path::new(path);
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let letters = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -73,13 +73,17 @@ pub(super) fn run(path: &str, kind: Kind, sdk: Option<&Path>) -> CommandResult {
         return Err(Failure::Wrong(format!("conductor: {path} is there already; choose another name")));
     }
     let [descriptor, source, test] = kind.templates();
-    let fill = |template: &str| fill(template, name, &sdk.display().to_string());
+    let sdk = named.as_ref().map_or_else(|| sdk::CRATE.to_owned(), |folder| folder.display().to_string());
+    let fill = |template: &str| fill(template, name, &sdk);
     for (file, template) in COMMON {
         write(folder, file, &fill(template))?;
     }
     write(folder, "feature.toml", &fill(descriptor))?;
     write(folder, "src/lib.rs", &fill(source))?;
     write(folder, &format!("tests/{}.rs", name.replace('-', "_")), &fill(test))?;
+    if named.is_none() {
+        sdk::write(folder)?;
+    }
     outln!("{path} is there. Next:");
     outln!("  cd {path}");
     outln!("  conductor feature test");
