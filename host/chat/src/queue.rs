@@ -12,11 +12,16 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use conductor_sandbox::bindings::Error;
+use conductor_sandbox::limits;
 use conductor_services::http::account::STREAMS;
 use conductor_stdx::rate::RateLimiter;
 
 /// Exchanges of one feature's providers at once: as many as the host may have under way for them.
 pub const PLACES: usize = STREAMS;
+/// What an instance may take, on average, while all places are taken: a question of 200 000 tokens is about 1 MiB of text.
+const INSTANCE_BYTES: usize = 8 << 20;
+// A quarter is left for what else the feature does.
+const _: () = assert!(PLACES * (limits::HANDED_OVER_LARGE + INSTANCE_BYTES) <= limits::FEATURE_MEMORY_BYTES / 4 * 3);
 /// Exchanges that wait for the providers of one feature.
 pub const MAX_WAITING: usize = 512;
 /// How long an exchange waits for its turn.

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use conductor::api::client::{AskError, Client};
 use conductor::api::types::{ApprovalAnswer, ConversationEvents, Say, StreamItem, StreamQuery};
@@ -268,6 +269,26 @@ fn a_turn_asks_so_often_and_no_more() {
 }
 
 // LLM-3: cancelled at any moment; what was shown is kept, and the conversation goes on.
+// LLM-2: beyond the places of a provider, turns wait; none fails for want of memory.
+#[test]
+fn many_turns_at_once_wait_for_a_place_and_all_end() {
+    const TURNS: usize = 48;
+    let model = Model::new(|_, _| {
+        // As a model does, so that many are asked at once.
+        std::thread::sleep(Duration::from_millis(300));
+        Reply::Text("Here I am.")
+    });
+    let stage = Stage::new(&model, "");
+    std::thread::scope(|all| {
+        let one = || stage.turn(stage.begin(), "hello");
+        let turns: Vec<_> = (0..TURNS).map(|_| all.spawn(one)).collect();
+        for turn in turns {
+            let events = turn.join().unwrap();
+            assert_eq!((said(&events).as_str(), end(&events).0), ("Here I am.", Outcome::Done), "{events:?}");
+        }
+    });
+}
+
 #[test]
 fn a_turn_is_cancelled_and_gone_on_with() {
     let model = Model::new(|number, _| if number == 0 { Reply::Hang("Once upon") } else { Reply::Text("a time.") });

@@ -14,8 +14,9 @@ pub const RATE: f64 = 10.0;
 pub const BURST: f64 = 20.0;
 /// Exchanges that one feature may have under way.
 pub const IN_FLIGHT: usize = 4;
-/// Exchanges with models that the host may have under way for the providers of one feature.
-pub const STREAMS: usize = 64;
+/// Exchanges with models that the host may have under way for the providers of one feature. Each has an instance of its
+/// own, and all of them have to fit into the memory of one feature.
+pub const STREAMS: usize = 12;
 
 /// What one feature has sent lately: [`RATE`], [`BURST`] and [`IN_FLIGHT`] hold for all that its instances send themselves,
 /// so there is one for each feature. Answers of models are asked for by the host: how often is limited there
