@@ -25,6 +25,8 @@ pub struct Package {
     /// The file that the bytes were read from. `None` if they come from elsewhere, or if the file was written so lately
     /// that it can't be known again.
     pub file: Option<FileIdentity>,
+    /// Whether the bodies of its functions are within the bounds, and all of it is valid WebAssembly.
+    validated: bool,
 }
 
 /// What a package says about itself.
@@ -127,6 +129,16 @@ impl Package {
     /// # Errors
     /// See [`PackageError`]; the file is not read beyond [`MAX_PACKAGE`].
     pub fn read(path: &Path) -> Result<Self, PackageError> {
+        Self::read_compiled(path, |_| false)
+    }
+
+    /// The same for a file whose code may be compiled already. If `is_compiled` says that of its digest, the bodies of its
+    /// functions are not read and it is not validated, which takes longer than all else: [`validate`](Self::validate)
+    /// has to do it before the package is compiled after all.
+    ///
+    /// # Errors
+    /// See [`PackageError`]; the file is not read beyond [`MAX_PACKAGE`].
+    pub fn read_compiled(path: &Path, is_compiled: impl FnOnce(&str) -> bool) -> Result<Self, PackageError> {
         let io = |source| PackageError::Io { path: path.to_owned(), source };
         let file = plain_file::open(path).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();
@@ -135,7 +147,7 @@ impl Package {
         }
         let identity = FileIdentity::of(&file).map_err(io)?;
         let bytes = plain_file::read_opened(&file, MAX_PACKAGE).map_err(io)?;
-        let mut package = Self::from_bytes(path, bytes)?;
+        let mut package = Self::describe(path, bytes, is_compiled)?;
         // What was written while it was read is not known by what it is now.
         package.file =
             identity.filter(|before| FileIdentity::of(&file).is_ok_and(|after| after.as_ref() == Some(before)));
@@ -147,6 +159,21 @@ impl Package {
     /// # Errors
     /// See [`PackageError`].
     pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, PackageError> {
+        Self::describe(path, bytes, |_| false)
+    }
+
+    /// Checks what was left out when it was read, if anything was.
+    ///
+    /// # Errors
+    /// [`PackageError::Malformed`], [`PackageError::Truncated`], [`PackageError::Structure`].
+    pub fn validate(&self) -> Result<(), PackageError> {
+        match self.validated {
+            true => Ok(()),
+            false => valid(&self.path, &self.bytes).map(drop),
+        }
+    }
+
+    fn describe(path: &Path, bytes: Vec<u8>, is_compiled: impl FnOnce(&str) -> bool) -> Result<Self, PackageError> {
         let path = path.to_owned();
         if bytes.len() as u64 > MAX_PACKAGE {
             return Err(PackageError::TooLarge { path, size: bytes.len() as u64 });
@@ -158,20 +185,13 @@ impl Package {
                 PackageError::NotWasm { path }
             });
         }
-        let malformed = |error: wasmparser::BinaryReaderError| {
-            let message = error.to_string();
-            if message.contains("unexpected end") {
-                PackageError::Truncated { path: path.clone(), message }
-            } else {
-                PackageError::Malformed { path: path.clone(), message }
-            }
+        let digest = sha256(&bytes);
+        let validated = !is_compiled(&digest);
+        let structure = match validated {
+            true => valid(&path, &bytes)?,
+            false => structure::outline(&bytes).map_err(|error| unfit(&path, error))?,
         };
-        // First: validating takes memory and time for what is declared, too.
-        let Structure { descriptors, imports, exports } = structure::read(&bytes).map_err(|error| match error {
-            StructureError::Malformed(error) => malformed(error),
-            source => PackageError::Structure { path: path.clone(), source },
-        })?;
-        Validator::new().validate_all(&bytes).map_err(malformed)?;
+        let Structure { descriptors, imports, exports } = structure;
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         let (imports, exports) = (owned(imports), owned(exports));
         let descriptor = match descriptors.as_slice() {
@@ -181,7 +201,30 @@ impl Package {
             }
             several => return Err(PackageError::SeveralDescriptors { path, count: several.len() }),
         };
-        let info = PackageInfo { digest: sha256(&bytes), size: bytes.len(), descriptor, imports, exports };
-        Ok(Self { path, bytes, info, file: None })
+        let info = PackageInfo { digest, size: bytes.len(), descriptor, imports, exports };
+        Ok(Self { path, bytes, info, file: None, validated })
+    }
+}
+
+/// The structure of a component that is valid and within the bounds.
+fn valid<'b>(path: &Path, bytes: &'b [u8]) -> Result<Structure<'b>, PackageError> {
+    // First: validating takes memory and time for what is declared, too.
+    let structure = structure::read(bytes).map_err(|error| unfit(path, error))?;
+    Validator::new().validate_all(bytes).map_err(|error| unfit(path, StructureError::Malformed(error)))?;
+    Ok(structure)
+}
+
+fn unfit(path: &Path, error: StructureError) -> PackageError {
+    let path = path.to_owned();
+    match error {
+        StructureError::Malformed(error) => {
+            let message = error.to_string();
+            if message.contains("unexpected end") {
+                PackageError::Truncated { path, message }
+            } else {
+                PackageError::Malformed { path, message }
+            }
+        }
+        source => PackageError::Structure { path, source },
     }
 }

@@ -230,9 +230,24 @@ pub struct Structure<'a> {
 /// # Errors
 /// See [`StructureError`].
 pub fn read(component: &[u8]) -> Result<Structure<'_>, StructureError> {
+    walk(component, true)
+}
+
+/// The same without the bodies of functions, whose bounds are not looked at.
+///
+/// # Errors
+/// See [`StructureError`].
+pub(crate) fn outline(component: &[u8]) -> Result<Structure<'_>, StructureError> {
+    walk(component, false)
+}
+
+fn walk(component: &[u8], bodies: bool) -> Result<Structure<'_>, StructureError> {
     let mut walk = Walk::default();
     for payload in Parser::new(0).parse_all(component) {
-        walk.payload(component, payload?)?;
+        let payload = payload?;
+        if bodies || !matches!(payload, Payload::CodeSectionEntry(_)) {
+            walk.payload(component, payload)?;
+        }
     }
     Ok(walk.structure)
 }

@@ -34,7 +34,7 @@ use conductor_sandbox::control::Change;
 use conductor_sandbox::registrations::{Band, RegisteredSkill};
 use conductor_sandbox::task::StillEnding;
 pub use conductor_sandbox::task::TaskReport;
-use conductor_sandbox::{InstallError, PreparedFeature, RegisteredTool, Sandbox};
+use conductor_sandbox::{Compiled, InstallError, PreparedFeature, RegisteredTool, Sandbox};
 use conductor_skills::library::Contributed;
 
 /// A feature that should be installed.
@@ -120,8 +120,8 @@ impl Entry {
 enum Found {
     /// The package of the feature that runs.
     Same(Arc<Installed>),
-    /// Another one, or none.
-    New(Result<Box<Package>, PackageError>),
+    /// Another one, with its code if it was compiled ahead; or none.
+    New(Result<(Box<Package>, Option<Compiled>), PackageError>),
 }
 
 /// The features of one configuration.
@@ -191,7 +191,7 @@ impl Registry {
         for (source, found) in sources.iter().cloned().zip(found) {
             let identity = match &found {
                 Found::Same(installed) => Some(installed.identity()),
-                Found::New(package) => package.as_ref().ok().map(|package| Identity {
+                Found::New(package) => package.as_ref().ok().map(|(package, _)| Identity {
                     id: package.info.descriptor.id.clone(),
                     digest: package.info.digest.clone(),
                 }),
@@ -200,7 +200,7 @@ impl Registry {
                 Found::Same(installed) => next.check_taken(&source, installed.descriptor()).map(|()| installed),
                 Found::New(package) => package
                     .map_err(InstallFailure::from)
-                    .and_then(|package| next.install(&source, &package, sandbox, observer)),
+                    .and_then(|(package, compiled)| next.install(&source, &package, compiled, sandbox, observer)),
             };
             let name = source.name.clone();
             let running = self.running(&source).filter(|it| next.check_taken(&source, it.descriptor()).is_ok());
@@ -249,24 +249,26 @@ impl Registry {
         if let Some(running) = running.as_ref().filter(|running| running.is_of_file_at(&source.path)) {
             return Found::Same(Arc::clone(running));
         }
-        let package = Package::read(&source.path).map(Box::new);
-        if let Ok(package) = &package {
-            let digest = &package.info.digest;
-            if let Some(running) = running.filter(|running| running.facts.digest == *digest) {
-                return Found::Same(running);
-            }
-            // One that was altered is refused without asking the compiler.
-            if let Some(sandbox) = ahead.filter(|_| source.digest.as_ref().is_none_or(|wanted| wanted == digest)) {
-                sandbox.compile_ahead(package, source.admission(&package.info));
-            }
+        let is_compiled = |digest: &str| ahead.is_some_and(|sandbox| sandbox.is_compiled(digest));
+        let package = match Package::read_compiled(&source.path, is_compiled) {
+            Ok(package) => Box::new(package),
+            Err(error) => return Found::New(Err(error)),
+        };
+        let digest = &package.info.digest;
+        if let Some(running) = running.filter(|running| running.facts.digest == *digest) {
+            return Found::Same(running);
         }
-        Found::New(package)
+        // One that was altered is refused without asking the compiler.
+        let ahead = ahead.filter(|_| source.digest.as_ref().is_none_or(|wanted| wanted == digest));
+        let compiled = ahead.and_then(|sandbox| sandbox.compile_ahead(&package, source.admission(&package.info)));
+        Found::New(Ok((package, compiled)))
     }
 
     fn install(
         &self,
         source: &FeatureSource,
         package: &Package,
+        compiled: Option<Compiled>,
         sandbox: &Sandbox,
         observer: &Observer,
     ) -> Result<Arc<Installed>, InstallFailure> {
@@ -288,9 +290,11 @@ impl Registry {
         let admission = source.admission(&package.info);
         // What is left out takes no name.
         self.check_taken(source, &descriptor.granted(&admission.grants, &admission.refused).0)?;
-        let prepared = sandbox
-            .prepare(package, admission)
-            .map_err(|source| InstallFailure::Prepare { package: named(), source })?;
+        let prepared = match compiled {
+            Some(compiled) => sandbox.prepare_compiled(package, compiled),
+            None => sandbox.prepare(package, admission),
+        };
+        let prepared = prepared.map_err(|source| InstallFailure::Prepare { package: named(), source })?;
         let failed = |source: InstallError| {
             if source.is_trap() {
                 record_trap(prepared.facts());

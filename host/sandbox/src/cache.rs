@@ -102,7 +102,7 @@ impl CodeCache {
                 Err(error) => tracing::info!("{}: not for this machine, compiling: {error:#}", file.display()),
             }
         }
-        let file = self.store.as_ref().map(|store| store.file(engine, package));
+        let file = self.store.as_ref().map(|store| store.file(engine, &package.info.digest));
         if let (Some(store), Some(file)) = (&self.store, &file)
             && store.vouches_for(file)
         {
@@ -116,7 +116,8 @@ impl CodeCache {
             return Err(error.clone());
         }
         tracing::info!("compiling {}, {} KiB", package.path.display(), package.bytes.len() / 1024);
-        let code = self.compiler.compile(engine, &package.bytes).inspect_err(|error| {
+        let valid = package.validate().map_err(|error| CompileError::Rejected(error.to_string()));
+        let code = valid.and_then(|()| self.compiler.compile(engine, &package.bytes)).inspect_err(|error| {
             let mut failed = self.failed();
             if error.is_final() {
                 while failed.len() >= MAX_FAILED && failed.pop_first().is_some() {}
@@ -131,6 +132,12 @@ impl CodeCache {
                 Ok(Code::Fresh(code))
             }
         }
+    }
+
+    /// Whether there is a file of code for a package with this digest, spoilt or not.
+    pub(super) fn has(&self, engine: &Engine, digest: &str) -> bool {
+        let cached = || self.store.as_ref().is_some_and(|store| store.file(engine, digest).is_file());
+        self.compiler.precompiled(digest).is_some() || cached()
     }
 
     /// Whether several packages at once are compiled faster.
@@ -181,8 +188,8 @@ impl CodeCacheDir {
     }
 
     /// Where a package's code for an engine stands.
-    fn file(&self, engine: &Engine, package: &Package) -> PathBuf {
-        self.folder.join(format!("{}-{:016x}.cwasm", package.info.digest, compatibility(engine)))
+    fn file(&self, engine: &Engine, digest: &str) -> PathBuf {
+        self.folder.join(format!("{digest}-{:016x}.cwasm", compatibility(engine)))
     }
 
     fn mac(&self, file: &Path, code: &[u8]) -> Hmac<Sha256> {
@@ -280,6 +287,23 @@ mod tests {
         // Compiling again mends what is there.
         cache(Some(&home)).code(&engine, &package()).unwrap().load(&engine).unwrap();
         assert!(store.vouches_for(&file));
+        std::fs::remove_dir_all(home).unwrap();
+    }
+
+    /// A file under its name had it taken for compiled, so nothing has looked at its functions yet.
+    #[test]
+    fn what_was_taken_for_compiled_is_validated_before_it_is_compiled() {
+        let home = home("unread");
+        let descriptor = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
+        let locals = " i32".repeat(8193);
+        let wat =
+            format!("(component (core module (@custom \"conductor:feature\" {descriptor:?}) (func (local{locals}))))");
+        let file = home.join("x.wasm");
+        std::fs::write(&file, wat::parse_str(wat).unwrap()).unwrap();
+        assert!(Package::read(&file).is_err());
+        let unread = Package::read_compiled(&file, |_| true).unwrap();
+        let error = cache(None).code(&Engine::default(), &unread).unwrap_err();
+        assert!(matches!(&error, CompileError::Rejected(why) if why.contains("8193")), "{error}");
         std::fs::remove_dir_all(home).unwrap();
     }
 

@@ -58,6 +58,14 @@ use conductor_package::check::{self, CheckError};
 use conductor_package::consent;
 use conductor_package::file::Package;
 
+/// A package that was checked and compiled, for one admission.
+#[derive(Debug)]
+pub struct Compiled {
+    digest: String,
+    admission: Admission,
+    code: Code,
+}
+
 /// The engines that features run in, with their epoch clock and code cache, and the threads of the
 /// control lane.
 #[derive(Debug)]
@@ -158,11 +166,27 @@ impl Sandbox {
     pub fn prepare(&self, package: &Package, on: impl Into<Admission>) -> Result<PreparedFeature, PrepareError> {
         let admission = on.into();
         let code = self.code(package, &admission)?;
+        self.linked(package, admission, &code)
+    }
+
+    /// The same for a package that was [compiled ahead](Self::compile_ahead): its code is not looked up again.
+    ///
+    /// # Errors
+    /// See [`PrepareError`].
+    pub fn prepare_compiled(&self, package: &Package, compiled: Compiled) -> Result<PreparedFeature, PrepareError> {
+        let Compiled { digest, admission, code } = compiled;
+        match digest == package.info.digest {
+            true => self.linked(package, admission, &code),
+            false => self.prepare(package, admission),
+        }
+    }
+
+    fn linked(&self, package: &Package, admission: Admission, code: &Code) -> Result<PreparedFeature, PrepareError> {
         let descriptor = &package.info.descriptor;
         let realtime =
-            descriptor.has_realtime().then(|| self.link(&self.realtime, package, &code, Lane::RealTime)).transpose()?;
+            descriptor.has_realtime().then(|| self.link(&self.realtime, package, code, Lane::RealTime)).transpose()?;
         let control =
-            descriptor.has_control().then(|| self.link(&self.control, package, &code, Lane::Control)).transpose()?;
+            descriptor.has_control().then(|| self.link(&self.control, package, code, Lane::Control)).transpose()?;
         let grants = admission.grants.asked_for(&descriptor.capabilities);
         let admission = Admission { grants, ..admission };
         let digest = package.info.digest.clone();
@@ -178,12 +202,22 @@ impl Sandbox {
         std::thread::available_parallelism().map_or(1, usize::from).min(MAX_PARALLEL_COMPILES)
     }
 
-    /// Has a package compiled, so that [`prepare`](Self::prepare) finds its code in the cache. What is wrong with it,
-    /// `prepare` says.
-    pub fn compile_ahead(&self, package: &Package, on: impl Into<Admission>) {
-        if let Err(error) = self.code(package, &on.into()) {
-            tracing::debug!("{}: not compiled ahead: {error}", package.path.display());
+    /// Checks and compiles a package (or takes its code from the cache) for [`prepare_compiled`](Self::prepare_compiled).
+    /// `None` if that can't be done: [`prepare`](Self::prepare) says why.
+    pub fn compile_ahead(&self, package: &Package, on: impl Into<Admission>) -> Option<Compiled> {
+        let admission = on.into();
+        match self.code(package, &admission) {
+            Ok(code) => Some(Compiled { digest: package.info.digest.clone(), admission, code }),
+            Err(error) => {
+                tracing::debug!("{}: not compiled ahead: {error}", package.path.display());
+                None
+            }
         }
+    }
+
+    /// Whether there is compiled code for the package with this digest. It may be spoilt.
+    pub fn is_compiled(&self, digest: &str) -> bool {
+        self.cache.has(&self.realtime, digest)
     }
 
     /// Ends all compilation, now and from now on: the host stops.
