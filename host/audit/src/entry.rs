@@ -32,6 +32,8 @@ pub enum Kind {
     Grant,
     /// What is installed
     Package,
+    /// What agents read: a skill that was installed, replaced, removed
+    Skill,
     /// A secret: kept, forgotten, sent along
     Secret,
     /// The host itself: its start, its configuration
@@ -51,6 +53,7 @@ impl Kind {
             Self::Plan => "plan",
             Self::Grant => "grant",
             Self::Package => "package",
+            Self::Skill => "skill",
             Self::Secret => "secret",
             Self::Host => "host",
             Self::Audit => "audit",

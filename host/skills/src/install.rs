@@ -2,8 +2,10 @@
 //!
 //! A skill is checked as a whole in memory, written beside its place and put there by one rename, so that an agent finds
 //! the old one or the new one. No file of it is executable. What was installed where, from where and with which digest is
-//! on record in the home, so that removing takes away only what was installed and was not changed since.
+//! on record in the home, so that removing takes away only what was installed and was not changed since. The audit has
+//! what is about to be done before it is, and what came of it.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use crate::archive::Files;
 use crate::library::HOME_FOLDER;
 use crate::problem::{Problem, Refused, Severity};
 use crate::skill::{ReadError, Skill};
+use conductor_audit::caller::Caller;
+use conductor_audit::{self as audit, AuditError, Chain, Entry, Kind};
 use conductor_stdx::{atomic_file, plain_file};
 
 /// The record of what was installed, in the folder of skills of the home.
@@ -74,6 +78,9 @@ pub enum InstallError {
     /// It was changed.
     #[error("{} was changed since it was installed; --force removes it with the changes", .0.display())]
     Changed(PathBuf),
+    /// It can't be put on record.
+    #[error("it can't be put on record, so nothing was done: {0}")]
+    Audit(#[from] AuditError),
     /// The record is none.
     #[error("{}: is no record of installed skills: {message}", file.display())]
     Record {
@@ -146,11 +153,31 @@ impl Prepared {
     }
 
     /// Writes the skill into the folder `into`, as a folder of its name; in place of another one only with `replace`. The
-    /// record is that of `home`.
+    /// record and the audit are those of `home`; `who` is who has asked for it.
     ///
     /// # Errors
     /// See [`InstallError`]; nothing has changed then.
-    pub fn install(&self, home: &Path, into: &Path, replace: bool) -> Result<(PathBuf, Outcome), InstallError> {
+    pub fn install(
+        &self,
+        home: &Path,
+        into: &Path,
+        replace: bool,
+        who: &Caller,
+    ) -> Result<(PathBuf, Outcome), InstallError> {
+        let what = if replace { "replace" } else { "install" };
+        let audited = Audited::new(home, what, who, &self.skill.name, into);
+        let audited = audited.with("source", &self.origin).with("digest", &format!("sha256:{}", self.skill.digest()));
+        let done = self.put(home, into, replace, &audited);
+        audited.end(done)
+    }
+
+    fn put(
+        &self,
+        home: &Path,
+        into: &Path,
+        replace: bool,
+        audited: &Audited,
+    ) -> Result<(PathBuf, Outcome), InstallError> {
         let at = |path: &Path| {
             let path = path.to_owned();
             move |source| InstallError::Io { path, source }
@@ -170,6 +197,7 @@ impl Prepared {
                 return Err(InstallError::Exists(target));
             }
         }
+        audited.begin()?;
         let staged = tempfile::Builder::new().prefix(".new-").tempdir_in(&into).map_err(at(&into))?;
         let folder = staged.path().join("skill");
         for (path, bytes) in &self.files {
@@ -206,11 +234,18 @@ fn said(refused: &Refused) -> Option<String> {
     })
 }
 
-/// Removes the skill `name` from the folder `from`. With `force` also one that is not on record, or was changed.
+/// Removes the skill `name` from the folder `from`, as `who` has asked for. With `force` also one that is not on record, or
+/// was changed.
 ///
 /// # Errors
 /// See [`InstallError`]; nothing has changed then.
-pub fn remove(home: &Path, from: &Path, name: &str, force: bool) -> Result<PathBuf, InstallError> {
+pub fn remove(home: &Path, from: &Path, name: &str, force: bool, who: &Caller) -> Result<PathBuf, InstallError> {
+    let audited = Audited::new(home, "remove", who, name, from);
+    let done = take_away(home, from, name, force, &audited);
+    audited.end(done)
+}
+
+fn take_away(home: &Path, from: &Path, name: &str, force: bool, audited: &Audited) -> Result<PathBuf, InstallError> {
     let missing = || InstallError::Missing(from.join(name));
     if crate::problem::check_name(name).is_err() {
         return Err(missing());
@@ -226,11 +261,53 @@ pub fn remove(home: &Path, from: &Path, name: &str, force: bool) -> Result<PathB
             return Err(InstallError::Changed(target));
         }
     }
+    audited.begin()?;
     // A link goes, not what it leads to.
     let removed = if metadata.is_dir() { fs::remove_dir_all(&target) } else { fs::remove_file(&target) };
     removed.map_err(|source| InstallError::Io { path: target.clone(), source })?;
     record.change(|receipts| receipts.retain(|one| one.folder != target))?;
     Ok(target)
+}
+
+/// What the audit gets to know of a change.
+struct Audited {
+    chain: Chain,
+    entry: Entry,
+    has_begun: Cell<bool>,
+}
+
+impl Audited {
+    fn new(home: &Path, what: &str, who: &Caller, skill: &str, folder: &Path) -> Self {
+        let entry = Entry::new(Kind::Skill, what, who, skill).with("folder", folder.display().to_string());
+        Self { chain: Chain::at(home), entry, has_begun: Cell::new(false) }
+    }
+
+    fn with(mut self, key: &str, value: &str) -> Self {
+        self.entry = self.entry.with(key, value);
+        self
+    }
+
+    /// Puts on record that something is about to change.
+    fn begin(&self) -> Result<(), InstallError> {
+        self.chain.append(&[self.entry.clone().outcome(audit::Outcome::Begun)])?;
+        self.has_begun.set(true);
+        Ok(())
+    }
+
+    /// Puts on record what came of it. What changes nothing, since it is as it was asked for, is left out.
+    fn end<T>(self, done: Result<T, InstallError>) -> Result<T, InstallError> {
+        let entry = match (&done, self.has_begun.get()) {
+            (Ok(_), true) => self.entry,
+            (Err(error), true) => self.entry.failed(error),
+            (Err(error), false) => self.entry.refused(error),
+            (Ok(_), false) => return done,
+        };
+        // What was done can't be helped any more.
+        if let Err(error) = self.chain.append(&[entry]) {
+            tracing::warn!("{error}");
+        }
+        done
+    }
 }
 
 /// What is on record in a home.

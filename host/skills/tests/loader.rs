@@ -176,6 +176,24 @@ fn folders_lie_only_so_deep_and_files_are_only_so_large() {
 }
 
 #[test]
+fn a_file_whose_name_no_address_has_is_left_out_and_said() {
+    let root = folder("---\nname: lamp\ndescription: x\n---\n");
+    fs::write(root.path().join("lamp/a b.md"), "a").unwrap();
+    let skill = load(&root).unwrap();
+    assert_eq!(skill.findings, [Problem::FileName { path: "a b.md".into() }]);
+    assert!(skill.resources().is_empty(), "{:?}", skill.resources());
+}
+
+#[test]
+fn a_description_that_every_conversation_pays_for_is_listed_as_long() {
+    // Short words: more tokens than a text of that many characters usually has.
+    let description = "a b c d e ".repeat(100);
+    let skill = load(&folder(format!("---\nname: lamp\ndescription: {description}\n---\n"))).unwrap();
+    assert!(matches!(skill.findings[..], [Problem::LongMetadata { .. }]), "{:?}", skill.findings);
+    assert_eq!(skill.findings[0].severity(), Severity::Advice);
+}
+
+#[test]
 fn no_path_leads_out_of_the_folder() {
     let root = folder("---\nname: lamp\ndescription: x\n---\n");
     fs::write(root.path().join("secret"), "s").unwrap();

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{CommandResult, Failure, Output, Paths};
 use conductor_api::client::{Client, if_running};
+use conductor_audit::caller::Caller;
 use conductor_skills::agents::Agent;
 use conductor_skills::install::{self, Outcome, Prepared};
 use conductor_skills::library::{FindError, Library, Place, SearchFolder, project_root};
@@ -126,7 +127,7 @@ pub(super) fn run(places: &Paths, command: &SkillsCommand) -> CommandResult {
             install(places, &prepared, &to.folder(&places.home)?, *replace, *json)
         }
         SkillsCommand::Remove { name, to, force, json } => {
-            let removed = install::remove(&places.home, &to.folder(&places.home)?, name, *force)?;
+            let removed = install::remove(&places.home, &to.folder(&places.home)?, name, *force, &Caller::cli())?;
             if *json {
                 terminal::json(&serde_json::json!({ "removed": removed }))?;
             } else {
@@ -302,7 +303,7 @@ fn prepare(places: &Paths, source: &str, digest: Option<&str>) -> Result<Prepare
 
 fn install(places: &Paths, prepared: &Prepared, into: &Path, replace: bool, json: bool) -> CommandResult {
     super::make_home(&places.home);
-    let (folder, outcome) = prepared.install(&places.home, into, replace)?;
+    let (folder, outcome) = prepared.install(&places.home, into, replace, &Caller::cli())?;
     let skill = prepared.skill();
     let files = skill.resources().len() + 1;
     if json {
