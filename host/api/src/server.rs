@@ -26,6 +26,7 @@ use super::{client, connection, exchange, mcp_socket, socket};
 use conductor_audit::caller::Door;
 use conductor_chat::Conversations;
 use conductor_chat::store::StoreError;
+use conductor_control_names::ControlNames;
 use conductor_host::host::Host;
 use conductor_host::host::status::Status;
 use conductor_mcp as mcp;
@@ -120,6 +121,7 @@ impl Server {
         let chat = conductor_conversation::open(home, &host, Arc::clone(&skills)).inspect_err(unkept).ok();
         let router = super::router().with_state(Arc::clone(&host)).layer(Extension(Chat(chat.clone())));
         let router = router.layer(Extension(Arc::clone(&skills)));
+        let router = router.layer(Extension(Arc::new(ControlNames::new(home))));
         let host = Arc::downgrade(&host);
         let owner = serve_owner(listener, router.clone(), Weak::clone(&host));
         let others = async move {

@@ -18,6 +18,7 @@ use tokio_websockets::{Limits, Message, ServerBuilder, WebSocketStream};
 use super::door::Client;
 use super::error::{Code, ErrorResponse, Query};
 use super::stream::{Reader, StreamQuery};
+use conductor_control_names::ControlNames;
 use conductor_host::host::Host;
 
 /// How often a client that says nothing is asked whether it is still there.
@@ -31,11 +32,12 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub(super) async fn stream(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
+    Extension(names): Extension<Arc<ControlNames>>,
     Query(which): Query<StreamQuery>,
     request: Request,
 ) -> Result<Response, ErrorResponse> {
     let accept = accepted(request.headers())?;
-    let reader = Reader::new(&host, &client, which)?;
+    let reader = Reader::new(&host, names, &client, which)?;
     let upgrade = hyper::upgrade::on(request);
     tokio::spawn(async move {
         match upgrade.await {

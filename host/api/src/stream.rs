@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::door::Client;
 use super::error::{Code, ErrorResponse};
 use super::scope::Scope;
+use conductor_control_names::ControlNames;
 use conductor_host::control::trouble::Misconduct;
 use conductor_host::host::Host;
 use conductor_observation::{Kind, ObservationView};
@@ -61,6 +62,7 @@ pub(super) struct Reader {
     position: u64,
     /// `None` if it is all.
     kinds: Option<BTreeSet<Kind>>,
+    names: Arc<ControlNames>,
     /// What is sent first.
     first: Option<Arc<str>>,
     gathered: Instant,
@@ -95,7 +97,12 @@ impl Reader {
     ///
     /// # Errors
     /// 400 for a cursor or a kind that there is not; 403 for a kind that the client may not see; 429 if the client has too many streams.
-    pub(super) fn new(host: &Arc<Host>, client: &Client, which: StreamQuery) -> Result<Self, ErrorResponse> {
+    pub(super) fn new(
+        host: &Arc<Host>,
+        names: Arc<ControlNames>,
+        client: &Client,
+        which: StreamQuery,
+    ) -> Result<Self, ErrorResponse> {
         let mut kinds = which.kinds.as_deref().map(kinds).transpose()?;
         // What is said in conversations is the owner's.
         if client.holder.scope() < Scope::Owner {
@@ -124,7 +131,7 @@ impl Reader {
         };
         // Weak, so that an open stream does not keep a stopping host alive.
         let host = Arc::downgrade(host);
-        Ok(Self { host, history, last, position, kinds, first, gathered: Instant::now(), _permit: permit })
+        Ok(Self { host, history, last, position, kinds, names, first, gathered: Instant::now(), _permit: permit })
     }
 
     /// The next messages, at least one; `None` if the host is gone.
@@ -157,7 +164,8 @@ impl Reader {
             messages.push(line(moment.number - 1, ObservationView::Gap { lost: Some(lost) }).into());
         }
         if self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::of(&moment.observation))) {
-            messages.push(moment.line(|| line(moment.number, ObservationView::of(&moment.observation, host))));
+            let view = || ObservationView::named(&moment.observation, host, &self.names);
+            messages.push(moment.line(|| line(moment.number, view())));
         }
     }
 }

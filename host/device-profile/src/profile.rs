@@ -121,7 +121,7 @@ pub struct Source {
 }
 
 /// A USB device's ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct UsbId {
     /// `idVendor`.
     pub vendor: u16,
@@ -215,6 +215,13 @@ pub enum LightMessage {
 
 /// The words for what sets a light.
 pub(crate) const LIGHT_MESSAGES: &[&str] = &["note", "cc", "sysex", "osc"];
+
+impl LightMessage {
+    /// The word for it, as in a file.
+    pub fn as_str(self) -> &'static str {
+        LIGHT_MESSAGES[self as usize]
+    }
+}
 
 /// How lights are set, for the controls that name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

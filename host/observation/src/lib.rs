@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use conductor_control_names::ControlNames;
 use conductor_dispatch::{Action, describe_rule_id as rule};
 use conductor_host::host::Host;
 use conductor_observer::sink_message::SinkKind;
@@ -25,6 +26,9 @@ pub enum ObservationView {
         device: String,
         /// What it was, in the words of the timeline language.
         event: String,
+        /// What the control is called, such as `pad 3`, if the profile of its device is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        control: Option<String>,
         /// The rules that fired, in order: name or number, and action.
         rules: Vec<String>,
     },
@@ -174,6 +178,16 @@ impl ObservationView {
         host.with_rules(|rules, generation| Self::new(observation, rules, generation))
     }
 
+    /// The same, with the name of the control that an event is of, if the profile of its device is known.
+    pub fn named(observation: &Observation, host: &Host, names: &ControlNames) -> Self {
+        let mut view = Self::of(observation, host);
+        if let (Self::Event { control, .. }, Observation::Event(record)) = (&mut view, observation) {
+            names.refresh(|| host.ports());
+            *control = names.of(&record.device.to_string(), &record.event);
+        }
+        view
+    }
+
     /// The view of an observation. Rules are named only if they are of this set.
     pub fn new(observation: &Observation, rules: &RuleSet<Action>, generation: u64) -> Self {
         match observation {
@@ -181,6 +195,7 @@ impl ObservationView {
                 at: record.at,
                 device: record.device.to_string(),
                 event: record.event.to_string(),
+                control: None,
                 rules: record.fired.ids().iter().map(|id| rule(*id, rules, generation == record.generation)).collect(),
             },
             Observation::Failure(failure) => Self::Failure {

@@ -13,6 +13,7 @@ use crate::error::{ErrorResponse, Query};
 use crate::route::{Route, get};
 use crate::socket;
 use crate::stream::{Reader, StreamItem, StreamQuery};
+use conductor_control_names::ControlNames;
 use conductor_host::host::Host;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -33,9 +34,10 @@ pub(super) fn routes() -> Vec<Route> {
 async fn events(
     State(host): State<Arc<Host>>,
     Extension(client): Extension<Client>,
+    Extension(names): Extension<Arc<ControlNames>>,
     Query(which): Query<StreamQuery>,
 ) -> Result<impl IntoResponse, ErrorResponse> {
-    let reader = Reader::new(&host, &client, which)?;
+    let reader = Reader::new(&host, names, &client, which)?;
     let lines = futures_util::stream::unfold(reader, async |mut reader| {
         let lines = reader.next().await?;
         let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 1).sum());

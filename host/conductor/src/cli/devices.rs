@@ -3,18 +3,15 @@
 //! Profiles come with the program. A person's own are files in the folder `devices` of the home; one with the id of a
 //! bundled profile stands in its place.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Subcommand;
-use conductor_device_profile::{Control, Library, MAX_FILE, Mistake, Profile, schema};
-use conductor_stdx::plain_file;
+use conductor_control_names::own;
+use conductor_device_profile::{Control, Library, Mistake, Profile, schema};
 use conductor_terminal::{self as terminal, Table, errln, outln};
 use serde_json::json;
 
 use super::{CommandResult, Failure, Output, Paths, suggest};
-
-/// Files of a home's own profiles that are read, at most.
-const MAX_OWN: usize = 1000;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DevicesCommand {
@@ -90,39 +87,11 @@ pub(super) fn run(places: &Paths, command: &DevicesCommand) -> CommandResult {
 
 /// The profiles that come with the program, and the person's own. A file with mistakes is left out, and said.
 pub(super) fn library(places: &Paths) -> Library {
-    let mut profiles = Library::bundled().profiles().to_vec();
-    for path in own_files(&places.home) {
-        match read(&path) {
-            Ok(own) => {
-                profiles.retain(|profile| profile.id != own.id);
-                profiles.push(own);
-            }
-            Err(mistakes) => {
-                let first = mistakes.first().map(ToString::to_string).unwrap_or_default();
-                errln!("{}: left out: {first}; `conductor devices check` shows all mistakes", path.display());
-            }
-        }
+    let (library, left_out) = own::library(&places.home);
+    for (path, mistake) in left_out {
+        errln!("{}: left out: {mistake}; `conductor devices check` shows all mistakes", path.display());
     }
-    Library::new(profiles)
-}
-
-/// The files of the person's own profiles, in the order of their names.
-fn own_files(home: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(home.join("devices")).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .take(MAX_OWN)
-        .collect();
-    files.sort();
-    files
-}
-
-fn read(path: &Path) -> Result<Profile, Vec<Mistake>> {
-    let unreadable =
-        |error: std::io::Error| vec![Mistake { line: 1, column: 1, message: format!("can't be read: {error}") }];
-    let text = plain_file::read_text(path, MAX_FILE as u64).map_err(unreadable)?;
-    Profile::parse(&text)
+    library
 }
 
 fn list<'p>(profiles: impl Iterator<Item = &'p Profile>, json: bool) -> CommandResult {
@@ -204,8 +173,8 @@ fn check(places: &Paths, files: &[PathBuf], json: bool) -> CommandResult {
     if files.is_empty() {
         found.extend(Library::files().map(|(name, text)| (name.to_owned(), Profile::parse(text))));
     }
-    let own = if files.is_empty() { own_files(&places.home) } else { files.to_vec() };
-    found.extend(own.iter().map(|path| (path.display().to_string(), read(path))));
+    let own = if files.is_empty() { own::files(&places.home) } else { files.to_vec() };
+    found.extend(own.iter().map(|path| (path.display().to_string(), own::read(path))));
     if json {
         let of = |(file, read): &(String, Result<Profile, Vec<Mistake>>)| {
             let mistakes = read.as_ref().err().cloned().unwrap_or_default();

@@ -7,10 +7,10 @@ use conductor_timeline::Timeline;
 use conductor_timeline::player::{Happened, Player};
 use serde_json::json;
 
-use super::control_names::ControlNames;
 use super::simulate;
-use super::{CommandResult, Failure, Paths, devices, load, ports, shown_effects, warn};
+use super::{CommandResult, Failure, Paths, load, ports, shown_effects, warn};
 use conductor_api::client::Client;
+use conductor_control_names::ControlNames;
 use conductor_dispatch::describe_rule_id;
 use conductor_host::host::{self, Rehearsal};
 use conductor_terminal::{self as terminal, Table, errln, outln};
@@ -75,13 +75,13 @@ pub(super) fn run(places: &Paths, arguments: &ExplainArguments) -> CommandResult
         errln!("in the mode {mode} ({whose})");
     }
     // The ports of a running host say which device is meant; else what is bound does.
-    let mut names = ControlNames::new(devices::library(places));
+    let names = ControlNames::new(&places.home);
     if let Ok(Some(status)) = ports::running(places) {
         names.see(&status);
     }
     names.expect(&conductor_rules::bindings::plan(&loaded.config).bindings);
     let control = names.of(asked.device.as_str(), &asked.event);
-    if let (Some(control), false) = (control, arguments.json) {
+    if let (Some(control), false) = (&control, arguments.json) {
         errln!("{} is {control}", asked.event);
     }
     player.happened();

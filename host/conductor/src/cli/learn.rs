@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::asked;
-use super::{CommandResult, Failure, Paths, learn_mapping, signals};
+use super::{CommandResult, Failure, Paths, learn_mapping, named, signals};
 use conductor_ports::status::DiscoveredPort;
 use conductor_terminal::{self as terminal, Lines, errln, outln};
-use conductor_timeline::named;
+use conductor_timeline::named::comment;
 
 /// The pause between two polls of the ports.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -81,7 +81,7 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
         let any = any.then_some(arguments.any);
         let text = arguments.map.as_deref().unwrap_or_default();
         if !json {
-            show(&learned);
+            show(places, &learned);
         }
         let wanted = learn_mapping::Wanted { action: text, mode: arguments.mode.as_deref(), any, json };
         return learn_mapping::propose(places, &learned, &action, &wanted);
@@ -89,7 +89,7 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     if arguments.json {
         terminal::json(&result)?;
     } else {
-        show(&learned);
+        show(places, &learned);
     }
     match learned.is_something() {
         true => Ok(()),
@@ -115,7 +115,7 @@ pub(super) struct Control {
     /// What speaks for that.
     evidence: Vec<String>,
     /// Its last event.
-    last: String,
+    pub(super) last: String,
     /// A trigger for it, as the configuration has it.
     pub(super) toml: String,
     /// What else was done with it.
@@ -208,10 +208,12 @@ fn events(places: &Paths, device: Option<&str>) -> Result<u64, Failure> {
     Ok(status.ports.iter().filter(is_meant).map(|port| port.events + port.unheard).sum())
 }
 
-fn show(learned: &Learned) {
+fn show(places: &Paths, learned: &Learned) {
+    let names = named::of_host(places);
     for Control { device, kind, evidence, last, toml, gestures } in &learned.controls {
-        let named = named::comment(last).map(|named| format!("  {named}")).unwrap_or_default();
-        outln!("{device}: {last}{named}");
+        let number = comment(last).map(|named| format!("  {named}")).unwrap_or_default();
+        let name = named::event(&names, device, last).map(|name| format!(" ({name})")).unwrap_or_default();
+        outln!("{device}{name}: {last}{number}");
         let mut lines = Lines::new();
         lines.push_text("    ", toml);
         lines.push_text("    ", &format!("{kind}: {}", evidence.join("; ")));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::learn::{Control, Learned, Unbound};
 use super::tool::asked;
-use super::{Failure, Paths, plan};
+use super::{Failure, Paths, named, plan};
 use conductor_terminal as terminal;
 use conductor_terminal::{errln, outln};
 
@@ -46,7 +46,9 @@ pub(super) fn propose(places: &Paths, learned: &Learned, action: &Value, wanted:
     if !is_any {
         trigger.insert("device".into(), json!(device));
     }
-    let what = format!("{} of {}: {}", control.kind, control.device, wanted.action);
+    let name = named::event(&named::of_host(places), &control.device, &control.last);
+    let name = name.as_deref().unwrap_or(&control.kind);
+    let what = format!("{name} of {}: {}", control.device, wanted.action);
     let mapping = json!({ "trigger": trigger, "action": action });
     let result = if changes.is_empty() {
         let mut new = mapping;

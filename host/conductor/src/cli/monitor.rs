@@ -8,6 +8,7 @@ use crate::embedding::system_ports;
 use conductor_api::client::{Client, if_running};
 use conductor_api::types::StreamQuery;
 use conductor_config as config;
+use conductor_control_names::ControlNames;
 use conductor_host::host::Host;
 use conductor_observation::{Kind, ObservationView};
 use conductor_terminal::{self as terminal, Lines, errln};
@@ -37,10 +38,11 @@ pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     }
     let host = builder.start(&loaded).map_err(super::started)?;
     let observations = host.subscribe();
+    let names = ControlNames::new(&places.home);
     loop {
         crossbeam_channel::select! {
             recv(observations) -> observation => match observation {
-                Ok(observation) if print(&ObservationView::of(&observation, &host), json) => {}
+                Ok(observation) if print(&ObservationView::named(&observation, &host, &names), json) => {}
                 _ => break,
             },
             recv(end) -> _ => break,
@@ -69,10 +71,11 @@ fn print(view: &ObservationView, json: bool) -> bool {
 
 fn words(view: &ObservationView) -> String {
     match view {
-        ObservationView::Event { at, device, event, rules } => {
+        ObservationView::Event { at, device, event, control, rules } => {
             let fired = if rules.is_empty() { String::new() } else { format!("  -> {}", rules.join(", ")) };
             let named = named::comment(event).map(|named| format!("  {named}")).unwrap_or_default();
-            format!("{:>12.6} s  {device:<16} {event:<32}{fired}{named}", *at as f64 / 1e9)
+            let control = control.as_ref().map(|control| format!("  {control}")).unwrap_or_default();
+            format!("{:>12.6} s  {device:<16} {event:<32}{control}{fired}{named}", *at as f64 / 1e9)
         }
         ObservationView::Failure { at, rule, worker, reason } => {
             format!("{:>12.6} s  {worker:<16} FAILED {rule}: {reason}", *at as f64 / 1e9)

@@ -5,8 +5,9 @@ use std::io::IsTerminal as _;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{CommandResult, Failure, Output, Paths};
+use super::{CommandResult, Failure, Output, Paths, named};
 use conductor_api::client::Client;
+use conductor_control_names::ControlNames;
 use conductor_host::control::plan::rehearsal::Difference;
 use conductor_host::control::plan::risk::Level;
 use conductor_host::control::plan::{Plan, PlanSummary};
@@ -77,14 +78,14 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
             if *json {
                 terminal::json(&plan)?;
             } else {
-                terminal::print(&shown(&plan, *full));
+                terminal::print(&shown(&plan, *full, &named::of_host(places)));
             }
             Ok(())
         }
         PlanCommand::Apply { id, agreed } => {
             let plan = plan(places, id)?;
             if !agreed.yes {
-                let mut all = shown(&plan, false);
+                let mut all = shown(&plan, false, &named::of_host(places));
                 all.push("");
                 summary(&plan.plan, &mut all);
                 terminal::eprint(&all);
@@ -112,7 +113,7 @@ pub(super) fn decided(places: &Paths, id: &str, agreed: &Agreed) -> Result<bool,
     let client = Client::new(&places.home);
     if !agreed.yes {
         let view = client.plan(id)?;
-        terminal::eprint(&shown(&view, false));
+        terminal::eprint(&shown(&view, false, &named::of_host(places)));
         if !agrees_to(&view.plan, agreed)? {
             client.reject_plan(id)?;
             outln!("nothing has changed");
@@ -130,7 +131,8 @@ pub(super) fn decided(places: &Paths, id: &str, agreed: &Agreed) -> Result<bool,
 pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
     let client = Client::new(&places.home);
     let view = client.plan(id)?;
-    terminal::eprint(&shown(&view, false));
+    let names = named::of_host(places);
+    terminal::eprint(&shown(&view, false, &names));
     let agreed = Agreed::asked();
     let is_privileged = view.plan.risk.level == Level::Privileged;
     let answer = match is_privileged {
@@ -139,7 +141,7 @@ pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
         false => loop {
             let question = "Apply it? [y = yes, n = reject it, why = all there is to it, Enter = later]";
             match terminal::ask(format_args!("{question}"))?.as_str() {
-                "why" => terminal::eprint(&why(&view)),
+                "why" => terminal::eprint(&why(&view, &names)),
                 answer => break answer.to_owned(),
             }
         },
@@ -210,8 +212,8 @@ fn whole_id(places: &Paths, first: &str) -> Result<String, Failure> {
 /// Goes before each line of a diff: no text in it can look like a line around it.
 const DIFF: &str = "  | ";
 
-/// A plan; `full` with every line of long values.
-fn shown(view: &PlanView, full: bool) -> Lines {
+/// A plan; `full` with every line of long values. Controls whose names are known are called by them.
+fn shown(view: &PlanView, full: bool, names: &ControlNames) -> Lines {
     let PlanView { plan, folded_diff, rehearsal } = view;
     let mut out = Lines::new();
     out.push(&plan.description);
@@ -228,19 +230,22 @@ fn shown(view: &PlanView, full: bool) -> Lines {
         let id = plan.id.get(..12).unwrap_or(&plan.id);
         out.push(format_args!("long values are folded; `conductor plan show {id} --full`"));
     }
+    let changed = plan.changes.iter().filter_map(|change| change.value.as_ref());
+    changed.flat_map(|value| named::triggers(names, value)).for_each(|line| out.push(line));
     out.push("");
     out.push(rehearsal.summary());
     for (Difference { device, event, was, would_be, .. }, others) in alike(&rehearsal.shown) {
         let rules = |rules: &[String]| if rules.is_empty() { "nothing".to_owned() } else { rules.join(", ") };
         let others = if others == 0 { String::new() } else { format!(", and {} like it", plural(others, "event")) };
-        out.push(format_args!("  {device} {event}{others}: {} -> {}", rules(was), rules(would_be)));
+        let control = named::event(names, device, event).map(|control| format!(" ({control})")).unwrap_or_default();
+        out.push(format_args!("  {device} {event}{control}{others}: {} -> {}", rules(was), rules(would_be)));
     }
     out
 }
 
 /// All there is to a plan: who made it, every place that it changes, every line of it, and what would have fired.
-fn why(view: &PlanView) -> Lines {
-    let mut out = shown(view, true);
+fn why(view: &PlanView, names: &ControlNames) -> Lines {
+    let mut out = shown(view, true, names);
     out.push("");
     for change in &view.plan.changes {
         let what = if change.value.is_some() { "sets" } else { "removes" };
@@ -333,6 +338,11 @@ mod tests {
         serde_json::from_value(view).unwrap()
     }
 
+    /// No names: nothing is known of any port.
+    fn names() -> ControlNames {
+        ControlNames::new(std::path::Path::new("/nonexistent"))
+    }
+
     #[test]
     fn nothing_in_a_diff_looks_like_a_line_of_this_program() {
         let diff = "@@ -1 +1,4 @@\n+text = \'\'\'\n++++ end of plan\n+no event has come yet\n+  ! harmless\n";
@@ -341,7 +351,7 @@ mod tests {
             "proposer": "project:x", "caller": "mcp:agent", "diff": diff, "changes": [change, change],
             "touched_files": ["config.toml"], "risk": { "level": "raised", "notes": ["types x"] },
         }));
-        let text = shown(&plan, false).to_string();
+        let text = shown(&plan, false, &names()).to_string();
         let own: Vec<&str> = text.lines().filter(|line| !line.starts_with(DIFF) && !line.is_empty()).collect();
         let changes = "2 changes of config.toml, risk: raised";
         let rehearsed = "no event has come yet that it could be tried on";
@@ -352,12 +362,12 @@ mod tests {
     fn long_values_are_folded_unless_all_is_wanted() {
         let folded = "+the first lines\n… 59980 more lines of this value\n";
         let plan = view(json!({ "diff": "+all of it\n", "folded_diff": folded }));
-        let folded = shown(&plan, false).to_string();
+        let folded = shown(&plan, false, &names()).to_string();
         assert!(
             folded.contains("  | … 59980 more lines") && folded.contains("plan show 0123456789ab --full"),
             "{folded}"
         );
-        assert!(shown(&plan, true).to_string().contains("all of it"));
+        assert!(shown(&plan, true, &names()).to_string().contains("all of it"));
     }
 
     #[test]
@@ -368,7 +378,7 @@ mod tests {
         };
         let differences = [hit(1, "pads"), hit(2, "pads"), hit(3, "keys"), hit(4, "pads")];
         let plan = view(json!({ "rehearsal": { "events": 9, "different": 4, "shown": differences } }));
-        let text = shown(&plan, false).to_string();
+        let text = shown(&plan, false, &names()).to_string();
         let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("tried")).skip(1).collect();
         let pads = "  pads note-on 36 1, and 2 events like it: lights -> copy";
         assert_eq!(lines, [pads, "  keys note-on 36 3: lights -> copy"], "{text}");
