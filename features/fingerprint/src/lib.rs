@@ -1,23 +1,17 @@
 //! A tool that tells what kind of source each device is, from the events of the last seconds. What decides is in the
 //! crate `source-kind`.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use conductor_feature::host_state::Direction;
 use conductor_feature::json::{answer, register, unknown};
-use conductor_feature::{Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, devices, kind, tool_registrar};
+use conductor_feature::{Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, tool_registrar};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use source_kind::{Moment, Window};
+use source_kind::Heard;
 
 /// Seconds that are looked at, if the call does not say.
 const USUAL_SECONDS: u16 = 30;
 /// The longest window, in seconds.
 const MAX_SECONDS: u16 = 300;
-/// Events that the host hands over at most: of all devices together.
-const MAX_EVENTS: u32 = 1000;
-/// Events whose text it hands over at most.
-const MAX_TEXTS: u32 = 256;
 
 struct Fingerprint;
 
@@ -85,14 +79,6 @@ impl From<source_kind::Source> for Source {
     }
 }
 
-/// The window of one device.
-#[derive(Debug, Default)]
-struct Heard {
-    window: Window,
-    first: u64,
-    last: u64,
-}
-
 fn fingerprint(reader: &Reader, asked: &Asked) -> Result<Found, Error> {
     let seconds = asked.seconds.unwrap_or(USUAL_SECONDS);
     if !(1..=MAX_SECONDS).contains(&seconds) {
@@ -105,20 +91,7 @@ fn fingerprint(reader: &Reader, asked: &Asked) -> Result<Found, Error> {
             return Err(unknown("device", device, inputs().map(|port| port.device.as_str())));
         }
     }
-    let since = reader.status()?.uptime.saturating_sub(u64::from(seconds) * 1_000_000_000);
-    let events = reader.events(MAX_EVENTS)?;
-    let commands = machine_control(reader, events.iter().any(|event| event.kind == kind::SYSEX))?;
-    let mut names: BTreeMap<u32, Option<String>> = BTreeMap::new();
-    let mut heard: BTreeMap<String, Heard> = BTreeMap::new();
-    for event in events.iter().filter(|event| event.at >= since) {
-        let name = names.entry(event.device).or_insert_with(|| devices::name(event.device));
-        let Some(name) = name.as_ref().filter(|name| asked.device.as_ref().is_none_or(|device| device == *name)) else {
-            continue;
-        };
-        let one = heard.entry(name.clone()).or_insert_with(|| Heard { first: event.at, ..Heard::default() });
-        one.last = event.at;
-        one.window.add(Moment { machine_control: commands.contains(&event.at), ..Moment::from(event) });
-    }
+    let heard = source_kind::heard(reader, seconds, asked.device.as_deref())?;
     let devices: Vec<Device> = heard.into_iter().map(|(device, heard)| Device::new(device, &heard)).collect();
     let shared = devices.iter().find(|device| device.sources.len() > 1);
     let surer = devices.iter().flat_map(|device| &device.sources).any(|source| source.surer.is_some());
@@ -135,28 +108,13 @@ fn fingerprint(reader: &Reader, asked: &Asked) -> Result<Found, Error> {
     Ok(Found { devices, next })
 }
 
-/// When commands of MIDI machine control came: the event record has no bytes, the text of an event has.
-fn machine_control(reader: &Reader, has_sysex: bool) -> Result<BTreeSet<u64>, Error> {
-    let texts = if has_sysex { reader.captured(MAX_TEXTS)? } else { Vec::new() };
-    Ok(texts.into_iter().filter(|captured| is_command(&captured.text)).map(|captured| captured.event.at).collect())
-}
-
-/// Whether an event in the timeline language is a command of MIDI machine control: `sysex F0 7F device 06 ...`.
-fn is_command(text: &str) -> bool {
-    let words: Vec<&str> = text.split_whitespace().take(5).collect();
-    matches!(&words[..], ["sysex", "F0" | "f0", "7F" | "7f", _, "06"])
-}
-
 impl Device {
     fn new(device: String, heard: &Heard) -> Self {
         let found = heard.window.classify();
-        let millis = (heard.last - heard.first) / 1_000_000;
-        #[expect(clippy::cast_precision_loss, reason = "a window is short")]
-        let seconds = millis as f64 / 1000.0;
         Self {
             device,
             events: heard.window.len(),
-            seconds,
+            seconds: heard.seconds(),
             sources: found.sources.into_iter().map(Source::from).collect(),
             unclear: found.unclear,
         }
@@ -173,16 +131,3 @@ impl ReadOnlyTools for Fingerprint {
 }
 
 conductor_feature::feature!(Fingerprint, "../feature.toml", [read_only_tools]);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn machine_control_is_told_from_other_messages() {
-        assert!(is_command("sysex F0 7F 7F 06 02 F7"));
-        assert!(!is_command("sysex F0 7E 7F 06 01 F7"));
-        assert!(!is_command("sysex F0 7F"));
-        assert!(!is_command("note-on 36 100"));
-    }
-}

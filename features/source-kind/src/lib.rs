@@ -12,6 +12,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod controls;
+mod heard;
 pub mod notes;
 pub mod points;
 pub mod relative;
@@ -20,6 +21,7 @@ mod window;
 
 use std::fmt;
 
+pub use heard::{Heard, heard};
 pub use window::{Moment, Window};
 
 /// A kind of source.

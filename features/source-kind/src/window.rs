@@ -62,6 +62,11 @@ impl Window {
         }
     }
 
+    /// The events, in their order.
+    pub fn moments(&self) -> &[Moment] {
+        &self.moments
+    }
+
     /// How many events it has.
     pub fn len(&self) -> usize {
         self.moments.len()

@@ -15,6 +15,7 @@ mod port;
 mod profile;
 mod read;
 mod schema;
+mod setup;
 mod suggest;
 
 pub use check::{MAX_FILE, Mistake};
@@ -26,4 +27,5 @@ pub use profile::{
     SysExIdentity, UsbId,
 };
 pub use schema::schema;
+pub use setup::{SetupPort, alias_for, aliases, places, setup};
 pub use suggest::{SuggestFor, Suggested, suggest};

@@ -7,6 +7,7 @@
 
 mod budget;
 mod learning;
+mod library;
 mod schemas;
 mod stage;
 mod table;
@@ -24,7 +25,8 @@ const PROMISED: &[(Tier, &str)] = &[
         Tier::ReadOnly,
         "get_status list_devices get_config get_modes list_mappings get_mapping list_profiles get_settings \
          list_features feature_info get_captured_events scan_ports list_discovered_ports list_device_bindings \
-         get_binding_health validate_config explain_event list_plans fingerprint",
+         get_binding_health validate_config explain_event list_plans fingerprint \
+         search_devices get_device_profile",
     ),
     (
         Tier::Stateful,
@@ -34,7 +36,8 @@ const PROMISED: &[(Tier, &str)] = &[
     (
         Tier::ConfigChange,
         "create_mapping update_mapping delete_mapping create_mode delete_mode create_binding create_device_identity \
-         update_device_identity delete_device_identity create_profile update_profile update_settings batch_changes",
+         update_device_identity delete_device_identity create_profile update_profile update_settings batch_changes \
+         suggest_setup",
     ),
     (Tier::HardwareIo, "send_sysex send_midi device_reset probe_device_identity"),
     (Tier::Privileged, "delete_profile reset_config preview_action enable_feature disable_feature"),

@@ -129,7 +129,10 @@ fn work_items() -> Vec<Case> {
 
 /// Every entry.
 pub fn cases() -> Vec<Case> {
-    [work_items(), status(), mappings(), bindings(), profiles(), hardware(), learning()].into_iter().flatten().collect()
+    [work_items(), status(), mappings(), bindings(), profiles(), hardware(), learning(), library()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn status() -> Vec<Case> {
@@ -391,6 +394,44 @@ fn hardware() -> Vec<Case> {
             let SysExIdentity { manufacturer, family, model } = SysExIdentity::of_reply(IDENTITY).unwrap();
             assert_eq!(result["identity"], json!({ "manufacturer": manufacturer, "family": family, "model": model }));
         }, before |stage| stage.answer_identity(IDENTITY), wrong [{ "target": "pads" } => "are not granted"]),
+    ]
+}
+
+fn library() -> Vec<Case> {
+    vec![
+        case!("search_devices", { "words": "akai pads" }, |_, result| {
+            holds(&result["devices"], "id", "akai-apc-mini");
+            assert!(result["devices"].as_array().unwrap().len() <= 20 && result["more"].is_u64(), "{result:#}");
+        }, wrong [{} => "missing field `words`"]),
+        case!("get_device_profile", { "id": "akai-apc-mini" }, |_, result| {
+            let pads = &result["series"][0];
+            assert_eq!((&pads["kind"], &pads["controls"][0]), (&json!("pad"), &json!("pad 1: note 56")));
+            assert_eq!(result["lights"][0]["values"][1], "green = 1");
+            assert!(!result["sources"].as_array().unwrap().is_empty());
+        }, wrong [
+            { "id": "akai-apc-minni" } => "did you mean \"akai-apc-mini\"?",
+            { "id": "no such controller" } => "conductor_search_devices finds one",
+            { "port": "Loose Knobs" } => "no profile fits",
+            { "port": "Loose Knob" } => "did you mean \"Loose Knobs\"?",
+            {} => "either `id` or `port`",
+            { "id": "akai-apc-mini", "port": "Pads" } => "either `id` or `port`",
+        ]),
+        case!("suggest_setup", { "port": "Loose Knobs" }, |stage, result| {
+            // Nothing but what was heard says what it is.
+            proposes(stage, "A first setup for Loose Knobs", "+alias = \"loose-knobs\"");
+            let parts = result["parts"].as_array().unwrap();
+            assert_eq!(parts[0]["path"], "bindings/3");
+            assert!(parts[0]["reason"].as_str().unwrap().contains("no profile fits it; what it sends is of encoders"));
+            let louder = parts[1]["reason"].as_str().unwrap();
+            assert!(louder.contains("turns the volume up") && louder.contains("1 is a step, 127 one back"), "{louder}");
+            assert_eq!(parts[1]["confidence"], "medium", "{result:#}");
+        }, before turn_knobs, wrong [
+            { "port": "Loose Knob" } => "did you mean \"Loose Knobs\"?",
+            { "port": "Pads" } => "nothing is known to begin with",
+            { "port": "Pads", "alias": "drums" } => "leave out the alias",
+            { "port": "Loose Knobs", "profile": "akai-apc-minni" } => "did you mean \"akai-apc-mini\"?",
+            { "port": "Loose Knobs", "alias": "pads", "profile": "akai-apc-mini" } => "pads",
+        ]),
     ]
 }
 

@@ -1,0 +1,176 @@
+//! What a profile is in an answer: short, since a model reads it, and yet every control with what it sends.
+
+use conductor_device_profile::{Control, Light, Profile};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A controller that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "every schema is read before a conversation")]
+pub struct Entry {
+    pub id: String,
+    pub vendor: String,
+    pub name: String,
+    pub kinds: Vec<String>,
+    pub controls: usize,
+}
+
+impl From<&Profile> for Entry {
+    fn from(profile: &Profile) -> Self {
+        Self {
+            id: profile.id.clone(),
+            vendor: profile.vendor.clone(),
+            name: profile.name.clone(),
+            kinds: profile.kinds.clone(),
+            controls: profile.controls.len(),
+        }
+    }
+}
+
+/// What is known of a controller.
+#[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "every schema is read before a conversation")]
+pub struct DeviceProfile {
+    #[serde(flatten)]
+    pub device: Entry,
+    pub about: Option<String>,
+    pub usb: Vec<String>,
+    /// `*` is any text.
+    pub ports: Vec<String>,
+    /// The first is the usual one.
+    pub modes: Vec<Mode>,
+    pub lights: Vec<LightView>,
+    pub series: Vec<Series>,
+    pub sources: Vec<Source>,
+}
+
+/// A state of the device.
+#[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "every schema is read before a conversation")]
+pub struct Mode {
+    pub name: String,
+    pub how: Option<String>,
+    /// SysEx.
+    pub enter: Option<String>,
+}
+
+/// How lights are set.
+#[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "every schema is read before a conversation")]
+pub struct LightView {
+    pub id: String,
+    /// note, cc, sysex or osc, with the control's number.
+    pub message: String,
+    /// Where it is not the control's.
+    pub channel: Option<u8>,
+    pub sysex: Option<String>,
+    /// `red = 5`
+    pub values: Vec<String>,
+    pub about: Option<String>,
+}
+
+/// Controls that differ in name and number alone.
+#[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "every schema is read before a conversation")]
+pub struct Series {
+    pub kind: String,
+    /// `pad 1: note 36 ch 9`
+    pub controls: Vec<String>,
+    pub range: [u16; 2],
+    /// Of an encoder.
+    pub encoding: Option<String>,
+    pub light: Option<String>,
+    /// None is all.
+    pub modes: Vec<String>,
+    pub source: String,
+    pub confidence: String,
+}
+
+/// A document.
+#[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "every schema is read before a conversation")]
+pub struct Source {
+    pub id: String,
+    pub title: String,
+    pub publisher: String,
+    pub compared: Option<String>,
+}
+
+impl From<&Profile> for DeviceProfile {
+    fn from(profile: &Profile) -> Self {
+        let modes = profile.modes.iter().map(|mode| Mode {
+            name: mode.name.clone(),
+            how: mode.how.clone(),
+            enter: mode.enter.clone(),
+        });
+        let sources = profile.sources.iter().map(|source| Source {
+            id: source.id.clone(),
+            title: source.title.clone(),
+            publisher: source.publisher.clone(),
+            compared: source.compared.clone(),
+        });
+        Self {
+            device: Entry::from(profile),
+            about: profile.about.clone(),
+            usb: profile.identity.usb.iter().map(ToString::to_string).collect(),
+            ports: profile.identity.ports.all().map(str::to_owned).collect(),
+            modes: modes.collect(),
+            lights: profile.lights.iter().map(LightView::from).collect(),
+            series: profile.controls.chunk_by(|one, other| one.line == other.line).filter_map(Series::of).collect(),
+            sources: sources.collect(),
+        }
+    }
+}
+
+impl From<&Light> for LightView {
+    fn from(light: &Light) -> Self {
+        Self {
+            id: light.id.clone(),
+            message: light.message.as_str().to_owned(),
+            channel: light.channel,
+            sysex: light.sysex.clone(),
+            values: light.values.iter().map(|value| format!("{} = {}", value.name, value.value)).collect(),
+            about: light.about.clone(),
+        }
+    }
+}
+
+impl Series {
+    fn of(controls: &[Control]) -> Option<Self> {
+        let first = controls.first()?;
+        Some(Self {
+            kind: first.kind.as_str().to_owned(),
+            controls: controls.iter().map(|control| format!("{}: {}", control.name, control.message)).collect(),
+            range: first.range,
+            encoding: first.encoding.map(|encoding| encoding.as_str().to_owned()),
+            light: first.light.clone(),
+            modes: first.modes.clone(),
+            source: first.source.clone(),
+            confidence: first.confidence.to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conductor_device_profile::Library;
+
+    #[test]
+    fn no_control_is_left_out() {
+        let library = Library::bundled();
+        for profile in library.profiles() {
+            let view = DeviceProfile::from(profile);
+            let shown: usize = view.series.iter().map(|series| series.controls.len()).sum();
+            assert_eq!(shown, profile.controls.len(), "{}", profile.id);
+        }
+    }
+
+    #[test]
+    fn a_series_shows_each_control_with_its_message() {
+        let library = Library::bundled();
+        let view = DeviceProfile::from(library.get("akai-apc-mini").expect("it is known"));
+        assert_eq!(view.series[0].controls[..2], ["pad 1: note 56", "pad 2: note 57"]);
+        assert_eq!(view.lights[0].values[..2], ["off = 0", "green = 1"]);
+    }
+}

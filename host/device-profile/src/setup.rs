@@ -1,0 +1,139 @@
+//! A first setup for one port, as changes to a configuration: its matchers and its name, what is suggested for it, and where
+//! each part of that goes.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::port::{PortFit, fits};
+use crate::profile::{Profile, UsbId};
+use crate::suggest::{SuggestFor, Suggested, suggest};
+
+/// Words of a port's name that make up the name of its binding.
+const ALIAS_WORDS: usize = 2;
+
+/// A port that is there, as far as a setup depends on it.
+#[derive(Debug, Clone)]
+pub struct SetupPort<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// The USB ids of its device, where they are known.
+    pub usb: Option<UsbId>,
+    /// Whether events come from it; if not, it is sent to.
+    pub is_input: bool,
+    /// `midi`, `hid`, `osc` or `artnet`.
+    pub protocol: &'p str,
+    /// The alias of its binding, if it has one.
+    pub binding: Option<&'p str>,
+    /// The strongest matcher that fits this port alone, as the configuration has it.
+    pub told_apart_by: Option<Value>,
+}
+
+impl SetupPort<'_> {
+    /// The matcher to bind it with, as the configuration has it.
+    pub fn matcher(&self) -> Value {
+        self.told_apart_by.clone().unwrap_or_else(|| exact_name(self.name))
+    }
+}
+
+fn exact_name(name: &str) -> Value {
+    json!({ "type": "exact_name", "value": name })
+}
+
+/// What is suggested for an input whose device has a profile. `ports` are all that there are, `alias` is what the input is
+/// to be called if it is not bound.
+pub fn setup(
+    profile: &Profile,
+    fit: PortFit,
+    port: &SetupPort<'_>,
+    ports: &[SetupPort<'_>],
+    alias: &str,
+) -> Vec<Suggested> {
+    let is_same = |other: &&SetupPort<'_>| {
+        !other.is_input && fits(profile, other.name, other.usb).is_some_and(|other| other >= fit)
+    };
+    let output = ports.iter().find(is_same);
+    let mut matchers = vec![port.matcher()];
+    // The two directions of a device may have two names.
+    matchers.extend(output.filter(|output| output.name != port.name).map(|output| exact_name(output.name)));
+    suggest(
+        profile,
+        &SuggestFor {
+            name: port.name,
+            fit,
+            alias: port.binding.unwrap_or(alias),
+            matchers,
+            protocol: port.protocol,
+            bound: port.binding.is_some(),
+            has_output: output.is_some(),
+        },
+    )
+}
+
+/// The names of bindings that a configuration has, in today's spelling and in the older one.
+pub fn aliases(written: &toml::Table) -> Vec<&str> {
+    let entries = ["bindings", "devices"].into_iter().filter_map(|list| written.get(list)?.as_array()).flatten();
+    entries.filter_map(|entry| entry.get("alias")?.as_str()).collect()
+}
+
+/// A name for a device, from that of its port: in small letters, and none of those that are taken.
+pub fn alias_for(port: &str, taken: &[&str]) -> String {
+    let words = port.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(ALIAS_WORDS);
+    let name = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+    let name = if name.is_empty() { "device".to_owned() } else { name };
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(&name.as_str())).unwrap_or_default()
+}
+
+/// The places that put every part at the end of its list, such as `global_mappings/3`, in the order of the parts.
+pub fn places(parts: &[Suggested], written: &toml::Table) -> Vec<String> {
+    let mut ends = HashMap::new();
+    let place = |part: &Suggested| {
+        let there = || written.get(part.list).and_then(toml::Value::as_array).map_or(0, Vec::len);
+        let end = ends.entry(part.list).or_insert_with(there);
+        let place = format!("{}/{end}", part.list);
+        *end += 1;
+        place
+    };
+    parts.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Confidence, Library};
+
+    #[test]
+    fn an_alias_is_short_and_free() {
+        assert_eq!(alias_for("APC MINI MIDI 1", &["apc-mini"]), "apc-mini-2");
+        assert_eq!(alias_for("::", &[]), "device");
+    }
+
+    #[test]
+    fn each_part_goes_to_the_end_of_its_list() {
+        let written: toml::Table = toml::from_str("[[global_mappings]]\nname = \"a\"\n").unwrap();
+        let part = |list| Suggested { list, value: json!({}), reason: String::new(), confidence: Confidence::High };
+        let parts = [part("bindings"), part("global_mappings"), part("global_mappings")];
+        assert_eq!(places(&parts, &written), ["bindings/0", "global_mappings/1", "global_mappings/2"]);
+    }
+
+    #[test]
+    fn a_device_whose_directions_have_two_names_is_bound_by_both() {
+        let library = Library::bundled();
+        let port = |name, is_input| SetupPort {
+            name,
+            usb: None,
+            is_input,
+            protocol: "midi",
+            binding: None,
+            told_apart_by: None,
+        };
+        let ports = [port("Launchpad X LPX MIDI In", true), port("Launchpad X LPX MIDI Out", false)];
+        let (profile, fit) = library.of_port(ports[0].name, None).unwrap();
+        let parts = setup(profile, fit, &ports[0], &ports, "pads");
+        let matchers = parts[0].value["matchers"].as_array().unwrap();
+        assert_eq!(matchers[0]["value"], "Launchpad X LPX MIDI In");
+        assert_eq!(matchers[1]["value"], "Launchpad X LPX MIDI Out");
+        assert!(parts.len() > 1, "what can be sent to has lights");
+    }
+}

@@ -1,0 +1,57 @@
+//! A device whose profile is known, through the tools of agents: its profile, and a first setup.
+
+use conductor_ports::Direction;
+use serde_json::json;
+
+use crate::stage::Stage;
+
+/// A stage with a controller that the library knows, both its directions.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    for direction in [Direction::Input, Direction::Output] {
+        stage.ports.plug("APC MINI MIDI 1", direction);
+    }
+    stage.until("the controller is there", || {
+        let ports = stage.host.status().ports.ports;
+        ports.iter().filter(|port| port.port.name == "APC MINI MIDI 1").count() == 2
+    });
+    stage
+}
+
+// LRN-3, LRN-4
+#[test]
+fn a_port_has_the_profile_of_its_device() {
+    let stage = stage();
+    let profile = stage.call("conductor_get_device_profile", json!({ "port": "APC MINI MIDI 1" })).unwrap();
+    assert_eq!(profile["id"], "akai-apc-mini");
+    let named = stage.call("conductor_search_devices", json!({ "words": "09e8:0028" })).unwrap();
+    assert_eq!(named["devices"][0]["id"], "akai-apc-mini");
+}
+
+// LRN-3: the binding first, lights with it, each with its reason and its confidence; and a person applies it.
+#[test]
+fn a_setup_of_a_known_device_binds_it_and_lights_it() {
+    let stage = stage();
+    let setup = stage.call("conductor_suggest_setup", json!({ "port": "APC MINI MIDI 1", "alias": "grid" })).unwrap();
+    assert_eq!(setup["profile"], "akai-apc-mini");
+    let parts = setup["parts"].as_array().unwrap();
+    assert_eq!((&parts[0]["path"], &parts[0]["confidence"]), (&json!("bindings/3"), &json!("medium")));
+    assert!(parts[1]["reason"].as_str().unwrap().contains("pad 1 to pad 8 light up green"), "{setup:#}");
+    stage.apply(setup["plan"].as_str().unwrap()).unwrap();
+    stage.until("the controller is open under its name", || stage.ports.is_open("APC MINI MIDI 1"));
+    let lights = stage.ports.sent("APC MINI MIDI 1").unwrap();
+    stage.play("APC MINI MIDI 1", &[0x90, 56, 100]);
+    let lit = lights.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    assert_eq!(lit, [0x90, 56, 1], "green");
+}
+
+// What a person says that a port is counts more than its name.
+#[test]
+fn a_profile_can_be_named_for_a_port_that_none_fits() {
+    let stage = stage();
+    let args = json!({ "port": "Loose Knobs", "profile": "korg-nanokontrol2" });
+    let setup = stage.call("conductor_suggest_setup", args).unwrap();
+    let reasons: Vec<&str> =
+        setup["parts"].as_array().unwrap().iter().filter_map(|part| part["reason"].as_str()).collect();
+    assert!(reasons.iter().any(|reason| reason.contains("the button play (cc 41)")), "{reasons:?}");
+}
