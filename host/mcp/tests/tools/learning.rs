@@ -1,6 +1,10 @@
 //! Learning through a host that hears only what is bound: every kind of control from a bound, an unbound and an ambiguous
 //! port, two sessions at once, and a fader that hides nothing.
 
+use std::time::Duration;
+
+use conductor_engine::GamepadEvent;
+use conductor_ports::{Direction, PortInfo, Protocol, UsbDevice};
 use serde_json::{Value, json};
 
 use crate::stage::{CONFIG, Stage};
@@ -10,8 +14,13 @@ const PORTS: [(&str, &str); 3] = [("Pads", "pads"), ("Loose Knobs", "Loose Knobs
 
 /// A stage whose host listens to bound ports alone.
 fn stage() -> Stage {
+    stage_with("")
+}
+
+/// The same with more in its configuration.
+fn stage_with(more: &str) -> Stage {
     let stage = Stage::new();
-    let text = CONFIG.replace("listen_mode = \"all\"", "listen_mode = \"configured\"");
+    let text = CONFIG.replace("listen_mode = \"all\"", "listen_mode = \"configured\"") + more;
     stage.host.reload(&text, "config.toml").unwrap_or_else(|wrong| panic!("{}", wrong.render(false)));
     stage.until("the unbound port is closed", || !stage.ports.is_open("Loose Knobs"));
     stage
@@ -92,4 +101,128 @@ fn two_learn_at_once_and_a_fader_hides_no_pad() {
     stage.until("nobody learns any more", || !stage.ports.is_open("Loose Knobs"));
     let fired = stage.call("conductor_get_captured_events", json!({ "device": "Loose Knobs" })).unwrap();
     assert_eq!(fired["events"], json!([]), "no rule was asked");
+}
+
+/// The kinds of the gestures of the control that was moved last.
+fn gestures(learned: &Value) -> Vec<&str> {
+    let gestures = learned["controls"][0]["gestures"].as_array().unwrap().iter();
+    gestures.map(|gesture| gesture["kind"].as_str().unwrap()).collect()
+}
+
+// LRN-1, LRN-5: what takes its time, or several presses.
+#[test]
+fn every_gesture_is_learned_from_every_kind_of_port() {
+    let stage = stage();
+    let tap = |velocity: u8| [0x99, 36, velocity, 0x89, 36, 0];
+    for (port, device) in PORTS {
+        let learn = |play: &dyn Fn()| {
+            let session = start(&stage);
+            play();
+            let learned = stop(&stage, &session, false);
+            assert_eq!(learned["controls"][0]["device"], device, "{learned:#}");
+            assert_eq!(learned["unbound"].as_array().unwrap().is_empty(), device == "pads", "{learned:#}");
+            learned
+        };
+        let play = |bytes: &[u8]| assert!(stage.ports.play(port, bytes), "{port} is not open");
+        let twice = learn(&|| play(&[tap(90), tap(90)].concat()));
+        assert_eq!(gestures(&twice), ["double-tap"], "{twice:#}");
+        let layers = learn(&|| play(&[20, 22, 110, 112, 21].map(tap).concat()));
+        assert_eq!(gestures(&layers), ["velocity-layer", "velocity-layer"], "{layers:#}");
+        let long = learn(&|| {
+            play(&[0x99, 36, 90]);
+            // A long press lasts longer than half a second.
+            std::thread::sleep(Duration::from_millis(520));
+            play(&[0x89, 36, 0]);
+        });
+        assert_eq!(gestures(&long), ["long-press"], "{long:#}");
+        let pressed = learn(&|| play(&[0x99, 36, 90, 0xA9, 36, 40, 0xA9, 36, 90]));
+        let evidence = pressed["controls"][0]["evidence"].to_string();
+        assert!(evidence.contains("pressure"), "{pressed:#}");
+    }
+}
+
+// LRN-1, LRN-5: buttons, sticks and triggers of gamepads, of which one is bound, one is not, and two are alike.
+#[test]
+fn every_control_of_a_gamepad_is_learned_from_every_kind_of_port() {
+    let stage = stage_with(
+        "\n[[bindings]]\nalias = \"pad\"\nprotocol = \"hid\"\nmatchers = [{ type = \"exact_name\", value = \"Left Pad\" }]\n\
+         [[bindings]]\nalias = \"pair\"\nprotocol = \"hid\"\nmatchers = [{ type = \"name_contains\", value = \"Pair\" }]\n",
+    );
+    for (name, key) in [("Left Pad", "left"), ("Loose Pad", "loose"), ("Pair", "pair-1"), ("Pair", "pair-2")] {
+        let mut port = PortInfo::new(name, key, "simulated", Protocol::Hid, Direction::Input);
+        port.metadata.usb = Some(UsbDevice {
+            vendor_id: 1,
+            product_id: 3,
+            serial: None,
+            path: Some(key.into()),
+            bus: None,
+            address: None,
+        });
+        stage.ports.plug_port(port);
+    }
+    stage.until("the gamepads are there", || {
+        stage.host.status().ports.ports.iter().filter(|port| port.port.protocol == Protocol::Hid).count() == 4
+            && stage.ports.is_open("left")
+    });
+    let button = |button, pressed| GamepadEvent::Button { button, pressed };
+    let stick = |value| GamepadEvent::Stick { stick: 129, value };
+    let trigger = |value| GamepadEvent::Trigger { trigger: 133, value };
+    let kinds: [(&[GamepadEvent], &str, &str); 3] = [
+        (&[button(128, true), button(128, false)], "button", "button = 128"),
+        (&[stick(-0.2), stick(-0.9)], "stick", "axis = 129"),
+        (&[trigger(0.2), trigger(0.9)], "trigger", "trigger = 133"),
+    ];
+    for (port, device) in [("left", "pad"), ("loose", "Loose Pad"), ("pair-2", "Pair #2")] {
+        for (events, kind, key) in kinds {
+            let session = start(&stage);
+            stage.until("it is listened to", || stage.ports.is_open(port));
+            for event in events {
+                assert!(stage.ports.play_gamepad(port, *event), "{port} is not open");
+            }
+            let learned = stop(&stage, &session, false);
+            let control = &learned["controls"][0];
+            assert_eq!((&control["device"], &control["kind"]), (&json!(device), &json!(kind)), "{learned:#}");
+            assert!(control["toml"].as_str().unwrap().contains(key), "{control:#}");
+            assert!(!control["evidence"].as_array().unwrap().is_empty(), "{control:#}");
+            assert_eq!(learned["unbound"].as_array().unwrap().is_empty(), device == "pad", "{learned:#}");
+        }
+    }
+}
+
+/// An OSC message: its address, the types of its arguments, and their bytes.
+fn osc(address: &str, types: &str, arguments: &[u8]) -> Vec<u8> {
+    let padded = |text: &str| {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(text.len() / 4 * 4 + 4, 0);
+        bytes
+    };
+    [padded(address), padded(&format!(",{types}")), arguments.to_vec()].concat()
+}
+
+// LRN-1, LRN-5: an endpoint for OSC is there because it is configured, so that it is never one of two.
+#[test]
+fn every_type_of_argument_is_learned_from_osc() {
+    let stage = stage();
+    stage.ports.plug_port(PortInfo::new("Tablet", "Tablet", "simulated", Protocol::Osc, Direction::Input));
+    stage
+        .until("the tablet is heard", || stage.host.status().ports.ports.iter().any(|port| port.port.name == "Tablet"));
+    let (half, one) = (0.5_f32.to_be_bytes(), 1_i32.to_be_bytes());
+    let kinds: [(Vec<u8>, &str, &str); 6] = [
+        (osc("/fader", "f", &half), "fader", "float"),
+        (osc("/page", "i", &one), "message", "integer"),
+        (osc("/name", "s", b"go\0\0"), "message", "string"),
+        (osc("/mute", "T", &[]), "button", "boolean"),
+        (osc("/xy", "ff", &[half, half].concat()), "fader", "float, float"),
+        (osc("/cue", "", &[]), "message", "no arguments"),
+    ];
+    for (packet, kind, types) in kinds {
+        let session = start(&stage);
+        stage.until("it is listened to", || stage.ports.is_open("Tablet"));
+        assert!(stage.ports.play_osc("Tablet", &packet));
+        let learned = stop(&stage, &session, false);
+        let control = &learned["controls"][0];
+        assert_eq!((&control["device"], &control["kind"]), (&json!("Tablet"), &json!(kind)), "{learned:#}");
+        assert!(control["evidence"].to_string().contains(types), "{control:#}");
+        assert!(control["toml"].as_str().unwrap().contains("\"OscMessage\""), "{control:#}");
+    }
 }
