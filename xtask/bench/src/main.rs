@@ -14,6 +14,7 @@ mod calls;
 mod components;
 mod control;
 mod datagrams;
+mod devices;
 mod gestures;
 mod helpers;
 mod looking;

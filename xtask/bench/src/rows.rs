@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
-    agents, calls, control, gestures, looking, matching, memory, models, neighbours, platform, reload, round_trip,
-    skills, start, timers,
+    agents, calls, control, devices, gestures, looking, matching, memory, models, neighbours, platform, reload,
+    round_trip, skills, start, timers,
 };
 
 /// An entry of the list of what must be reached.
@@ -73,6 +73,10 @@ pub enum Row {
     #[value(name = "SKILLS")]
     #[serde(rename = "SKILLS")]
     Skills,
+    /// What is known of controllers.
+    #[value(name = "DEVICES")]
+    #[serde(rename = "DEVICES")]
+    Devices,
     /// The feature platform.
     #[value(name = "FEATURES")]
     #[serde(rename = "FEATURES")]
@@ -97,6 +101,7 @@ impl Row {
             Self::Looking => "calling a tool while a person looks at a plan over 10 000 rules",
             Self::Neighbours => "a round trip beside features that misbehave, reloads, clients",
             Self::Skills => "reading skills, and looking at those that were read",
+            Self::Devices => "the library of devices, and what kind of source sends",
             Self::Features => "instances, installs, tool calls, services, hooks",
         }
     }
@@ -118,6 +123,7 @@ impl Row {
             Self::Looking => looking::measure(arguments, &mut section),
             Self::Neighbours => neighbours::measure(arguments, &mut section),
             Self::Skills => skills::measure(&mut section),
+            Self::Devices => devices::measure(&mut section),
             Self::Features => platform::measure(arguments, &mut section),
         }
     }
