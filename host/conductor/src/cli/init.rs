@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
-use super::suggest::{alias, changes, names, parts, usb};
+use super::suggest::{changes, parts, usb};
 use super::{CommandResult, Failure, Paths, devices, ports};
 use crate::embedding::make_home;
 use conductor_config::edit::{Change, edited};
-use conductor_device_profile::{Confidence, Library, Suggested};
+use conductor_device_profile::{Confidence, Library, Suggested, alias_for, aliases};
 use conductor_ports::Direction;
 use conductor_ports::status::{DiscoveredPort, PortState, PortsStatus};
 use conductor_stdx::plural::plural;
@@ -92,7 +92,7 @@ fn compose(status: &PortsStatus, library: &Library) -> Result<(String, Vec<Sugge
         let written: toml::Table = toml::from_str(&text)?;
         let suggested = match library.of_port(&port.port.name, usb(port)) {
             Some((profile, fit)) => parts(status, port, profile, fit, &written),
-            None => vec![unknown(port, &alias(&port.port.name, &names(&written)))],
+            None => vec![unknown(port, &alias_for(&port.port.name, &aliases(&written)))],
         };
         text = edited(&text, &changes(&suggested, &written).into_iter().filter_map(change).collect::<Vec<_>>())?;
         first = first.or_else(|| Some(suggested.first()?.value["alias"].as_str()?.to_owned()));

@@ -1,7 +1,6 @@
 //! `conductor devices suggest`: a first setup for a device whose profile is known, as a plan that a person decides about.
 
 use conductor_device_profile::{self as device_profile, Library, PortFit, Profile, SetupPort, Suggested, UsbId};
-pub(super) use conductor_device_profile::{alias_for as alias, aliases as names};
 use conductor_ports::Direction;
 use conductor_ports::status::{DiscoveredPort, PortsStatus};
 use conductor_terminal::{self as terminal, outln};
@@ -78,7 +77,7 @@ pub(super) fn parts(
         status.ports.iter().map(|port| (port, port.port.protocol.to_string())).collect();
     let there: Vec<SetupPort<'_>> = there.iter().map(|(port, protocol)| setup_port(port, protocol)).collect();
     let protocol = port.port.protocol.to_string();
-    let alias = alias(&port.port.name, &names(written));
+    let alias = device_profile::alias_for(&port.port.name, &device_profile::aliases(written));
     device_profile::setup(profile, fit, &setup_port(port, &protocol), &there, &alias)
 }
 
