@@ -210,12 +210,16 @@ pub struct AdvancedSettings {
     /// Whether MIDI devices are asked who they are, by a SysEx identity request, when they are plugged in.
     /// Every MIDI port is opened for that. Default: false.
     pub probe_identity: bool,
+
+    /// Whether threads that wait for events ask Linux for short time slices, so that they are woken soon beside busy
+    /// programs. Read when the host starts. Default: true.
+    pub short_time_slices: bool,
 }
 
 impl Default for AdvancedSettings {
     fn default() -> Self {
         let (listen_mode, ignore_ports) = (ListenMode::default(), Vec::new());
-        Self { listen_mode, max_midi_ports: 32, ignore_ports, probe_identity: false }
+        Self { listen_mode, max_midi_ports: 32, ignore_ports, probe_identity: false, short_time_slices: true }
     }
 }
 

@@ -18,6 +18,7 @@ use super::{Envelope, Reason, WorkerCounters};
 use conductor_config::{Axis, Key, Keystroke, MouseButton, MouseClick, NamedKey, Scroll, Stroke, VolumeOperation};
 use conductor_observer::{Observation, Observer};
 use conductor_stdx::plural::plural;
+use conductor_stdx::time_slice;
 
 pub use system::connect;
 
@@ -117,7 +118,10 @@ pub fn start(connect: Connect, observer: Observer) -> std::io::Result<(DesktopQu
         desktop: None,
         held: Ledger::default(),
     };
-    let thread = std::thread::Builder::new().name("desktop".into()).spawn(move || worker.run(inbox))?;
+    let thread = std::thread::Builder::new().name("desktop".into()).spawn(move || {
+        time_slice::shorten();
+        worker.run(inbox);
+    })?;
     Ok((queue, thread))
 }
 

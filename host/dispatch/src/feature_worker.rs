@@ -43,6 +43,7 @@ use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::{self, Doorbell};
 use conductor_stdx::pace::Pace;
 use conductor_stdx::strand::Strand;
+use conductor_stdx::time_slice;
 
 /// Commands to the worker, which have priority over its jobs: a change of the configuration
 /// or a shutdown should not wait for the backlog of a slow feature.
@@ -327,6 +328,7 @@ struct Worker {
 
 /// What the worker's own thread does, until the end.
 fn own(strand: &Strand<Option<Worker>>, work: &Receiver<Job>, place: &Weak<Place>) {
+    time_slice::shorten();
     // Read when it begins and when it has nothing left to do, not at every job.
     let mut busy_since = Instant::now();
     loop {

@@ -18,6 +18,7 @@ use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
 use conductor_ports::MidiOut;
+use conductor_stdx::time_slice;
 
 /// What the worker is asked to do.
 #[derive(Debug)]
@@ -112,7 +113,10 @@ pub fn start(target: &str, observer: Observer) -> std::io::Result<(MidiQueue, Jo
         lights: Lights::default(),
         bytes: Vec::with_capacity(64),
     };
-    let thread = std::thread::Builder::new().name(format!("midi-out {target}")).spawn(move || worker.run(inbox))?;
+    let thread = std::thread::Builder::new().name(format!("midi-out {target}")).spawn(move || {
+        time_slice::shorten();
+        worker.run(inbox);
+    })?;
     Ok((queue, thread))
 }
 

@@ -33,6 +33,7 @@ use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell::Carrier;
 use conductor_stdx::pace::CARRIES_FOR;
 use conductor_stdx::strand::Strand;
+use conductor_stdx::time_slice;
 
 /// Inputs that are done before the workers of what fired are seen to.
 const MAX_INPUTS: usize = 64;
@@ -85,6 +86,7 @@ struct Left {
 impl Shared {
     /// Does what the engine thread is there for, until the end.
     fn own(&self) {
+        time_slice::shorten();
         loop {
             let mut event_loop = self.strand.enter();
             let turn = event_loop.turn();

@@ -12,6 +12,7 @@ use super::receive_buffer::{self, DropCounter};
 use super::slip::SlipReader;
 use super::{BindingSpec, Connection, Direction, EventSink, PortError, PortInfo, Protocol};
 use conductor_net::senders::Senders;
+use conductor_stdx::time_slice;
 
 /// How long a receiver may take to notice that its port was closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
@@ -80,7 +81,10 @@ impl Receiver {
     fn start(name: &str, work: impl FnOnce(&AtomicBool) + Send + 'static) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || work(&stopped))?;
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            time_slice::shorten();
+            work(&stopped);
+        })?;
         Ok(Self { stop, thread: Some(thread) })
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use conductor_engine::{ArtNetChange, DeviceEvent, DeviceId, Event, GamepadEvent, MidiMessage, Nanos};
 use conductor_listening::Listening;
 use conductor_midi_parser::MidiParser;
+use conductor_stdx::time_slice;
 use crossbeam_channel::TrySendError;
 
 use super::binding::Channels;
@@ -250,6 +251,8 @@ impl EventSink {
 
     /// Takes bytes of a MIDI stream, in any portions.
     pub fn midi(&mut self, bytes: &[u8]) {
+        // The thread is the driver's.
+        time_slice::shorten_once();
         let Self { way, parser, held, .. } = self;
         let malformed = parser.dropped_messages();
         parser.push(bytes, &mut |message: MidiMessage| {

@@ -23,3 +23,4 @@ pub mod rate;
 pub mod strand;
 mod sync;
 pub mod template;
+pub mod time_slice;

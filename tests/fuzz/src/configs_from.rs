@@ -73,6 +73,7 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
     if bytes.one_in(2) {
         let mut settings = parts.whole["advanced_settings"].clone();
         settings["probe_identity"] = json!(bytes.one_in(2));
+        settings["short_time_slices"] = json!(bytes.one_in(2));
         settings["listen_mode"] = json!(bytes.pick(&["all", "configured"]));
         config.insert("advanced_settings".into(), settings);
     }

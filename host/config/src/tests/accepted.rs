@@ -62,6 +62,7 @@ fn what_is_absent_has_its_default() {
         max_midi_ports: 32,
         ignore_ports: vec![],
         probe_identity: false,
+        short_time_slices: true,
     };
     assert_eq!(read("[advanced_settings]").advanced_settings, settings);
 

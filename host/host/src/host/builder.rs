@@ -51,6 +51,7 @@ use conductor_services::http::HttpClient;
 use conductor_stdx::changes::{ChangeBroadcast, HostChange};
 use conductor_stdx::clock::Clock;
 use conductor_stdx::doorbell;
+use conductor_stdx::time_slice;
 
 /// What a host is made of. See [`Host::builder`].
 pub struct HostBuilder {
@@ -207,6 +208,8 @@ impl HostBuilder {
     /// # Errors
     /// [`StartError`]; nothing keeps running.
     pub fn start(self, loaded: &Loaded) -> Result<Host, StartError> {
+        // Of the process: before any thread that it concerns.
+        time_slice::enable(loaded.config.advanced_settings.short_time_slices);
         let (sinks, said) = SinkQueue::new();
         let (observer, observed, observer_thread) =
             observer::start(said, self.home.as_deref().map(NotificationLog::new))?;

@@ -20,6 +20,7 @@ mod home;
 mod models;
 mod network;
 mod record;
+mod scheduling;
 mod sockets;
 
 pub(super) use sockets::duration;
@@ -56,11 +57,13 @@ fn look(places: &Paths) -> Vec<Finding> {
     let configuration = configuration::Facts::gather(places, running.as_ref());
     let devices = devices::Facts::gather(places, running.as_ref());
     let network = network::Facts::gather(configuration.loaded.as_ref(), running.as_ref());
+    let scheduling = scheduling::Facts::gather(configuration.loaded.as_ref());
     let mut findings = home::Facts::gather(&places.home).judge();
     findings.extend(sockets.judge());
     findings.extend(configuration.judge());
     findings.extend(devices.judge());
     findings.extend(network.judge());
+    findings.extend(scheduling.judge());
     // A host that keeps no conversations has no models to tell of.
     let models = running.as_ref().and_then(|_| Client::new(&places.home).models().ok());
     findings.extend(models::Facts(models.unwrap_or_default()).judge());
