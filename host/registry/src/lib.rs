@@ -120,8 +120,14 @@ impl Entry {
 enum Found {
     /// The package of the feature that runs.
     Same(Arc<Installed>),
-    /// Another one, with its code if it was compiled ahead; or none.
-    New(Result<(Box<Package>, Option<Compiled>), PackageError>),
+    /// Another one, or none.
+    New(Result<Box<NewPackage>, PackageError>),
+}
+
+/// A package that was read, with its code if it was compiled ahead.
+struct NewPackage {
+    package: Package,
+    compiled: Option<Compiled>,
 }
 
 /// The features of one configuration.
@@ -191,16 +197,16 @@ impl Registry {
         for (source, found) in sources.iter().cloned().zip(found) {
             let identity = match &found {
                 Found::Same(installed) => Some(installed.identity()),
-                Found::New(package) => package.as_ref().ok().map(|(package, _)| Identity {
-                    id: package.info.descriptor.id.clone(),
-                    digest: package.info.digest.clone(),
+                Found::New(new) => new.as_ref().ok().map(|new| Identity {
+                    id: new.package.info.descriptor.id.clone(),
+                    digest: new.package.info.digest.clone(),
                 }),
             };
             let installed = match found {
                 Found::Same(installed) => next.check_taken(&source, installed.descriptor()).map(|()| installed),
-                Found::New(package) => package
-                    .map_err(InstallFailure::from)
-                    .and_then(|(package, compiled)| next.install(&source, &package, compiled, sandbox, observer)),
+                Found::New(new) => {
+                    new.map_err(InstallFailure::from).and_then(|new| next.install(&source, *new, sandbox, observer))
+                }
             };
             let name = source.name.clone();
             let running = self.running(&source).filter(|it| next.check_taken(&source, it.descriptor()).is_ok());
@@ -251,7 +257,7 @@ impl Registry {
         }
         let is_compiled = |digest: &str| ahead.is_some_and(|sandbox| sandbox.is_compiled(digest));
         let package = match Package::read_compiled(&source.path, is_compiled) {
-            Ok(package) => Box::new(package),
+            Ok(package) => package,
             Err(error) => return Found::New(Err(error)),
         };
         let digest = &package.info.digest;
@@ -261,14 +267,13 @@ impl Registry {
         // One that was altered is refused without asking the compiler.
         let ahead = ahead.filter(|_| source.digest.as_ref().is_none_or(|wanted| wanted == digest));
         let compiled = ahead.and_then(|sandbox| sandbox.compile_ahead(&package, source.admission(&package.info)));
-        Found::New(Ok((package, compiled)))
+        Found::New(Ok(Box::new(NewPackage { package, compiled })))
     }
 
     fn install(
         &self,
         source: &FeatureSource,
-        package: &Package,
-        compiled: Option<Compiled>,
+        NewPackage { package, compiled }: NewPackage,
         sandbox: &Sandbox,
         observer: &Observer,
     ) -> Result<Arc<Installed>, InstallFailure> {
@@ -291,8 +296,8 @@ impl Registry {
         // What is left out takes no name.
         self.check_taken(source, &descriptor.granted(&admission.grants, &admission.refused).0)?;
         let prepared = match compiled {
-            Some(compiled) => sandbox.prepare_compiled(package, compiled),
-            None => sandbox.prepare(package, admission),
+            Some(compiled) => sandbox.prepare_compiled(&package, compiled),
+            None => sandbox.prepare(&package, admission),
         };
         let prepared = prepared.map_err(|source| InstallFailure::Prepare { package: named(), source })?;
         let failed = |source: InstallError| {

@@ -105,10 +105,10 @@ fn compose(status: &PortsStatus, library: &Library) -> Result<(String, Vec<Sugge
 
 /// Whether a port is an input that can be bound and is not the system's own.
 fn is_controller(port: &DiscoveredPort) -> bool {
-    let system = |ignored: &&str| port.port.name.starts_with(ignored.trim_end_matches('*'));
+    let is_ignored = |glob: &&str| port.port.name.starts_with(glob.trim_end_matches('*'));
     port.port.direction == Direction::Input
         && !matches!(port.state, PortState::Ignored)
-        && !IGNORED.iter().any(|ignored| system(&ignored))
+        && !IGNORED.iter().any(is_ignored)
 }
 
 /// A binding for a controller that no profile fits.

@@ -52,7 +52,7 @@ pub(super) fn write_contract(named: Option<&Path>, project: &Path, to: &Path) ->
     };
     let Some(there) = there else {
         for (name, text) in FILES {
-            if let Some(name) = Path::new(name).strip_prefix(CONTRACT).ok() {
+            if let Ok(name) = Path::new(name).strip_prefix(CONTRACT) {
                 write_file(&to.join(name), text)?;
             }
         }
