@@ -1,5 +1,7 @@
 //! The stream: in order, from a cursor, of some kinds; and a client that does not read slows no other down.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::client::{Lines, Socket, get, raw};
@@ -46,6 +48,48 @@ fn whoever_comes_back_with_a_cursor_gets_what_they_missed() {
             break;
         }
     }
+}
+
+/// A person's own profile of the controller that is there.
+const PROFILE: &str = r#"
+schema = 1
+id = "acme-pads"
+vendor = "Acme"
+name = "Pads"
+kinds = ["faders"]
+[[sources]]
+id = "manual"
+title = "Manual"
+publisher = "Acme"
+[identity]
+ports = { any = ["Pads"] }
+source = "manual"
+confidence = "high"
+[[controls]]
+name = "volume"
+kind = "fader"
+cc = 7
+source = "manual"
+confidence = "high"
+"#;
+
+// LRN-4: an event says which control it is of, where the profile of its device is known.
+#[test]
+fn a_control_is_called_by_its_name() {
+    let stage = Stage::new(SHOW);
+    std::fs::create_dir(stage.home().join("devices")).unwrap();
+    std::fs::write(stage.home().join("devices/acme-pads.toml"), PROFILE).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !stage.host().ports().ports.iter().any(|port| port.bindings.iter().any(|binding| binding == "pads")) {
+        assert!(Instant::now() < deadline, "the port is not bound");
+        std::thread::yield_now();
+    }
+    let (mut lines, mut socket) =
+        (Lines::open(stage.home(), "?kinds=event"), Socket::open(stage.home(), "?kinds=event"));
+    stage.fader(1);
+    let told = lines.next();
+    assert_eq!((&told["event"], &told["control"]), (&json!("cc 7 1"), &json!("volume")), "{told}");
+    assert_eq!(socket.next(), told);
 }
 
 #[test]
@@ -141,9 +185,9 @@ fn the_number_of_streams_is_bounded() {
     assert_eq!(moved(&open[191].next()), 5);
     // A place becomes free as soon as a client leaves.
     open.truncate(150);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while stage.host().observed().history().watched() > 150 {
-        assert!(std::time::Instant::now() < deadline, "those that left still have their places");
+        assert!(Instant::now() < deadline, "those that left still have their places");
         stage.fader(6);
         std::thread::yield_now();
     }
