@@ -144,7 +144,7 @@ const SHOW: [&str; 7] = ["advanced_settings", "bindings", "device", "devices", "
 /// What takes the show out of a configuration.
 fn reset(text: &str) -> Result<Vec<Change>, Error> {
     let table: toml::Table = toml::from_str(text).map_err(|error| Error::Failed(error.to_string()))?;
-    Ok(table.keys().filter(|key| SHOW.contains(&key.as_str())).map(remove).collect())
+    Ok(SHOW.into_iter().filter(|key| table.contains_key(*key)).map(remove).collect())
 }
 
 impl ReadOnlyTools for ProfileTools {
