@@ -306,7 +306,9 @@ fn suggestion(reader: &Reader, Suggest { port, alias }: Suggest) -> Result<Sugge
         matchers.push(by_name);
     }
     let aliases: Vec<String> = reader.bindings()?.into_iter().map(|binding| binding.alias).collect();
-    let alias = alias.unwrap_or_else(|| matcher::alias_for(&found.name, &aliases));
+    let alias = alias.unwrap_or_else(|| {
+        conductor_device_profile::alias_for(&found.name, &aliases.iter().map(String::as_str).collect::<Vec<_>>())
+    });
     let first = matchers.first().map(Matcher::toml).unwrap_or_default();
     let toml = format!("[[bindings]]\nalias = {alias:?}\nprotocol = \"{}\"\nmatchers = [{first}]\n", found.protocol);
     let next = if twins > 1 && matchers.len() == 1 {

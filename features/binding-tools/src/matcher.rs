@@ -108,26 +108,9 @@ fn in_a_line(value: &Value) -> String {
     }
 }
 
-/// A name for a device, from that of its port: in small letters, and none of those that are taken.
-pub fn alias_for(port: &str, taken: &[String]) -> String {
-    let mut words = port.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let first: Vec<String> = words.by_ref().take(2).map(str::to_lowercase).collect();
-    let name = if first.is_empty() { "device".to_owned() } else { first.join("-") };
-    let free = |name: &String| !taken.contains(name);
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    std::iter::once(name.clone()).chain(numbered).find(free).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_alias_is_short_and_free() {
-        assert_eq!(alias_for("Launchpad Mini MK3 MIDI 1", &[]), "launchpad-mini");
-        assert_eq!(alias_for("Pads", &["pads".into(), "pads-2".into()]), "pads-3");
-        assert_eq!(alias_for("::", &[]), "device");
-    }
 
     #[test]
     fn a_matcher_is_written_as_the_configuration_has_it() {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use conductor_device_profile::{Confidence, SetupPort, Suggested};
+use conductor_device_profile::{Confidence, SetupPort, Suggested, shortened};
 use conductor_feature::kind;
 use serde_json::{Value, json};
 use source_kind::relative::{self, Coding};
@@ -55,7 +55,7 @@ fn binding(port: &SetupPort<'_>, alias: &str, sources: &[Source]) -> Suggested {
             (format!("what it sends is of {}", kinds.join(" and ")), Confidence::Medium)
         }
     };
-    let reason = format!("{:?} is called {alias}: no profile fits it; {what}", port.name);
+    let reason = format!("\"{}\" is called {alias}: no profile fits it; {what}", shortened(port.name));
     Suggested { list: "bindings", value, reason, confidence }
 }
 

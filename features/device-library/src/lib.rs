@@ -121,8 +121,10 @@ fn get(reader: &Reader, which: Which) -> Result<DeviceProfile, Error> {
             let ports = reader.ports()?;
             let port = input(&ports, &name)?;
             let none = || {
-                let name = &port.name;
-                Error::Invalid(format!("no profile fits {name:?}; conductor_start_learn tells what its controls send"))
+                let name = device_profile::shortened(&port.name);
+                Error::Invalid(format!(
+                    "no profile fits \"{name}\"; conductor_start_learn tells what its controls send"
+                ))
             };
             library.of_port(&port.name, usb(port)).ok_or_else(none)?.0
         }
@@ -145,7 +147,10 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
     let taken = device_profile::aliases(&written);
     let alias = match &asked.alias {
         Some(alias) if port.binding.is_some() => {
-            return Err(Error::Invalid(format!("{:?} has a binding: leave out the alias {alias:?}", port.name)));
+            return Err(Error::Invalid(format!(
+                "\"{}\" has a binding: leave out the alias {alias:?}",
+                device_profile::shortened(&port.name)
+            )));
         }
         Some(alias) => alias.clone(),
         None => device_profile::alias_for(&port.name, &taken),
@@ -174,7 +179,7 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
         None => {
             let heard = source_kind::heard(reader, HEARD_SECONDS, Some(&port.device))?.remove(&port.device);
             Plan {
-                description: format!("A first setup for {}", port.device),
+                description: format!("A first setup for {}", device_profile::shortened(&port.device)),
                 profile: None,
                 parts: guess::setup(&own, &alias, &heard.unwrap_or_default().window),
             }
@@ -182,9 +187,9 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
     };
     if parts.is_empty() {
         return Err(Error::Invalid(format!(
-            "{:?} is bound, and nothing is known to begin with; conductor_start_learn tells what is moved, and \
+            "\"{}\" is bound, and nothing is known to begin with; conductor_start_learn tells what is moved, and \
              conductor_create_mapping maps it",
-            port.device
+            device_profile::shortened(&port.device)
         )));
     }
     let places = device_profile::places(&parts, &written);

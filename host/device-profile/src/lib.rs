@@ -21,6 +21,7 @@ mod suggest;
 pub use check::{MAX_FILE, Mistake};
 pub use library::{Library, Overlap};
 pub use message::Message;
+pub use numbers::shortened;
 pub use port::{PortFit, PortNames, fits};
 pub use profile::{
     Confidence, Control, ControlKind, Encoding, Identity, Layout, Light, LightMessage, Mode, Profile, Source,

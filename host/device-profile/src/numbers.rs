@@ -30,8 +30,8 @@ pub(crate) fn parse(text: &str, min: u16, max: u16) -> Result<Vec<u16>, String> 
     Ok(all)
 }
 
-/// What is quoted of a text in a message.
-pub(crate) fn shortened(text: &str) -> String {
+/// What is quoted of a text in a message: its first 40 characters, escaped.
+pub fn shortened(text: &str) -> String {
     let mut short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
     if text.chars().count() > 40 {
         short.push('…');

@@ -11,6 +11,8 @@ use crate::suggest::{SuggestFor, Suggested, suggest};
 
 /// Words of a port's name that make up the name of its binding.
 const ALIAS_WORDS: usize = 2;
+/// Characters of each of these words.
+const ALIAS_CHARACTERS: usize = 24;
 
 /// A port that is there, as far as a setup depends on it.
 #[derive(Debug, Clone)]
@@ -79,7 +81,8 @@ pub fn aliases(written: &toml::Table) -> Vec<&str> {
 /// A name for a device, from that of its port: in small letters, and none of those that are taken.
 pub fn alias_for(port: &str, taken: &[&str]) -> String {
     let words = port.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(ALIAS_WORDS);
-    let name = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+    let short = |word: &str| word.chars().take(ALIAS_CHARACTERS).collect::<String>().to_lowercase();
+    let name = words.map(short).collect::<Vec<_>>().join("-");
     let name = if name.is_empty() { "device".to_owned() } else { name };
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(&name.as_str())).unwrap_or_default()
@@ -107,6 +110,7 @@ mod tests {
     fn an_alias_is_short_and_free() {
         assert_eq!(alias_for("APC MINI MIDI 1", &["apc-mini"]), "apc-mini-2");
         assert_eq!(alias_for("::", &[]), "device");
+        assert_eq!(alias_for(&"x".repeat(65_536), &[]), "x".repeat(24));
     }
 
     #[test]

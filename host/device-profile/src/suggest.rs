@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::message::Message;
+use crate::numbers::shortened;
 use crate::port::PortFit;
 use crate::profile::{Confidence, Control, ControlKind, Light, LightMessage, Profile};
 
@@ -77,7 +78,7 @@ fn binding(profile: &Profile, port: &SuggestFor<'_>) -> Suggested {
         "description": title,
         "matchers": port.matchers,
     });
-    let reason = format!("{:?} is called {}: {by} that of the {title}", port.name, port.alias);
+    let reason = format!("\"{}\" is called {}: {by} that of the {title}", shortened(port.name), port.alias);
     Suggested { list: "bindings", value, reason, confidence }
 }
 

@@ -103,6 +103,35 @@ fn two_learn_at_once_and_a_fader_hides_no_pad() {
     assert_eq!(fired["events"], json!([]), "no rule was asked");
 }
 
+// What 16 controllers send in a second at their limit, in which one pad is hit once.
+#[test]
+fn ten_thousand_events_from_16_ports_hide_no_pad() {
+    const EVENTS: u32 = 10_000;
+    let stage = stage();
+    let ports: Vec<String> = (1..=16).map(|number| format!("Desk {number}")).collect();
+    ports.iter().for_each(|port| stage.ports.plug(port, Direction::Input));
+    stage.until("the desks are there", || {
+        stage.host.status().ports.ports.iter().filter(|port| port.port.name.starts_with("Desk ")).count() == 16
+    });
+    let session = start(&stage);
+    stage.until("they are listened to", || ports.iter().all(|port| stage.ports.is_open(port)));
+    for event in 0..EVENTS {
+        let port = &ports[event as usize % ports.len()];
+        assert!(stage.ports.play(port, &[0xB0, 7, (event / 16 % 128) as u8]), "{port}");
+        if event == EVENTS / 2 {
+            assert!(stage.ports.play("Desk 9", &[0x99, 36, 100]));
+        }
+    }
+    let learned = stop(&stage, &session, false);
+    let controls = learned["controls"].as_array().unwrap();
+    let of = |device: &str, kind: &str| {
+        controls.iter().any(|control| control["device"] == device && control["kind"] == kind)
+    };
+    assert!(of("Desk 9", "key"), "{learned:#}");
+    assert!(ports.iter().all(|port| of(port, "fader")), "{learned:#}");
+    assert_eq!(controls.len(), 17);
+}
+
 /// The kinds of the gestures of the control that was moved last.
 fn gestures(learned: &Value) -> Vec<&str> {
     let gestures = learned["controls"][0]["gestures"].as_array().unwrap().iter();

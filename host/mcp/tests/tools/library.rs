@@ -45,6 +45,23 @@ fn a_setup_of_a_known_device_binds_it_and_lights_it() {
     assert_eq!(lit, [0x90, 56, 1], "green");
 }
 
+// A name that no system has, and that would fill an answer.
+#[test]
+fn a_port_with_a_name_of_64_kib_gets_a_short_one_and_no_long_answer() {
+    let stage = Stage::new();
+    let name = "nanoKONTROL2".repeat(65_536 / 12 + 1);
+    stage.ports.plug(&name, Direction::Input);
+    stage.until("the port is there", || {
+        stage.host.status().ports.ports.iter().any(|port| port.port.name.len() > 65_000)
+    });
+    let error = stage.call("conductor_get_device_profile", json!({ "port": name })).unwrap_err();
+    assert!(error.contains("no profile fits") && error.len() < 400, "{error:.400}");
+    let setup = stage.call("conductor_suggest_setup", json!({ "port": name })).unwrap();
+    let reason = setup["parts"][0]["reason"].as_str().unwrap();
+    assert!(reason.len() < 400, "{} bytes: {reason:.400}", reason.len());
+    assert!(reason.contains("is called nanokontrol2nanokontrol2:"), "{reason}");
+}
+
 // What a person says that a port is counts more than its name.
 #[test]
 fn a_profile_can_be_named_for_a_port_that_none_fits() {
