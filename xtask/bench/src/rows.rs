@@ -146,6 +146,7 @@ impl fmt::Display for Row {
             Self::Looking => "LOOKING",
             Self::Neighbours => "NEIGHBOURS",
             Self::Skills => "SKILLS",
+            Self::Devices => "DEVICES",
             Self::Features => "FEATURES",
         })
     }
