@@ -81,6 +81,8 @@ pub enum TriggerKind {
     DoubleTap,
     NoteChord,
     GamepadButtonChord,
+    NoteSequence,
+    GamepadButtonSequence,
     EncoderTurn,
     CC14,
     RPN,
@@ -99,6 +101,7 @@ pub enum EncoderMode {
     BinaryOffset,
     IncDec,
     Difference,
+    Wrapping,
 }
 
 /// Which event a mapping waits for: a kind, and the keys that it has.
@@ -176,6 +179,8 @@ pub struct Trigger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taps: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<EncoderMode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
@@ -216,6 +221,7 @@ impl Trigger {
             dmx_channel: None,
             duration_ms: None,
             timeout_ms: None,
+            taps: None,
             mode: None,
             variable: None,
         }
@@ -439,7 +445,13 @@ const ACTIONS: &[Kind] = &[
             optional("else", Shape::Action),
         ],
     },
-    Kind { name: "ModeChange", keys: &[required("mode", Shape::Text)] },
+    Kind {
+        name: "ModeChange",
+        keys: &[
+            required("mode", Shape::Text),
+            optional("lasts", Shape::OneOf(&["until_changed", "while_held", "one_press"])),
+        ],
+    },
     Kind { name: "NextMode", keys: &[] },
     Kind { name: "PreviousMode", keys: &[] },
     Kind { name: "SetVariable", keys: &[required("variable", Shape::Text), required("value", Shape::Any)] },

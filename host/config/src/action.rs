@@ -112,8 +112,7 @@ pub enum Action {
     /// Adds to a variable, within its limits.
     AddToVariable(AddToVariable),
 
-    /// Does nothing: with `consume`, keeps an event from other mappings. A note's release is another event; a
-    /// trigger with `on = "both"` keeps both.
+    /// Does nothing: with `consume`, keeps an event from other mappings, and of a press that it kept the release as well.
     Suppress(Suppress),
 
     /// An action of a feature. Its other keys are the feature's to define, and are checked by it.
@@ -482,6 +481,25 @@ pub struct ModeChange {
     /// The name of a mode of this configuration.
     #[schemars(length(min = 1), extend("x-refers-to" = "mode"))]
     pub mode: String,
+    /// For how long: `until_changed` until another mode is chosen, `while_held` until the key comes up that the mapping
+    /// fires for, `one_press` for the next press of any key. Then the mode from before is active again. A mapping asks
+    /// for one of them, not in a `Sequence` or `Repeat`, and `while_held` needs a trigger for keys and no `defer`.
+    /// Default: `until_changed`.
+    #[serde(default)]
+    pub lasts: Lasts,
+}
+
+/// For how long a mode is active.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lasts {
+    /// Until another mode is chosen.
+    #[default]
+    UntilChanged,
+    /// Until the key comes up.
+    WhileHeld,
+    /// For the next press.
+    OnePress,
 }
 
 /// Does nothing. There is nothing to set.

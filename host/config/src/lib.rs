@@ -45,7 +45,7 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 pub use action::{
-    Action, Curve, HOST_ACTIONS, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
+    Action, Curve, HOST_ACTIONS, Lasts, Lut, MidiForward, MidiMessage, MidiTransform, ModeChange, SendMidi, Smoothing,
     Suppress, Takeover,
 };
 pub use api::{Api, Elicitation, Mcp, ToolList};

@@ -246,9 +246,28 @@ pub struct Mode {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
 
+    /// The mode that this one lies over: what no mapping of this mode fires for goes on to those of that one, and so on,
+    /// up to 16 deep. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-refers-to" = "mode"))]
+    pub over: Option<String>,
+
     /// What happens while this mode is active. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
+}
+
+impl Config {
+    /// A mode, and those that lie over it.
+    pub fn modes_over<'c>(&'c self, mode: &'c str) -> impl Iterator<Item = &'c str> {
+        let below = |name: &str| self.modes.iter().find(|mode| mode.name == name)?.over.as_deref();
+        let lies_over = move |upper: &str| {
+            let lower = std::iter::successors(below(upper), |lower| below(lower));
+            lower.take(self.modes.len()).any(|lower| lower == mode)
+        };
+        let upper = self.modes.iter().map(|mode| mode.name.as_str());
+        std::iter::once(mode).chain(upper.filter(move |upper| *upper != mode && lies_over(upper)))
+    }
 }
 
 /// A mode for applications: it is active while one of them is in front. When none is, the mode from before

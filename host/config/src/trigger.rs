@@ -265,7 +265,7 @@ pub enum TriggerEvent {
         channel: Option<Channel>,
     },
 
-    /// A key is pressed twice.
+    /// A key is pressed twice, or more often.
     DoubleTap {
         /// The note or notes, 0 to 127. Either this or `button`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,7 +276,11 @@ pub enum TriggerEvent {
         /// The velocities that count, each 0 to 127. Default: `[0, 127]`.
         #[serde(default)]
         velocity_range: DataBounds,
-        /// The second press comes sooner than this after the first, 1 to 3600000 milliseconds. Default: 300.
+        /// How often, 2 to 10. Default: 2.
+        #[serde(default = "two")]
+        #[schemars(range(min = 2, max = 10))]
+        taps: u8,
+        /// Each press comes sooner than this after the one before, 1 to 3600000 milliseconds. Default: 300.
         #[serde(default = "double_tap_ms")]
         #[schemars(range(min = 1, max = 3_600_000))]
         timeout_ms: u32,
@@ -311,6 +315,32 @@ pub enum TriggerEvent {
         timeout_ms: u32,
     },
 
+    /// Several notes are played one after the other, and no other note or button of the device between them. Of two
+    /// sequences that begin alike, the shorter one waits for the longer one if it has `defer`.
+    NoteSequence {
+        /// The notes in their order, two to ten, each 0 to 127. One may come several times.
+        #[schemars(length(min = 2, max = 10))]
+        notes: Vec<Note>,
+        /// Each begins sooner than this after the one before, 1 to 3600000 milliseconds. Default: 1000.
+        #[serde(default = "sequence_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        timeout_ms: u32,
+        /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<Channel>,
+    },
+
+    /// Several buttons of a gamepad are pressed one after the other, and no other between them.
+    GamepadButtonSequence {
+        /// The buttons in their order, two to ten, each 128 to 144. One may come several times.
+        #[schemars(length(min = 2, max = 10))]
+        buttons: Vec<Button>,
+        /// Each goes down sooner than this after the one before, 1 to 3600000 milliseconds. Default: 1000.
+        #[serde(default = "sequence_ms")]
+        #[schemars(range(min = 1, max = 3_600_000))]
+        timeout_ms: u32,
+    },
+
     /// An endless encoder is turned. `{value}` is how many steps, clockwise positive.
     EncoderTurn {
         /// The controller or controllers, 0 to 127, or by name: `"modulation"`.
@@ -318,8 +348,8 @@ pub enum TriggerEvent {
         /// Which way. Default: `any`.
         #[serde(default)]
         direction: Turn,
-        /// How the encoder says how far. `difference` is for knobs that say where they stand: one that wraps from
-        /// 127 to 0 has turned back by 127. Default: `twos_complement`.
+        /// How the encoder says how far. `difference` is for knobs that say where they stand, `wrapping` for
+        /// those of them that go on from 127 to 0. Default: `twos_complement`.
         #[serde(default)]
         mode: EncoderMode,
         /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
@@ -383,6 +413,14 @@ fn double_tap_ms() -> u32 {
     300
 }
 
+fn two() -> u8 {
+    2
+}
+
+fn sequence_ms() -> u32 {
+    1000
+}
+
 fn chord_ms() -> u32 {
     50
 }
@@ -426,6 +464,8 @@ pub enum EncoderMode {
     IncDec,
     /// It says where it stands, as a fader does; the difference counts.
     Difference,
+    /// It says where it stands and goes on from 127 to 0 and back; the shorter way round counts.
+    Wrapping,
 }
 
 /// The way a stick is pushed.

@@ -126,6 +126,15 @@ pub enum CompileErrorKind {
         /// The keys.
         keys: Vec<u8>,
     },
+    /// Keys that make no sequence.
+    #[error("{keys:?} is no sequence; write two to {most} keys", most = ChordEvent::MAX_KEYS)]
+    Sequence {
+        /// The keys.
+        keys: Vec<u8>,
+    },
+    /// Taps that can't be counted.
+    #[error("a key can't be tapped {0} times; write a number from 2 to {most}", most = ChordEvent::MAX_KEYS)]
+    Taps(u8),
     /// Controllers that have no fine part.
     #[error("controllers {first} to {last} have no fine part; write numbers from 0 to 31, the lower first")]
     Coarse {
@@ -254,6 +263,8 @@ pub fn compile<A>(source: RuleSource<A>) -> Result<RuleSet<A>, Vec<CompileError>
             },
             trigger: spec.trigger,
             condition: spec.condition,
+            lasts: spec.lasts,
+            swallows_release: spec.swallows_release,
             choices: (!spec.choices.conditions.is_empty()).then(|| Box::new(spec.choices)),
             defer: spec.defer,
             consume: spec.consume,
@@ -363,7 +374,12 @@ fn check_rule<A>(
         // The caller numbers variables, so it knows how many there are.
         Trigger::Variable { .. } => {}
         Trigger::LongPress { keys, velocity, channel, after: time }
-        | Trigger::DoubleTap { keys, velocity, channel, within: time } => {
+        | Trigger::DoubleTap { keys, velocity, channel, taps: _, within: time } => {
+            if let Trigger::DoubleTap { taps, .. } = &rule.trigger
+                && !(2..=ChordEvent::MAX_KEYS).contains(&usize::from(*taps))
+            {
+                wrong(CompileErrorKind::Taps(*taps));
+            }
             check_keys(*keys, wrong);
             check_values("velocity", *velocity, 127, wrong);
             check_channel(*channel, wrong);
@@ -374,6 +390,16 @@ fn check_rule<A>(
             match (keys.first(), keys.last()) {
                 (Some(&first), Some(&last)) if is_set => check_keys(NumberRange { first, last }, wrong),
                 _ => wrong(CompileErrorKind::Chord { keys: keys.clone() }),
+            }
+            check_channel(*channel, wrong);
+            check_time(*within, wrong);
+        }
+        Trigger::Sequence { keys, channel, within } => {
+            match (keys.iter().min(), keys.iter().max()) {
+                (Some(&first), Some(&last)) if (2..=ChordEvent::MAX_KEYS).contains(&keys.len()) => {
+                    check_keys(NumberRange { first, last }, wrong);
+                }
+                _ => wrong(CompileErrorKind::Sequence { keys: keys.clone() }),
             }
             check_channel(*channel, wrong);
             check_time(*within, wrong);

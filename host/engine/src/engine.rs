@@ -17,14 +17,14 @@ use crate::choice::{Answers, PressDecisions};
 use crate::condition::{EnvironmentHandle, EvalContext};
 use crate::device::{DeviceEvent, DeviceId};
 use crate::event::Event;
-use crate::gesture::{Attempts, Deferred, Goal, Here, MAX_DEFERRED, MAX_RULE_SETS, Work};
+use crate::gesture::{Attempts, Deferred, Goal, Here, Key, KeyChange, MAX_DEFERRED, MAX_RULE_SETS, Work};
 use crate::handle::{RuleSetGuard, RuleSetHandle};
 use crate::hash::KeyState;
 use crate::input_state::{InputState, parameter};
 use crate::midi::MidiMessage;
-use crate::mode::{ActiveMode, UnknownMode};
+use crate::mode::{ActiveMode, NextMode, UnknownMode};
 use crate::recorder::{Cause, Fired, Record};
-use crate::rule::Rule;
+use crate::rule::{Rule, RuleId};
 use crate::rule_set::{ModeIx, RuleSet};
 
 /// Events that one event brings about, one through the other; further ones are left out.
@@ -75,6 +75,18 @@ pub trait Sink<A> {
 /// Devices for which gestures are found.
 const MAX_DEVICES: usize = 1024;
 
+/// Presses whose releases are kept from rules, at most.
+const MAX_SWALLOWED: usize = 64;
+
+/// A press whose release is kept from the rules after the one that consumed it.
+#[derive(Debug)]
+struct Swallowed {
+    device: DeviceId,
+    key: Key,
+    by: RuleId,
+    generation: u64,
+}
+
 /// The engine. See the [module](self).
 pub struct Engine<A> {
     rules: Arc<RuleSetHandle<A>>,
@@ -82,6 +94,7 @@ pub struct Engine<A> {
     mode: ActiveMode,
     held: InputState,
     decided: PressDecisions,
+    swallowed: Vec<Swallowed>,
     kept: [Option<RuleSetGuard<A>>; MAX_RULE_SETS],
     gestures: Gestures,
     /// The latest time that has been said.
@@ -119,6 +132,7 @@ impl<A> Engine<A> {
             mode: ActiveMode::new(),
             held: InputState::new(),
             decided: PressDecisions::new(),
+            swallowed: Vec::with_capacity(MAX_SWALLOWED),
             kept: [const { None }; MAX_RULE_SETS],
             gestures: Gestures { deadline: Nanos::MAX, ..Gestures::default() },
             now: 0,
@@ -168,7 +182,12 @@ impl<A> Engine<A> {
         self.mode.index(&rules, rules.generation())
     }
 
-    /// Makes another mode active.
+    /// The mode that was chosen last: the active one, or the one that comes after those that are active for a while.
+    pub fn chosen_mode(&self) -> Option<&Arc<str>> {
+        self.mode.chosen()
+    }
+
+    /// Makes another mode active. What was active for a while is so no longer.
     ///
     /// # Errors
     /// If there is no such mode; then nothing changes.
@@ -194,12 +213,16 @@ impl<A> Engine<A> {
             gestures.devices[place].clear();
             gestures.account(place);
             if let Some(next) = next_mode {
-                change_mode(active, &self.rules.load(), &next, sink);
+                change_mode(active, &self.rules.load(), next, sink);
             }
             self.let_go();
         }
+        if self.mode.forget(device) {
+            self.changed_mode(sink);
+        }
         self.held.forget(device);
         self.decided.forget(device);
+        self.swallowed.retain(|press| press.device != *device);
     }
 
     /// It is `now`: does what is due.
@@ -232,21 +255,72 @@ impl<A> Engine<A> {
     }
 
     fn one_event(&mut self, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
+        if !self.mode.has_layers() {
+            return self.ask_rules(event, sink);
+        }
+        let DeviceEvent { device, event } = event;
+        let event = normalized(event);
+        let change = KeyChange::of(&event);
+        if self.mode.before(&device, change) {
+            self.changed_mode(sink);
+        }
+        let total = self.ask_rules(DeviceEvent { device, event }, sink);
+        if change.pressed().is_some() && self.mode.has_layers() && self.mode.after_press() {
+            self.changed_mode(sink);
+        }
+        total
+    }
+
+    /// The rule from which on none is asked for an event: the one that swallowed the press of a key that comes up now.
+    #[inline]
+    fn asks_before(&mut self, device: &DeviceId, event: &Event, generation: u64) -> RuleId {
+        let mut first = RuleId(u32::MAX);
+        if !self.swallowed.is_empty() {
+            let change = KeyChange::of(event);
+            self.swallowed.retain(|press| {
+                let is_over = press.device == *device && change.lets_go(press.key);
+                // After all notes off, or a press without a release before, there is nothing to keep.
+                if is_over && matches!(change, KeyChange::Up(_)) && press.generation == generation {
+                    first = first.min(press.by);
+                }
+                !is_over
+            });
+        }
+        first
+    }
+
+    /// Another mode is active without having been asked for.
+    fn changed_mode(&mut self, sink: &mut impl Sink<A>) {
+        let rules = self.rules.load();
+        self.mode.index(&rules, rules.generation());
+        tell_mode(&self.mode, &rules, sink);
+    }
+
+    fn ask_rules(&mut self, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
         let DeviceEvent { device, event } = event;
         let event = normalized(event);
         let rules = self.rules.load();
         let generation = rules.generation();
         let mode = self.mode.index(&rules, generation);
+        let asks_before = self.asks_before(&device, &event, generation);
         if (rules.has_gestures() || self.gestures.is_busy)
             && let Some(place) = self.gestures.place(&device)
             && (!self.gestures.devices[place].is_idle() || rules.has_gesture_for(mode, &device, &event))
         {
-            return self.event_with_gestures(rules, place, DeviceEvent { device, event }, sink);
+            return self.event_with_gestures(rules, place, DeviceEvent { device, event }, asks_before, sink);
         }
         if rules.remembers() {
             self.held.take(&device, &event);
         }
-        let mut asked = EventContext { at: self.now, device: &device, event: &event, generation, next_mode: None };
+        let mut asked = EventContext {
+            at: self.now,
+            device: &device,
+            event: &event,
+            generation,
+            asks_before,
+            next_mode: None,
+            swallowed: &mut self.swallowed,
+        };
         let fired = match rules.has_conditions() {
             false => asked.ask(rules.matches(mode, &device, &event), |_| Answers::default(), sink, None),
             true => {
@@ -262,7 +336,7 @@ impl<A> Engine<A> {
         // What an event has changed comes after it on the record, too.
         sink.record(Record { at: self.now, device, event, cause: Cause::Input, mode, generation, fired });
         if let Some(next) = next_mode {
-            change_mode(&mut self.mode, &rules, &next, sink);
+            change_mode(&mut self.mode, &rules, next, sink);
         }
         total
     }
@@ -273,18 +347,27 @@ impl<A> Engine<A> {
         rules: RuleSetGuard<A>,
         place: usize,
         event: DeviceEvent<Event>,
+        asks_before: RuleId,
         sink: &mut impl Sink<A>,
     ) -> u32 {
         let set = self.keep(rules, sink);
         let DeviceEvent { device, event } = event;
-        let Self { environment, mode: active, held, decided, kept, gestures, now, .. } = self;
+        let Self { environment, mode: active, held, decided, swallowed, kept, gestures, now, .. } = self;
         let Some(rules) = &kept[set] else { return 0 };
         let generation = rules.generation();
         let mode = active.index(rules, generation);
         let stood = if rules.remembers() { held.take(&device, &event) } else { None };
         let environment = environment.load();
 
-        let mut asked = EventContext { at: *now, device: &device, event: &event, generation, next_mode: None };
+        let mut asked = EventContext {
+            at: *now,
+            device: &device,
+            event: &event,
+            generation,
+            asks_before,
+            next_mode: None,
+            swallowed,
+        };
         let mut deferred = Deferred::default();
         let name = active.name();
         let context = EvalContext { at: *now, mode: name, environment: &environment, held };
@@ -319,7 +402,7 @@ impl<A> Engine<A> {
             held.put_controller(&device, channel, parameter::FINE, (value & 127) as u8);
         }
         if let Some(next) = next_mode {
-            change_mode(active, rules, &next, sink);
+            change_mode(active, rules, next, sink);
         }
         gestures.account(place);
         self.let_go();
@@ -348,7 +431,7 @@ impl<A> Engine<A> {
             }
             if let Some(next) = next_mode {
                 let rules = self.rules.load();
-                change_mode(active, &rules, &next, sink);
+                change_mode(active, &rules, next, sink);
             }
             self.let_go();
         }
@@ -457,8 +540,8 @@ impl Gestures {
     }
 }
 
-fn change_mode<A>(active: &mut ActiveMode, rules: &RuleSetGuard<A>, name: &str, sink: &mut impl Sink<A>) {
-    if active.set(rules, rules.generation(), name).is_ok() {
+fn change_mode<A>(active: &mut ActiveMode, rules: &RuleSetGuard<A>, next: NextMode, sink: &mut impl Sink<A>) {
+    if active.change(rules, rules.generation(), next) {
         tell_mode(active, rules, sink);
     }
 }
@@ -486,7 +569,10 @@ struct EventContext<'a> {
     device: &'a DeviceId,
     event: &'a Event,
     generation: u64,
-    next_mode: Option<Arc<str>>,
+    /// Only rules before this one are asked.
+    asks_before: RuleId,
+    next_mode: Option<NextMode>,
+    swallowed: &'a mut Vec<Swallowed>,
 }
 
 impl EventContext<'_> {
@@ -503,6 +589,9 @@ impl EventContext<'_> {
         let mut fired = Fired::new();
         for found in matches {
             let rule = found.rule;
+            if rule.id >= self.asks_before {
+                continue;
+            }
             if let Some(deferred) = &mut deferred {
                 if rule.defer && deferred.count < MAX_DEFERRED {
                     deferred.rules[deferred.count] = (rule.id.0, found.position);
@@ -514,9 +603,16 @@ impl EventContext<'_> {
                 }
             }
             fired.push(rule.id);
-            let Self { at, device, event, generation, .. } = *self;
+            let (at, device, event, generation) = (self.at, self.device, self.event, self.generation);
+            if rule.swallows_release
+                && let Some(key) = KeyChange::of(event).pressed()
+            {
+                self.swallowed.truncate(MAX_SWALLOWED - 1);
+                self.swallowed.push(Swallowed { device: device.clone(), key, by: rule.id, generation });
+            }
             let answers = answers(rule);
             let next = sink.fire(Firing { at, device, event, rule, position: found.position, answers, generation });
+            let next = next.map(|mode| NextMode::new(mode, rule, device, event));
             self.next_mode = next.or(self.next_mode.take());
         }
         fired

@@ -11,7 +11,7 @@ use crate::device::DeviceId;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::rule::{Rule, RuleId};
-use crate::rule_set::ModeIx;
+use crate::rule_set::{Match, ModeIx};
 use crate::trigger::{Edge, NumberRange, Push, Trigger, ValueRange};
 
 /// What a rule makes of an event.
@@ -90,6 +90,15 @@ impl<A> Engine<A> {
         let environment = self.environment().load();
         let context = EvalContext { at, mode: mode_name(mode), environment: &environment, held: &held };
 
+        // Rules of a mode below are asked where no rule above keeps the event from them.
+        let is_reached = |rule: &Rule<A>, of: ModeIx| {
+            let gestures = rules.gestures_at(mode, device, event, &context).into_iter().flatten();
+            let is_same = |found: Match<'_, A>| found.rule.id == rule.id;
+            let mut asked = rules.matches_at(mode, device, event, &context).chain(gestures);
+            rules.layers(mode).any(|layer| layer == of)
+                && (rule.condition.as_ref().is_some_and(|condition| !condition.holds(&context)) || asked.any(is_same))
+        };
+
         let mut consumer: Option<&Rule<A>> = None;
         let mut explanations = Vec::new();
         // What comes at once comes first: the rules for the event itself, then those for gestures.
@@ -103,7 +112,7 @@ impl<A> Engine<A> {
                 (verdict, String::new())
             } else if let Some(other) = rule.device.as_ref().filter(|other| *other != device) {
                 (Verdict::Device, format!("{:?}", other.as_str()))
-            } else if let Some(other) = rule.mode.filter(|other| *other != mode) {
+            } else if let Some(other) = rule.mode.filter(|other| *other != mode && !is_reached(rule, *other)) {
                 (Verdict::Mode, format!("{:?}", mode_name(other).unwrap_or_default()))
             } else if let Some(condition) = rule.condition.as_ref().filter(|condition| !condition.holds(&context)) {
                 (Verdict::Condition, condition.to_string())
@@ -166,7 +175,7 @@ fn stand_ins(trigger: &Trigger) -> Vec<Trigger> {
         Trigger::LongPress { keys, velocity, channel, .. } | Trigger::DoubleTap { keys, velocity, channel, .. } => {
             vec![press(keys, velocity, channel)]
         }
-        Trigger::Chord { ref keys, channel, .. } => {
+        Trigger::Chord { ref keys, channel, .. } | Trigger::Sequence { ref keys, channel, .. } => {
             keys.iter().map(|&key| press(NumberRange::one(key), ValueRange::SEVEN_BIT, channel)).collect()
         }
         Trigger::Turn { controllers, channel, .. } => vec![control(controllers, channel)],

@@ -82,7 +82,7 @@ pub use midi::{MidiBytes, MidiMessage};
 pub use mode::{ActiveMode, UnknownMode};
 pub use osc::{OscArg, OscMessage};
 pub use recorder::{Cause, Fired, FlightRecorder, Record};
-pub use rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
+pub use rule::{Lasts, Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};
 pub use scale::Scale;
 pub use sysex_pattern::{SysExPattern, SysExPatternError};

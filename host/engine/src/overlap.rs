@@ -10,7 +10,7 @@ impl Trigger {
         use Trigger::{
             Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,
             GamepadTrigger, LongPress, Note, Osc, OscPattern, Parameter, PitchBend, PolyAftertouch, ProgramChange,
-            SysEx, Turn, Variable,
+            Sequence, SysEx, Turn, Variable,
         };
         match (self, other) {
             (
@@ -35,7 +35,10 @@ impl Trigger {
             | (
                 DoubleTap { keys: a, velocity: v, channel: c, .. },
                 DoubleTap { keys: b, velocity: w, channel: d, .. },
-            ) => a.meets(*b) && v.meets(*w) && either(*c, *d),
+            ) => {
+                let differ = |a: &Self, b: &Self| matches!((a, b), (DoubleTap { taps: t, .. }, DoubleTap { taps: u, .. }) if t != u);
+                a.meets(*b) && v.meets(*w) && either(*c, *d) && !differ(self, other)
+            }
             (Aftertouch { value: v, channel: c }, Aftertouch { value: w, channel: d })
             | (PitchBend { value: v, channel: c }, PitchBend { value: w, channel: d }) => v.meets(*w) && either(*c, *d),
             (ProgramChange { programs: a, channel: c }, ProgramChange { programs: b, channel: d }) => {
@@ -63,7 +66,8 @@ impl Trigger {
                 u == w && a.meets(*b) && v.meets(*x)
             }
             (Variable { variable: a }, Variable { variable: b }) => a == b,
-            (Chord { keys: a, channel: c, .. }, Chord { keys: b, channel: d, .. }) => a == b && either(*c, *d),
+            (Chord { keys: a, channel: c, .. }, Chord { keys: b, channel: d, .. })
+            | (Sequence { keys: a, channel: c, .. }, Sequence { keys: b, channel: d, .. }) => a == b && either(*c, *d),
             (Turn { controllers: a, way: p, channel: c, .. }, Turn { controllers: b, way: q, channel: d, .. }) => {
                 a.meets(*b) && either(*c, *d) && (p == q || *p == Rotation::Any || *q == Rotation::Any)
             }
@@ -82,7 +86,7 @@ impl Trigger {
     pub fn covers(&self, other: &Self) -> bool {
         use Trigger::{
             Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, GamepadButton, LongPress, MidiAny, Note, Osc,
-            OscPattern, PitchBend, PolyAftertouch, ProgramChange, SysEx, Turn, Variable,
+            OscPattern, PitchBend, PolyAftertouch, ProgramChange, Sequence, SysEx, Turn, Variable,
         };
         let presses = |edge: &Edge| edge.has_press();
         match (self, other) {
@@ -101,7 +105,10 @@ impl Trigger {
                 Note { notes: a, velocity: v, edge: e, channel: c },
                 LongPress { keys: b, velocity: w, channel: d, .. } | DoubleTap { keys: b, velocity: w, channel: d, .. },
             ) => presses(e) && a.covers(*b) && v.covers(*w) && any_or_same(*c, *d),
-            (Note { notes, velocity, edge, channel: c }, Chord { keys, channel: d, .. }) => {
+            (
+                Note { notes, velocity, edge, channel: c },
+                Chord { keys, channel: d, .. } | Sequence { keys, channel: d, .. },
+            ) => {
                 // Without one of its keys it is no chord.
                 let whole = presses(edge) && velocity.covers(ValueRange::SEVEN_BIT) && any_or_same(*c, *d);
                 whole && keys.iter().any(|key| notes.contains(*key))
@@ -132,7 +139,7 @@ impl Trigger {
             (GamepadButton { buttons: a, edge }, LongPress { keys: b, .. } | DoubleTap { keys: b, .. }) => {
                 presses(edge) && a.covers(*b)
             }
-            (GamepadButton { buttons, edge }, Chord { keys, .. }) => {
+            (GamepadButton { buttons, edge }, Chord { keys, .. } | Sequence { keys, .. }) => {
                 presses(edge) && keys.iter().any(|key| buttons.contains(*key))
             }
             (ArtNet { universe: u, channels: a, value: v }, ArtNet { universe: w, channels: b, value: x }) => {
@@ -160,7 +167,11 @@ impl Trigger {
             Self::LongPress { keys, channel, .. } | Self::DoubleTap { keys, channel, .. } if keys.first <= 127 => {
                 Some(channel)
             }
-            Self::Chord { ref keys, channel, .. } if keys.first().is_some_and(|key| *key <= 127) => Some(channel),
+            Self::Chord { ref keys, channel, .. } | Self::Sequence { ref keys, channel, .. }
+                if keys.first().is_some_and(|key| *key <= 127) =>
+            {
+                Some(channel)
+            }
             _ => None,
         }
     }

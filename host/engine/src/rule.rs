@@ -47,6 +47,19 @@ pub enum Scope {
     Mode(String),
 }
 
+/// How long a mode stays active that a rule's action asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Lasts {
+    /// Until another mode is asked for.
+    #[default]
+    UntilChanged,
+    /// Until the key comes up that the rule fires for; of a chord the highest, of a sequence the last. For what fires
+    /// while the key is down, so for no rule that defers; without a key the mode does not change.
+    WhileHeld,
+    /// For one press of any key, and for as long as the key is down that the rule fires for if that comes up later.
+    OnePress,
+}
+
 /// A rule as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleSpec<A> {
@@ -60,13 +73,17 @@ pub struct RuleSpec<A> {
     pub condition: Option<Condition>,
     /// What its action decides by when it fires.
     pub choices: Choices,
-    /// Whether it waits until no other gesture can come of its presses. For presses, long presses, double
-    /// taps and chords; see [`gesture`](crate::gesture).
+    /// How long a mode lasts that its action asks for.
+    pub lasts: Lasts,
+    /// Whether it waits until no other gesture can come of its presses. For presses and for gestures of keys; see
+    /// [`gesture`](crate::gesture).
     pub defer: bool,
     /// Higher goes first. 0 is usual.
     pub priority: i32,
     /// Whether rules after it are not asked any more when it fires.
     pub consume: bool,
+    /// Whether the release of a press that it fires for and consumes is kept from rules after it, too, whatever holds then.
+    pub swallows_release: bool,
     /// What people call it.
     pub name: Option<String>,
     /// Where it stands in the file.
@@ -84,9 +101,11 @@ impl<A> RuleSpec<A> {
             trigger,
             condition: None,
             choices: Choices::default(),
+            lasts: Lasts::default(),
             defer: false,
             priority: 0,
             consume: false,
+            swallows_release: false,
             name: None,
             place: Place::NONE,
             action,
@@ -132,10 +151,14 @@ pub struct Rule<A> {
     pub condition: Option<Condition>,
     /// What its action decides by when it fires; `None` if by nothing.
     pub choices: Option<Box<Choices>>,
+    /// How long a mode lasts that its action asks for.
+    pub lasts: Lasts,
     /// Whether it waits until no other gesture can come of its presses.
     pub defer: bool,
     /// Whether rules after it are not asked any more when it fires.
     pub consume: bool,
+    /// Whether the release of a press that it fires for and consumes is kept from rules after it, too.
+    pub swallows_release: bool,
     /// Higher goes first.
     pub priority: i32,
     /// What it does.

@@ -259,7 +259,7 @@ pub enum Trigger {
         /// How long, in nanoseconds, more than 0.
         after: Nanos,
     },
-    /// A key is pressed twice.
+    /// A key is pressed twice, or more often.
     DoubleTap {
         /// Which keys: notes, or a gamepad's buttons.
         keys: NumberRange,
@@ -267,7 +267,18 @@ pub enum Trigger {
         velocity: ValueRange,
         /// On which channel; `None` if they are buttons.
         channel: Option<u8>,
-        /// The presses are less than so many nanoseconds apart.
+        /// How often, 2 to 10.
+        taps: u8,
+        /// Each press is less than so many nanoseconds after the one before.
+        within: Nanos,
+    },
+    /// Several keys are pressed one after the other, and no other key of the device between them.
+    Sequence {
+        /// Which keys, in this order: notes, or a gamepad's buttons. Two to ten.
+        keys: Vec<u8>,
+        /// On which channel; `None` if each may be on its own.
+        channel: Option<u8>,
+        /// Each press is less than so many nanoseconds after the one before.
         within: Nanos,
     },
     /// Several keys go down together.
@@ -376,6 +387,7 @@ impl Trigger {
             Self::LongPress { .. }
             | Self::DoubleTap { .. }
             | Self::Chord { .. }
+            | Self::Sequence { .. }
             | Self::Turn { .. }
             | Self::FineControl { .. }
             | Self::Parameter { .. } => true,
@@ -401,10 +413,15 @@ impl Trigger {
         }
     }
 
-    /// Whether another gesture can be distinguished from it by waiting: a press, a long press, a double tap or a
-    /// chord.
+    /// Whether another gesture can be distinguished from it by waiting: a press, or a gesture of keys.
     pub fn can_defer(&self) -> bool {
-        self.is_press() || matches!(self, Self::LongPress { .. } | Self::DoubleTap { .. } | Self::Chord { .. })
+        let is_of_keys = |gesture: &Self| {
+            matches!(
+                gesture,
+                Self::LongPress { .. } | Self::DoubleTap { .. } | Self::Chord { .. } | Self::Sequence { .. }
+            )
+        };
+        self.is_press() || is_of_keys(self)
     }
 
     fn matches_midi(&self, message: &MidiMessage) -> Option<u16> {
@@ -524,11 +541,13 @@ impl Hash for Trigger {
             }
             Self::ArtNet { universe, channels, value } => (universe, channels, value).hash(state),
             Self::Variable { variable } => variable.hash(state),
-            Self::LongPress { keys, velocity, channel, after: time }
-            | Self::DoubleTap { keys, velocity, channel, within: time } => {
-                (keys, velocity, channel, time).hash(state);
+            Self::LongPress { keys, velocity, channel, after } => (keys, velocity, channel, after).hash(state),
+            Self::DoubleTap { keys, velocity, channel, taps, within } => {
+                (keys, velocity, channel, taps, within).hash(state);
             }
-            Self::Chord { keys, channel, within } => (keys, channel, within).hash(state),
+            Self::Chord { keys, channel, within } | Self::Sequence { keys, channel, within } => {
+                (keys, channel, within).hash(state)
+            }
             Self::Turn { controllers, encoding, way, channel } => (controllers, encoding, way, channel).hash(state),
             Self::FineControl { controllers, value, channel } => (controllers, value, channel).hash(state),
             Self::Parameter { registered, parameter, value, channel } => {

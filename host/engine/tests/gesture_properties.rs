@@ -40,8 +40,11 @@ fn trigger() -> impl Strategy<Value = Trigger> {
         }),
         3 => (keys(), velocity(), time())
             .prop_map(move |(keys, velocity, after)| Trigger::LongPress { keys, velocity, channel, after }),
-        3 => (keys(), velocity(), time())
-            .prop_map(move |(keys, velocity, within)| Trigger::DoubleTap { keys, velocity, channel, within }),
+        3 => (keys(), velocity(), select(vec![2, 2, 3, 4]), time()).prop_map(
+            move |(keys, velocity, taps, within)| Trigger::DoubleTap { keys, velocity, channel, taps, within }
+        ),
+        2 => (proptest::collection::vec(key(), 2..4), time())
+            .prop_map(move |(keys, within)| Trigger::Sequence { keys, channel, within }),
         3 => (key(), 1u8..3, time()).prop_map(move |(first, more, within)| Trigger::Chord {
             keys: vec![first, first + more], channel, within
         }),

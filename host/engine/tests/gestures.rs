@@ -23,13 +23,22 @@ impl Section {
         let (heading, rest) = text.split_once('\n').unwrap_or((text, ""));
         let (rules, tests) = rest.split_once("---\n").unwrap_or_else(|| panic!("{file}: {heading}: no line ---"));
         let mut source = RuleSource { modes: Vec::new(), rules: Vec::new() };
+        let mut over: Vec<(&str, &str)> = Vec::new();
         for line in rules.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            match line.strip_prefix("modes ") {
-                Some(modes) => source.modes = modes.split_whitespace().map(Into::into).collect(),
-                None => source.rules.push(Self::rule(line)),
+            if let Some(modes) = line.strip_prefix("modes ") {
+                source.modes = modes.split_whitespace().map(Into::into).collect();
+            } else if let Some(pair) = line.strip_prefix("over ") {
+                over.push(pair.split_once(' ').expect("a mode and the one below it"));
+            } else {
+                source.rules.push(Self::rule(line));
             }
         }
-        let set = compile(source).unwrap_or_else(|errors| panic!("{file}: {heading}: {errors:?}"));
+        let number = |name: &str| source.modes.iter().position(|mode| mode == name).map(|at| ModeIx(at as u16));
+        let below = |name: &String| over.iter().find(|(upper, _)| upper == name).and_then(|(_, lower)| number(lower));
+        let below = source.modes.iter().map(|name| below(name).unwrap_or(ModeIx::NONE)).collect();
+        let set = compile(source)
+            .map(|set| set.layered(below))
+            .unwrap_or_else(|errors| panic!("{file}: {heading}: {errors:?}"));
         let tests = parse_mapping_tests(tests).unwrap_or_else(|errors| panic!("{file}: {heading}: {errors:#?}"));
         Self { heading: heading.into(), rules: Arc::new(RuleSetHandle::new(set)), tests }
     }
@@ -49,7 +58,15 @@ impl Section {
             "button" => Trigger::GamepadButton { buttons: numbers(next()), edge: Edge::Press },
             "cc" => Trigger::ControlChange { controllers: numbers(next()), value: velocity, channel },
             "long" => Trigger::LongPress { keys: numbers(next()), velocity, channel, after: time(next()) },
-            "double" => Trigger::DoubleTap { keys: numbers(next()), velocity, channel, within: time(next()) },
+            "double" => Trigger::DoubleTap { keys: numbers(next()), velocity, channel, taps: 2, within: time(next()) },
+            "taps" => {
+                let (taps, keys) = (number(next()), numbers(next()));
+                Trigger::DoubleTap { keys, velocity, channel, taps, within: time(next()) }
+            }
+            "sequence" => {
+                let keys = next().split('+').map(number).collect();
+                Trigger::Sequence { keys, channel, within: time(next()) }
+            }
             "chord" => {
                 let keys = next().split('+').map(number).collect();
                 Trigger::Chord { keys, channel, within: time(next()) }
@@ -62,6 +79,7 @@ impl Section {
                     "offset" => Encoding::BinaryOffset,
                     "incdec" => Encoding::IncDec,
                     "difference" => Encoding::Difference,
+                    "wrapping" => Encoding::Wrapping,
                     other => panic!("{line}: {other}"),
                 },
                 way: match next() {
@@ -104,6 +122,8 @@ impl Section {
                 ("mode", value) => spec.scope = Scope::Mode(value.into()),
                 ("device", value) => spec.device = Some(value.into()),
                 ("goto", value) => spec.action = Some(value.into()),
+                ("while", value) => (spec.action, spec.lasts) = (Some(value.into()), Lasts::WhileHeld),
+                ("once", value) => (spec.action, spec.lasts) = (Some(value.into()), Lasts::OnePress),
                 ("ch", value) => set_channel(&mut spec.trigger, number(value)),
                 ("vel", value) | ("val", value) => set_values(&mut spec.trigger, value),
                 ("if", value) => spec.condition = Some(condition(value)),
@@ -141,6 +161,7 @@ fn set_channel(trigger: &mut Trigger, on: u8) {
         | Trigger::LongPress { channel, .. }
         | Trigger::DoubleTap { channel, .. }
         | Trigger::Chord { channel, .. }
+        | Trigger::Sequence { channel, .. }
         | Trigger::Turn { channel, .. }
         | Trigger::FineControl { channel, .. }
         | Trigger::Parameter { channel, .. } => *channel = Some(on),
@@ -214,4 +235,17 @@ fn every_decision_is_as_it_is_written() {
     }
     assert!(report.is_empty(), "\n{report}");
     assert!(count >= 200, "only {count} cases");
+}
+
+/// Each case beside other programs is a row of the page about them, and each row is a case.
+#[test]
+fn the_page_about_layers_has_every_case() {
+    let cases = include_str!("gestures/10-other-mappers.txt");
+    let cases = cases.lines().filter_map(|line| line.strip_prefix("test \"")?.split(' ').next());
+    let page = include_str!("../../../docs/layers.md");
+    let is_id = |cell: &&str| cell.len() == 3 && cell[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()).filter(is_id);
+    let (cases, rows): (Vec<_>, Vec<_>) = (cases.collect(), rows.collect());
+    assert_eq!(cases, rows);
+    assert!(cases.len() >= 60, "only {}", cases.len());
 }

@@ -183,7 +183,9 @@ fn gestures() -> RuleSet<u32> {
     let triggers = [
         Trigger::Note { notes: keys, velocity, edge: Edge::Press, channel },
         Trigger::LongPress { keys, velocity, channel, after: long },
-        Trigger::DoubleTap { keys, velocity, channel, within: short },
+        Trigger::DoubleTap { keys, velocity, channel, taps: 2, within: short },
+        Trigger::DoubleTap { keys, velocity, channel, taps: 3, within: short },
+        Trigger::Sequence { keys: vec![36, 37, 36], channel, within: short },
         Trigger::Chord { keys: vec![36, 38, 40], channel, within: short },
         Trigger::Turn { controllers: NumberRange::ALL, encoding: Encoding::Difference, way: Rotation::Any, channel },
         Trigger::FineControl { controllers: NumberRange::one(1), value: wide, channel },

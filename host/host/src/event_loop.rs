@@ -205,10 +205,10 @@ impl EventLoop {
 
     /// Another profile applies, or none any more.
     fn change_profile(&mut self, next: Option<&Arc<str>>) {
-        let index = usize::from(self.engine.mode_index().0);
+        self.engine.mode_index();
         let rules = self.engine.rules().load();
-        let Some(current) = rules.modes().get(index) else { return };
-        if let Some(mode) = ProfileMode::change(&mut self.profile_mode, next, current)
+        let Some(current) = self.engine.chosen_mode().cloned() else { return };
+        if let Some(mode) = ProfileMode::change(&mut self.profile_mode, next, &current)
             && self.engine.set_mode(&mode, &mut self.out).is_err()
             && let Some(first) = rules.modes().first()
         {

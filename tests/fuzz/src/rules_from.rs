@@ -135,7 +135,7 @@ fn trigger(bytes: &mut Bytes<'_>, sense: Sense) -> Trigger {
         5..=7 => {
             let keys = keys(bytes);
             let (velocity, channel) = (values(bytes, 127, sense), key_channel(bytes, keys));
-            Trigger::DoubleTap { keys, velocity, channel, within: time(bytes, sense) }
+            Trigger::DoubleTap { keys, velocity, channel, taps: 2 + velocity.max as u8 % 3, within: time(bytes, sense) }
         }
         8..=10 => chord(bytes, sense),
         11 => Trigger::GamepadButton { buttons: numbers(bytes, 128, 144, sense), edge: edge(bytes) },

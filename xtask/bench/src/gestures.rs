@@ -80,6 +80,7 @@ fn ours(wanted: &[Wanted], keys: Keys) -> Result<Work<'static>> {
             keys: NumberRange::ALL,
             velocity: ValueRange::SEVEN_BIT,
             channel: None,
+            taps: 2,
             within: 300 * MS,
         },
         Wanted::Chord => Trigger::Chord { keys: vec![0, 1, 2, 3], channel: None, within: 50 * MS },

@@ -59,7 +59,7 @@ fn every_trigger_is_checked() {
     let channel = Some(99);
     let readings = Readings::Each;
     let press = |keys, velocity, channel, after| Trigger::LongPress { keys, velocity, channel, after };
-    let tap = |keys, within| Trigger::DoubleTap { keys, velocity: seven, channel: None, within };
+    let tap = |keys, within| Trigger::DoubleTap { keys, velocity: seven, channel: None, taps: 2, within };
     let chord = |keys: &[u8], within| Trigger::Chord { keys: keys.into(), channel: None, within };
     let bad_arg = Some(OscArgTest { index: 0, min: 1.0, max: 0.0 });
     let wrong = [

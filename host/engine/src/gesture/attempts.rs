@@ -1,7 +1,8 @@
 //! The state of gesture recognition on one device: attempts with their deadlines, and rules that wait for the end of
 //! some.
 
-use super::event::Press;
+use super::event::{GestureEvent, Press};
+use super::work::KeyChange;
 use crate::Nanos;
 use crate::device::DeviceId;
 use crate::event::Event;
@@ -41,6 +42,16 @@ impl Key {
         self.channel != Self::NO_CHANNEL
     }
 
+    /// The key whose press an event is, or with whose press a gesture was complete; `None` if it is no press.
+    pub(crate) fn pressed(event: &Event) -> Option<Self> {
+        let press = match event {
+            Event::Gesture(GestureEvent::LongPress { press, .. } | GestureEvent::DoubleTap { press, .. }) => *press,
+            Event::Gesture(GestureEvent::Chord(chord)) => *chord.presses().last()?,
+            event => return KeyChange::of(event).pressed(),
+        };
+        Some(press.channel.map_or(Self::button(press.key), |channel| Self::note(channel, press.key)))
+    }
+
     pub(crate) fn press(self, velocity: u8) -> Press {
         Press { channel: self.is_note().then_some(self.channel), key: self.number, velocity }
     }
@@ -51,8 +62,10 @@ impl Key {
 pub(crate) enum Goal {
     /// That the key stays down until the deadline.
     LongPress,
-    /// That the key is pressed again before the deadline.
-    SecondTap,
+    /// That the key is pressed once more before the deadline. Each press so far has an attempt.
+    NextTap,
+    /// That the next key of a sequence is pressed before the deadline. Each press so far has an attempt.
+    NextKey,
     /// That the other keys go down before the deadline.
     Chord,
     /// For the fine part of a control, until the deadline; then the coarse part was all.
@@ -81,6 +94,8 @@ pub(crate) struct Attempt {
     pub(crate) key: Key,
     /// The number of the press, from 1; 0 if it is no press.
     pub(crate) serial: u32,
+    /// The number of the latest press of the row that it is part of.
+    pub(crate) latest: u32,
     pub(crate) velocity: u8,
     /// Where in the rule's range the key is.
     pub(crate) position: u16,
@@ -214,6 +229,13 @@ impl Attempts {
         &self.attempts
     }
 
+    /// Has the attempts that `is_one` picks go on for as long as the last one, as one row.
+    pub(crate) fn go_on(&mut self, last: &Attempt, is_one: impl Fn(&Attempt) -> bool) {
+        for attempt in self.attempts.iter_mut().filter(|attempt| is_one(attempt)) {
+            (attempt.deadline, attempt.latest) = (last.deadline, last.serial);
+        }
+    }
+
     /// Ends the attempts that `ends` picks.
     pub(crate) fn end(&mut self, mut ends: impl FnMut(&Attempt) -> bool) {
         let mut kept = 0;
@@ -251,7 +273,9 @@ impl Attempts {
     /// The first in the order of rules of those whose deadline has come. Attempts that just fail then have
     /// ended before.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<Attempt> {
-        self.end(|attempt| attempt.deadline <= now && matches!(attempt.goal, Goal::SecondTap | Goal::Chord));
+        self.end(|attempt| {
+            attempt.deadline <= now && matches!(attempt.goal, Goal::NextTap | Goal::NextKey | Goal::Chord)
+        });
         let due = |&(_, attempt): &(usize, &Attempt)| attempt.deadline <= now;
         let first = |&(_, attempt): &(usize, &Attempt)| (attempt.set, attempt.rank, attempt.serial);
         let (index, _) = self.attempts.iter().enumerate().filter(due).min_by_key(first)?;

@@ -14,6 +14,8 @@ pub enum Encoding {
     /// Where it stands, as a fader would: the difference to where it stood counts. An encoder that is
     /// turned on at an end says that end again, and that is a step, too.
     Difference,
+    /// The same for one that goes on from 127 to 0 and back: the shorter way round counts.
+    Wrapping,
 }
 
 impl Encoding {
@@ -38,6 +40,10 @@ impl Encoding {
                 (Some(127), 127) => 1,
                 (Some(before), value) => value - (before & 127) as i8,
             },
+            Self::Wrapping => before.map_or(0, |before| {
+                let around = (i16::from(value) - i16::from(before & 127) + 64).rem_euclid(128);
+                (around - 64) as i8
+            }),
         }
     }
 }
@@ -61,6 +67,15 @@ mod tests {
                 assert_eq!(encoding.steps(value, None), steps, "what was before does not matter");
             }
         }
+    }
+
+    #[test]
+    fn what_wraps_goes_the_shorter_way_round() {
+        let steps = |value, before| Encoding::Wrapping.steps(value, before);
+        assert_eq!((steps(0, Some(127)), steps(127, Some(0))), (1, -1));
+        assert_eq!((steps(5, Some(120)), steps(120, Some(5))), (13, -13));
+        assert_eq!((steps(63, Some(0)), steps(64, Some(0)), steps(65, Some(0))), (63, -64, -63));
+        assert_eq!((steps(9, None), steps(9, Some(9))), (0, 0));
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! | gesture | is begun by | is found | fails |
 //! |---|---|---|---|
 //! | long press | a press | when the key has been down for as long as the rule says | when the key comes up before |
-//! | double tap | a press | with the next press of the same key, sooner than the rule says | then |
+//! | double tap | a press | with the last of so many presses of the same key, each sooner after the one before than the rule says | when the next does not come in time |
+//! | sequence | the press of its first key | with the press of its last key, each sooner after the one before than the rule says | when the next does not come in time, and with the press of any other key of the device |
 //! | chord | the press of any of its keys | with the press of the last, all of them down, the first less than the rule's time ago | then, and when a key of it comes up |
 //! | turn, fine control, parameter | | with the message, or when the fine part is overdue | |
 //! | push of a stick or trigger | | when it comes from outside, once until it is back by a little more | |
@@ -54,5 +55,5 @@ mod work;
 pub use encoder::Encoding;
 pub use event::{ChordEvent, GestureEvent, Press};
 
-pub(crate) use attempts::{Attempts, Goal, MAX_RULE_SETS};
-pub(crate) use work::{Deferred, Here, MAX_DEFERRED, Work};
+pub(crate) use attempts::{Attempts, Goal, Key, MAX_RULE_SETS};
+pub(crate) use work::{Deferred, Here, KeyChange, MAX_DEFERRED, Work};

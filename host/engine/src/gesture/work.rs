@@ -1,7 +1,5 @@
 //! Work on what is under way on one device: how gestures begin, are found and fail.
 
-use std::sync::Arc;
-
 use super::attempts::{Attempt, Attempts, Goal, Key, MAX_RULE_SETS, Presses, Waiting};
 use super::event::{ChordEvent, GestureEvent};
 use crate::Nanos;
@@ -12,6 +10,7 @@ use crate::event::{Event, GamepadEvent};
 use crate::handle::RuleSetGuard;
 use crate::input_state::{fourteen_bits, parameter};
 use crate::midi::MidiMessage;
+use crate::mode::NextMode;
 use crate::recorder::{Cause, Fired, Record};
 use crate::rule::{Rule, RuleId};
 use crate::rule_set::{ModeIx, RuleSet};
@@ -24,7 +23,8 @@ pub(crate) const MAX_DEFERRED: usize = 16;
 const FINE_PART: Nanos = 3_000_000;
 
 /// What an event does to keys.
-enum KeyChange {
+#[derive(Clone, Copy)]
+pub(crate) enum KeyChange {
     Down(Key, u8),
     Up(Key),
     /// All notes of a channel, or of all, come up.
@@ -32,19 +32,35 @@ enum KeyChange {
     None,
 }
 
-fn change_of_keys(event: &Event) -> KeyChange {
-    match *event {
-        Event::Midi(MidiMessage::NoteOn { channel, note, velocity }) => {
-            KeyChange::Down(Key::note(channel, note), velocity)
+impl KeyChange {
+    pub(crate) fn of(event: &Event) -> Self {
+        match *event {
+            Event::Midi(MidiMessage::NoteOn { channel, note, velocity }) => {
+                Self::Down(Key::note(channel, note), velocity)
+            }
+            Event::Midi(MidiMessage::NoteOff { channel, note, .. }) => Self::Up(Key::note(channel, note)),
+            Event::Gamepad(GamepadEvent::Button { button, pressed: true }) => Self::Down(Key::button(button), 127),
+            Event::Gamepad(GamepadEvent::Button { button, pressed: false }) => Self::Up(Key::button(button)),
+            Event::Midi(MidiMessage::ControlChange { channel, controller: 120 | 123..=127, .. }) => {
+                Self::AllUp(Some(channel))
+            }
+            Event::Midi(MidiMessage::Reset) => Self::AllUp(None),
+            _ => Self::None,
         }
-        Event::Midi(MidiMessage::NoteOff { channel, note, .. }) => KeyChange::Up(Key::note(channel, note)),
-        Event::Gamepad(GamepadEvent::Button { button, pressed: true }) => KeyChange::Down(Key::button(button), 127),
-        Event::Gamepad(GamepadEvent::Button { button, pressed: false }) => KeyChange::Up(Key::button(button)),
-        Event::Midi(MidiMessage::ControlChange { channel, controller: 120 | 123..=127, .. }) => {
-            KeyChange::AllUp(Some(channel))
+    }
+
+    /// The key that goes down.
+    pub(crate) fn pressed(self) -> Option<Key> {
+        if let Self::Down(key, _) = self { Some(key) } else { None }
+    }
+
+    /// Whether the key is up then, or was: one that goes down may not have come up where its end was lost.
+    pub(crate) fn lets_go(self, key: Key) -> bool {
+        match self {
+            Self::Down(other, _) | Self::Up(other) => other == key,
+            Self::AllUp(channel) => channel.is_none_or(|channel| key.is_note_on(channel)) && key.is_note(),
+            Self::None => false,
         }
-        Event::Midi(MidiMessage::Reset) => KeyChange::AllUp(None),
-        _ => KeyChange::None,
     }
 }
 
@@ -78,7 +94,7 @@ pub(crate) struct Work<'a, A, S> {
     pub(crate) context: EvalContext<'a>,
     pub(crate) decided: &'a mut PressDecisions,
     pub(crate) sink: &'a mut S,
-    pub(crate) next_mode: Option<Arc<str>>,
+    pub(crate) next_mode: Option<NextMode>,
 }
 
 /// A gesture that was found.
@@ -95,13 +111,12 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     /// Looks for gestures in an event. `stood` is where the controller, stick or trigger that it is about
     /// was before. Returns what an increment makes of the selected parameter, and on which channel.
     pub(crate) fn event(&mut self, here: &Here<'_, A>, deferred: &Deferred, stood: Option<f32>) -> Option<(u8, u16)> {
-        match change_of_keys(here.event) {
-            KeyChange::Down(key, velocity) => self.key_down(here, key, velocity, deferred),
-            KeyChange::Up(key) => self.keys_up(|other| other == key),
-            KeyChange::AllUp(channel) => {
-                self.keys_up(|key| channel.is_none_or(|channel| key.is_note_on(channel)) && key.is_note());
-            }
-            KeyChange::None => {}
+        let change = KeyChange::of(here.event);
+        if !matches!(change, KeyChange::None) {
+            self.keys_up(change);
+        }
+        if let KeyChange::Down(key, velocity) = change {
+            self.key_down(here, key, velocity, deferred);
         }
         match *here.event {
             Event::Midi(MidiMessage::ControlChange { channel, controller, value }) => {
@@ -120,8 +135,6 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
 
     /// A key goes down: gestures begin, or are completed.
     fn key_down(&mut self, here: &Here<'_, A>, key: Key, velocity: u8, deferred: &Deferred) {
-        // It may not have come up where its end was lost.
-        self.keys_up(|other| other == key);
         let serial = self.attempts.next_serial();
         // Whether a gesture was found in this press already, and whether it was consumed.
         let (mut found_one, mut consumed) = (false, false);
@@ -137,6 +150,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 goal,
                 key,
                 serial,
+                latest: serial,
                 velocity,
                 position: candidate.position,
                 mode: here.mode,
@@ -149,14 +163,13 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                     self.begin(attempt(Goal::LongPress, *after));
                     None
                 }
-                Trigger::DoubleTap { within, .. } => {
-                    match self.attempts.find(here.set, rule.id.0, Goal::SecondTap, key) {
-                        Some(first) => Some(self.second_tap(first, serial, velocity)),
-                        None => {
-                            self.begin(attempt(Goal::SecondTap, *within));
-                            None
-                        }
-                    }
+                Trigger::DoubleTap { taps, within, .. } => {
+                    self.begin(attempt(Goal::NextTap, *within));
+                    self.last_tap(here, rule.id, key, *taps)
+                }
+                Trigger::Sequence { keys, within, .. } => {
+                    self.begin(attempt(Goal::NextKey, *within));
+                    self.whole_sequence(here, rule.id, keys)
                 }
                 Trigger::Chord { keys, within, .. } => {
                     self.begin(attempt(Goal::Chord, *within));
@@ -171,8 +184,11 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                 consumed = rule.consume;
             }
         }
-        // An earlier tap that did not pair with this one can't pair with a later one, either.
-        self.attempts.end(|attempt| attempt.goal == Goal::SecondTap && attempt.key == key && attempt.serial != serial);
+        // Taps of this key and sequences that have not gone on with it can't go on with a later one, either.
+        self.attempts.end(|attempt| {
+            let is_asked = attempt.goal == Goal::NextKey || attempt.goal == Goal::NextTap && attempt.key == key;
+            is_asked && attempt.latest != serial
+        });
 
         for &(rank, position) in &deferred.rules[..deferred.count] {
             if !found_one {
@@ -184,26 +200,49 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         self.settle();
     }
 
-    fn second_tap(&mut self, first: Attempt, serial: u32, velocity: u8) -> Found {
-        self.attempts.end(|attempt| {
-            attempt.goal == Goal::SecondTap
-                && attempt.serial == first.serial
-                && attempt.rank == first.rank
-                && attempt.set == first.set
-        });
-        let gesture = GestureEvent::DoubleTap {
-            press: first.key.press(velocity),
-            first_velocity: first.velocity,
-            interval_ms: millis(self.context.at - first.began),
+    /// Several taps of one key, if the one that began just now is the last. The others have as long as that.
+    fn last_tap(&mut self, here: &Here<'_, A>, rule: RuleId, key: Key, taps: u8) -> Option<Found> {
+        let of_rule = |attempt: &Attempt| {
+            (attempt.goal, attempt.set, attempt.rank, attempt.key) == (Goal::NextTap, here.set, rule.0, key)
         };
-        Found {
-            set: first.set,
-            rank: first.rank,
-            position: first.position,
-            mode: first.mode,
-            presses: [first.serial, serial].into_iter().collect(),
-            event: Event::Gesture(gesture),
+        let taken = || self.attempts.attempts().iter().filter(|attempt| of_rule(attempt));
+        let (first, last) = (*taken().next()?, *taken().last()?);
+        if taken().count() < usize::from(taps) {
+            self.attempts.go_on(&last, of_rule);
+            return None;
         }
+        let presses: Presses = taken().map(|attempt| attempt.serial).collect();
+        self.attempts.end(of_rule);
+        let gesture = GestureEvent::DoubleTap {
+            press: key.press(last.velocity),
+            first_velocity: first.velocity,
+            interval_ms: millis(last.began - first.began),
+        };
+        let Attempt { set, rank, position, mode, .. } = first;
+        Some(Found { set, rank, position, mode, presses, event: Event::Gesture(gesture) })
+    }
+
+    /// The sequence of a rule, if the press that began just now is its last. One that it is not the next of begins anew.
+    fn whole_sequence(&mut self, here: &Here<'_, A>, rule: RuleId, keys: &[u8]) -> Option<Found> {
+        let of_rule =
+            |attempt: &Attempt| (attempt.goal, attempt.set, attempt.rank) == (Goal::NextKey, here.set, rule.0);
+        let taken = || self.attempts.attempts().iter().filter(|attempt| of_rule(attempt));
+        let last = *taken().last()?;
+        if !taken().map(|attempt| attempt.key.number()).eq(keys.iter().copied().take(taken().count())) {
+            let begins = last.key.number() == *keys.first()?;
+            self.attempts.end(|attempt| of_rule(attempt) && (attempt.serial != last.serial || !begins));
+            return None;
+        }
+        if taken().count() < keys.len() {
+            self.attempts.go_on(&last, of_rule);
+            return None;
+        }
+        let presses: Presses = taken().map(|attempt| attempt.serial).collect();
+        let took = millis(last.began - taken().next()?.began);
+        let chord = ChordEvent::new(taken().map(|attempt| attempt.key.press(attempt.velocity)), took);
+        self.attempts.end(of_rule);
+        let event = Event::Gesture(GestureEvent::Chord(chord));
+        Some(Found { set: here.set, rank: rule.0, position: 0, mode: here.mode, presses, event })
     }
 
     /// The chord of a rule, if all its keys are down and none of them too long ago.
@@ -227,8 +266,9 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
     }
 
     /// Keys come up: what needs them to be down ends.
-    fn keys_up(&mut self, is_up: impl Fn(Key) -> bool) {
-        self.attempts.end(|attempt| matches!(attempt.goal, Goal::LongPress | Goal::Chord) && is_up(attempt.key));
+    fn keys_up(&mut self, change: KeyChange) {
+        let holds = |attempt: &Attempt| matches!(attempt.goal, Goal::LongPress | Goal::Chord);
+        self.attempts.end(|attempt| holds(attempt) && change.lets_go(attempt.key));
         self.settle();
     }
 
@@ -316,6 +356,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             goal: Goal::FinePart { value, parameter },
             key,
             serial: 0,
+            latest: 0,
             velocity: 0,
             position,
             mode: here.mode,
@@ -427,6 +468,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             goal,
             key,
             serial: 0,
+            latest: 0,
             velocity: 0,
             position,
             mode: here.mode,
@@ -452,7 +494,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                     let event = Event::Gesture(control_event(key, parameter, value));
                     self.fire_found(&Found { set, rank, position, mode, presses: Presses::default(), event });
                 }
-                Goal::FinePart { .. } | Goal::SecondTap | Goal::Chord | Goal::Return | Goal::Rest => {}
+                Goal::FinePart { .. } | Goal::NextTap | Goal::NextKey | Goal::Chord | Goal::Return | Goal::Rest => {}
             }
         }
         self.settle();
@@ -509,6 +551,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         let event = &found.event;
         let answers = self.decided.of_rule(rule, generation, device, event, &self.context);
         let next = self.sink.fire(Firing { at, device, event, rule, position: found.position, answers, generation });
+        let next = next.map(|mode| NextMode::new(mode, rule, device, event));
         self.next_mode = next.or(self.next_mode.take());
         let trigger = &rule.trigger;
         let is_found = matches!(event, Event::Gesture(_)) || trigger.is_gesture() || trigger.reports_rest();

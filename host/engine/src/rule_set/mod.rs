@@ -67,9 +67,14 @@ pub struct RuleSet<A> {
     has_conditions: bool,
     /// Whether any rule asks what is held.
     remembers: bool,
+    /// The mode below each; empty if there is none below any.
+    below: Vec<ModeIx>,
 }
 
 impl<A> RuleSet<A> {
+    /// Modes that an event falls through to, one after the other, at most.
+    pub const MAX_BELOW: usize = 16;
+
     /// Indexes rules that are checked, sorted and numbered.
     pub(crate) fn build(modes: Vec<Arc<str>>, rules: Vec<Rule<A>>) -> Self {
         let fingerprint = fingerprint(&modes, &rules);
@@ -77,7 +82,7 @@ impl<A> RuleSet<A> {
         let gestures = Index::with_memory(modes.len(), &rules).map(Box::new);
         let has_conditions = rules.iter().any(|rule| rule.condition.is_some() || rule.choices.is_some());
         let remembers = rules.iter().any(asks_what_is_held);
-        Self { modes, rules, fingerprint, index, gestures, has_conditions, remembers }
+        Self { modes, rules, fingerprint, index, gestures, has_conditions, remembers, below: Vec::new() }
     }
 
     /// Has the engine remember what is held even if no rule asks: somebody else does.
@@ -85,6 +90,26 @@ impl<A> RuleSet<A> {
     pub fn remembering(mut self) -> Self {
         self.remembers = true;
         self
+    }
+
+    /// Has modes lie above others. What no rule of a mode itself fires for goes on to the rules of the mode below, unless it
+    /// was consumed; the same for gestures, by what they begin with. `below` has the mode below each, [`ModeIx::NONE`]
+    /// if there is none. After 16 modes an event goes no further.
+    #[must_use]
+    pub fn layered(mut self, below: Vec<ModeIx>) -> Self {
+        if below.iter().any(|mode| *mode != ModeIx::NONE) {
+            let mut hasher = StableHasher::default();
+            (self.fingerprint, &below).hash(&mut hasher);
+            self.fingerprint = hasher.finish();
+            self.below = below;
+        }
+        self
+    }
+
+    /// A mode, and those below it, from the upper to the lower.
+    pub fn layers(&self, mode: ModeIx) -> impl Iterator<Item = ModeIx> {
+        let below = |mode: &ModeIx| self.below.get(usize::from(mode.0)).copied().filter(|mode| *mode != ModeIx::NONE);
+        std::iter::successors(Some(mode), below).take(Self::MAX_BELOW + 1)
     }
 
     /// Whether there are rules for gestures, or that follow a stick or trigger.
@@ -158,6 +183,9 @@ impl<A> RuleSet<A> {
     ) -> Matches<'a, A> {
         Matches {
             rules: &self.rules,
+            below: &self.below,
+            level: 0,
+            is_covered: false,
             index,
             event,
             context,
@@ -214,7 +242,7 @@ fn asks_what_is_held<A>(rule: &Rule<A>) -> bool {
         rule.trigger,
         Trigger::FineControl { .. }
             | Trigger::Parameter { .. }
-            | Trigger::Turn { encoding: Encoding::Difference, .. }
+            | Trigger::Turn { encoding: Encoding::Difference | Encoding::Wrapping, .. }
             | Trigger::GamepadStick { .. }
             | Trigger::GamepadTrigger { .. }
     );
@@ -252,6 +280,12 @@ fn fingerprint<A>(modes: &[Arc<str>], rules: &[Rule<A>]) -> u64 {
 /// The rules an event meets, in order. See [`RuleSet::matches`].
 pub struct Matches<'a, A> {
     rules: &'a [Rule<A>],
+    /// The mode below each.
+    below: &'a [ModeIx],
+    /// How many modes the event has fallen through.
+    level: usize,
+    /// Whether a rule of the mode has been found, so that nothing goes on to the one below.
+    is_covered: bool,
     index: &'a Index,
     event: &'a Event,
     /// `None` if conditions are taken to hold.
@@ -276,7 +310,12 @@ impl<'a, A> Iterator for Matches<'a, A> {
             self.index.find(&ids, &self.probe, self.event, &mut self.lanes);
         }
         loop {
-            let entry = self.lanes.next(&self.index.entries)?;
+            let Some(entry) = self.lanes.next(&self.index.entries) else {
+                if self.below.is_empty() || !self.falls_through() {
+                    return None;
+                }
+                continue;
+            };
             if !(entry.min <= self.probe.value && self.probe.value <= entry.max) {
                 continue;
             }
@@ -284,7 +323,9 @@ impl<'a, A> Iterator for Matches<'a, A> {
             if entry.flags & (ASK_TRIGGER | ASK_CONDITION) != 0 && !self.agrees(entry, rule) {
                 continue;
             }
+            self.is_covered |= rule.mode.is_some();
             if entry.flags & CONSUME != 0 {
+                self.is_covered = true;
                 self.lanes.clear();
             }
             let position = match entry.base {
@@ -297,6 +338,20 @@ impl<'a, A> Iterator for Matches<'a, A> {
 }
 
 impl<A> Matches<'_, A> {
+    /// Looks for the rules of the mode below. False if there is none, or nothing is left for it.
+    #[inline(never)]
+    fn falls_through(&mut self) -> bool {
+        let Some(&below) = self.below.get(usize::from(self.mode.0)) else { return false };
+        if self.is_covered || self.level == RuleSet::<A>::MAX_BELOW || below == ModeIx::NONE {
+            return false;
+        }
+        self.level += 1;
+        self.mode = below;
+        let ids = self.index.buckets_of(below, self.device).of_the_mode();
+        self.index.find(&ids, &self.probe, self.event, &mut self.lanes);
+        true
+    }
+
     /// Asks the rule what its entry does not say.
     #[inline(never)]
     fn agrees(&self, entry: Entry, rule: &Rule<A>) -> bool {

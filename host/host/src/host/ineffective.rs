@@ -179,7 +179,8 @@ fn protocol(event: &TriggerEvent) -> Protocol {
         TriggerEvent::GamepadButton { .. }
         | TriggerEvent::GamepadAnalogStick { .. }
         | TriggerEvent::GamepadTrigger { .. }
-        | TriggerEvent::GamepadButtonChord { .. } => Protocol::Hid,
+        | TriggerEvent::GamepadButtonChord { .. }
+        | TriggerEvent::GamepadButtonSequence { .. } => Protocol::Hid,
         TriggerEvent::LongPress { button, .. } | TriggerEvent::DoubleTap { button, .. } if button.is_some() => {
             Protocol::Hid
         }

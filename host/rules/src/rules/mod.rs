@@ -5,6 +5,8 @@
 
 mod condition;
 mod edges;
+mod lasts;
+mod layers;
 mod overlaps;
 mod params;
 mod shadowed;
@@ -169,12 +171,13 @@ impl Compiler<'_> {
         } else {
             Releases::AsSaid
         };
+        let lasts = lasts::of(mapping).map_err(|message| self.error(&[path, &["action".into()]].concat(), message));
         let action = self.action(&mapping.action, releases, &[path, &["action".into()]].concat());
         let shown = action.and_then(|action| match &mapping.feedback {
             Some(feedback) => self.shown(action, feedback, &mapping.trigger, mode, path),
             None => Some(action),
         });
-        let (Ok(trigger), Ok(condition), Some(action)) = (trigger, condition, shown) else { return };
+        let (Ok(trigger), Ok(condition), Ok(lasts), Some(action)) = (trigger, condition, lasts, shown) else { return };
         self.mappings.push(number);
         self.rules.push(RuleSpec {
             scope,
@@ -182,8 +185,10 @@ impl Compiler<'_> {
             trigger,
             condition,
             choices: std::mem::take(&mut self.choices),
+            lasts,
             priority: mapping.priority,
             consume: mapping.consume,
+            swallows_release: mapping.consume && matches!(mapping.action, config::Action::Suppress(_)),
             defer: mapping.defer,
             name: mapping.name.clone(),
             // Looked up only when something is wrong with the rule; see `finish`.
@@ -608,9 +613,14 @@ impl Compiler<'_> {
         let modes = config.modes.iter().map(|mode| mode.name.clone()).collect();
         let paths = rule_paths(config);
         let profiles = profile::compile(config, &mut self.diagnostics);
+        let (below, wrong) = layers::below(config);
+        for (number, message) in wrong {
+            self.error(&["modes".into(), number.into(), "over".into()], message);
+        }
         match engine::compile(RuleSource { modes, rules: std::mem::take(&mut self.rules) }) {
             Ok(rules) => {
                 let warnings = self.diagnostics.into_result()?;
+                let rules = rules.layered(below);
                 Ok(Compiled { rules, targets: self.targets, lights: self.lights, profiles, warnings })
             }
             Err(errors) => {

@@ -99,10 +99,11 @@ pub(super) fn trigger(
             channel: channel.map(config::Channel::get),
             after: nanos(*duration_ms),
         },
-        TriggerEvent::DoubleTap { note, button, velocity_range, timeout_ms, channel } => Trigger::DoubleTap {
+        TriggerEvent::DoubleTap { note, button, velocity_range, taps, timeout_ms, channel } => Trigger::DoubleTap {
             keys: keys(*note, *button)?,
             velocity: values(*velocity_range),
             channel: channel.map(config::Channel::get),
+            taps: *taps,
             within: nanos(*timeout_ms),
         },
         TriggerEvent::NoteChord { notes, timeout_ms, channel } => Trigger::Chord {
@@ -115,6 +116,16 @@ pub(super) fn trigger(
             channel: None,
             within: nanos(*timeout_ms),
         },
+        TriggerEvent::NoteSequence { notes, timeout_ms, channel } => Trigger::Sequence {
+            keys: notes.iter().map(|note| note.get()).collect(),
+            channel: channel.map(config::Channel::get),
+            within: nanos(*timeout_ms),
+        },
+        TriggerEvent::GamepadButtonSequence { buttons, timeout_ms } => Trigger::Sequence {
+            keys: buttons.iter().map(|button| button.get()).collect(),
+            channel: None,
+            within: nanos(*timeout_ms),
+        },
         TriggerEvent::EncoderTurn { cc, direction, mode, channel } => Trigger::Turn {
             controllers: range(*cc),
             encoding: match mode {
@@ -123,6 +134,7 @@ pub(super) fn trigger(
                 config::EncoderMode::BinaryOffset => Encoding::BinaryOffset,
                 config::EncoderMode::IncDec => Encoding::IncDec,
                 config::EncoderMode::Difference => Encoding::Difference,
+                config::EncoderMode::Wrapping => Encoding::Wrapping,
             },
             way: match direction {
                 config::Turn::Clockwise => Rotation::Clockwise,

@@ -1,6 +1,6 @@
 //! The index, made of rules that are checked, sorted and numbered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     ASK_CONDITION, ASK_TRIGGER, Bucket, CONSUME, DeviceRow, Entry, GAMEPAD, Index, Kind, LAST, NO_NUMBER, NONE, Pair,
@@ -190,8 +190,9 @@ impl Builder {
                     self.numbers(bucket, Kind::NoteOn, channel, keys, with(velocity));
                 }
             }
-            Trigger::Chord { keys, channel, .. } => {
-                for &key in keys {
+            Trigger::Chord { keys, channel, .. } | Trigger::Sequence { keys, channel, .. } => {
+                // A key may come several times in a sequence.
+                for key in keys.iter().copied().collect::<BTreeSet<_>>() {
                     match key.checked_sub(GAMEPAD) {
                         Some(button) => self.lane(bucket, Kind::ButtonDown, None, Some(button), entry),
                         None => self.lane(bucket, Kind::NoteOn, *channel, Some(key), entry),

@@ -289,6 +289,13 @@ pub(super) struct BucketIds {
     device_and_mode: u32,
 }
 
+impl BucketIds {
+    /// Those of the mode alone.
+    pub(super) fn of_the_mode(self) -> Self {
+        Self { global: NONE, device: NONE, ..self }
+    }
+}
+
 impl Index {
     #[inline(always)]
     pub(super) fn buckets_of(&self, mode: ModeIx, device: &DeviceId) -> BucketIds {

@@ -370,6 +370,13 @@ fn ways(config: &Config) -> BTreeSet<Transition> {
         let text = "the start of the host".to_owned();
         ways.insert(Transition { mode: first.name.clone(), key: "start".to_owned(), text, from: None });
     }
+    for mode in &config.modes {
+        if let Some(below) = mode.over.clone() {
+            let (key, text) =
+                (format!("over {}", mode.name), format!("the mode {}, which lies over it", quoted(&mode.name)));
+            ways.insert(Transition { mode: below, key, text, from: Some(mode.name.clone()) });
+        }
+    }
     // Of the profiles that fit, one with a title goes before those without, then the first: so it matters which ones
     // stand before.
     let mut profiles: Vec<&Profile> = config.profiles.iter().collect();
@@ -424,6 +431,7 @@ fn protocol(mapping: &Mapping) -> &'static str {
         | Event::GamepadAnalogStick { .. }
         | Event::GamepadTrigger { .. }
         | Event::GamepadButtonChord { .. }
+        | Event::GamepadButtonSequence { .. }
         | Event::LongPress { button: Some(_), .. }
         | Event::DoubleTap { button: Some(_), .. } => "hid",
         _ => "midi",

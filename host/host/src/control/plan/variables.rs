@@ -26,7 +26,7 @@ pub(super) fn lead_to_programs<'c>(config: &'c Config, rules: &mut [Rule<'c>]) -
     while !todo.is_empty() {
         for at in todo.drain(..) {
             asked.extend(mentioned(rules[at].mapping, &declared));
-            modes.extend(rules[at].mode);
+            modes.extend(rules[at].mode.into_iter().flat_map(|mode| config.modes_over(mode)));
             modes_asked(rules[at].mapping, &mut modes);
         }
         for (at, rule) in rules.iter_mut().enumerate().filter(|(at, _)| !leads[*at]) {
