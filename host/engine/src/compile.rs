@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use conductor_osc_pattern::{OscAddressError, check_address};
+use conductor_message_pattern::{OscAddressError, check_address};
 
 use crate::Nanos;
 use crate::choice::Choices;
@@ -16,8 +16,8 @@ use crate::gesture::ChordEvent;
 use crate::hash::StableState;
 use crate::rule::{Place, Rule, RuleId, RuleSource, RuleSpec, Scope};
 use crate::rule_set::{ModeIx, RuleSet};
-use crate::sysex_pattern::SysExPatternError;
 use crate::trigger::{DmxRange, NumberRange, OscArgTest, Trigger, ValueRange};
+use conductor_message_pattern::SysExPatternError;
 
 /// One thing that is wrong with the rules.
 #[derive(Clone, Debug, PartialEq)]

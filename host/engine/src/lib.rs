@@ -60,17 +60,16 @@ pub mod recorder;
 pub mod rule;
 pub mod rule_set;
 pub mod scale;
-pub mod sysex_pattern;
 pub mod transform;
 pub mod trigger;
 
 pub use choice::{Answers, Choices};
 pub use compile::{CompileError, CompileErrorKind, check_standalone_condition, compile};
-pub use condition::{
-    AppName, Asked, Condition, Day, Days, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext, LocalTime,
-    TimeRange,
+pub use condition::{AppName, Asked, Condition, Environment, EnvironmentGuard, EnvironmentHandle, EvalContext};
+pub use conductor_local_time::{Day, Days, LocalTime, TimeRange};
+pub use conductor_message_pattern::{
+    OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, SysExPattern, SysExPatternError, check_address,
 };
-pub use conductor_osc_pattern::{OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, check_address};
 pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
 pub use event::{ArtNetChange, Event, EventKind, GamepadEvent, VariableChange};
@@ -85,7 +84,6 @@ pub use recorder::{Cause, Fired, FlightRecorder, Record};
 pub use rule::{Lasts, Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};
 pub use scale::Scale;
-pub use sysex_pattern::{SysExPattern, SysExPatternError};
 pub use transform::{Curve, MidiTransform, TransformError};
 pub use trigger::{DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, Trigger, ValueRange};
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use conductor_osc_pattern::OscPattern;
+use conductor_message_pattern::OscPattern;
 
 /// One OSC message: an address and its arguments.
 ///

@@ -7,14 +7,14 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use conductor_osc_pattern::OscPattern;
+use conductor_message_pattern::OscPattern;
 
 use crate::Nanos;
 use crate::event::{ArtNetChange, Event, GamepadEvent};
 use crate::gesture::Encoding;
 use crate::midi::MidiMessage;
 use crate::osc::{OscArg, OscMessage};
-use crate::sysex_pattern::SysExPattern;
+use conductor_message_pattern::SysExPattern;
 
 /// Numbers from `first` to `last`, both included: notes, controllers and programs 0 to 127, what a gamepad
 /// has 128 to 144.

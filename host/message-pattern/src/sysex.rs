@@ -8,11 +8,11 @@ use std::str::FromStr;
 /// Written as hexadecimal bytes with `?` for a half byte that does not matter:
 ///
 /// ```
-/// # use conductor_engine::SysExPattern;
+/// # use conductor_message_pattern::SysExPattern;
 /// // "Identity reply" from any device, Universal Non-Realtime, MIDI 1.0 specification.
 /// let reply: SysExPattern = "F0 7E ?? 06 02".parse()?;
 /// assert!(reply.matches(&[0xF0, 0x7E, 0x10, 0x06, 0x02, 0x41, 0xF7]));
-/// # Ok::<(), conductor_engine::SysExPatternError>(())
+/// # Ok::<(), conductor_message_pattern::SysExPatternError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SysExPattern(Box<[(u8, u8)]>);
@@ -55,7 +55,7 @@ impl SysExPattern {
     }
 
     /// The byte after `F0`, when the pattern fixes it.
-    pub(crate) fn manufacturer(&self) -> Option<u8> {
+    pub fn manufacturer(&self) -> Option<u8> {
         match self.0.get(1) {
             Some(&(byte, 0xFF)) if byte <= 0x7F => Some(byte),
             _ => None,

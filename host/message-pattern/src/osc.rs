@@ -3,9 +3,6 @@
 //! The rules are those of "OSC Address Patterns" and "OSC Message Dispatching and Pattern Matching" in "The Open Sound
 //! Control 1.0 Specification" (opensoundcontrol.org).
 
-#![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::unwrap_used))]
-
 /// What is wrong with an OSC address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OscAddressError {
@@ -62,11 +59,11 @@ const MAX_PART: usize = 1023;
 /// the length of the address. A part of an address longer than 1023 bytes matches no wildcard.
 ///
 /// ```
-/// # use conductor_osc_pattern::OscPattern;
+/// # use conductor_message_pattern::OscPattern;
 /// let pattern = OscPattern::parse("/mixer/[1-4]/{fader,pan}")?;
 /// assert!(pattern.matches("/mixer/3/pan"));
 /// assert!(!pattern.matches("/mixer/5/pan"));
-/// # Ok::<(), conductor_osc_pattern::OscPatternError>(())
+/// # Ok::<(), conductor_message_pattern::OscPatternError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OscPattern {
