@@ -1,11 +1,11 @@
 //! What compiles, in which order, and what is refused.
 
+use conductor_local_time::{Days, TimeRange};
+use conductor_message_pattern::{OscPattern, SysExPattern};
+
 use super::*;
-use crate::condition::{Days, TimeRange};
 use crate::gesture::Encoding;
 use crate::trigger::{Edge, Push, Readings, Rotation};
-use conductor_message_pattern::OscPattern;
-use conductor_message_pattern::SysExPattern;
 
 fn note(first: u8, last: u8, min: u16, max: u16, channel: Option<u8>) -> Trigger {
     Trigger::Note { notes: NumberRange { first, last }, velocity: ValueRange { min, max }, edge: Edge::Press, channel }
