@@ -206,7 +206,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
             (attempt.goal, attempt.set, attempt.rank, attempt.key) == (Goal::NextTap, here.set, rule.0, key)
         };
         let taken = || self.attempts.attempts().iter().filter(|attempt| of_rule(attempt));
-        let (first, last) = (*taken().next()?, *taken().last()?);
+        let (first, last) = (*taken().next()?, *taken().next_back()?);
         if taken().count() < usize::from(taps) {
             self.attempts.go_on(&last, of_rule);
             return None;
@@ -227,7 +227,7 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
         let of_rule =
             |attempt: &Attempt| (attempt.goal, attempt.set, attempt.rank) == (Goal::NextKey, here.set, rule.0);
         let taken = || self.attempts.attempts().iter().filter(|attempt| of_rule(attempt));
-        let last = *taken().last()?;
+        let last = *taken().next_back()?;
         if !taken().map(|attempt| attempt.key.number()).eq(keys.iter().copied().take(taken().count())) {
             let begins = last.key.number() == *keys.first()?;
             self.attempts.end(|attempt| of_rule(attempt) && (attempt.serial != last.serial || !begins));
