@@ -375,6 +375,8 @@ fn since(older: &Event, newer: Event) -> Event {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crossbeam_channel::Receiver;
 
@@ -470,6 +472,12 @@ mod tests {
         assert_eq!(counters.dropped.load(Ordering::Relaxed), 1, "2 gave way to 3");
         let value = |value| Event::Midi(MidiMessage::ControlChange { channel: 0, controller: 7, value });
         assert_eq!([next(&receiver), next(&receiver)], [value(1), value(3)]);
+        // What was passed on may still be held for a moment, and the next value would join it.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while sink.held.any() {
+            assert!(Instant::now() < deadline, "a value is held although it was passed on");
+            std::thread::yield_now();
+        }
         sink.midi(&[0xB0, 7, 4]);
         std::thread::scope(|scope| {
             scope.spawn(|| sink.midi(&[0x90, 60, 100]));

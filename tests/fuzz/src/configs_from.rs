@@ -44,6 +44,9 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
             if bytes.one_in(4) {
                 mode["color"] = json!("blue");
             }
+            if bytes.one_in(4) {
+                mode["over"] = json!(bytes.pick(&MODES));
+            }
             mode
         })
         .collect();
