@@ -403,7 +403,7 @@ mod tests {
     }
 
     fn next(receiver: &Receiver<Input>) -> Event {
-        match receiver.recv_timeout(std::time::Duration::from_secs(10)).unwrap() {
+        match receiver.recv_timeout(Duration::from_secs(10)).unwrap() {
             Input::Event { event, .. } => event.event,
             other => panic!("{other:?}"),
         }
@@ -507,9 +507,9 @@ mod tests {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         assert!(count(&counters.dropped) > 100);
         // The last value may have come a moment before it is counted.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(10);
         while count(&counters.events) + count(&counters.dropped) != 256 {
-            assert!(std::time::Instant::now() < deadline, "each passed or was counted: {counters:?}");
+            assert!(Instant::now() < deadline, "each passed or was counted: {counters:?}");
             std::thread::yield_now();
         }
     }
@@ -519,9 +519,9 @@ mod tests {
         let (mut sink, receiver, counters) = routing(&limited(20), 8192);
         let change = |value, previous| ArtNetChange { universe: 0, channel: 1, value, previous };
         (1..=200).for_each(|value| assert!(sink.artnet(change(value, value - 1))));
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(10);
         while !sink.settle() {
-            assert!(std::time::Instant::now() < deadline);
+            assert!(Instant::now() < deadline);
         }
         let mut last = 0;
         for input in receiver.try_iter() {
