@@ -236,16 +236,3 @@ fn every_decision_is_as_it_is_written() {
     assert!(report.is_empty(), "\n{report}");
     assert!(count >= 200, "only {count} cases");
 }
-
-/// Each case beside other programs is a row of the page about them, and each row is a case.
-#[test]
-fn the_page_about_layers_has_every_case() {
-    let cases = include_str!("gestures/10-other-mappers.txt");
-    let cases = cases.lines().filter_map(|line| line.strip_prefix("test \"")?.split(' ').next());
-    let page = include_str!("../../../docs/layers.md");
-    let is_id = |cell: &&str| cell.len() == 3 && cell[1..].bytes().all(|byte| byte.is_ascii_digit());
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()).filter(is_id);
-    let (cases, rows): (Vec<_>, Vec<_>) = (cases.collect(), rows.collect());
-    assert_eq!(cases, rows);
-    assert!(cases.len() >= 60, "only {}", cases.len());
-}

@@ -1,5 +1,5 @@
-//! That the tests which SECURITY.md and tests/hostile/README.md name are there: a threat whose test was renamed or taken
-//! away is a threat without one.
+//! That the tests which pages name are there: a threat in SECURITY.md or tests/hostile/README.md whose test was renamed or
+//! taken away is a threat without one, and docs/layers.md compares what is tested.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a result")]
 
@@ -142,4 +142,18 @@ fn every_hostile_case_is_listed() {
     let hostile = tests.0.iter().filter(|(path, _)| path.starts_with(HOSTILE));
     let missing: Vec<&String> = hostile.flat_map(|(_, tests)| tests).filter(|test| !list.contains(*test)).collect();
     assert!(missing.is_empty(), "not in tests/hostile/README.md: {missing:#?}");
+}
+
+/// Each case beside other mappers is a row of the page about them, and each row is a case.
+#[test]
+fn the_page_about_layers_has_every_case() {
+    let repo = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let read = |file: &str| fs::read_to_string(repo.join(file)).unwrap();
+    let (cases, page) = (read("host/engine/tests/gestures/10-other-mappers.txt"), read("docs/layers.md"));
+    let is_id = |cell: &&str| cell.len() == 3 && cell[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let cases = cases.lines().filter_map(|line| line.strip_prefix("test \"")?.split(' ').next());
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()).filter(is_id);
+    let (cases, rows): (Vec<_>, Vec<_>) = (cases.collect(), rows.collect());
+    assert_eq!(cases, rows);
+    assert!(cases.len() >= 60, "only {}", cases.len());
 }
