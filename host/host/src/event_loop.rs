@@ -205,6 +205,7 @@ impl EventLoop {
 
     /// Another profile applies, or none any more.
     fn change_profile(&mut self, next: Option<&Arc<str>>) {
+        // Before the first event none is active; the first mode becomes so here.
         self.engine.mode_index();
         let rules = self.engine.rules().load();
         let Some(current) = self.engine.chosen_mode().cloned() else { return };
