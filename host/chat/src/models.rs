@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::completion::{Ask, Completion, LOCAL_ONLY, complete, is_here};
 use super::listing::{AvailableModel, Endpoint, available};
-use super::queue::{Place, Queues};
+use super::queue::{AskerKind, Place, Queues};
 use super::{Event, Part, Question, Usage};
 use conductor_audit::caller::Caller;
 use conductor_audit::{Audit, Entry, Kind, Pending};
@@ -245,26 +245,9 @@ impl Models {
         Ok(Found { model, provider, local_only: self.llm.local_only })
     }
 
-    /// Asks a model when it is its turn, and returns the events of the answer as they come. No hooks are called: that is
-    /// for callers that have the whole turn.
-    ///
-    /// # Errors
-    /// `Invalid` when there is no such model, `Unavailable` when its provider is not installed, `Denied` where models are
-    /// switched off or only those on this computer may be asked, `Exhausted` when too many wait.
-    pub async fn complete(
-        &self,
-        name: &str,
-        question: Question,
-        cancelled: CancellationToken,
-    ) -> Result<Completion, Error> {
-        let found = self.find(name)?;
-        let place = self.place(&found, name).await?;
-        Ok(found.complete(question, place, cancelled))
-    }
-
-    async fn place(&self, found: &Found<'_>, asker: &str) -> Result<Place, Error> {
+    async fn place(&self, found: &Found<'_>, asker: &str, kind: AskerKind) -> Result<Place, Error> {
         let feature = found.provider.feature.facts().descriptor.id.to_string();
-        self.queues.enter(&feature, &found.model.provider, asker).await
+        self.queues.enter(&feature, &found.model.provider, asker, kind).await
     }
 
     /// A turn of one request: hooks, the question, hooks, the answer.
@@ -289,7 +272,8 @@ impl Models {
     /// Begins an exchange with a model: hooks are asked, and the question is sent. It is on record, however it ends.
     ///
     /// # Errors
-    /// As [`complete`](Self::complete), and `Denied` if a hook does not let it be asked.
+    /// `Invalid` if there is no such model, `Unavailable` if its provider is not installed, `Denied` if models are switched
+    /// off, only those on this computer may be asked, or a hook does not let it be asked, `Exhausted` if too many wait.
     pub async fn begin(
         &self,
         caller: &Caller,
@@ -300,7 +284,7 @@ impl Models {
     ) -> Result<Exchange<'_>, Error> {
         let entry = Entry::new(Kind::Model, "ask", caller, name);
         let mut record = Pending::new(&self.audit, entry, Instant::now());
-        match self.begun(asker, name, question, cancelled, &mut record).await {
+        match self.begun(caller, asker, name, question, cancelled, &mut record).await {
             Ok((shown, completion)) => Ok(Exchange { models: self, shown, completion, failed: None, record }),
             Err(error) => {
                 recorded(record, &Err(&error)).await;
@@ -311,6 +295,7 @@ impl Models {
 
     async fn begun(
         &self,
+        caller: &Caller,
         asker: &str,
         name: &str,
         question: Question,
@@ -322,7 +307,7 @@ impl Models {
         record.with("model", found.model.model.as_str());
         let shown = Arc::new(shown_request(asker, name, &found.provider, &question));
         hooked(&self.registry, ChatHook::Request(Arc::clone(&shown))).await?;
-        let place = self.place(&found, asker).await?;
+        let place = self.place(&found, asker, AskerKind::of(caller)).await?;
         Ok((shown, found.complete(question, place, cancelled)))
     }
 

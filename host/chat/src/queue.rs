@@ -1,8 +1,9 @@
 //! The queue in front of a provider: exchanges beyond its limits wait for their turn, and are not refused.
 //!
-//! A feature has so many requests under way ([`PLACES`]), and a provider so many in a minute. Who waits gets a place in
-//! turn with the other askers, and not in the order of exchanges: a feature that asks a hundred times delays a
-//! conversation by one exchange and not by a hundred.
+//! A provider's feature has at most [`PLACES`] exchanges under way, and a provider so many requests in a minute. Askers
+//! that wait take turns, whatever the number of their exchanges: a feature that asks a hundred times delays a conversation
+//! by one exchange and not by a hundred. [`KEPT_FOR_CONVERSATIONS`] places are not for features that ask, so that answers
+//! that never end keep no conversation waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use conductor_audit::caller::{Caller, Door};
 use conductor_sandbox::bindings::Error;
 use conductor_sandbox::limits;
 use conductor_services::http::account::STREAMS;
@@ -22,6 +24,8 @@ pub const PLACES: usize = STREAMS;
 const INSTANCE_BYTES: usize = 8 << 20;
 // A quarter is left for what else the feature does.
 const _: () = assert!(PLACES * (limits::HANDED_OVER_LARGE + INSTANCE_BYTES) <= limits::FEATURE_MEMORY_BYTES / 4 * 3);
+/// Places that features which ask models do not get: they are for conversations.
+pub const KEPT_FOR_CONVERSATIONS: usize = 2;
 /// Exchanges that wait for the providers of one feature.
 pub const MAX_WAITING: usize = 512;
 /// How long an exchange waits for its turn.
@@ -39,32 +43,96 @@ pub(crate) struct Queues {
     rates: Mutex<HashMap<String, Arc<RateLimiter>>>,
 }
 
-/// Those who wait for the providers of one feature.
+/// The exchanges with the providers of one feature.
 #[derive(Debug, Default)]
-struct Line(Mutex<Waiting>);
+struct Line(Mutex<Exchanges>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct Exchanges {
+    /// Under way.
     taken: usize,
+    /// Of these, the ones of features that ask.
+    taken_by_features: usize,
+    /// Waiting.
     count: usize,
-    /// In the order in which they are served; each with what it waits for, first come first served.
-    askers: VecDeque<(String, VecDeque<oneshot::Sender<Place>>)>,
+    /// In the order in which they are served.
+    askers: VecDeque<Asker>,
 }
 
-impl Waiting {
-    /// Forgets who has left.
-    fn forget_gone(&mut self) {
-        for (_, theirs) in &mut self.askers {
-            theirs.retain(|one| !one.is_closed());
-        }
-        self.askers.retain(|(_, theirs)| !theirs.is_empty());
-        self.count = self.askers.iter().map(|(_, theirs)| theirs.len()).sum();
+/// An asker that waits.
+#[derive(Debug)]
+struct Asker {
+    name: String,
+    kind: AskerKind,
+    /// Its exchanges, first come first served.
+    exchanges: VecDeque<oneshot::Sender<Place>>,
+}
+
+/// What asks a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskerKind {
+    /// A person, in a conversation.
+    Conversation,
+    /// A feature that may ask models.
+    Feature,
+}
+
+impl AskerKind {
+    /// What this caller is. A conversation's caller is the model's, not the person's, with what a model may do.
+    pub(crate) fn of(caller: &Caller) -> Self {
+        if caller.door() == Door::Feature { Self::Feature } else { Self::Conversation }
     }
 }
 
-/// The right to one exchange; dropping it gives it to who is next.
+impl Exchanges {
+    /// Whether there is a place for this kind of asker.
+    fn has_place_for(&self, kind: AskerKind) -> bool {
+        let is_within_share =
+            kind == AskerKind::Conversation || self.taken_by_features < PLACES - KEPT_FOR_CONVERSATIONS;
+        self.taken < PLACES && is_within_share
+    }
+
+    fn take(&mut self, kind: AskerKind) {
+        self.taken += 1;
+        self.taken_by_features += usize::from(kind == AskerKind::Feature);
+    }
+
+    fn give_back(&mut self, kind: AskerKind) {
+        self.taken -= 1;
+        self.taken_by_features -= usize::from(kind == AskerKind::Feature);
+    }
+
+    /// The next exchange that there is a place for, which it then has.
+    fn next(&mut self) -> Option<(AskerKind, oneshot::Sender<Place>)> {
+        loop {
+            let at = self.askers.iter().position(|asker| self.has_place_for(asker.kind))?;
+            let mut asker = self.askers.remove(at)?;
+            let next = asker.exchanges.pop_front();
+            let kind = asker.kind;
+            if !asker.exchanges.is_empty() {
+                self.askers.push_back(asker);
+            }
+            if let Some(next) = next {
+                self.count -= 1;
+                self.take(kind);
+                return Some((kind, next));
+            }
+        }
+    }
+
+    /// Forgets exchanges that are no longer waited for.
+    fn forget_gone(&mut self) {
+        for asker in &mut self.askers {
+            asker.exchanges.retain(|one| !one.is_closed());
+        }
+        self.askers.retain(|asker| !asker.exchanges.is_empty());
+        self.count = self.askers.iter().map(|asker| asker.exchanges.len()).sum();
+    }
+}
+
+/// The right to one exchange; dropping it gives it to the next one that waits.
 #[derive(Debug)]
-pub struct Place(Option<Arc<Line>>);
+pub struct Place(Option<(Arc<Line>, AskerKind)>);
 
 impl Place {
     /// One of no queue.
@@ -75,44 +143,35 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(line) = self.0.take() {
-            line.pass_on();
+        if let Some((line, kind)) = self.0.take() {
+            line.leave(kind);
         }
     }
 }
 
 impl Line {
-    /// Gives a place that has become free to who is next.
-    fn pass_on(self: &Arc<Self>) {
+    /// Gives a place back, and the next exchange that waits gets it.
+    fn leave(self: &Arc<Self>, kind: AskerKind) {
+        self.0.lock().give_back(kind);
         loop {
-            let next = {
-                let mut waiting = self.0.lock();
-                let Some((asker, mut theirs)) = waiting.askers.pop_front() else {
-                    waiting.taken -= 1;
-                    return;
-                };
-                let next = theirs.pop_front();
-                waiting.count -= usize::from(next.is_some());
-                if !theirs.is_empty() {
-                    waiting.askers.push_back((asker, theirs));
-                }
-                next
-            };
-            let Some(next) = next else { continue };
-            match next.send(Place(Some(Arc::clone(self)))) {
+            let Some((kind, next)) = self.0.lock().next() else { return };
+            match next.send(Place(Some((Arc::clone(self), kind)))) {
                 Ok(()) => return,
-                // Who waited has left, so the next one has it. Dropped here it would come back to this line.
-                Err(mut place) => place.0 = None,
+                // Nobody waits for it any more, so the next one has it. Dropped here it would come back to this line.
+                Err(mut place) => {
+                    place.0 = None;
+                    self.0.lock().give_back(kind);
+                }
             }
         }
     }
 
-    async fn enter(self: Arc<Self>, asker: &str) -> Result<Place, Error> {
+    async fn enter(self: Arc<Self>, asker: &str, kind: AskerKind) -> Result<Place, Error> {
         let came = {
             let mut waiting = self.0.lock();
-            if waiting.taken < PLACES {
-                waiting.taken += 1;
-                return Ok(Place(Some(Arc::clone(&self))));
+            if waiting.has_place_for(kind) {
+                waiting.take(kind);
+                return Ok(Place(Some((Arc::clone(&self), kind))));
             }
             if waiting.count >= MAX_WAITING {
                 waiting.forget_gone();
@@ -124,9 +183,12 @@ impl Line {
             }
             waiting.count += 1;
             let (given, came) = oneshot::channel();
-            match waiting.askers.iter_mut().find(|(other, _)| other == asker) {
-                Some((_, theirs)) => theirs.push_back(given),
-                None => waiting.askers.push_back((asker.to_owned(), VecDeque::from([given]))),
+            match waiting.askers.iter_mut().find(|other| other.kind == kind && other.name == asker) {
+                Some(known) => known.exchanges.push_back(given),
+                None => {
+                    let exchanges = VecDeque::from([given]);
+                    waiting.askers.push_back(Asker { name: asker.to_owned(), kind, exchanges });
+                }
             }
             came
         };
@@ -154,11 +216,17 @@ impl Queues {
     ///
     /// # Errors
     /// `Exhausted` if too many wait, or it took too long.
-    pub(crate) async fn enter(&self, feature: &str, provider: &str, asker: &str) -> Result<Place, Error> {
+    pub(crate) async fn enter(
+        &self,
+        feature: &str,
+        provider: &str,
+        asker: &str,
+        kind: AskerKind,
+    ) -> Result<Place, Error> {
         let line = Arc::clone(self.lines.lock().entry(feature.to_owned()).or_default());
-        let place = line.enter(asker).await?;
+        let place = line.enter(asker, kind).await?;
         let rate = self.rate(provider);
-        // Who holds a place waits for the rate, so that the order stays.
+        // The place is held while it waits for the rate, so that the order stays.
         let deadline = Instant::now() + MAX_WAIT;
         loop {
             let now = Instant::now();
@@ -215,7 +283,47 @@ mod tests {
     type Wait<'q> = Pin<Box<dyn Future<Output = Result<Place, Error>> + 'q>>;
 
     fn wait<'q>(queues: &'q Queues, asker: &'q str) -> Wait<'q> {
-        Box::pin(queues.enter("f", "p", asker))
+        Box::pin(enter(queues, asker))
+    }
+
+    /// As a conversation.
+    async fn enter(queues: &Queues, asker: &str) -> Result<Place, Error> {
+        queues.enter("f", "p", asker, AskerKind::Conversation).await
+    }
+
+    /// As a feature that asks.
+    fn ask<'q>(queues: &'q Queues, asker: &'q str) -> Wait<'q> {
+        Box::pin(queues.enter("f", "p", asker, AskerKind::Feature))
+    }
+
+    #[tokio::test]
+    async fn features_that_ask_leave_places_for_conversations() {
+        let queues = queues();
+        let mut held: VecDeque<Place> = (0..PLACES - KEPT_FOR_CONVERSATIONS)
+            .map(|_| now(&mut ask(&queues, "greedy")).expect("a place of the features").unwrap())
+            .collect();
+        let (mut greedy, mut other) = (ask(&queues, "greedy"), ask(&queues, "another"));
+        assert!(now(&mut greedy).is_none() && now(&mut other).is_none(), "no more for features");
+        for _ in 0..KEPT_FOR_CONVERSATIONS {
+            let place = now(&mut wait(&queues, "person")).expect("kept for it").unwrap();
+            drop(place);
+            assert!(now(&mut greedy).is_none(), "what a conversation gives back is not for features");
+        }
+        let mut kept: Vec<Place> = Vec::new();
+        for _ in 0..KEPT_FOR_CONVERSATIONS {
+            kept.push(now(&mut wait(&queues, "person")).expect("kept for it").unwrap());
+        }
+        // Each waits in turn where there is none left, and no place is lost.
+        let mut person = wait(&queues, "person");
+        assert!(now(&mut person).is_none());
+        held.pop_front();
+        held.push_back(now(&mut greedy).expect("it came first").unwrap());
+        assert!(now(&mut person).is_none() && now(&mut other).is_none());
+        kept.pop();
+        kept.push(now(&mut person).expect("a place of the conversations").unwrap());
+        held.pop_front();
+        held.push_back(now(&mut other).expect("a place of the features").unwrap());
+        assert_eq!(held.len() + kept.len(), PLACES);
     }
 
     #[tokio::test]
@@ -223,7 +331,7 @@ mod tests {
         let queues = queues();
         let mut held = Vec::new();
         for _ in 0..PLACES {
-            held.push(queues.enter("f", "p", "greedy").await.unwrap());
+            held.push(enter(&queues, "greedy").await.unwrap());
         }
         let mut greedy: Vec<Wait<'_>> = (0..3).map(|_| wait(&queues, "greedy")).collect();
         greedy.iter_mut().for_each(|one| assert!(now(one).is_none()));
@@ -243,7 +351,7 @@ mod tests {
         let queues = queues();
         let mut held = Vec::new();
         for _ in 0..PLACES {
-            held.push(queues.enter("f", "p", "a").await.unwrap());
+            held.push(enter(&queues, "a").await.unwrap());
         }
         let (mut gone, mut stays) = (wait(&queues, "b"), wait(&queues, "c"));
         assert!(now(&mut gone).is_none() && now(&mut stays).is_none());
@@ -252,7 +360,7 @@ mod tests {
         held.push(now(&mut stays).expect("the place of who has left").unwrap());
         held.clear();
         for _ in 0..PLACES {
-            held.push(queues.enter("f", "p", "d").await.unwrap());
+            held.push(enter(&queues, "d").await.unwrap());
         }
         let mut more = wait(&queues, "d");
         assert!(now(&mut more).is_none(), "no more places than there were");
@@ -271,7 +379,7 @@ mod tests {
                 one
             })
             .collect();
-        let refused = queues.enter("f", "p", "a").await.unwrap_err();
+        let refused = enter(&queues, "a").await.unwrap_err();
         assert!(matches!(refused, Error::Exhausted(_)), "{refused:?}");
     }
 }
