@@ -494,10 +494,10 @@ impl Worker {
         let event = self.event(envelope);
         let details = EventDetails::of(&envelope.event, envelope.pattern.as_ref());
         let owner = self.owners.as_mut().map_or(0, |owners| owners.number(envelope));
-        let began = Instant::now();
+        let began = self.pace.begin();
         let prepared = may_run_now(self.feature.facts()).and_then(|()| self.prepared(slot));
         let performed = prepared.and_then(|(ready, id)| ready.instance.perform_for(owner, id, event, details));
-        self.pace.called(began, Instant::now());
+        self.pace.end(&began);
         match performed {
             Ok(()) => {
                 self.counters.done.fetch_add(1, Ordering::Relaxed);

@@ -303,17 +303,16 @@ impl Inner {
             Some(kept) => (kept, false),
             None => (self.instantiate().await?, true),
         };
-        let began = Instant::now();
+        let began = self.pace.lock().begin();
         let result = call(&mut kept.instance).await;
-        let now = Instant::now();
         if matches!(result, Err(CallError::Trapped(_))) {
-            self.pace.lock().failed(now);
+            self.pace.lock().failed(Instant::now());
             return result;
         }
         if !is_first {
-            self.pace.lock().called(began, now);
+            self.pace.lock().end(&began);
         }
-        self.keep(kept, now);
+        self.keep(kept, Instant::now());
         result
     }
 

@@ -23,4 +23,5 @@ pub mod rate;
 pub mod strand;
 mod sync;
 pub mod template;
+pub mod thread_use;
 pub mod time_slice;

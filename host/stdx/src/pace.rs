@@ -4,15 +4,20 @@
 //! must not be held up for much longer than waking a thread takes. So it only makes the calls of features whose calls have
 //! been short for a while. A feature that is slow twice, or traps, has its calls made on other threads again, each time for
 //! twice as long.
+//!
+//! A call is long by the time that passes, which costs nothing to know. After one that was long, it is the processor time
+//! that counts, as long as nothing was waited for: a busy machine interrupts calls that are short.
 
 use std::time::{Duration, Instant};
+
+use crate::thread_use::ThreadUse;
 
 /// Calls that have to be short, one after the other, before others make them.
 const PROBATION: u32 = 32;
 /// For how long a thread that has brought events begins calls, of all features together. The rest is for the features' own
 /// threads, so that features that are each just short enough do not add up.
 pub const CARRIES_FOR: Duration = Duration::from_micros(250);
-/// So many short calls make up for one that was not: a busy machine may have held it up.
+/// So many short calls make up for one that was not: a busy machine may have interrupted it.
 const FORGIVEN_AFTER: u32 = 1000;
 /// How long calls are made on other threads again, the first time.
 const FIRST_BAN: Duration = Duration::from_secs(1);
@@ -21,6 +26,14 @@ const LONGEST_BAN: Duration = Duration::from_secs(300);
 /// A ban is the first one again if there was none for so many times as long as the next would be: on a busy machine a
 /// feature is slow now and then through no fault of its own, and one that is slow on purpose gains little.
 const GOOD_FOR: u32 = 10;
+
+/// When a call began.
+#[derive(Debug)]
+pub struct Began {
+    at: Instant,
+    /// What its thread had used, where that is asked for.
+    thread: Option<ThreadUse>,
+}
 
 /// What is known about the calls of a feature.
 #[derive(Debug)]
@@ -49,13 +62,28 @@ impl Pace {
         self.short >= PROBATION && self.banned_until.is_none()
     }
 
-    /// A call that began at `began` has ended at `now`.
-    pub fn called(&mut self, began: Instant, now: Instant) {
+    /// A call begins on this thread.
+    pub fn begin(&self) -> Began {
+        // Asking what a thread has used takes a system call.
+        let is_in_doubt = self.slow || !self.is_quick();
+        Began { at: Instant::now(), thread: is_in_doubt.then(ThreadUse::now).flatten() }
+    }
+
+    /// A call has ended.
+    pub fn end(&mut self, began: &Began) {
+        let now = Instant::now();
+        let passed = now.saturating_duration_since(began.at);
+        let took = if passed <= self.most { None } else { began.thread.and_then(|thread| thread.busy_since()) };
+        self.called(took.unwrap_or(passed), now);
+    }
+
+    /// A call that took so long has ended.
+    fn called(&mut self, took: Duration, now: Instant) {
         if self.banned_until.is_some_and(|until| until <= now) {
             self.banned = self.banned_until.take();
             self.short = 0;
         }
-        if now.saturating_duration_since(began) <= self.most {
+        if took <= self.most {
             self.short += 1;
             if self.short >= FORGIVEN_AFTER {
                 self.short = PROBATION;
@@ -125,9 +153,8 @@ mod tests {
 
         fn calls(&mut self, count: u32, each: Duration) {
             for _ in 0..count {
-                let began = self.now;
                 self.now += each;
-                self.pace.called(began, self.now);
+                self.pace.called(each, self.now);
             }
         }
     }
@@ -178,6 +205,25 @@ mod tests {
         feature.now += GOOD_FOR * 4 * FIRST_BAN;
         let shorter = feature.banned();
         assert!(longer >= 2 * FIRST_BAN - QUICK && shorter < 2 * FIRST_BAN, "{longer:?}, then {shorter:?}");
+    }
+
+    #[test]
+    fn a_call_that_was_interrupted_is_short_once_that_is_asked() {
+        let mut feature = Feature::new();
+        feature.calls(PROBATION, QUICK);
+        feature.calls(1, SLOW);
+        let mut began = feature.pace.begin();
+        if began.thread.is_none() {
+            return; // This system does not say.
+        }
+        began.at = began.at.checked_sub(SLOW).unwrap();
+        feature.pace.end(&began);
+        assert!(feature.pace.is_quick(), "the thread has hardly worked, and has not waited");
+        let mut began = feature.pace.begin();
+        began.at = began.at.checked_sub(SLOW).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        feature.pace.end(&began);
+        assert!(!feature.pace.is_quick(), "it has waited");
     }
 
     #[test]
