@@ -10,8 +10,11 @@ use conductor_device_profile::{Confidence, Library, Suggested, alias_for, aliase
 use conductor_ports::Direction;
 use conductor_ports::status::{DiscoveredPort, PortState, PortsStatus};
 use conductor_stdx::plural::plural;
-use conductor_terminal::{self as terminal, outln};
+use conductor_terminal::{self as terminal, excerpt, outln};
 use serde_json::{Value, json};
+
+/// Bytes of a port's name that are shown.
+const MAX_NAME: usize = 60;
 
 /// What it begins with.
 const HEAD: &str = "\
@@ -56,21 +59,25 @@ const IGNORED: &[&str] = if cfg!(target_os = "macos") {
 
 pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     let file = &places.config;
-    if file.exists() {
+    // A link to a file that is not there is in the way as well.
+    if file.symlink_metadata().is_ok() {
         return Err(Failure::Wrong(format!(
             "conductor: {} is there already, and stays as it is; `conductor config validate` reads it, `conductor devices \
              suggest PORT` adds to it, --config names another file",
             file.display()
         )));
     }
-    let (text, found) = compose(&ports::look(places), &devices::library(places))?;
+    let Composed { text, found, left_out } = compose(&ports::look(places), &devices::library(places))?;
     conductor_config::parse(&text, &file.display().to_string()).map_err(super::wrong)?;
     make_home(file.parent().unwrap_or(&places.home));
     // A file that came meanwhile is not written over.
     let written = std::fs::File::create_new(file).and_then(|mut new| new.write_all(text.as_bytes()));
     written.map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
     if json {
-        return Ok(terminal::json(&json!({ "file": file, "suggested": found }))?);
+        return Ok(terminal::json(&json!({ "file": file, "suggested": found, "left_out": left_out }))?);
+    }
+    for name in &left_out {
+        outln!("{} is left out: no binding can name it", excerpt(name, MAX_NAME));
     }
     for part in &found {
         outln!("{} ({} confidence)", part.reason, part.confidence);
@@ -84,23 +91,39 @@ pub(super) fn run(places: &Paths, json: bool) -> CommandResult {
     Ok(())
 }
 
-/// The text for these ports, and what of it is suggested for them.
-fn compose(status: &PortsStatus, library: &Library) -> Result<(String, Vec<Suggested>), Failure> {
+/// A first configuration.
+struct Composed {
+    text: String,
+    /// What of it is suggested for the ports that are there.
+    found: Vec<Suggested>,
+    /// The names of ports that can't be bound: one is longer than a matcher may be, for example.
+    left_out: Vec<String>,
+}
+
+/// The configuration for these ports.
+fn compose(status: &PortsStatus, library: &Library) -> Result<Composed, Failure> {
     let mut text = HEAD.replace("IGNORED", &json!(IGNORED).to_string());
-    let (mut found, mut first) = (Vec::new(), None);
+    let (mut found, mut left_out, mut first) = (Vec::new(), Vec::new(), None);
     for port in status.ports.iter().filter(|port| is_controller(port)) {
         let written: toml::Table = toml::from_str(&text)?;
         let suggested = match library.of_port(&port.port.name, usb(port)) {
             Some((profile, fit)) => parts(status, port, profile, fit, &written),
             None => vec![unknown(port, &alias_for(&port.port.name, &aliases(&written)))],
         };
-        text = edited(&text, &changes(&suggested, &written).into_iter().filter_map(change).collect::<Vec<_>>())?;
+        let changes: Vec<Change> = changes(&suggested, &written).into_iter().filter_map(change).collect();
+        match edited(&text, &changes) {
+            Ok(with) if conductor_config::parse(&with, "").is_ok() => text = with,
+            _ => {
+                left_out.push(port.port.name.clone());
+                continue;
+            }
+        }
         first = first.or_else(|| Some(suggested.first()?.value["alias"].as_str()?.to_owned()));
         found.extend(suggested);
     }
     let device = first.map(|alias| format!(", device = {}", json!(alias))).unwrap_or_default();
     text.push_str(&TAIL.replace("DEVICE", &device));
-    Ok((text, found))
+    Ok(Composed { text, found, left_out })
 }
 
 /// Whether a port is an input that can be bound and is not the system's own.
@@ -138,7 +161,7 @@ mod tests {
     use conductor_ports::simulated::SimulatedPorts;
     use conductor_ports::supervisor;
 
-    fn composed(inputs: &[&str], outputs: &[&str]) -> (String, Vec<Suggested>) {
+    fn composed(inputs: &[&str], outputs: &[&str]) -> Composed {
         let ports = SimulatedPorts::new();
         inputs.iter().for_each(|name| ports.plug(name, Direction::Input));
         outputs.iter().for_each(|name| ports.plug(name, Direction::Output));
@@ -158,7 +181,8 @@ mod tests {
 
     #[test]
     fn what_is_there_is_bound_and_what_is_known_works() {
-        let (text, found) = composed(&["Midi Through Port-0", "APC MINI MIDI 1", "Pads 9000"], &["APC MINI MIDI 1"]);
+        let Composed { text, found, .. } =
+            composed(&["Midi Through Port-0", "APC MINI MIDI 1", "Pads 9000"], &["APC MINI MIDI 1"]);
         let config = conductor_config::parse(&text, "config.toml").unwrap().config;
         let aliases: Vec<&str> = config.bindings.iter().map(|binding| binding.alias.as_str()).collect();
         assert_eq!(aliases, ["apc-mini", "pads-9000"], "{text}");
@@ -167,9 +191,18 @@ mod tests {
     }
 
     #[test]
+    fn a_port_that_no_binding_can_name_is_left_out() {
+        let long = "x".repeat(64 << 10);
+        let Composed { text, left_out, .. } = composed(&[&long, "Pads 9000"], &[]);
+        assert_eq!(left_out, [long]);
+        let config = conductor_config::parse(&text, "config.toml").unwrap().config;
+        assert_eq!(config.bindings.len(), 1, "{text}");
+    }
+
+    #[test]
     fn the_examples_work_as_they_are_written() {
         for inputs in [&[][..], &["Pads 9000"]] {
-            let (text, _) = composed(inputs, &[]);
+            let text = composed(inputs, &[]).text;
             let config = conductor_config::parse(&in_use(&text), "config.toml").unwrap().config;
             assert_eq!(config.global_mappings.len(), 2, "{text}");
             assert!(config.features.contains_key("osc-output"));
