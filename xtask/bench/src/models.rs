@@ -24,7 +24,7 @@ use crate::measure::{median, quantile};
 use crate::process::{self, resident};
 use crate::report::{Limit, Section, Unit};
 use crate::round_trip::client::Client as Player;
-use crate::round_trip::peers::{Peer, free_port};
+use crate::round_trip::peers::{self, Peer, free_port};
 use crate::scratch::Folder;
 
 /// Bytes of a stream that goes through a guest.
@@ -327,6 +327,8 @@ fn configuration(model: u16, events: u16, answers: u16) -> String {
 /// Microseconds of round trips of a controller that plays at a steady pace, until `stop` or its time is over.
 fn played(player: &mut Player, peer: &Peer, stop: impl Fn() -> bool) -> Result<Vec<f64>> {
     let (pace, time) = PLAYED;
+    // How late its own thread wakes is not to be measured.
+    conductor_stdx::time_slice::shorten();
     let (start, mut trips) = (Instant::now(), Vec::new());
     while start.elapsed() < time && !stop() {
         let due = start + pace * u32::try_from(trips.len()).unwrap_or(u32::MAX);
@@ -403,11 +405,39 @@ fn many(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<()
     let each = (after.total - before.total) / 1e3 / MANY as f64;
     section.figure(format!("memory of an open conversation that is followed (of {MANY})"), each, Unit::Kilobytes);
 
-    let start = Instant::now();
-    let say = Say { text: "Go on.".into(), model: None };
-    let (beside, took) = thread::scope(|scope| -> Result<(Vec<f64>, f64)> {
+    let (beside, took) = beside_turns(&api, &open, followers, &mut player, &peer)?;
+    section.beside(format!("{MANY} turns at once, all ended"), took, Unit::Milliseconds, "one turn", one);
+    let peak = resident(&pid)?;
+    let growth = (peak.total - after.total) / 1e6;
+    section.figure(format!("memory more after {MANY} turns at once"), growth, Unit::Megabytes);
+    // What of it is this machine's, with as much going on.
+    let echo = peers::echo()?;
+    player.wait_for(&echo)?;
+    let open: Vec<u64> = (0..MANY).map(|_| Ok(api.begin_conversation(None)?.id)).collect::<Result<_>>()?;
+    let followers: Vec<_> = open.iter().map(|id| follower(home.path(), *id)).collect::<Result<_>>()?;
+    let (echoed, _) = beside_turns(&api, &open, followers, &mut player, &echo)?;
+    for (what, share) in [("p50", 0.5), ("p99", 0.99), ("longest", 1.0)] {
+        let row = format!("round trip of events, 1000 a second, {MANY} turns beside, {what}");
+        let ours = quantile(&beside, share);
+        section.beside(row.as_str(), ours, Unit::Microseconds, "without", quantile(&alone, share));
+        section.beside(row.as_str(), ours, Unit::Microseconds, "an echo beside as many", quantile(&echoed, share));
+    }
+    Ok(())
+}
+
+/// Has a turn run in each conversation while events are played to `peer`. Returns the microseconds of each event's round trip,
+/// and the milliseconds until all turns had ended.
+fn beside_turns(
+    api: &Api,
+    conversations: &[u64],
+    followers: Vec<thread::JoinHandle<Result<()>>>,
+    player: &mut Player,
+    peer: &Peer,
+) -> Result<(Vec<f64>, f64)> {
+    let (start, say) = (Instant::now(), Say { text: "Go on.".into(), model: None });
+    thread::scope(|scope| {
         let turns = scope.spawn(|| -> Result<f64> {
-            for id in &open {
+            for id in conversations {
                 api.say(*id, &say)?;
             }
             for follower in followers {
@@ -415,23 +445,9 @@ fn many(program: &Path, features: &Path, section: &mut Section<'_>) -> Result<()
             }
             Ok(start.elapsed().as_secs_f64() * 1e3)
         });
-        let beside = played(&mut player, &peer, || turns.is_finished())?;
-        Ok((beside, turns.join().map_err(|_| anyhow!("the turns panicked"))??))
-    })?;
-    section.beside(format!("{MANY} turns at once, all ended"), took, Unit::Milliseconds, "one turn", one);
-    let peak = resident(&pid)?;
-    let growth = (peak.total - after.total) / 1e6;
-    section.figure(format!("memory more after {MANY} turns at once"), growth, Unit::Megabytes);
-    for (what, share) in [("p50", 0.5), ("p99", 0.99), ("longest", 1.0)] {
-        section.beside(
-            format!("round trip of events, 1000 a second, {MANY} turns beside, {what}"),
-            quantile(&beside, share),
-            Unit::Microseconds,
-            "without",
-            quantile(&alone, share),
-        );
-    }
-    Ok(())
+        let trips = played(player, peer, || turns.is_finished())?;
+        Ok((trips, turns.join().map_err(|_| anyhow!("the turns panicked"))??))
+    })
 }
 
 /// Follows a conversation until its turn has ended.
