@@ -69,6 +69,17 @@ impl<'c> Found<'c> {
                     );
                 }
             }
+            let is_same = |other: &&config::Binding| other.connection == binding.connection;
+            let shares_ports = !spec.input.is_empty() && matches!(spec.made, OwnPorts::Nothing);
+            if let Some(first) = bindings[..index].iter().filter(|other| other.enabled).find(is_same)
+                && shares_ports
+            {
+                self.warn(
+                    &["bindings".into(), index.into(), "alias".into()],
+                    format!("{alias:?} hears nothing: a port that fits it fits {:?}, which comes first", first.alias),
+                    "give it other `matchers`, or make one binding of the two",
+                );
+            }
             self.bindings.insert(alias, spec);
         }
     }
@@ -210,6 +221,12 @@ mod tests {
         assert!(said("[[bindings]]\nalias = 'pads'\n").contains("c.toml:2:9: no port is ever \"pads\""));
         assert_eq!(said("[[bindings]]\nalias = 'pads'\nname = 'MPD'\n"), "");
         assert_eq!(said("[[bindings]]\nalias = 'off'\nenabled = false\n"), "");
+        let two = "[[bindings]]\nalias = 'one'\nname = 'MPD'\n[[bindings]]\nalias = 'two'\nname = 'MPD'\n";
+        let told = said(two);
+        assert!(told.contains("c.toml:5:9: \"two\" hears nothing: a port that fits it fits \"one\""), "{told}");
+        assert_eq!(said(&two.replacen("name = 'MPD'", "name = 'MPK'", 1)), "");
+        let parts = two.replacen("'MPD'", "'MPD'\nchannels = [0]", 1);
+        assert_eq!(said(&parts), "", "parts of one port");
         let osc = |alias: &str, port: u16| {
             format!("[[bindings]]\nalias = '{alias}'\nprotocol = 'osc'\ninput = {{ port = {port} }}\n")
         };
