@@ -55,7 +55,6 @@ pub mod input_state;
 pub mod midi;
 pub mod mode;
 pub mod osc;
-mod overlap;
 pub mod recorder;
 pub mod rule;
 pub mod rule_set;

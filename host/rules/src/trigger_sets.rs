@@ -1,12 +1,31 @@
-//! Overlap and subsumption of triggers, which the author of both rules may not have intended.
+//! Triggers as sets of events: which overlap, which cover others, which may keep events from others.
 
-use crate::trigger::{DmxRange, Edge, NumberRange, Push, Rotation, Trigger, ValueRange};
+use conductor_engine::{DmxRange, Edge, NumberRange, Push, Rotation, Trigger, ValueRange};
 
-impl Trigger {
+/// Controllers that parameters (RPN, NRPN) are made of: data entry and its steps, and the parameter's number.
+const PARAMETER_CONTROLLERS: [u8; 8] = [6, 38, 96, 97, 98, 99, 100, 101];
+
+/// The controller of the fine values of a pair has a number so much higher than that of the coarse ones.
+const FINE_ABOVE_COARSE: u8 = 32;
+
+/// The events of two triggers, compared.
+pub trait TriggerSets {
     /// Whether one event can be what both wait for. Gestures are compared with their own kind only, since a press
     /// and a long press of one key are often meant to go together; one that waits for any MIDI message overlaps
     /// nothing, since it is there to see what others see; of OSC patterns only equal ones are known to meet.
-    pub fn overlaps(&self, other: &Self) -> bool {
+    fn overlaps(&self, other: &Self) -> bool;
+
+    /// Whether this one matches every event that the other matches or that its gesture takes, so that nothing is
+    /// left for the other where this one consumes. False where that is not known: of OSC patterns, for one.
+    fn covers(&self, other: &Self) -> bool;
+
+    /// Whether a rule of this trigger that consumes, and is asked first, may keep an event from a rule of the other. In
+    /// doubt it may. `suppresses`: it keeps the release of a press that it consumed, too.
+    fn may_keep_from(&self, suppresses: bool, other: &Self) -> bool;
+}
+
+impl TriggerSets for Trigger {
+    fn overlaps(&self, other: &Self) -> bool {
         use Trigger::{
             Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,
             GamepadTrigger, LongPress, Note, Osc, OscPattern, Parameter, PitchBend, PolyAftertouch, ProgramChange,
@@ -78,21 +97,17 @@ impl Trigger {
             _ => false,
         }
     }
-}
 
-impl Trigger {
-    /// Whether this one matches every event that the other matches or that its gesture takes, so that nothing is
-    /// left for the other where this one consumes. False where that is not known: of OSC patterns, for one.
-    pub fn covers(&self, other: &Self) -> bool {
+    fn covers(&self, other: &Self) -> bool {
         use Trigger::{
             Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, GamepadButton, LongPress, MidiAny, Note, Osc,
             OscPattern, PitchBend, PolyAftertouch, ProgramChange, Sequence, SysEx, Turn, Variable,
         };
         let presses = |edge: &Edge| edge.has_press();
         match (self, other) {
-            (MidiAny { channel: Some(channel) }, other) => other.midi_channel() == Some(Some(*channel)),
+            (MidiAny { channel: Some(channel) }, other) => midi_channel(other) == Some(Some(*channel)),
             (MidiAny { channel: None }, SysEx { .. }) => true,
-            (MidiAny { channel: None }, other) => other.midi_channel().is_some(),
+            (MidiAny { channel: None }, other) => midi_channel(other).is_some(),
             (
                 Note { notes: a, velocity: v, edge: e, channel: c },
                 Note { notes: b, velocity: w, edge: f, channel: d },
@@ -143,37 +158,111 @@ impl Trigger {
                 presses(edge) && keys.iter().any(|key| buttons.contains(*key))
             }
             (ArtNet { universe: u, channels: a, value: v }, ArtNet { universe: w, channels: b, value: x }) => {
-                u == w && a.first <= b.first && b.last <= a.last && v.covers(*x)
+                u == w && a.covers(*b) && v.covers(*x)
             }
             (Variable { variable: a }, Variable { variable: b }) => a == b,
             _ => false,
         }
     }
 
-    /// The channel that a trigger for MIDI messages with a channel asks for, which may be any. `None` if it is another
-    /// trigger.
-    fn midi_channel(&self) -> Option<Option<u8>> {
-        match *self {
-            Self::Note { channel, .. }
-            | Self::ControlChange { channel, .. }
-            | Self::Aftertouch { channel, .. }
-            | Self::PolyAftertouch { channel, .. }
-            | Self::PitchBend { channel, .. }
-            | Self::ProgramChange { channel, .. }
-            | Self::MidiAny { channel }
-            | Self::Turn { channel, .. }
-            | Self::FineControl { channel, .. }
-            | Self::Parameter { channel, .. } => Some(channel),
-            Self::LongPress { keys, channel, .. } | Self::DoubleTap { keys, channel, .. } if keys.first <= 127 => {
-                Some(channel)
-            }
-            Self::Chord { ref keys, channel, .. } | Self::Sequence { ref keys, channel, .. }
-                if keys.first().is_some_and(|key| *key <= 127) =>
-            {
-                Some(channel)
-            }
-            _ => None,
+    fn may_keep_from(&self, suppresses: bool, other: &Self) -> bool {
+        use Trigger::{GamepadButton, MidiAny, Note, OscPattern};
+        let presses = |trigger: &Self| match trigger {
+            Note { edge, .. } | GamepadButton { edge, .. } => edge.has_press(),
+            _ => true,
+        };
+        let releases =
+            |trigger: &Self| matches!(trigger, Note { edge, .. } | GamepadButton { edge, .. } if edge.has_release());
+        let is_midi = |trigger: &Self| midi_channel(trigger).is_some() || matches!(trigger, Self::SysEx { .. });
+        if self.overlaps(other) || self.covers(other) {
+            return true;
         }
+        match (self, other) {
+            (MidiAny { .. }, _) | (_, MidiAny { .. }) => is_midi(self) && is_midi(other),
+            (OscPattern { .. }, OscPattern { .. }) => true,
+            _ if !channels_meet(self, other) => false,
+            _ if keys_meet(self, other) => {
+                let gestures = presses(self) && (is_gesture(self) || is_gesture(other));
+                gestures || suppresses && presses(self) && releases(other)
+            }
+            _ => controllers_meet(self, other),
+        }
+    }
+}
+
+/// Whether it waits for more than one event of a key.
+fn is_gesture(trigger: &Trigger) -> bool {
+    use Trigger::{Chord, DoubleTap, LongPress, Sequence};
+    matches!(trigger, LongPress { .. } | DoubleTap { .. } | Chord { .. } | Sequence { .. })
+}
+
+/// Whether both wait for presses or releases of one key.
+fn keys_meet(one: &Trigger, other: &Trigger) -> bool {
+    let of = |trigger: &Trigger| -> Vec<NumberRange> {
+        use Trigger::{Chord, DoubleTap, GamepadButton, LongPress, Note, Sequence};
+        match trigger {
+            Note { notes: keys, .. }
+            | GamepadButton { buttons: keys, .. }
+            | LongPress { keys, .. }
+            | DoubleTap { keys, .. } => vec![*keys],
+            Chord { keys, .. } | Sequence { keys, .. } => keys.iter().map(|key| NumberRange::one(*key)).collect(),
+            _ => Vec::new(),
+        }
+    };
+    any_meet(&of(one), &of(other))
+}
+
+/// Whether both wait for values of one controller.
+fn controllers_meet(one: &Trigger, other: &Trigger) -> bool {
+    let of = |trigger: &Trigger| -> Vec<NumberRange> {
+        use Trigger::{ControlChange, FineControl, Parameter, Turn};
+        match trigger {
+            ControlChange { controllers, .. } | Turn { controllers, .. } => vec![*controllers],
+            FineControl { controllers, .. } => {
+                let fine = |number: u8| number.saturating_add(FINE_ABOVE_COARSE);
+                vec![*controllers, NumberRange { first: fine(controllers.first), last: fine(controllers.last) }]
+            }
+            Parameter { .. } => PARAMETER_CONTROLLERS.map(NumberRange::one).to_vec(),
+            _ => Vec::new(),
+        }
+    };
+    any_meet(&of(one), &of(other))
+}
+
+fn any_meet(some: &[NumberRange], others: &[NumberRange]) -> bool {
+    some.iter().any(|one| others.iter().any(|other| one.meets(*other)))
+}
+
+/// Whether both can be about one channel, as far as they ask for any.
+fn channels_meet(one: &Trigger, other: &Trigger) -> bool {
+    either(midi_channel(one).flatten(), midi_channel(other).flatten())
+}
+
+/// The channel that a trigger for MIDI messages with a channel asks for, which may be any. `None` if it is another
+/// trigger.
+fn midi_channel(trigger: &Trigger) -> Option<Option<u8>> {
+    use Trigger::{
+        Aftertouch, Chord, ControlChange, DoubleTap, FineControl, LongPress, MidiAny, Note, Parameter, PitchBend,
+        PolyAftertouch, ProgramChange, Sequence, Turn,
+    };
+    match *trigger {
+        Note { channel, .. }
+        | ControlChange { channel, .. }
+        | Aftertouch { channel, .. }
+        | PolyAftertouch { channel, .. }
+        | PitchBend { channel, .. }
+        | ProgramChange { channel, .. }
+        | MidiAny { channel }
+        | Turn { channel, .. }
+        | FineControl { channel, .. }
+        | Parameter { channel, .. } => Some(channel),
+        LongPress { keys, channel, .. } | DoubleTap { keys, channel, .. } if keys.first <= 127 => Some(channel),
+        Chord { ref keys, channel, .. } | Sequence { ref keys, channel, .. }
+            if keys.first().is_some_and(|key| *key <= 127) =>
+        {
+            Some(channel)
+        }
+        _ => None,
     }
 }
 
@@ -192,29 +281,37 @@ fn either(one: Option<u8>, other: Option<u8>) -> bool {
     one.is_none() || other.is_none() || one == other
 }
 
-impl NumberRange {
+/// A range of numbers.
+trait Range: Copy {
+    /// The lowest and the highest number.
+    fn ends(self) -> (u16, u16);
+
     fn meets(self, other: Self) -> bool {
-        self.first <= other.last && other.first <= self.last
+        let ((first, last), (other_first, other_last)) = (self.ends(), other.ends());
+        first <= other_last && other_first <= last
     }
 
     fn covers(self, other: Self) -> bool {
-        self.first <= other.first && other.last <= self.last
+        let ((first, last), (other_first, other_last)) = (self.ends(), other.ends());
+        first <= other_first && other_last <= last
     }
 }
 
-impl ValueRange {
-    fn meets(self, other: Self) -> bool {
-        self.min <= other.max && other.min <= self.max
-    }
-
-    fn covers(self, other: Self) -> bool {
-        self.min <= other.min && other.max <= self.max
+impl Range for NumberRange {
+    fn ends(self) -> (u16, u16) {
+        (self.first.into(), self.last.into())
     }
 }
 
-impl DmxRange {
-    fn meets(self, other: Self) -> bool {
-        self.first <= other.last && other.first <= self.last
+impl Range for ValueRange {
+    fn ends(self) -> (u16, u16) {
+        (self.min, self.max)
+    }
+}
+
+impl Range for DmxRange {
+    fn ends(self) -> (u16, u16) {
+        (self.first, self.last)
     }
 }
 
@@ -235,9 +332,53 @@ mod tests {
         // A release has no velocity that is asked for.
         assert!(pads(soft, Edge::Both, None).overlaps(&pads(hard, Edge::Both, None)));
         assert!(!pads(soft, Edge::Press, Some(1)).overlaps(&pads(soft, Edge::Press, Some(2))));
-        let long =
-            Trigger::LongPress { keys: NumberRange::one(36), velocity: ValueRange::SEVEN_BIT, channel: None, after: 1 };
+        let long = long_press(36);
         assert!(!pad.overlaps(&long), "that is what long presses are for");
         assert!(long.overlaps(&long.clone()));
+    }
+
+    fn long_press(key: u8) -> Trigger {
+        Trigger::LongPress { keys: NumberRange::one(key), velocity: ValueRange::SEVEN_BIT, channel: None, after: 1 }
+    }
+
+    fn note(key: u8, edge: Edge) -> Trigger {
+        Trigger::Note { notes: NumberRange::one(key), velocity: ValueRange::SEVEN_BIT, edge, channel: None }
+    }
+
+    #[test]
+    fn what_consumes_a_press_keeps_gestures_from_it() {
+        let press = note(36, Edge::Press);
+        assert!(press.may_keep_from(false, &long_press(36)));
+        assert!(!press.may_keep_from(false, &long_press(37)));
+        assert!(!note(36, Edge::Release).may_keep_from(false, &long_press(36)));
+        let chord = Trigger::Chord { keys: vec![35, 36], channel: None, within: 1 };
+        assert!(press.may_keep_from(false, &chord) && chord.may_keep_from(false, &long_press(35)));
+    }
+
+    #[test]
+    fn a_release_is_kept_with_its_press_only_by_what_suppresses_it() {
+        let (press, release) = (note(36, Edge::Press), note(36, Edge::Release));
+        assert!(press.may_keep_from(true, &release) && !press.may_keep_from(false, &release));
+        assert!(!press.may_keep_from(true, &note(37, Edge::Release)));
+    }
+
+    #[test]
+    fn what_consumes_a_controller_keeps_what_is_made_of_it() {
+        let cc = |number| Trigger::ControlChange {
+            controllers: NumberRange::one(number),
+            value: ValueRange::SEVEN_BIT,
+            channel: None,
+        };
+        let fine = Trigger::FineControl {
+            controllers: NumberRange::one(7),
+            value: ValueRange { min: 0, max: 16383 },
+            channel: None,
+        };
+        assert!(cc(7).may_keep_from(false, &fine) && cc(39).may_keep_from(false, &fine));
+        assert!(!cc(8).may_keep_from(false, &fine));
+        let any = Trigger::MidiAny { channel: None };
+        assert!(any.may_keep_from(false, &cc(1)) && any.may_keep_from(false, &long_press(36)));
+        let pad = Trigger::GamepadButton { buttons: NumberRange::one(128), edge: Edge::Press };
+        assert!(!any.may_keep_from(false, &pad));
     }
 }

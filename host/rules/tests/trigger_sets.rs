@@ -1,8 +1,10 @@
-//! That triggers overlap is known wherever one event is what both wait for.
+//! What is known of two triggers holds for every event.
 
+#[path = "../../engine/tests/small_world/mod.rs"]
 mod small_world;
 
 use conductor_engine::*;
+use conductor_rules::TriggerSets;
 use proptest::prelude::*;
 use small_world::{event, trigger};
 

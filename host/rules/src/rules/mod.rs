@@ -69,6 +69,11 @@ pub fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigger> {
     trigger(&mapping.trigger.event, &mapping.action, some_number).ok()
 }
 
+/// Whether a mapping that consumes a press keeps its release from others as well.
+pub fn suppresses(mapping: &config::Mapping) -> bool {
+    mapping.consume && matches!(mapping.action, config::Action::Suppress(_))
+}
+
 /// Compiles a configuration: every action is prepared by the worker that will do it.
 ///
 /// # Errors
@@ -188,7 +193,7 @@ impl Compiler<'_> {
             lasts,
             priority: mapping.priority,
             consume: mapping.consume,
-            swallows_release: mapping.consume && matches!(mapping.action, config::Action::Suppress(_)),
+            swallows_release: suppresses(mapping),
             defer: mapping.defer,
             name: mapping.name.clone(),
             // Looked up only when something is wrong with the rule; see `finish`.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use conductor_engine::Trigger;
 
 use super::trigger::{some_number, trigger};
+use crate::trigger_sets::TriggerSets;
 use conductor_config::{Config, Mapping, Mode};
 use conductor_stdx::plural::plural;
 use conductor_terminal::excerpt;

@@ -12,10 +12,10 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::effect::{canonical, cut, quoted};
-use super::reach::{MAX_PAIRS, Reach, may_meet};
+use super::reach::{MAX_PAIRS, Reach};
 use conductor_config::{Binding, Config, Connection, Mapping};
 use conductor_net::endpoint::Endpoint;
-use conductor_rules::engine_trigger;
+use conductor_rules::{TriggerSets, engine_trigger};
 use conductor_stdx::hidden::hide_json;
 
 /// The actions whose only destination is their `target`. Of others nothing is known: all parameters count.
@@ -201,7 +201,7 @@ fn same_events(from: &Reach<'_>, old: &Sender<'_>, to: &Reach<'_>, new: &Sender<
     same_mode
         && same_device
         && match (engine_trigger(old.mapping), engine_trigger(new.mapping)) {
-            (Some(one), Some(other)) => may_meet(&one, old.mapping, &other, new.mapping),
+            (Some(one), Some(other)) => one.may_keep_from(false, &other),
             _ => canonical(&old.mapping.trigger) == canonical(&new.mapping.trigger),
         }
 }

@@ -11,7 +11,7 @@ use super::destination::{Sender, destinations, endpoint, endpoints};
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
 use super::variables::lead_to_programs;
 use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
-use conductor_rules::engine_trigger;
+use conductor_rules::{TriggerSets, engine_trigger, suppresses};
 use conductor_stdx::digest::sha256;
 
 /// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.
@@ -336,7 +336,7 @@ impl<'c> Reach<'c> {
                 if same_mode
                     && same_device
                     && let (Some(trigger), Some(of)) = (&triggers[first], &triggers[second])
-                    && may_meet(trigger, one.mapping, of, other.mapping)
+                    && trigger.may_keep_from(suppresses(one.mapping), of)
                 {
                     pairs.insert((ids[first], ids[second]));
                 }
@@ -482,17 +482,6 @@ fn described(binding: &Binding) -> String {
         text += ", switched off";
     }
     text
-}
-
-/// Whether the first mapping may keep an event from the second. In doubt it may.
-pub(super) fn may_meet(first: &Trigger, mapping: &Mapping, second: &Trigger, other: &Mapping) -> bool {
-    let midi = |trigger: &Trigger| matches!(trigger, Trigger::MidiAny { .. });
-    let osc = |trigger: &Trigger| matches!(trigger, Trigger::Osc { .. } | Trigger::OscPattern { .. });
-    first.overlaps(second)
-        || (midi(first) || midi(second)) && protocol(mapping) == "midi" && protocol(other) == "midi"
-        || osc(first)
-            && osc(second)
-            && (matches!(first, Trigger::OscPattern { .. }) && matches!(second, Trigger::OscPattern { .. }))
 }
 
 /// The modes that the conditions of a mapping ask for.

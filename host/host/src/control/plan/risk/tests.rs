@@ -150,9 +150,38 @@ fn a_program_that_nothing_holds_back_any_more_is_privileged() {
     let any = held.replacen("{ type = 'Note', note = 36 }", "{ type = 'MidiAny' }", 1);
     assert_eq!(level(&any, &program, "is held back no longer"), Level::Privileged);
     // Of equals, the first in the file is asked first.
-    let guard = guard.replace("priority = 5\n", "");
-    let (held, after) = (format!("{guard}{program}"), format!("{program}{guard}"));
+    let first = guard.replace("priority = 5\n", "");
+    let (held, after) = (format!("{first}{program}"), format!("{program}{first}"));
     assert_eq!(level(&held, &after, "is held back no longer"), Level::Privileged);
+}
+
+#[test]
+fn a_program_behind_a_consumed_press_is_held_back_whatever_it_waits_for() {
+    let guard = format!("{}consume = true\npriority = 5\n", on(36, "type = 'Suppress'"));
+    let waits_for = |trigger: &str| format!("[[global_mappings]]\ntrigger = {{ {trigger} }}\naction = {{ {SHELL} }}\n");
+    let held_back = [
+        "type = 'Note', note = 36, on = 'release'",
+        "type = 'LongPress', note = 36",
+        "type = 'DoubleTap', note = 36",
+        "type = 'NoteChord', notes = [35, 36]",
+        "type = 'NoteSequence', notes = [36, 38]",
+    ];
+    for trigger in held_back {
+        let program = waits_for(trigger);
+        let held = format!("{guard}{program}");
+        assert_eq!(
+            level(&held, &program, "is held back no longer by global_mappings/0"),
+            Level::Privileged,
+            "{trigger}"
+        );
+    }
+    let other = waits_for("type = 'LongPress', note = 37");
+    assert_eq!(assessed(&format!("{guard}{other}"), &other).level, Level::Raised, "what is removed, alone");
+    // Only what suppresses keeps the release as well.
+    let release = waits_for("type = 'Note', note = 36, on = 'release'");
+    let held = format!("{guard}{release}");
+    let weaker = held.replacen("type = 'Suppress'", "type = 'Delay', ms = 1", 1);
+    assert_eq!(level(&held, &weaker, "is held back no longer"), Level::Privileged);
 }
 
 #[test]
