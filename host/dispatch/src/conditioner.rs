@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use conductor_engine::{MidiMessage, MidiTransform, ModeIx, RuleId};
+use conductor_engine::{MidiMessage, ModeIx, RuleId};
+use conductor_midi_transform::MidiTransform;
 
 use super::Envelope;
 use super::ledger::{Owner, Release};

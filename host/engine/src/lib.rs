@@ -13,7 +13,7 @@
 //! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
 //! | [`explain`] | why a rule did not fire |
 //! | [`input_state`] | which keys are down and where controllers stand, for conditions |
-//! | [`transform`], [`scale`], [`recorder`] | what happens to a forwarded message, and what is remembered |
+//! | [`recorder`] | what is remembered |
 //!
 //! ```
 //! use conductor_engine::*;
@@ -58,8 +58,6 @@ pub mod osc;
 pub mod recorder;
 pub mod rule;
 pub mod rule_set;
-pub mod scale;
-pub mod transform;
 pub mod trigger;
 
 pub use choice::{Answers, Choices};
@@ -82,8 +80,6 @@ pub use osc::{OscArg, OscMessage};
 pub use recorder::{Cause, Fired, FlightRecorder, Record};
 pub use rule::{Lasts, Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};
 pub use rule_set::{Match, Matches, ModeIx, RuleSet};
-pub use scale::Scale;
-pub use transform::{Curve, MidiTransform, TransformError};
 pub use trigger::{DmxRange, Edge, NumberRange, OscArgTest, Push, Readings, Rotation, Trigger, ValueRange};
 
 /// Nanoseconds on the host's monotonic clock. Only differences mean anything; the origin is the host's.

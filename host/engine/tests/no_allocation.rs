@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use conductor_engine::*;
 use conductor_midi_parser::MidiParser;
+use conductor_midi_transform::{Curve, MidiTransform};
 use conductor_timeline::Timeline;
 
 thread_local! {

@@ -6,7 +6,5 @@
 pub mod bindings;
 pub mod profile;
 pub mod rules;
-pub mod trigger_sets;
 
 pub use crate::rules::{Compiled, Lights, compile, engine_trigger, overlaps, shadowed, suppresses};
-pub use crate::trigger_sets::TriggerSets;

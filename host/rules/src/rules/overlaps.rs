@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use conductor_engine::Trigger;
+use conductor_trigger_overlap::Overlap;
 
 use super::trigger::{some_number, trigger};
-use crate::trigger_sets::TriggerSets;
 use conductor_config::{Config, Mapping, Mode};
 use conductor_stdx::plural::plural;
 use conductor_terminal::excerpt;

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use conductor_engine::Trigger;
+use conductor_trigger_overlap::Overlap;
 
 use super::trigger::{some_number, trigger};
-use crate::trigger_sets::TriggerSets;
 use conductor_config::{Config, Mapping, PathStep};
 
 /// Mappings that consume and are looked at; more are rare, and each is held against all others.

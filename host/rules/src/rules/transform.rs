@@ -1,6 +1,6 @@
 //! Compiles the transform of a mapping that forwards messages.
 
-use conductor_engine as engine;
+use conductor_midi_transform::{Curve, MidiTransform};
 
 use conductor_config as config;
 use conductor_dispatch::conditioner::Forwarding;
@@ -16,12 +16,12 @@ pub(super) fn forwarding(transform: &config::MidiTransform) -> Forwarding {
 }
 
 /// The part of a transform that remembers nothing.
-fn stateless(transform: &config::MidiTransform) -> engine::MidiTransform {
+fn stateless(transform: &config::MidiTransform) -> MidiTransform {
     let range = |bounds: config::DataBounds| {
         let ends = (u8::try_from(bounds.min()).unwrap_or(0), u8::try_from(bounds.max()).unwrap_or(config::DATA_MAX));
         (bounds != config::DataBounds::FULL).then_some(ends)
     };
-    engine::MidiTransform {
+    MidiTransform {
         input_range: range(transform.input_range),
         output_range: range(transform.output_range),
         channel: transform.channel.map(config::Channel::get),
@@ -31,11 +31,11 @@ fn stateless(transform: &config::MidiTransform) -> engine::MidiTransform {
         velocity_offset: Some(i16::from(transform.velocity_offset)),
         invert: transform.invert_value,
         curve: Some(match &transform.curve {
-            config::Curve::Linear => engine::Curve::Linear,
-            config::Curve::Logarithmic => engine::Curve::Logarithmic,
-            config::Curve::Exponential => engine::Curve::Exponential,
-            config::Curve::S => engine::Curve::SCurve,
-            config::Curve::Lut(lut) => engine::Curve::Lut(Box::new(*lut.numbers())),
+            config::Curve::Linear => Curve::Linear,
+            config::Curve::Logarithmic => Curve::Logarithmic,
+            config::Curve::Exponential => Curve::Exponential,
+            config::Curve::S => Curve::SCurve,
+            config::Curve::Lut(lut) => Curve::Lut(Box::new(*lut.numbers())),
         }),
     }
 }

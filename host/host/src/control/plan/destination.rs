@@ -15,8 +15,9 @@ use super::effect::{canonical, cut, quoted};
 use super::reach::{MAX_PAIRS, Reach};
 use conductor_config::{Binding, Config, Connection, Mapping};
 use conductor_net::endpoint::Endpoint;
-use conductor_rules::{TriggerSets, engine_trigger};
+use conductor_rules::engine_trigger;
 use conductor_stdx::hidden::hide_json;
+use conductor_trigger_overlap::Overlap as _;
 
 /// The actions whose only destination is their `target`. Of others nothing is known: all parameters count.
 const SENDERS: [&str; 4] = ["OscSend", "osc-output:OscSend", "ArtNetSend", "artnet-output:ArtNetSend"];

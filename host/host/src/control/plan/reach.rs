@@ -5,13 +5,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use conductor_engine::Trigger;
+use conductor_trigger_overlap::Overlap;
 use serde_json::Value;
 
 use super::destination::{Sender, destinations, endpoint, endpoints};
 use super::effect::{self, Effect, Kind, canonical, canonical_without, cut, leaves, occasion, quoted};
 use super::variables::lead_to_programs;
 use conductor_config::{Action, Binding, Condition, Config, Connection, ListenMode, Mapping, Profile};
-use conductor_rules::{TriggerSets, engine_trigger, suppresses};
+use conductor_rules::{engine_trigger, suppresses};
 use conductor_stdx::digest::sha256;
 
 /// Pairs of mappings that are compared at most, so that a configuration of many mappings can't occupy the host.

@@ -1,7 +1,13 @@
 //! What happens to a MIDI message that is forwarded: another channel, another number, another value.
 
-use crate::midi::MidiMessage;
-use crate::scale::Scale;
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod scale;
+
+pub use scale::Scale;
+
+use conductor_engine::MidiMessage;
 
 /// Changes a message on its way out. The default changes nothing.
 ///

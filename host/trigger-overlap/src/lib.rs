@@ -1,4 +1,7 @@
-//! Triggers as sets of events: which overlap, which cover others, which may keep events from others.
+//! Overlap of triggers: which of them one event can be for, which cover others, which may keep events from others.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use conductor_engine::{DmxRange, Edge, NumberRange, Push, Rotation, Trigger, ValueRange};
 
@@ -8,8 +11,8 @@ const PARAMETER_CONTROLLERS: [u8; 8] = [6, 38, 96, 97, 98, 99, 100, 101];
 /// The controller of the fine values of a pair has a number so much higher than that of the coarse ones.
 const FINE_ABOVE_COARSE: u8 = 32;
 
-/// The events of two triggers, compared.
-pub trait TriggerSets {
+/// What two triggers have in common.
+pub trait Overlap {
     /// Whether one event can be what both wait for. Gestures are compared with their own kind only, since a press
     /// and a long press of one key are often meant to go together; one that waits for any MIDI message overlaps
     /// nothing, since it is there to see what others see; of OSC patterns only equal ones are known to meet.
@@ -24,7 +27,7 @@ pub trait TriggerSets {
     fn may_keep_from(&self, suppresses: bool, other: &Self) -> bool;
 }
 
-impl TriggerSets for Trigger {
+impl Overlap for Trigger {
     fn overlaps(&self, other: &Self) -> bool {
         use Trigger::{
             Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use conductor_engine::*;
-use conductor_rules::TriggerSets as _;
+use conductor_trigger_overlap::Overlap as _;
 use proptest::prelude::*;
 use proptest::sample::select;
 

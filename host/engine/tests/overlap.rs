@@ -1,10 +1,9 @@
-//! What is known of two triggers holds for every event.
+//! That triggers overlap is known wherever one event is what both wait for.
 
-#[path = "../../engine/tests/small_world/mod.rs"]
 mod small_world;
 
 use conductor_engine::*;
-use conductor_rules::TriggerSets;
+use conductor_trigger_overlap::Overlap;
 use proptest::prelude::*;
 use small_world::{event, trigger};
 
