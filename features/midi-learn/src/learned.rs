@@ -393,7 +393,13 @@ impl Moves {
             }
             Which::Osc(address) => {
                 (it.kind, it.address) = (TriggerKind::OscMessage, Some(address.clone()));
-                self.osc(moved())
+                let recognized = self.osc(moved());
+                if recognized.kind != "button" {
+                    return (it, recognized);
+                }
+                // Letting go is a message, too, and is not to fire again.
+                (it.kind, it.min, it.max) = (TriggerKind::OscArgRange, Some(0.5), Some(1.0));
+                recognized.guessed("a button: 1 is down, and 0 when it is let go does not fire")
             }
             Which::OscPattern(pattern) => {
                 (it.kind, it.pattern) = (TriggerKind::OscPattern, Some(pattern.clone()));
@@ -633,6 +639,9 @@ mod tests {
         let osc = |value: f64| event(kind::OSC, 0, value);
         assert_eq!(kinds(&[("osc /a 1.0", osc(1.0)), ("osc /a 0.0", osc(0.0))]), ["button"]);
         assert_eq!(kinds(&[("osc /a true", osc(1.0))]), ["button"]);
+        let pushed = learned(&[("osc /a 1.0", osc(1.0)), ("osc /a 0.0", osc(0.0))]);
+        let down = r#"trigger = { address = "/a", device = "pads", max = 1.0, min = 0.5, type = "OscArgRange" }"#;
+        assert_eq!(pushed[0].toml, down, "letting go does not fire");
         assert_eq!(kinds(&[("osc /a 0.25", osc(0.25))]), ["fader"]);
         assert_eq!(kinds(&[("osc /a \"go\" 3", osc(3.0))]), ["message"]);
         let typed = learned(&[("osc /a \"go\" 3 0.5", osc(3.0))]);
