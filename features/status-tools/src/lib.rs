@@ -4,7 +4,7 @@
 use conductor_feature::json::{Nothing, Proposed, answer, register, set, unknown};
 use conductor_feature::{
     Authority, Context, Error, Invocation, Lifecycle, Planner, PrivilegedTools, ReadOnlyTools, Reader, host_state,
-    tool_registrar,
+    kind, tool_registrar,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ struct Explain {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Validate {
-    /// TOML. Default: the one in force.
+    /// TOML. Default: the one in force, and whether the file has been refused since.
     text: Option<String>,
 }
 
@@ -187,7 +187,9 @@ fn configures(config: &str, feature: &str) -> bool {
 fn status(reader: &Reader) -> Result<Status, Error> {
     let status = reader.status()?;
     let next = match &status {
-        status if status.refused.is_some() => Some("conductor_validate_config with the file's text says what is wrong"),
+        status if status.refused.is_some() => Some(
+            "the file has a mistake, and what was in force before is: the person sees each by `conductor config validate`",
+        ),
         status if status.last_failure.is_some() => Some("conductor_get_captured_events shows what came before it"),
         status if status.rules == 0 => {
             Some("there is no mapping: conductor_start_learn, then conductor_create_mapping")
@@ -223,6 +225,15 @@ fn captured(reader: &Reader, limit: u16, device: Option<&str>) -> Result<Capture
         events.retain(|event| event.device == device);
     }
     let last = events.len().saturating_sub(usize::from(limit));
+    // Nothing fires when most controls are let go: what was pressed is what is asked about.
+    let pressed = events.iter().rev().find(|event| event.event.kind != kind::NOTE_OFF && event.event.value > 0.0);
+    let next = match pressed.or(events.last()) {
+        None => "nothing has come: conductor_get_binding_health says whether the device is there".to_owned(),
+        Some(event) if event.fired.is_empty() => {
+            format!("conductor_explain_event says why nothing fired for {:?}", event.text)
+        }
+        Some(_) => "conductor_explain_event says why a rule fires or does not".to_owned(),
+    };
     let event = |event: host_state::Captured| CapturedEvent {
         at_ms: event.event.at / 1_000_000,
         device: event.device,
@@ -230,13 +241,6 @@ fn captured(reader: &Reader, limit: u16, device: Option<&str>) -> Result<Capture
         fired: event.fired,
     };
     let events: Vec<_> = events.into_iter().skip(last).map(event).collect();
-    let next = match events.last() {
-        None => "nothing has come: conductor_get_binding_health says whether the device is there".to_owned(),
-        Some(event) if event.fired.is_empty() => {
-            format!("conductor_explain_event says why nothing fired for {:?}", event.event)
-        }
-        Some(_) => "conductor_explain_event says why a rule fires or does not".to_owned(),
-    };
     Ok(Captured { events, next })
 }
 
@@ -306,6 +310,11 @@ impl ReadOnlyTools for StatusTools {
                 Ok(Plans { plans, next: next.to_owned() })
             }),
             "conductor_validate_config" => answer(&args, |Validate { text }| {
+                // The file itself is the person's to read: what is in force may be fine while the file is not.
+                let refused = match &text {
+                    None => reader.status()?.refused,
+                    Some(_) => None,
+                };
                 let text = text.map_or_else(|| reader.config(), Ok)?;
                 let finding = |one: host_state::Finding| Finding {
                     severity: one.severity.to_string(),
@@ -316,8 +325,15 @@ impl ReadOnlyTools for StatusTools {
                 };
                 let found = reader.check(&text)?;
                 let valid = found.iter().all(|one| one.severity != host_state::Severity::Error);
-                let findings: Vec<_> = found.into_iter().map(finding).collect();
-                Ok(Validated { valid, findings })
+                let mut findings: Vec<_> = found.into_iter().map(finding).collect();
+                findings.extend(refused.iter().map(|refused| Finding {
+                    severity: host_state::Severity::Error.to_string(),
+                    line: 1,
+                    column: 1,
+                    message: refused.clone(),
+                    help: Some("`conductor config validate` names each mistake of the file with its line".to_owned()),
+                }));
+                Ok(Validated { valid: valid && refused.is_none(), findings })
             }),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }

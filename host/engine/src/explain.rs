@@ -108,12 +108,18 @@ impl<A> Engine<A> {
             let is_gesture = rule.trigger.is_gesture();
             let consumer_of_it =
                 consumer.filter(|consumer| !is_gesture || !consumer.defer && rule.priority <= consumer.priority);
-            let (verdict, detail) = if let Some(verdict) = mismatch {
-                (verdict, String::new())
-            } else if let Some(other) = rule.device.as_ref().filter(|other| *other != device) {
-                (Verdict::Device, format!("{:?}", other.as_str()))
+            let besides = match mismatch {
+                Some(Verdict::Channel) => ", and for another channel",
+                Some(Verdict::ChannelAndValue) => ", and for another channel and other values",
+                Some(_) => ", and for other values",
+                None => "",
+            };
+            let (verdict, detail) = if let Some(other) = rule.device.as_ref().filter(|other| *other != device) {
+                (Verdict::Device, format!("{:?}{besides}", other.as_str()))
             } else if let Some(other) = rule.mode.filter(|other| *other != mode && !is_reached(rule, *other)) {
-                (Verdict::Mode, format!("{:?}", mode_name(other).unwrap_or_default()))
+                (Verdict::Mode, format!("{:?}{besides}", mode_name(other).unwrap_or_default()))
+            } else if let Some(verdict) = mismatch {
+                (verdict, String::new())
             } else if let Some(condition) = rule.condition.as_ref().filter(|condition| !condition.holds(&context)) {
                 (Verdict::Condition, condition.to_string())
             } else if let Some(consumer) = consumer_of_it {
