@@ -79,7 +79,7 @@ impl Assembler {
     pub(super) fn make(&self, loaded: &Loaded, before: &Registry) -> Result<(Registry, Compiled), Diagnostics> {
         let sources = self.feature_sources(loaded);
         self.announce(&sources);
-        let doubts = ineffective::warnings(loaded, &sources);
+        let doubts = ineffective::warnings(loaded, Some(&sources));
         let registry = before.with(sources, &self.sandbox, &self.observer);
         // A mistake of one kind keeps none of another from being told.
         let mut compiled = match (bindings::check(loaded), rules::compile(loaded, &registry, &self.workers)) {

@@ -12,11 +12,12 @@ use conductor_registry::FeatureSource;
 use conductor_rules as rules;
 use conductor_rules::bindings;
 
-/// Every warning of this kind. `sources` are the features that the configuration asks for.
-pub(super) fn warnings(loaded: &Loaded, sources: &[FeatureSource]) -> Vec<Diagnostic> {
+/// Every warning of this kind. `sources` are the features that the configuration asks for, where their files may be looked
+/// at.
+pub(super) fn warnings(loaded: &Loaded, sources: Option<&[FeatureSource]>) -> Vec<Diagnostic> {
     let mut found = Found { loaded, bindings: HashMap::new(), warnings: Vec::new() };
     found.bindings();
-    found.features(sources);
+    sources.into_iter().for_each(|sources| found.features(sources));
     let config = &loaded.config;
     for (index, mode) in config.modes.iter().enumerate() {
         found.mappings(&["modes".into(), index.into(), "mappings".into()], &mode.mappings);
@@ -208,7 +209,7 @@ mod tests {
         let loaded = config::parse(text, "/nowhere/c.toml").map_err(|wrong| wrong.to_string()).unwrap();
         let sources = crate::host::assembler::feature_sources(&loaded, None, None);
         let mut diagnostics = config::Diagnostics::new(loaded.source.clone());
-        warnings(&loaded, &sources).into_iter().for_each(|warning| diagnostics.push(warning));
+        warnings(&loaded, Some(&sources)).into_iter().for_each(|warning| diagnostics.push(warning));
         diagnostics.render(false)
     }
 

@@ -5,14 +5,14 @@
 //! are asked about the parameters of their actions, as at a reload. No lock of the host is held meanwhile, and few
 //! configurations are looked at at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
 use super::assembler::warn_of_tools;
 use super::generation::Generation;
-use super::grant_warnings;
+use super::{grant_warnings, ineffective};
 use conductor_audit::caller::{Caller, Scope};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Feature, Loaded};
 use conductor_dispatch::workers::Workers;
@@ -20,6 +20,13 @@ use conductor_observer::Observer;
 use conductor_registry::Registry;
 use conductor_rules::bindings;
 use conductor_rules::{self as rules, Compiled};
+use conductor_stdx::plural::plural;
+use conductor_terminal::excerpt;
+
+/// Doubts that a plan shows; the others are counted.
+const MAX_DOUBTS: usize = 8;
+/// Characters of each.
+const MAX_DOUBT: usize = 300;
 
 /// Previews at once for callers of one class.
 const MAX_PREVIEWS: usize = 2;
@@ -110,19 +117,48 @@ impl Candidate {
     /// Everything that is wrong with its mappings, also by what features in force say.
     pub fn compile(&self, observer: &Observer) -> Result<Compiled, Diagnostics> {
         let mut compiled = rules::compile(&self.loaded, &self.registry, &Workers::idle(observer.clone()))?;
+        compiled.warnings.extend(ineffective::warnings(&self.loaded, None));
         if self.absent.is_empty() {
             warn_of_tools(&self.loaded, &self.registry, &mut compiled.warnings);
             grant_warnings::push(&self.loaded, &self.registry, &mut compiled.warnings);
         }
+        Ok(compiled)
+    }
+
+    /// Everything there is to say about it: mistakes, or what is doubtful.
+    pub fn check(&self, observer: &Observer) -> Diagnostics {
+        let mut found = self.compile(observer).map_or_else(|wrong| wrong, |compiled| compiled.warnings);
         for name in &self.absent {
             let place = self.loaded.source.place(&["features".into(), name.as_str().into()]);
-            let warning = Diagnostic::warning(place, format!("the package of the feature {name} is not in force"))
-                .with_help(
-                    "it is not run to look at a configuration, so what is written for it is not checked".to_owned(),
-                );
-            compiled.warnings.push(warning);
+            let warning = Diagnostic::warning(place, format!("the package of the feature {name} is not in force"));
+            found.push(
+                warning.with_help("it is not run to look at a configuration, so what is written for it is not checked"),
+            );
         }
-        Ok(compiled)
+        found
+    }
+
+    /// What is doubtful in `found` that was not in the configuration in force, whose warnings are `before`: a line each, and
+    /// how many more there are.
+    pub fn new_doubts(before: &[String], found: &Diagnostics) -> Vec<String> {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut doubts = Vec::new();
+        for Diagnostic { message, nearest, help, .. } in found.iter() {
+            let count = seen.entry(message).or_default();
+            *count += 1;
+            if *count <= before.iter().filter(|known| known.contains(message.as_str())).count() {
+                continue;
+            }
+            let nearest = nearest.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+            let help = help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+            doubts.push(format!("doubtful: {}", excerpt(&format!("{message}{nearest}{help}"), MAX_DOUBT)));
+        }
+        if let Some(more) = doubts.len().checked_sub(MAX_DOUBTS).filter(|more| *more > 0) {
+            doubts.truncate(MAX_DOUBTS);
+            doubts
+                .push(format!("and {} of what `conductor config validate` calls doubtful", plural(more, "more line")));
+        }
+        doubts
     }
 
     /// Why it is not known what it would do; `None` if it is.
@@ -180,6 +216,32 @@ mod tests {
         assert_eq!(sets("[features.a]\npath = 'a.wasm'", "[features.a]\npath = 'b.wasm'"), (vec![], a()));
         let granted = "[features.a.grants]\nalert = true";
         assert_eq!(sets("", granted), (vec![], vec![]), "what it may use makes it no other package");
+    }
+
+    #[test]
+    fn only_doubts_that_are_new_are_named() {
+        let source = config::parse("", "c.toml").unwrap().source;
+        let doubts = |messages: &[&str]| {
+            let mut found = Diagnostics::new(source.clone());
+            messages.iter().for_each(|message| found.push(Diagnostic::warning(0..0, *message)));
+            found
+        };
+        let unknown = "no binding is called \"padz\"";
+        let before = doubts(&[unknown]).summaries();
+        assert_eq!(Candidate::new_doubts(&before, &doubts(&[unknown])), [""; 0]);
+        assert_eq!(Candidate::new_doubts(&before, &doubts(&[unknown, unknown])), [format!("doubtful: {unknown}")]);
+        let near = Diagnostic::warning(0..0, unknown).with_nearest(Some("pads".into())).with_help("write that");
+        let mut found = doubts(&[]);
+        found.push(near);
+        assert_eq!(
+            Candidate::new_doubts(&[], &found),
+            [format!("doubtful: {unknown}; did you mean \"pads\"? (write that)")]
+        );
+        let many: Vec<String> = (0..20).map(|number| format!("doubt {number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let told = Candidate::new_doubts(&[], &doubts(&many));
+        assert_eq!(told.len(), MAX_DOUBTS + 1);
+        assert!(told[MAX_DOUBTS].starts_with("and 12 more lines"), "{told:?}");
     }
 
     #[test]

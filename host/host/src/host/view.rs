@@ -132,6 +132,8 @@ impl View {
         let compiled = candidate.compile(&self.observer).map_err(invalid)?;
         candidate.unknown().into_iter().for_each(|note| risk.remark(note));
         rules::overlaps(before, after).into_iter().for_each(|note| risk.remark(note));
+        let doubts = Candidate::new_doubts(&current.warnings, &compiled.warnings);
+        doubts.into_iter().for_each(|note| risk.remark(note));
         Ok((risk, current.rules.generation(), Planned::new(candidate, compiled.rules)))
     }
 
