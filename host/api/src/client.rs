@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::types::{
     ApprovalAnswer, AuditQuery, AuditRow, BeginConversation, Candidate, ConversationEvents, ForkConversation,
-    GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute, Muted, PackageSource, Ports,
-    Profiles, ProposePlan, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock, SetSecret, StreamItem,
+    GrantRequest, InForce, InstallRequest, Lifted, LockState, ModeBody, Modes, Mute, Muted, NextStep, PackageSource,
+    Ports, Profiles, ProposePlan, Reloaded, RemoveRequest, RemovedView, Say, SecretSet, SetLock, SetSecret, StreamItem,
     StreamQuery, TurnBegun, Verdict,
 };
 use conductor_chat::conversations::ModelHealth;
@@ -239,6 +239,22 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn reject_plan(&self, id: &str) -> Result<(), AskError> {
         self.post(&format!("/v1/plans/{}/reject", segment(id)), &())
+    }
+
+    /// What [`undo`](Self::undo) would take back.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn next_undo(&self) -> Result<NextStep, AskError> {
+        self.get("/v1/undo")
+    }
+
+    /// What [`redo`](Self::redo) would apply again.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn next_redo(&self) -> Result<NextStep, AskError> {
+        self.get("/v1/redo")
     }
 
     /// Takes the last applied plan back.

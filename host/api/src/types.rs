@@ -11,6 +11,6 @@ pub use crate::routes::features::Lifted;
 pub use crate::routes::install::{GrantRequest, InstallRequest, PackageSource, RemoveRequest, RemovedView};
 pub use crate::routes::lock::{LockState, SetLock};
 pub use crate::routes::modes::{ModeBody, Modes, Profiles};
-pub use crate::routes::plans::ProposePlan;
+pub use crate::routes::plans::{NextStep, ProposePlan};
 pub use crate::routes::secrets::{SecretSet, SetSecret};
 pub use crate::stream::{StreamItem, StreamQuery};

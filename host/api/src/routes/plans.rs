@@ -48,15 +48,30 @@ pub(super) fn routes() -> Vec<Route> {
         post::<()>("/v1/plans/{id}/reject", "rejectPlan", "Take a plan off the list, undone")
             .refuses(&[404, 423])
             .by(reject),
+        get::<NextStep>("/v1/undo", "nextUndo", "What an undo would take back")
+            .scope(Scope::Owner)
+            .refuses(&[409, 503])
+            .by(next_undo),
         post::<Applied>("/v1/undo", "undo", "Take the last applied plan back")
             .scope(Scope::Owner)
             .refuses(DECIDED)
             .by(undo),
+        get::<NextStep>("/v1/redo", "nextRedo", "What a redo would apply again")
+            .scope(Scope::Owner)
+            .refuses(&[409, 503])
+            .by(next_redo),
         post::<Applied>("/v1/redo", "redo", "Apply again what was undone last")
             .scope(Scope::Owner)
             .refuses(DECIDED)
             .by(redo),
     ]
+}
+
+/// The plan that an undo or a redo is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NextStep {
+    /// What it does, as it was proposed.
+    pub description: String,
 }
 
 /// What a person proposes in a shell.
@@ -114,6 +129,22 @@ async fn reject(
     Named(id): Named,
 ) -> Result<Json<()>, ErrorResponse> {
     Ok(Json(change(&client, move || host.reject_plan(&caller, &id)).await?))
+}
+
+async fn next_undo(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+) -> Result<Json<NextStep>, ErrorResponse> {
+    let description = look(&client, move || host.next_undo()).await?;
+    Ok(Json(NextStep { description }))
+}
+
+async fn next_redo(
+    State(host): State<Arc<Host>>,
+    Extension(client): Extension<Client>,
+) -> Result<Json<NextStep>, ErrorResponse> {
+    let description = look(&client, move || host.next_redo()).await?;
+    Ok(Json(NextStep { description }))
 }
 
 async fn undo(

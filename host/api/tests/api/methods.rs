@@ -101,6 +101,8 @@ fn each_route_has_a_method_and_each_method_a_route() {
         client.plan("x").map(drop),
         client.apply_plan("x").map(drop),
         client.reject_plan("x"),
+        client.next_undo().map(drop),
+        client.next_redo().map(drop),
         client.undo().map(drop),
         client.redo().map(drop),
         client.features().map(drop),

@@ -7,13 +7,17 @@ use serde_json::json;
 
 use super::{CommandResult, Failure, Output, Paths, named};
 use conductor_api::client::Client;
+use conductor_api::types::NextStep;
 use conductor_control_names::ControlNames;
 use conductor_host::control::plan::rehearsal::Difference;
 use conductor_host::control::plan::risk::Level;
 use conductor_host::control::plan::{Plan, PlanSummary};
 use conductor_host::host::{Applied, PlanView};
 use conductor_stdx::plural::plural;
-use conductor_terminal::{self as terminal, Lines, Table, outln};
+use conductor_terminal::{self as terminal, Lines, Table, excerpt, outln};
+
+/// Characters of a plan's description that a question shows.
+const MAX_DESCRIPTION: usize = 200;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PlanCommand {
@@ -101,6 +105,8 @@ pub(super) fn run(places: &Paths, command: &PlanCommand) -> CommandResult {
             Client::new(&places.home).reject_plan(&id)?;
             if *json {
                 terminal::json_line(&json!({ "rejected": id }));
+            } else {
+                outln!("rejected: {}", id.get(..12).unwrap_or(&id));
             }
             Ok(())
         }
@@ -162,14 +168,20 @@ pub(super) fn offer(places: &Paths, id: &str) -> CommandResult {
 
 /// `undo` or `redo`.
 pub(super) fn step(places: &Paths, what: &str, agreed: &Agreed) -> CommandResult {
-    if agrees(&format!("{what} the last change of the configuration?"), agreed)? {
-        let client = Client::new(&places.home);
-        match what {
-            "undo" => applied(&client.undo()?, "taken back", agreed)?,
-            _ => applied(&client.redo()?, "applied again", agreed)?,
+    let client = Client::new(&places.home);
+    let is_undo = what == "undo";
+    let NextStep { description } = if is_undo { client.next_undo()? } else { client.next_redo()? };
+    if !agrees(&format!("{what} {:?}?", excerpt(&description, MAX_DESCRIPTION)), agreed)? {
+        if !agreed.json {
+            outln!("nothing is changed");
         }
+        return Ok(());
     }
-    Ok(())
+    if is_undo {
+        applied(&client.undo()?, "taken back", agreed)
+    } else {
+        applied(&client.redo()?, "applied again", agreed)
+    }
 }
 
 fn list(places: &Paths, as_json: bool) -> CommandResult {

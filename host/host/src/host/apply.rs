@@ -208,6 +208,22 @@ impl Host {
         })
     }
 
+    /// What [`undo`](Self::undo) would take back: the description of the plan.
+    ///
+    /// # Errors
+    /// [`PlanError::Nothing`].
+    pub fn next_undo(&self) -> Result<String, PlanError> {
+        Ok(self.plans.to_undo()?.description)
+    }
+
+    /// What [`redo`](Self::redo) would apply again: the description of the plan.
+    ///
+    /// # Errors
+    /// [`PlanError::Nothing`].
+    pub fn next_redo(&self) -> Result<String, PlanError> {
+        Ok(self.plans.to_redo()?.description)
+    }
+
     /// Applies again what was undone last.
     ///
     /// # Errors
