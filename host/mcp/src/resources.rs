@@ -16,6 +16,10 @@ use conductor_stdx::changes::HostChange;
 const DOCS: &[(&str, &str)] = &[
     ("mappings", include_str!("../../../docs/mappings.md")),
     ("configuration", include_str!("../../../docs/configuration.md")),
+    ("expressions", include_str!("../../../docs/expressions.md")),
+    ("layers", include_str!("../../../docs/layers.md")),
+    ("timeline", include_str!("../../../docs/timeline.md")),
+    ("skills", include_str!("../../../docs/skills.md")),
     ("features", include_str!("../../../docs/features.md")),
     ("audit", include_str!("../../../docs/audit.md")),
     ("mcp", include_str!("../../../docs/mcp.md")),
