@@ -5,14 +5,22 @@
 
 mod midi;
 mod pad;
+#[path = "../../host/conductor/tests/terminal/pty.rs"]
+#[allow(dead_code, reason = "a chat needs more of it")]
+mod pty;
 mod usb;
 
-use conductor_tests::conductor::command;
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use conductor_tests::conductor::{Host, command};
 use conductor_tests::home::Home;
 use conductor_tests::instrument::{self, Controller, Synth};
 use conductor_tests::osc::Listener;
 use conductor_tests::process::Process;
 use evdev::{AbsoluteAxisCode, KeyCode};
+use pty::Terminal;
 use serde_json::{Value, json};
 
 /// Whether this is the virtual machine. On another machine the sequencer may be missing, or in use.
@@ -199,4 +207,106 @@ fn two_controllers_and_a_gamepad_and_a_cable_that_is_pulled() {
     pads.play(&[0x90, 40, 100]);
     assert_eq!(out.line(), "/chord ");
     assert_eq!(host.status()["failures"], 0);
+}
+
+/// A program with what it sets controllers up with.
+fn with_tools(mut command: Command) -> Command {
+    command.env("CONDUCTOR_FEATURES", std::env::var_os("CONDUCTOR_VM_SETTING_UP").unwrap());
+    command
+}
+
+/// A host that has those.
+fn run_with_tools(home: &Home) -> Host {
+    Host::ready(&mut with_tools(command(home.path(), &["run"])), home.socket())
+}
+
+/// What a person who plugs a controller in has to do until it works, and how long that takes.
+struct Steps {
+    began: Instant,
+    done: Vec<String>,
+}
+
+impl Steps {
+    fn begin() -> Self {
+        Self { began: Instant::now(), done: Vec::new() }
+    }
+
+    fn done(&mut self, step: &str) {
+        self.done.push(format!("{:6.2} s  {step}", self.began.elapsed().as_secs_f64()));
+    }
+
+    fn print(&self, what: &str) {
+        println!("{what}:\n  {}", self.done.join("\n  "));
+    }
+}
+
+// LRN-5: a controller that has a profile, from the cable to pads that light up, by one command and one "y".
+#[test]
+fn a_known_controller_lights_up_after_one_answer() {
+    if !there_is_midi() {
+        return;
+    }
+    // Akai's APC mini.
+    let mut controller = usb::Controller::with_ids("APC MINI", 0x09e8, 0x0028);
+    let home = Home::new("[[modes]]\nname = 'Play'\n");
+    let host = run_with_tools(&home);
+    let mut steps = Steps::begin();
+    controller.plug();
+    let (status, _) = host.status_when(|status| midi::input_of(status, "APC MINI").is_some());
+    steps.done("plugged in, and listed");
+    let name = midi::input_of(&status, "APC MINI").unwrap()["name"].as_str().unwrap().to_owned();
+    let mut terminal = Terminal::start(with_tools(command(home.path(), &["devices", "suggest", &name])));
+    terminal.expect("pad 1 to pad 8 light up green");
+    terminal.expect("Apply it? [y = yes");
+    steps.done("conductor devices suggest: the plan is shown");
+    terminal.type_line("y");
+    terminal.expect("applied: ");
+    assert_eq!(terminal.end().0, Some(0));
+    steps.done("y: applied");
+    let config = fs::read_to_string(home.config()).unwrap();
+    assert!(config.contains("alias = \"apc-mini\""), "{config}");
+    midi::open(&host, "apc-mini", "input");
+    midi::open(&host, "apc-mini", "output");
+    let lights = controller.lights();
+    controller.play(&[0x90, 58, 127]);
+    assert_eq!(lights.recv_timeout(Duration::from_secs(10)), Ok([0x90, 58, 1]), "the pad is green");
+    steps.done("a pad is hit, and is lit");
+    controller.play(&[0x80, 58, 0]);
+    assert_eq!(lights.recv_timeout(Duration::from_secs(10)), Ok([0x90, 58, 0]), "and dark again");
+    steps.print("a controller that has a profile");
+}
+
+// LRN-1: one that no profile fits, by touch, with one command, one answer and one "y".
+#[test]
+fn an_unknown_controller_works_after_a_touch() {
+    if !there_is_midi() {
+        return;
+    }
+    let (mut controller, out) = (usb::Controller::new("Grand Pads"), Listener::new());
+    let home = Home::new("[[modes]]\nname = 'Play'\n");
+    let host = run_with_tools(&home);
+    let mut steps = Steps::begin();
+    controller.plug();
+    host.status_when(|status| midi::input_of(status, "Grand Pads").is_some());
+    steps.done("plugged in, and listed");
+    let action = format!("OscSend {{ target = '{}', address = '/pad', args = ['{{value}}'] }}", out.target());
+    let mut terminal = Terminal::start(with_tools(command(home.path(), &["learn", "--map", &action])));
+    terminal.expect("move a control");
+    controller.play(&[0x90, 40, 90]);
+    controller.play(&[0x80, 40, 0]);
+    steps.done("conductor learn --map: the pad is touched");
+    terminal.expect("or for any device? [this/any]");
+    terminal.type_line("this");
+    terminal.expect("Apply it? [y = yes");
+    terminal.type_line("y");
+    terminal.expect("applied: ");
+    assert_eq!(terminal.end().0, Some(0));
+    steps.done("this, y: applied");
+    let config = fs::read_to_string(home.config()).unwrap();
+    assert!(config.contains("note = 40"), "{config}");
+    host.status_when(|status| midi::input_of(status, "Grand Pads").is_some_and(|port| port["state"] == "open"));
+    controller.play(&[0x90, 40, 77]);
+    assert_eq!(out.line(), "/pad i 77");
+    steps.done("the pad is hit, and the message comes");
+    steps.print("a controller without a profile");
 }

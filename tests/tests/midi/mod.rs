@@ -46,7 +46,7 @@ pub fn open(host: &Host, device: &str, direction: &str) -> Duration {
 }
 
 /// The input whose name holds `part`, as the host lists it.
-fn input_of<'v>(status: &'v Value, part: &str) -> Option<&'v Value> {
+pub fn input_of<'v>(status: &'v Value, part: &str) -> Option<&'v Value> {
     let mut ports = status["ports"].as_array()?.iter();
     ports.find(|port| port["direction"] == "input" && port["name"].as_str().is_some_and(|name| name.contains(part)))
 }

@@ -1,10 +1,11 @@
 //! A real USB-MIDI controller without hardware: the kernel's gadget on one end of an emulated cable, the
 //! kernel's driver for class-compliant devices on the other.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
 
 use conductor_tests::wait;
 
@@ -17,16 +18,20 @@ const SOCKET: &str = "dummy_udc.0";
 pub struct Controller(());
 
 impl Controller {
-    /// Builds one; it is not plugged in yet.
+    /// Builds one with the numbers of the Linux Foundation's gadgets; it is not plugged in yet.
     pub fn new(product: &str) -> Self {
+        Self::with_ids(product, 0x1d6b, 0x0104)
+    }
+
+    /// Builds one that has another one's numbers.
+    pub fn with_ids(product: &str, vendor: u16, model: u16) -> Self {
         let gadget = Path::new(GADGET);
         for folder in ["strings/0x409", "configs/c.1", "functions/midi.usb0"] {
             fs::create_dir_all(gadget.join(folder)).unwrap();
         }
         let write = |file: &str, text: &str| fs::write(gadget.join(file), text).unwrap();
-        // The numbers of the Linux Foundation's gadgets.
-        write("idVendor", "0x1d6b");
-        write("idProduct", "0x0104");
+        write("idVendor", &format!("{vendor:#06x}"));
+        write("idProduct", &format!("{model:#06x}"));
         write("strings/0x409/manufacturer", "Conductor");
         write("strings/0x409/product", product);
         write("strings/0x409/serialnumber", "1");
@@ -46,14 +51,30 @@ impl Controller {
 
     /// Plays one message: what is written to the gadget's own card comes out of the cable.
     pub fn play(&mut self, message: &[u8]) {
+        let mut port = OpenOptions::new().write(true).open(Self::card()).unwrap();
+        port.write_all(message).unwrap();
+    }
+
+    /// Takes the messages that come in through the cable from now on, of three bytes each.
+    pub fn lights(&self) -> Receiver<[u8; 3]> {
+        let mut port = File::open(Self::card()).unwrap();
+        let (lit, lights) = channel();
+        std::thread::spawn(move || {
+            let mut message = [0; 3];
+            while port.read_exact(&mut message).is_ok() && lit.send(message).is_ok() {}
+        });
+        lights
+    }
+
+    /// The port of the gadget's own card.
+    fn card() -> String {
         let own = |card: &fs::DirEntry| fs::read_to_string(card.path().join("id")).is_ok_and(|id| id.trim() == "fmidi");
         let (card, _) = wait::until(
             || fs::read_dir("/proc/asound").ok()?.flatten().find(own).map(|card| card.file_name()),
             || fs::read_to_string("/proc/asound/cards").unwrap_or_default(),
         );
         let number = card.to_str().unwrap().trim_start_matches("card").to_owned();
-        let mut port = OpenOptions::new().write(true).open(format!("/dev/snd/midiC{number}D0")).unwrap();
-        port.write_all(message).unwrap();
+        format!("/dev/snd/midiC{number}D0")
     }
 }
 

@@ -111,6 +111,9 @@ impl Job {
 /// Says which program the end-to-end tests on ALSA are.
 pub const TEST: &str = "CONDUCTOR_VM_TEST";
 
+/// Says to the tests where the features are that a controller is set up with.
+const SETTING_UP: &str = "CONDUCTOR_VM_SETTING_UP";
+
 /// The end-to-end tests on ALSA, with everything that they test: what the environment names, or else built now.
 fn alsa_tests(repo: &Repo) -> Result<Job> {
     let (conductor, test) = match (env::var_os(host::PROGRAM), env::var_os(TEST)) {
@@ -119,8 +122,11 @@ fn alsa_tests(repo: &Repo) -> Result<Job> {
     };
     let mut job = Job::new(vec![test]);
     job.variables.push((host::PROGRAM.into(), conductor));
-    job.variables
-        .push((host::FEATURES.into(), those(&repo.components(), &["osc-output.wasm", "midi-learn.wasm"])?.into()));
+    let components = repo.components();
+    let playing = ["osc-output.wasm", "midi-learn.wasm"];
+    let setting_up = ["osc-output.wasm", "midi-learn.wasm", "mapping-tools.wasm"];
+    job.variables.push((host::FEATURES.into(), those(&components, "vm", &playing)?.into()));
+    job.variables.push((SETTING_UP.into(), those(&components, "vm-setting-up", &setting_up)?.into()));
     Ok(job)
 }
 
@@ -139,10 +145,10 @@ fn built(repo: &Repo) -> Result<(OsString, OsString)> {
     Ok((conductor.into(), test.into()))
 }
 
-/// A folder with these components alone: to compile those that no test of the machine's uses would take its emulated
+/// A folder of this name with these components alone: to compile those that no test of the machine's uses would take its emulated
 /// processor minutes.
-fn those(components: &Path, names: &[&str]) -> Result<PathBuf> {
-    let folder = components.join("vm");
+fn those(components: &Path, name: &str, names: &[&str]) -> Result<PathBuf> {
+    let folder = components.join(name);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for name in names {
         fs::copy(components.join(name), folder.join(name)).with_context(|| format!("cannot copy {name}"))?;
