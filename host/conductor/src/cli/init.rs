@@ -96,7 +96,7 @@ struct Composed {
     text: String,
     /// What of it is suggested for the ports that are there.
     found: Vec<Suggested>,
-    /// The names of ports that can't be bound: one is longer than a matcher may be, for example.
+    /// The names of ports that can't be bound, since no matcher can have them.
     left_out: Vec<String>,
 }
 
@@ -192,9 +192,8 @@ mod tests {
 
     #[test]
     fn a_port_that_no_binding_can_name_is_left_out() {
-        let long = "x".repeat(64 << 10);
-        let Composed { text, left_out, .. } = composed(&[&long, "Pads 9000"], &[]);
-        assert_eq!(left_out, [long]);
+        let Composed { text, left_out, .. } = composed(&["", "Pads 9000"], &[]);
+        assert_eq!(left_out, [""]);
         let config = conductor_config::parse(&text, "config.toml").unwrap().config;
         assert_eq!(config.bindings.len(), 1, "{text}");
     }
