@@ -215,11 +215,6 @@ fn with_tools(mut command: Command) -> Command {
     command
 }
 
-/// A host that has those.
-fn run_with_tools(home: &Home) -> Host {
-    Host::ready(&mut with_tools(command(home.path(), &["run"])), home.socket())
-}
-
 /// What a person who plugs a controller in has to do until it works, and how long that takes.
 struct Steps {
     began: Instant,
@@ -240,16 +235,25 @@ impl Steps {
     }
 }
 
-// LRN-5: a controller that has a profile, from the cable to pads that light up, by one command and one "y".
+// LRN-1, LRN-5: from the cable to pads that light up, by one command and one "y"; and a controller that no profile fits, by
+// touch.
 #[test]
-fn a_known_controller_lights_up_after_one_answer() {
+fn controllers_are_set_up_from_the_cable_to_the_light() {
     if !there_is_midi() {
         return;
     }
+    let home = Home::new("[[modes]]\nname = 'Play'\n");
+    // What is compiled for it stays in the home. Here that takes as long as it takes.
+    let ready = with_tools(command(home.path(), &["config", "validate"])).output().unwrap();
+    assert!(ready.status.success(), "{}", String::from_utf8_lossy(&ready.stderr));
+    let host = Host::ready(&mut with_tools(command(home.path(), &["run"])), home.socket());
+    a_known_controller(&home, &host);
+    an_unknown_controller(&home, &host);
+}
+
+fn a_known_controller(home: &Home, host: &Host) {
     // Akai's APC mini.
     let mut controller = usb::Controller::with_ids("APC MINI", 0x09e8, 0x0028);
-    let home = Home::new("[[modes]]\nname = 'Play'\n");
-    let host = run_with_tools(&home);
     let mut steps = Steps::begin();
     controller.plug();
     let (status, _) = host.status_when(|status| midi::input_of(status, "APC MINI").is_some());
@@ -265,8 +269,8 @@ fn a_known_controller_lights_up_after_one_answer() {
     steps.done("y: applied");
     let config = fs::read_to_string(home.config()).unwrap();
     assert!(config.contains("alias = \"apc-mini\""), "{config}");
-    midi::open(&host, "apc-mini", "input");
-    midi::open(&host, "apc-mini", "output");
+    midi::open(host, "apc-mini", "input");
+    midi::open(host, "apc-mini", "output");
     let lights = controller.lights();
     controller.play(&[0x90, 58, 127]);
     assert_eq!(lights.recv_timeout(Duration::from_secs(10)), Ok([0x90, 58, 1]), "the pad is green");
@@ -276,15 +280,8 @@ fn a_known_controller_lights_up_after_one_answer() {
     steps.print("a controller that has a profile");
 }
 
-// LRN-1: one that no profile fits, by touch, with one command, one answer and one "y".
-#[test]
-fn an_unknown_controller_works_after_a_touch() {
-    if !there_is_midi() {
-        return;
-    }
+fn an_unknown_controller(home: &Home, host: &Host) {
     let (mut controller, out) = (usb::Controller::new("Grand Pads"), Listener::new());
-    let home = Home::new("[[modes]]\nname = 'Play'\n");
-    let host = run_with_tools(&home);
     let mut steps = Steps::begin();
     controller.plug();
     host.status_when(|status| midi::input_of(status, "Grand Pads").is_some());

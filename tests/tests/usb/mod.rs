@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use conductor_tests::wait;
 
@@ -15,7 +16,9 @@ const GADGET: &str = "/sys/kernel/config/usb_gadget/conductor";
 const SOCKET: &str = "dummy_udc.0";
 
 /// The controller. One at a time: there is one socket.
-pub struct Controller(());
+pub struct Controller(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
+
+static ONE: Mutex<()> = Mutex::new(());
 
 impl Controller {
     /// Builds one with the numbers of the Linux Foundation's gadgets; it is not plugged in yet.
@@ -25,6 +28,8 @@ impl Controller {
 
     /// Builds one that has another one's numbers.
     pub fn with_ids(product: &str, vendor: u16, model: u16) -> Self {
+        // A test that failed has left the socket as its end leaves it.
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let gadget = Path::new(GADGET);
         for folder in ["strings/0x409", "configs/c.1", "functions/midi.usb0"] {
             fs::create_dir_all(gadget.join(folder)).unwrap();
@@ -36,7 +41,7 @@ impl Controller {
         write("strings/0x409/product", product);
         write("strings/0x409/serialnumber", "1");
         symlink(gadget.join("functions/midi.usb0"), gadget.join("configs/c.1/midi.usb0")).unwrap();
-        Self(())
+        Self(one)
     }
 
     /// Plugs it in.

@@ -230,7 +230,8 @@ fn a_guard_that_is_taken_away_a_new_input_and_another_device_are_privileged() {
     stage.is_privileged(&[("bindings/1/matchers/0/value", json!("Other"))], "\"pads\" can start programs");
     // Without the binding nothing starts the program any more.
     let removed = stage.risk(&[("bindings/1", Value::Null)]);
-    let notes = ["removes the binding \"pads\"", "doubtful: no binding is called \"pads\": it is taken for a port's name"];
+    let notes =
+        ["removes the binding \"pads\"", "doubtful: no binding is called \"pads\": it is taken for a port's name"];
     assert_eq!((removed.level, &removed.notes[..]), (Level::Raised, &notes.map(str::to_owned)[..]));
 }
 

@@ -27,6 +27,8 @@ use conductor_terminal::excerpt;
 const MAX_DOUBTS: usize = 8;
 /// Characters of each.
 const MAX_DOUBT: usize = 300;
+/// Pairs of doubts, old and new, that are compared at most.
+const MAX_COMPARED: usize = 100_000;
 
 /// Previews at once for callers of one class.
 const MAX_PREVIEWS: usize = 2;
@@ -141,6 +143,11 @@ impl Candidate {
     /// What is doubtful in `found` that was not in the configuration in force, whose warnings are `before`: a line each, and
     /// how many more there are.
     pub fn new_doubts(before: &[String], found: &Diagnostics) -> Vec<String> {
+        let (old, now) = (before.len(), found.iter().count());
+        if old.saturating_mul(now) > MAX_COMPARED {
+            let lines = "lines of what is doubtful are too many to tell which are new";
+            return if old == now { Vec::new() } else { vec![format!("doubtful: {now} {lines}, there were {old}")] };
+        }
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         let mut doubts = Vec::new();
         for Diagnostic { message, nearest, help, .. } in found.iter() {
@@ -242,6 +249,10 @@ mod tests {
         let told = Candidate::new_doubts(&[], &doubts(&many));
         assert_eq!(told.len(), MAX_DOUBTS + 1);
         assert!(told[MAX_DOUBTS].starts_with("and 12 more lines"), "{told:?}");
+        let (some, one_more) = (vec!["doubt"; 400], vec!["doubt"; 401]);
+        let told = Candidate::new_doubts(&doubts(&some).summaries(), &doubts(&one_more));
+        assert_eq!(told.len(), 1, "too many are not compared, and only counted");
+        assert!(told[0].starts_with("doubtful: 401 lines"), "{told:?}");
     }
 
     #[test]
