@@ -376,6 +376,10 @@ pub mod kind {
     pub const ARTNET: u8 = 36;
     /// A variable changed.
     pub const VARIABLE: u8 = 37;
+    /// A beat of the clock begins.
+    pub const BEAT: u8 = 38;
+    /// The transport of the clock does something.
+    pub const TRANSPORT: u8 = 39;
 }
 
 /// Makes a component of a type, and carries the descriptor (a path to `feature.toml`, relative to

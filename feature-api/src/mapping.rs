@@ -88,6 +88,9 @@ pub enum TriggerKind {
     RPN,
     NRPN,
     Variable,
+    Beat,
+    Bar,
+    Transport,
 }
 
 // How an encoder says how far it was turned.
@@ -131,7 +134,7 @@ pub struct Trigger {
     pub min: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// press, release, both; enter, move.
+    /// press, release, both; enter, move; start, continue, stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,6 +187,10 @@ pub struct Trigger {
     pub mode: Option<EncoderMode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u16>,
 }
 
 impl Trigger {
@@ -224,6 +231,8 @@ impl Trigger {
             taps: None,
             mode: None,
             variable: None,
+            every: None,
+            offset: None,
         }
     }
 }
@@ -436,7 +445,7 @@ const ACTIONS: &[Kind] = &[
             optional("cancel_on", Shape::SomeOf(CANCEL_ON)),
         ],
     },
-    Kind { name: "Delay", keys: &[required("ms", Shape::Integer)] },
+    Kind { name: "Delay", keys: &[optional("ms", Shape::Integer), optional("beats", Shape::Real)] },
     Kind {
         name: "Conditional",
         keys: &[
@@ -467,6 +476,7 @@ const ACTIONS: &[Kind] = &[
             optional("detents", Shape::Any),
         ],
     },
+    Kind { name: "TapTempo", keys: &[] },
     Kind { name: "Suppress", keys: &[] },
 ];
 

@@ -105,6 +105,8 @@ struct Create {
     consume: Option<bool>,
     /// Whether it waits until a press is clearly no long press, double tap or chord of another mapping.
     defer: Option<bool>,
+    /// The place on the clock's grid that the action waits for: "bar", "1/4", "1/8t".
+    quantize: Option<String>,
     condition: Option<Condition>,
     feedback: Option<Feedback>,
 }
@@ -121,6 +123,7 @@ struct Update {
     priority: Option<i64>,
     consume: Option<bool>,
     defer: Option<bool>,
+    quantize: Option<String>,
     condition: Option<Condition>,
     feedback: Option<Feedback>,
 }
@@ -136,6 +139,7 @@ impl Update {
             ("priority", self.priority.map(Value::from)),
             ("consume", self.consume.map(Value::from)),
             ("defer", self.defer.map(Value::from)),
+            ("quantize", self.quantize.clone().map(Value::from)),
             ("condition", self.condition.as_ref().map(json).transpose()?),
             ("feedback", self.feedback.as_ref().map(json).transpose()?),
         ];
@@ -262,10 +266,21 @@ impl ConfigChangeTools for MappingTools {
                 let what = told.unwrap_or_else(|| kinds(&new.trigger, &new.action));
                 has_actions(reader, &new.action)?;
                 let Create { mode, trigger, action, name, description, .. } = new;
-                let Create { priority, consume, defer, condition, feedback, .. } = new;
+                let Create { priority, consume, defer, quantize, condition, feedback, .. } = new;
                 let (trigger, action) = (Some(trigger), Some(action));
-                let said =
-                    Update { place, trigger, action, name, description, priority, consume, defer, condition, feedback };
+                let said = Update {
+                    place,
+                    trigger,
+                    action,
+                    name,
+                    description,
+                    priority,
+                    consume,
+                    defer,
+                    quantize,
+                    condition,
+                    feedback,
+                };
                 let mapping: Map<String, Value> = said.keys()?.map(|(key, value)| (key.to_owned(), value)).collect();
                 let scope = mode.map_or("every mode".to_owned(), |mode| format!("mode {mode}"));
                 propose(format!("Add a mapping to {scope}: {what}."), vec![set(said.place, mapping)])

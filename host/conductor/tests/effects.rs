@@ -352,3 +352,20 @@ fn the_page_of_the_language_is_true() {
         assert_eq!(out.replace(&file, ""), shown);
     }
 }
+
+/// docs/time.md: what stands there is taken, and its test passes.
+#[test]
+fn the_page_about_time_is_true() {
+    const TIME: &str = include_str!("../../../docs/time.md");
+    let block = |kind: &str, word: &str| {
+        let blocks = TIME.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+        let found = blocks.filter(|(of_kind, text)| *of_kind == kind && text.contains(word)).map(|(_, text)| text);
+        found.collect::<Vec<_>>().first().map(|text| (*text).to_owned()).unwrap()
+    };
+    let mode = "[[modes]]\nname = \"Chorus\"\n[[modes]]\nname = \"Play\"\n";
+    let of_a_device =
+        [&block("toml", "beats_per_bar"), mode, &block("toml", "quantize"), &block("toml", "flash")].concat();
+    Stage::new(&of_a_device).passes(&block("text", "drums clock"));
+    let by_tempo = [block("toml", "tempo = 120"), block("toml", "TapTempo")].concat();
+    Stage::new(&by_tempo).passes("test \"it is taken\"\n0ms pads note-on 42 100\n=> nothing\n");
+}

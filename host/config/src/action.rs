@@ -7,6 +7,7 @@ use serde::de::{self, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
+use super::clock::TapTempo;
 use super::composite_action::{Conditional, Delay, Repeat, Sequence};
 use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeControl};
 use super::process_action::{Launch, Shell};
@@ -40,6 +41,7 @@ pub const HOST_ACTIONS: &[&str] = &[
     "ToggleVariable",
     "CycleVariable",
     "AddToVariable",
+    "TapTempo",
     "Suppress",
 ];
 
@@ -111,6 +113,9 @@ pub enum Action {
 
     /// Adds to a variable, within its limits.
     AddToVariable(AddToVariable),
+
+    /// Sets the tempo of the clock by taps, one a beat.
+    TapTempo(TapTempo),
 
     /// Does nothing: with `consume`, keeps an event from other mappings, and of a press that it kept the release as well.
     Suppress(Suppress),

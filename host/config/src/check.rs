@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
 
+use super::clock::CLOCK_VARIABLES;
 use super::diagnostic::{Diagnostic, Severity};
 use super::names::Names;
 use super::schema::json_schema;
@@ -42,6 +43,9 @@ pub(super) fn check(
 ) -> Names<'static> {
     let shapes = &*SHAPES;
     let mut checker = Checker { shapes, names: Names::default(), trust, errors: 0, report };
+    if let Some((key, _)) = tree.get_ref().get_key_value("clock") {
+        CLOCK_VARIABLES.into_iter().for_each(|name| checker.names.give("variable", name, key.span()));
+    }
     if let Some(root) = &shapes.root().table {
         let place = tree.span();
         checker.table(place, tree.get_mut(), root);

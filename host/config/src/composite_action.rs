@@ -64,12 +64,18 @@ pub struct Conditional {
 }
 
 /// Waits: for use in a `Sequence`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
-    /// How long, in milliseconds, 0 to 3600000.
+    /// How long, in milliseconds, 0 to 3600000. Either this or `beats`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 3_600_000))]
-    pub ms: u32,
+    pub ms: Option<u32>,
+
+    /// How long, in beats of the clock, 0 to 1000, by its tempo when the delay begins. Either this or `ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub beats: Option<f64>,
 }
 
 /// What ends an action early that takes its time. Only what the outermost one of a mapping says counts.

@@ -17,6 +17,7 @@ mod api;
 mod binding;
 mod chat;
 mod check;
+mod clock;
 mod composite_action;
 mod condition;
 mod desktop_action;
@@ -51,6 +52,7 @@ pub use action::{
 pub use api::{Api, Elicitation, Mcp, ToolList};
 pub use binding::{ArtNetInput, Binding, Connection, Destination, Matcher, OscInput, OscTransport, Side, VirtualPort};
 pub use chat::Chat;
+pub use clock::{CLOCK_VARIABLES, Clock, Quantize, TapTempo, TransportChange};
 pub use composite_action::{CancelOn, Conditional, Delay, Repeat, Sequence};
 pub use condition::{Condition, Day};
 pub use conductor_keyboard::{Key, NamedKey};

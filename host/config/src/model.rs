@@ -12,6 +12,7 @@ use super::action::{Action, MidiMessage};
 use super::api::{Api, Mcp};
 use super::binding::Binding;
 use super::chat::Chat;
+use super::clock::{CLOCK_VARIABLES, Clock, Quantize};
 use super::condition::Condition;
 use super::llm::Llm;
 use super::trigger::Trigger;
@@ -40,6 +41,10 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub variables: Vec<Variable>,
+
+    /// The clock that beats and bars go by. Default: none. No plan changes this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
 
     /// Which mode applies for which application in front. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,6 +83,14 @@ pub struct Config {
     /// What agents may bring about over MCP.
     #[serde(default)]
     pub mcp: Mcp,
+}
+
+impl Config {
+    /// The names of all variables: its own, and those that come with a clock.
+    pub fn variable_names(&self) -> impl Iterator<Item = &str> {
+        let of_clock = CLOCK_VARIABLES.into_iter().filter(|_| self.clock.is_some());
+        self.variables.iter().map(|variable| variable.name.as_str()).chain(of_clock)
+    }
 }
 
 /// Which tools may be called, by whomever, and how often.
@@ -335,6 +348,11 @@ pub struct Mapping {
     /// tap or chord. For presses, and for these gestures themselves. Default: false.
     #[serde(default)]
     pub defer: bool,
+
+    /// The place of the clock's grid that the action waits for when the mapping fires, such as `"bar"` or `"1/16"`. The end
+    /// of a press waits behind it. While the clock does not play, nothing waits. Default: it does not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantize: Option<Quantize>,
 }
 
 /// What lights or motor faders show of a mapping. They show it again when the device comes back, and when

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::clock::TransportChange;
 use super::text::{HexBytes, SysExPrefix};
 use conductor_quantity::{
     Button, ButtonRange, Channel, CoarseRange, ControllerRange, DataBounds, DmxBounds, DmxRange, Note, NoteRange,
@@ -245,6 +246,38 @@ pub enum TriggerEvent {
         variable: String,
     },
 
+    /// A beat of the clock begins, a quarter note. `{number}` is which one of its bar, and `{value}` the bar, both from 1;
+    /// `device` does not count.
+    Beat {
+        /// Each of how many beats fires, 1 to 256. Default: 1.
+        #[serde(default = "one")]
+        #[schemars(range(min = 1, max = 256))]
+        every: u16,
+        /// Which of so many, from 0, and below `every`: 0 is the first beat. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 255))]
+        offset: u16,
+    },
+
+    /// A bar of the clock begins. `{value}` is which one, from 1; `device` does not count.
+    Bar {
+        /// Each of how many bars fires, 1 to 256. Default: 1.
+        #[serde(default = "one")]
+        #[schemars(range(min = 1, max = 256))]
+        every: u16,
+        /// Which of so many, from 0, and below `every`: 0 is the first bar. Default: 0.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 255))]
+        offset: u16,
+    },
+
+    /// The transport of the clock starts, goes on or stops; `device` does not count.
+    Transport {
+        /// What it does: `start` from the beginning, `continue` from where it stands, or `stop`, also because its device is
+        /// gone or silent for half a second.
+        on: TransportChange,
+    },
+
     /// A key stays down.
     LongPress {
         /// The note or notes, 0 to 127. Either this or `button`.
@@ -411,6 +444,10 @@ fn long_press_ms() -> u32 {
 
 fn double_tap_ms() -> u32 {
     300
+}
+
+fn one() -> u16 {
+    1
 }
 
 fn two() -> u8 {

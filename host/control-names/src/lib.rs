@@ -153,7 +153,7 @@ fn message(event: &Event) -> Option<Message> {
         Event::Gamepad(GamepadEvent::Button { button, .. }) => Message::Button { button: *button },
         Event::Gamepad(GamepadEvent::Stick { stick, .. }) => Message::Stick { axis: *stick },
         Event::Gamepad(GamepadEvent::Trigger { trigger, .. }) => Message::Trigger { trigger: *trigger },
-        Event::ArtNet(_) | Event::Gesture(_) | Event::Variable(_) => return None,
+        Event::ArtNet(_) | Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => return None,
     })
 }
 

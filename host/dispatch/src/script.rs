@@ -17,6 +17,7 @@ use super::{Action, Envelope, Reason, WorkerCounters};
 use conductor_engine::{DeviceEvent, Event, Nanos};
 use conductor_observer::{Observation, Observer};
 use conductor_stdx::pace::CARRIES_FOR;
+use conductor_variables::{Key, Variable};
 
 /// Scripts that run at once.
 pub const MAX_RUNNING: usize = 256;
@@ -36,6 +37,13 @@ pub enum Step {
     Do(Action),
     /// Wait.
     Wait(Duration),
+    /// Wait for so many beats, by the tempo that this variable holds then.
+    WaitBeats {
+        /// How many.
+        beats: f64,
+        /// Beats per minute.
+        tempo: Variable,
+    },
     /// Go back to the step `to`, after a pause, until the steps since there were done so many times.
     Again {
         /// Which counter: how many repetitions are around this one, 0 to [`MAX_DEPTH`] - 1.
@@ -222,6 +230,10 @@ impl Runs {
                     continue;
                 }
                 Step::Wait(pause) => *pause,
+                Step::WaitBeats { beats, tempo } => {
+                    let seconds = beats * 60.0 / tempo.get(Key::EVERYONE);
+                    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+                }
                 Step::Unless { choice, to } => {
                     if !run.envelope.answers.holds(*choice) {
                         run.next = *to;

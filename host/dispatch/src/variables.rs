@@ -6,7 +6,9 @@ use std::sync::Arc;
 use conductor_config::NumberExpr;
 use conductor_engine::{DeviceEvent, DeviceId, Event, Nanos, VariableChange};
 use conductor_expression::Slots;
+use conductor_musical_time::TapTempo;
 use conductor_variables::{Change, Changed, Key, Scope, Variable, Variables, WithVariables};
+use parking_lot::Mutex;
 
 /// The device that changes of variables come from.
 pub const DEVICE: &str = "variables";
@@ -56,6 +58,8 @@ pub struct VariableAction {
     pub variable: Variable,
     /// What is done to it.
     pub change: Change,
+    /// The taps that say to what it is set, instead of `amount`.
+    pub tap: Option<Arc<Taps>>,
     /// To what it is set, or by how much it goes on.
     pub amount: NumberExpr,
     /// What the amount may name.
@@ -64,11 +68,25 @@ pub struct VariableAction {
     pub device: DeviceId,
 }
 
+/// The taps of a mapping on a tempo.
+#[derive(Debug, Default)]
+pub struct Taps(Mutex<TapTempo>);
+
+impl Taps {
+    /// Takes a tap, and returns the tempo if there is one. Waits for nobody: of two taps at once one does not count.
+    fn tap(&self, at: Nanos) -> Option<f64> {
+        self.0.try_lock()?.tap(at)
+    }
+}
+
 impl VariableAction {
     /// Makes the change, for an event of a device. Takes no lock and allocates nothing. Returns the change as an event,
     /// or `None` if nothing has changed.
     pub fn perform(&self, at: Nanos, device: &DeviceId, event: &impl Slots) -> Option<DeviceEvent<Event>> {
-        let amount = self.amount.number(&self.view.of(event, device));
+        let amount = match &self.tap {
+            Some(taps) => taps.tap(at)?,
+            None => self.amount.number(&self.view.of(event, device)),
+        };
         let owner = self.view.owner(&self.variable, device.as_str());
         let Changed { variable, to, unit, .. } = self.variable.change(owner, &self.change, amount, at)?;
         #[expect(clippy::cast_possible_truncation, reason = "it is from 0 to 1")]

@@ -172,7 +172,7 @@ fn control(trigger: &Trigger, holds: bool, event: &Event) -> Option<(Control, bo
         Event::Osc(ref message) => (0, key_of(message.address().as_bytes())),
         Event::ArtNet(ref change) => (u64::from(change.universe), u64::from(change.channel)),
         Event::Midi(_) | Event::Gamepad(_) => (event.channel().map_or(16, u64::from), u64::from(event.number())),
-        Event::Gesture(_) | Event::Variable(_) => return None,
+        Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => return None,
     };
     let mut key = [0; 17];
     key[0] = event.kind() as u8;

@@ -265,6 +265,7 @@ pub fn compile<A>(source: RuleSource<A>) -> Result<RuleSet<A>, Vec<CompileError>
             condition: spec.condition,
             lasts: spec.lasts,
             swallows_release: spec.swallows_release,
+            quantize: spec.quantize,
             choices: (!spec.choices.conditions.is_empty()).then(|| Box::new(spec.choices)),
             defer: spec.defer,
             consume: spec.consume,
@@ -372,7 +373,7 @@ fn check_rule<A>(
             check_values("value", *value, 255, wrong);
         }
         // The caller numbers variables, so it knows how many there are.
-        Trigger::Variable { .. } => {}
+        Trigger::Variable { .. } | Trigger::Beat { .. } | Trigger::Transport { .. } => {}
         Trigger::LongPress { keys, velocity, channel, after: time }
         | Trigger::DoubleTap { keys, velocity, channel, taps: _, within: time } => {
             if let Trigger::DoubleTap { taps, .. } = &rule.trigger

@@ -6,11 +6,14 @@
 //!
 //! For an event, in this order: what is due by then; the rules for the event itself, in the order of
 //! rules; its [`Record`]; the gestures that it completes; the rules that waited and now need not. A mode
-//! that one of them asks for is active from the next event on.
+//! that one of them asks for is active from the next event on. What a message of the clock brings about comes after it; see
+//! [`musical`](crate::musical).
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+
+use conductor_musical_time::{Change, MusicalTime};
 
 use crate::Nanos;
 use crate::choice::{Answers, PressDecisions};
@@ -23,6 +26,7 @@ use crate::hash::KeyState;
 use crate::input_state::{InputState, parameter};
 use crate::midi::MidiMessage;
 use crate::mode::{ActiveMode, NextMode, UnknownMode};
+use crate::musical::{Follower, Grid, Musical};
 use crate::recorder::{Cause, Fired, Record};
 use crate::rule::{Rule, RuleId};
 use crate::rule_set::{ModeIx, RuleSet};
@@ -66,6 +70,11 @@ pub trait Sink<A> {
         None
     }
 
+    /// The clock that rules go by has another time. Its follower is to get it, unless what happens only is rehearsed.
+    fn musical_time(&mut self, follower: &Follower, time: MusicalTime) {
+        let _ = (follower, time);
+    }
+
     /// Another mode is active: its name, and its place in the rule set that is in use.
     fn mode(&mut self, name: &Arc<str>, index: ModeIx) {
         let _ = (name, index);
@@ -97,6 +106,8 @@ pub struct Engine<A> {
     swallowed: Vec<Swallowed>,
     kept: [Option<RuleSetGuard<A>>; MAX_RULE_SETS],
     gestures: Gestures,
+    /// The clock; `None` if there is none, and before its time is kept.
+    musical: Option<Box<Musical>>,
     /// The latest time that has been said.
     now: Nanos,
 }
@@ -135,6 +146,7 @@ impl<A> Engine<A> {
             swallowed: Vec::with_capacity(MAX_SWALLOWED),
             kept: [const { None }; MAX_RULE_SETS],
             gestures: Gestures { deadline: Nanos::MAX, ..Gestures::default() },
+            musical: None,
             now: 0,
         }
     }
@@ -142,7 +154,38 @@ impl<A> Engine<A> {
     /// When [`advance`](Self::advance) has something to do, if no event comes before; `None` if never.
     #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
-        (self.gestures.deadline != Nanos::MAX).then_some(self.gestures.deadline)
+        let clock = self.musical.as_ref().map_or(Nanos::MAX, |musical| musical.clock.deadline());
+        let deadline = self.gestures.deadline.min(clock);
+        (deadline != Nanos::MAX).then_some(deadline)
+    }
+
+    /// Whether [`advance`](Self::advance) has something to do that events have begun: a gesture, or an action that waits. The
+    /// clock goes on without end.
+    pub fn is_unsettled(&self) -> bool {
+        let waits = self.musical.as_ref().is_some_and(|musical| !musical.held.is_empty());
+        self.gestures.deadline != Nanos::MAX || waits
+    }
+
+    /// Goes by the clock of the rules in use from `now` on; to be called again when they are replaced. A clock that is the
+    /// same goes on, and what waited for it is dropped. Before the first call there are no beats, and nothing waits.
+    pub fn keep_time(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        let before = self.musical.take();
+        self.musical = self.rules.load().clock().map(|source| match before {
+            Some(mut musical) if *musical.source == **source => {
+                musical.source = Arc::clone(source);
+                musical.held.clear();
+                musical
+            }
+            _ => Box::new(Musical::new(source, self.now)),
+        });
+    }
+
+    /// Leaves out what a clock by tempo missed if it is far behind `now`, as after the computer was asleep.
+    pub fn catch_up(&mut self, now: Nanos) {
+        if let Some(musical) = &mut self.musical {
+            musical.clock.catch_up(now);
+        }
     }
 
     /// How many gestures could not begin, or rules not wait, because there was no room. See
@@ -192,15 +235,31 @@ impl<A> Engine<A> {
     /// # Errors
     /// If there is no such mode; then nothing changes.
     pub fn set_mode(&mut self, name: &str, sink: &mut impl Sink<A>) -> Result<(), UnknownMode> {
-        let rules = self.rules.load();
-        self.mode.set(&rules, rules.generation(), name)?;
-        tell_mode(&self.mode, &rules, sink);
-        Ok(())
+        self.on_grid(sink, |engine, sink| {
+            let rules = engine.rules.load();
+            engine.mode.set(&rules, rules.generation(), name)?;
+            tell_mode(&engine.mode, &rules, sink);
+            Ok(())
+        })
     }
 
     /// A device has gone: what was under way on it ends, and nothing of it is held. Its sticks and triggers have
     /// come to rest for the rules that follow them.
     pub fn forget(&mut self, device: &DeviceId, sink: &mut impl Sink<A>) {
+        self.on_grid(sink, |engine, grid| {
+            engine.forget_on(device, grid);
+            let Some(musical) = &mut grid.musical else { return };
+            musical.held.retain(|held| held.device != *device);
+            if musical.source.device.as_ref() == Some(device)
+                && let Some(change) = musical.clock.lose()
+            {
+                engine.musical_change(change, grid);
+                engine.consequences(grid);
+            }
+        });
+    }
+
+    fn forget_on(&mut self, device: &DeviceId, sink: &mut impl Sink<A>) {
         if let Some(&place) = self.gestures.places.get(device) {
             let Self { mode: active, environment, held, decided, kept, gestures, now, .. } = self;
             let environment = environment.load();
@@ -227,24 +286,83 @@ impl<A> Engine<A> {
 
     /// It is `now`: does what is due.
     pub fn advance(&mut self, now: Nanos, sink: &mut impl Sink<A>) {
-        self.now = self.now.max(now);
-        if self.gestures.deadline <= self.now {
-            self.do_what_is_due(sink);
-            self.consequences(sink);
+        self.on_grid(sink, |engine, grid| engine.advance_on(now, grid));
+    }
+
+    #[inline]
+    fn advance_on<S: Sink<A>>(&mut self, now: Nanos, grid: &mut Grid<'_, S>) {
+        let now = self.now.max(now);
+        while self.gestures.deadline.min(grid.deadline()) <= now {
+            let (gesture, clock) = (self.gestures.deadline, grid.deadline());
+            self.now = now.min(clock).max(self.now);
+            if gesture <= self.now {
+                self.do_what_is_due(grid);
+            } else if let Some(change) = grid.musical.as_mut().and_then(|musical| musical.clock.advance(clock)) {
+                self.musical_change(change, grid);
+            }
+            self.consequences(grid);
+        }
+        self.now = now;
+    }
+
+    /// Has something done with what waits for the grid before the sink.
+    #[inline]
+    fn on_grid<S: Sink<A>, R>(&mut self, sink: &mut S, work: impl FnOnce(&mut Self, &mut Grid<'_, S>) -> R) -> R {
+        let mut grid = Grid { sink, musical: self.musical.take() };
+        let done = work(self, &mut grid);
+        self.musical = grid.musical;
+        done
+    }
+
+    /// Does what follows from a change of the clock: its event, and then what waits for this place of the grid.
+    fn musical_change<S: Sink<A>>(&mut self, change: Change, grid: &mut Grid<'_, S>) {
+        let Some(musical) = &mut grid.musical else { return };
+        let time = musical.clock.time();
+        let event = musical.clock.event(change);
+        if !time.plays {
+            // One from before may still be on.
+            musical.held.retain(|held| matches!(KeyChange::of(&held.event), KeyChange::Up(_) | KeyChange::AllUp(_)));
+        }
+        if event.is_some() || change == Change::Moved {
+            grid.sink.musical_time(&musical.source.follower, time);
+        }
+        if let Some(event) = event {
+            let device = musical.device.clone();
+            self.meet_rules(DeviceEvent { device, event: Event::Musical(event) }, grid);
+        }
+        let pulse = match change {
+            Change::Pulse(pulse) => pulse,
+            // The ends that have waited go now: 0 is on every grid.
+            Change::Stopped | Change::Lost => 0,
+            _ => return,
+        };
+        while let Some(held) = grid.musical.as_mut().and_then(|musical| musical.take_held(pulse)) {
+            let rules = self.rules.load();
+            let (device, event, generation) = (&held.device, &held.event, held.generation);
+            let Some(rule) = rules.rules().get(held.rule.0 as usize).filter(|_| rules.generation() == generation)
+            else {
+                continue;
+            };
+            let (at, position, answers) = (self.now, held.position, held.answers);
+            if let Some(mode) = grid.sink.fire(Firing { at, device, event, rule, position, answers, generation }) {
+                change_mode(&mut self.mode, &rules, NextMode::new(mode, rule, device, event), grid);
+            }
         }
     }
 
     /// An event has come. Returns how many rules fired for the event itself. What it brought about is done, too.
     pub fn event(&mut self, at: Nanos, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
-        self.advance(at, sink);
-        let total = self.one_event(event, sink);
-        self.consequences(sink);
-        total
+        self.on_grid(sink, |engine, grid| {
+            engine.advance_on(at, grid);
+            let total = engine.one_event(event, grid);
+            engine.consequences(grid);
+            total
+        })
     }
 
     /// Does what actions brought about at once. A chain of such events ends after [`MAX_CHAIN`], so that two that bring
     /// each other about do not go on for ever.
-    fn consequences(&mut self, sink: &mut impl Sink<A>) {
+    fn consequences<S: Sink<A>>(&mut self, sink: &mut Grid<'_, S>) {
         for link in 0..=MAX_CHAIN {
             let Some(event) = sink.brought_about() else { return };
             if link < MAX_CHAIN {
@@ -254,7 +372,16 @@ impl<A> Engine<A> {
         while sink.brought_about().is_some() {}
     }
 
-    fn one_event(&mut self, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
+    fn one_event<S: Sink<A>>(&mut self, event: DeviceEvent<Event>, grid: &mut Grid<'_, S>) -> u32 {
+        let change = grid.musical.as_mut().and_then(|musical| musical.hear(self.now, &event));
+        let total = self.meet_rules(event, grid);
+        if let Some(change) = change {
+            self.musical_change(change, grid);
+        }
+        total
+    }
+
+    fn meet_rules(&mut self, event: DeviceEvent<Event>, sink: &mut impl Sink<A>) -> u32 {
         if !self.mode.has_layers() {
             return self.ask_rules(event, sink);
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub use self::display::write_name;
 use crate::gesture::GestureEvent;
 use crate::midi::MidiMessage;
+use crate::musical::MusicalEvent;
 use crate::osc::{OscArg, OscMessage};
 
 /// Something that happened at a port. Which port is said by the
@@ -28,6 +29,8 @@ pub enum Event {
     ArtNet(ArtNetChange),
     /// A variable changed.
     Variable(VariableChange),
+    /// Musical time went on. The engine makes these; they come from no port.
+    Musical(MusicalEvent),
     /// A gesture was found. The engine makes these; they come from no port.
     Gesture(GestureEvent),
 }
@@ -175,6 +178,10 @@ pub enum EventKind {
     ArtNet = 36,
     /// [`Event::Variable`]
     Variable = 37,
+    /// [`MusicalEvent::Beat`]
+    Beat = 38,
+    /// [`MusicalEvent::Transport`]
+    Transport = 39,
     /// [`GestureEvent::LongPress`]
     LongPress = 48,
     /// [`GestureEvent::DoubleTap`]
@@ -193,7 +200,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind, in the order of the numbers.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::NoteOff,
         Self::NoteOn,
         Self::PolyAftertouch,
@@ -218,6 +225,8 @@ impl EventKind {
         Self::GamepadTrigger,
         Self::ArtNet,
         Self::Variable,
+        Self::Beat,
+        Self::Transport,
         Self::LongPress,
         Self::DoubleTap,
         Self::Chord,
@@ -259,6 +268,8 @@ impl EventKind {
             Self::GamepadTrigger => "gamepad-trigger",
             Self::ArtNet => "artnet",
             Self::Variable => "variable",
+            Self::Beat => "beat",
+            Self::Transport => "transport",
             Self::LongPress => "long-press",
             Self::DoubleTap => "double-tap",
             Self::Chord => "chord",
@@ -300,6 +311,8 @@ impl Event {
             Self::Gamepad(GamepadEvent::Trigger { .. }) => EventKind::GamepadTrigger,
             Self::ArtNet(_) => EventKind::ArtNet,
             Self::Variable(_) => EventKind::Variable,
+            Self::Musical(MusicalEvent::Beat { .. }) => EventKind::Beat,
+            Self::Musical(MusicalEvent::Transport(_)) => EventKind::Transport,
             Self::Gesture(gesture) => match gesture {
                 GestureEvent::LongPress { .. } => EventKind::LongPress,
                 GestureEvent::DoubleTap { .. } => EventKind::DoubleTap,
@@ -322,8 +335,8 @@ impl Event {
     }
 
     /// Which key, knob or program: note, controller or program number, 0 to 127; a gamepad's button, axis
-    /// or trigger, 128 to 144; a DMX channel, 1 to 512; a variable's; of a gesture see [`GestureEvent::number`]. 0 for
-    /// everything else.
+    /// or trigger, 128 to 144; a DMX channel, 1 to 512; a variable's; the beat in its bar, from 1; of a gesture see
+    /// [`GestureEvent::number`]. 0 for everything else.
     pub fn number(&self) -> u16 {
         match *self {
             Self::Midi(
@@ -336,6 +349,7 @@ impl Event {
             Self::Gamepad(moved) => moved.number().into(),
             Self::ArtNet(change) => change.channel,
             Self::Variable(change) => change.variable,
+            Self::Musical(event) => event.beat().into(),
             Self::Gesture(gesture) => gesture.number(),
             _ => 0,
         }
@@ -344,7 +358,7 @@ impl Event {
     /// How much, as sent: velocity, pressure and controller value 0 to 127, pitch bend and song
     /// position 0 to 16 383, program, song and time code byte 0 to 127. For OSC the first argument that
     /// is a number or a boolean. A gamepad's button 0 or 1, stick -1 to 1, trigger 0 to 1; a DMX channel
-    /// 0 to 255; of a gesture see [`GestureEvent::value`]. 0 for everything that has none.
+    /// 0 to 255; of a beat the bar, from 1; of a gesture see [`GestureEvent::value`]. 0 for everything that has none.
     pub fn value(&self) -> f64 {
         match self {
             Self::Midi(message) => midi_value(message).0.into(),
@@ -352,12 +366,13 @@ impl Event {
             Self::Gamepad(moved) => moved.value().into(),
             Self::ArtNet(change) => change.value.into(),
             Self::Variable(change) => change.value,
+            Self::Musical(event) => event.bar().into(),
             Self::Gesture(gesture) => gesture.value().into(),
         }
     }
 
     /// How much, from 0 to 1: [`value`](Self::value) divided by the most that its kind can be; a stick's
-    /// way from one end to the other, so that 0.5 is the middle.
+    /// way from one end to the other, so that 0.5 is the middle; of a beat how far in its bar it begins.
     ///
     /// An OSC number is taken to be meant that way already and is clamped to 0 to 1; NaN is 0.
     pub fn unit(&self) -> f32 {
@@ -374,6 +389,7 @@ impl Event {
             Self::Gamepad(moved) => moved.value().clamp(0.0, 1.0),
             Self::ArtNet(change) => f32::from(change.value) / 255.0,
             Self::Variable(change) => change.unit,
+            Self::Musical(event) => event.way(),
             Self::Gesture(gesture) => gesture.unit(),
         }
     }
@@ -407,7 +423,7 @@ impl Event {
             Self::Gamepad(moved) => !matches!(moved, GamepadEvent::Button { .. }),
             Self::ArtNet(_) => true,
             // Each was asked for, and one that comes back is no change.
-            Self::Variable(_) => false,
+            Self::Variable(_) | Self::Musical(_) => false,
             Self::Gesture(gesture) => {
                 matches!(gesture, GestureEvent::FineControl { .. } | GestureEvent::Parameter { .. })
             }
@@ -521,6 +537,6 @@ pub(crate) mod tests {
     #[test]
     fn kinds_keep_their_numbers() {
         let numbers: Vec<_> = EventKind::ALL.iter().map(|&kind| kind as u8).collect();
-        assert_eq!(numbers, (1..=18).chain(32..=37).chain(48..=54).collect::<Vec<_>>());
+        assert_eq!(numbers, (1..=18).chain(32..=39).chain(48..=54).collect::<Vec<_>>());
     }
 }

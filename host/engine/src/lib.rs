@@ -11,6 +11,7 @@
 //! | [`choice`] | what an action decides by when its rule fires |
 //! | [`rule_set`], [`handle`], [`mode`] | the compiled set, its swap, and the mode it is asked for |
 //! | [`engine`], [`gesture`] | all of it together: events in, rules that fire out, gestures with their deadlines |
+//! | [`musical`] | beats, transport, and actions that wait for the grid |
 //! | [`explain`] | why a rule did not fire |
 //! | [`input_state`] | which keys are down and where controllers stand, for conditions |
 //! | [`recorder`] | what is remembered |
@@ -54,6 +55,7 @@ mod hash;
 pub mod input_state;
 pub mod midi;
 pub mod mode;
+pub mod musical;
 pub mod osc;
 pub mod recorder;
 pub mod rule;
@@ -67,6 +69,7 @@ pub use conductor_local_time::{Day, Days, LocalTime, TimeRange};
 pub use conductor_message_pattern::{
     OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, SysExPattern, SysExPatternError, check_address,
 };
+pub use conductor_musical_time::MusicalTime;
 pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
 pub use event::{ArtNetChange, Event, EventKind, GamepadEvent, VariableChange};
@@ -76,6 +79,7 @@ pub use handle::{RuleSetGuard, RuleSetHandle, RuleSetSnapshot};
 pub use input_state::InputState;
 pub use midi::{MidiBytes, MidiMessage};
 pub use mode::{ActiveMode, UnknownMode};
+pub use musical::{ClockSource, Counted, Follower, MusicalEvent, Transport};
 pub use osc::{OscArg, OscMessage};
 pub use recorder::{Cause, Fired, FlightRecorder, Record};
 pub use rule::{Lasts, Place, Rule, RuleId, RuleSource, RuleSpec, Scope, rule_name};

@@ -1,5 +1,6 @@
 //! Rules: as a person wrote them, and as they are after compiling.
 
+use std::num::NonZeroU16;
 use std::ops::Range;
 
 use crate::choice::Choices;
@@ -84,6 +85,9 @@ pub struct RuleSpec<A> {
     pub consume: bool,
     /// Whether the release of a press that it fires for and consumes is kept from rules after it, too, whatever holds then.
     pub swallows_release: bool,
+    /// To which pulses of the clock its action waits, multiples of this many; `None` if it does not wait. See
+    /// [`musical`](crate::musical).
+    pub quantize: Option<NonZeroU16>,
     /// What people call it.
     pub name: Option<String>,
     /// Where it stands in the file.
@@ -106,6 +110,7 @@ impl<A> RuleSpec<A> {
             priority: 0,
             consume: false,
             swallows_release: false,
+            quantize: None,
             name: None,
             place: Place::NONE,
             action,
@@ -159,6 +164,8 @@ pub struct Rule<A> {
     pub consume: bool,
     /// Whether the release of a press that it fires for and consumes is kept from rules after it, too.
     pub swallows_release: bool,
+    /// To which pulses of the clock its action waits, multiples of this many; `None` if it does not wait.
+    pub quantize: Option<NonZeroU16>,
     /// Higher goes first.
     pub priority: i32,
     /// What it does.

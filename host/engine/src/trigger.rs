@@ -13,6 +13,7 @@ use crate::Nanos;
 use crate::event::{ArtNetChange, Event, GamepadEvent};
 use crate::gesture::Encoding;
 use crate::midi::MidiMessage;
+use crate::musical::{Counted, Transport};
 use crate::osc::{OscArg, OscMessage};
 use conductor_message_pattern::SysExPattern;
 
@@ -248,6 +249,20 @@ pub enum Trigger {
         /// Which one.
         variable: u16,
     },
+    /// A beat or a bar of the clock begins.
+    Beat {
+        /// What is counted.
+        counted: Counted,
+        /// Each of how many fires; 0 counts as 1.
+        every: u16,
+        /// Which of so many, from 0.
+        offset: u16,
+    },
+    /// The clock begins or ends to play.
+    Transport {
+        /// What it does. A clock that is lost stops, too.
+        does: Transport,
+    },
     /// A key stays down for a time. See [`gesture`](crate::gesture).
     LongPress {
         /// Which keys: notes, or a gamepad's buttons.
@@ -377,6 +392,11 @@ impl Trigger {
             Event::Variable(change) => {
                 matches!(self, Self::Variable { variable } if *variable == change.variable).then_some(0)
             }
+            Event::Musical(event) => match *self {
+                Self::Beat { counted, every, offset } => event.is_one_of(counted, every, offset).then_some(0),
+                Self::Transport { does } => event.does(does).then_some(0),
+                _ => None,
+            },
             Event::Gesture(_) => None,
         }
     }
@@ -541,6 +561,8 @@ impl Hash for Trigger {
             }
             Self::ArtNet { universe, channels, value } => (universe, channels, value).hash(state),
             Self::Variable { variable } => variable.hash(state),
+            Self::Beat { counted, every, offset } => (counted, every, offset).hash(state),
+            Self::Transport { does } => does.hash(state),
             Self::LongPress { keys, velocity, channel, after } => (keys, velocity, channel, after).hash(state),
             Self::DoubleTap { keys, velocity, channel, taps, within } => {
                 (keys, velocity, channel, taps, within).hash(state);

@@ -77,6 +77,8 @@ const SCRIPT: &str = r#"
     0s pads gamepad-stick 128 -0.5
     0s pads gamepad-trigger 133 0.5
     0s pads artnet 3 7 255 0
+    0s clock beat 1 1 4
+    0s clock transport stop
 "#;
 
 /// Rules of every kind, each for one and for all modes, devices and channels, so that as many lanes as
@@ -117,6 +119,8 @@ fn crowded() -> RuleSet<u32> {
         },
         Trigger::GamepadTrigger { triggers: NumberRange::one(133), threshold: 0.5, readings: Readings::Each },
         Trigger::ArtNet { universe: 3, channels: DmxRange { first: 1, last: 512 }, value: any8 },
+        Trigger::Beat { counted: Counted::Bars, every: 1, offset: 0 },
+        Trigger::Transport { does: Transport::Stop },
     ]);
     let mut source = RuleSource { modes: vec!["Play".into()], rules: Vec::new() };
     for scope in [Scope::Global, Scope::Mode("Play".into())] {
@@ -229,6 +233,50 @@ impl Sink<u32> for Count {
         black_box(firing);
         None
     }
+}
+
+#[test]
+fn a_clock_and_what_waits_for_it_allocate_nothing() {
+    let note =
+        Trigger::Note { notes: NumberRange::one(36), velocity: ValueRange::SEVEN_BIT, edge: Edge::Both, channel: None };
+    let rules = vec![
+        RuleSpec::new(Trigger::Beat { counted: Counted::Beats, every: 1, offset: 0 }, 0),
+        RuleSpec { quantize: std::num::NonZeroU16::new(12), ..RuleSpec::new(note, 1) },
+    ];
+    let clock = ClockSource {
+        device: Some(DeviceId::new("drums")),
+        tempo: 120.0,
+        beats_per_bar: 4,
+        variables: None,
+        follower: Follower::new(|time| {
+            black_box(time);
+        }),
+    };
+    let set = compile(RuleSource { modes: Vec::new(), rules }).expect("rules").with_clock(clock);
+    let mut engine = Engine::new(Arc::new(RuleSetHandle::new(set)), Default::default());
+    engine.keep_time(0);
+    let script = "
+        0ms drums start
+        0ms drums clock 120 8
+        30ms pads note-on 36 100
+        +40ms pads note-off 36
+        +600ms pads note-on 36 100
+        +500ms pads note-off 36
+    ";
+    let timeline = Timeline::parse(script).expect("a script");
+    let devices = [DeviceId::new("drums"), DeviceId::new("pads")];
+    let mut count = Count::default();
+    let mut play = |from: Nanos| {
+        for entry in &timeline.entries {
+            let device = devices[usize::from(entry.device == "pads")].clone();
+            engine.event(from + entry.at, DeviceEvent { device, event: entry.event.clone() }, &mut count);
+        }
+        engine.advance(from + 9_000_000_000, &mut count);
+    };
+    play(0);
+    let allocations = allocations(|| (1..20).for_each(|round| play(round * 10_000_000_000)));
+    assert_eq!(allocations, 0);
+    assert_eq!(count.0, 20 * (8 + 4));
 }
 
 #[test]

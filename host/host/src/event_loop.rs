@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use arrayvec::ArrayVec;
 use conductor_engine::{
-    DeviceEvent, Engine, EnvironmentHandle, Event, Firing, ModeIx, Nanos, Record, RuleSetHandle, Sink,
+    DeviceEvent, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos, Record, RuleSetHandle,
+    Sink,
 };
 use crossbeam_channel::{Receiver, TryRecvError};
 
@@ -54,7 +55,9 @@ pub fn start(
     observer: Observer,
 ) -> std::io::Result<JoinHandle<()>> {
     let out = Out::new(releases, observer);
-    own(EventLoop::new(Engine::new(rules, environment), clock, inputs.queue.clone(), out), inputs)
+    let mut engine = Engine::new(rules, environment);
+    engine.keep_time(clock.now());
+    own(EventLoop::new(engine, clock, inputs.queue.clone(), out), inputs)
 }
 
 /// Starts the thread that owns the engine, and has other threads work in its place.
@@ -219,7 +222,8 @@ impl EventLoop {
     }
 
     /// Tells of the rules that are gone.
-    fn reloaded(&self) {
+    fn reloaded(&mut self) {
+        self.engine.keep_time(self.clock.now());
         let rules = self.engine.rules().load();
         self.out.releases.notify(&Release::Rules(rules.generation()));
         // The mode may have another number now.
@@ -234,6 +238,7 @@ impl EventLoop {
             let due = self.engine.deadline().map(|deadline| (deadline, self.clock.now()));
             match (self.queue.try_recv(), due) {
                 (Err(TryRecvError::Empty), Some((deadline, now))) if deadline <= now => {
+                    self.engine.catch_up(now);
                     self.engine.advance(deadline, &mut self.out);
                 }
                 (next, _) => return next,
@@ -300,6 +305,10 @@ impl Sink<Action> for Out {
 
     fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
         self.brought_about.pop_front()
+    }
+
+    fn musical_time(&mut self, follower: &Follower, time: MusicalTime) {
+        follower.follow(time);
     }
 
     fn record(&mut self, record: Record) {

@@ -1,6 +1,8 @@
 //! The clock: what a MIDI clock says, or a tempo, as pulses, tempo, position and transport.
 
+use crate::event::{MusicalEvent, Transport};
 use crate::tempo::{Jitter, TempoMeter, limited, pulse_of};
+use crate::time_code::{TimeCode, TimeCodeReader};
 use crate::{MAX_TEMPO, Nanos};
 
 /// Pulses of a MIDI clock in a beat, which is a quarter note.
@@ -24,9 +26,9 @@ pub struct Settings {
     pub beats_per_bar: u8,
 }
 
-/// What a MIDI clock says.
+/// What a MIDI clock says, and MIDI time code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum Message<'m> {
     /// A 24th of a beat is over.
     Pulse,
     /// Play from the beginning; it begins with the next pulse.
@@ -37,6 +39,10 @@ pub enum Message {
     Stop,
     /// Stand at this many sixteenths from the beginning, 0 to 16383. While it plays it goes on from there.
     SongPosition(u16),
+    /// A quarter frame of time code: the data byte.
+    QuarterFrame(u8),
+    /// A system exclusive message, whole; a full frame of time code counts.
+    SysEx(&'m [u8]),
 }
 
 /// What has changed.
@@ -53,7 +59,7 @@ pub enum Change {
     /// It stands, since nothing came of the MIDI clock for [`LOST_AFTER`], or its device has gone. It plays again when the
     /// device says start or continue.
     Lost,
-    /// The tempo, or the place where it stands, may be another one.
+    /// The tempo, the place where it stands or the time code may be another one.
     Moved,
 }
 
@@ -68,6 +74,8 @@ pub struct MusicalTime {
     pub bar: u32,
     /// Whether it plays.
     pub plays: bool,
+    /// The time code of the device, in seconds.
+    pub time_code: f64,
 }
 
 /// A clock. See the [crate](crate).
@@ -77,6 +85,8 @@ pub struct Clock {
     /// Beats per minute.
     tempo: f64,
     meter: TempoMeter,
+    time_code: f64,
+    reader: TimeCodeReader,
     plays: bool,
     /// The pulse that was reached last.
     here: u64,
@@ -99,6 +109,8 @@ impl Clock {
             settings,
             tempo: limited(settings.tempo),
             meter: TempoMeter::new(),
+            time_code: 0.0,
+            reader: TimeCodeReader::new(),
             plays: false,
             here: 0,
             next: 0,
@@ -123,7 +135,24 @@ impl Clock {
             beat: u8::try_from(beats % beats_per_bar + 1).unwrap_or(u8::MAX),
             bar: u32::try_from(beats / beats_per_bar + 1).unwrap_or(u32::MAX),
             plays: self.plays,
+            time_code: self.time_code,
         }
+    }
+
+    /// What has changed as an event; `None` where it is between two beats, or nothing but the place or the tempo.
+    pub fn event(&self, change: Change) -> Option<MusicalEvent> {
+        let does = match change {
+            Change::Pulse(pulse) if pulse.is_multiple_of(PULSES_PER_BEAT.into()) => {
+                let MusicalTime { beat, bar, .. } = self.time();
+                return Some(MusicalEvent::Beat { beat, bar, of: self.settings.beats_per_bar.max(1) });
+            }
+            Change::Pulse(_) | Change::Moved => return None,
+            Change::Started => Transport::Start,
+            Change::Continued => Transport::Continue,
+            Change::Stopped => Transport::Stop,
+            Change::Lost => Transport::Lost,
+        };
+        Some(MusicalEvent::Transport(does))
     }
 
     /// How regular the MIDI clock is.
@@ -157,7 +186,7 @@ impl Clock {
     }
 
     /// A message of the MIDI clock comes. Nothing changes by one that says what is so already.
-    pub fn receive(&mut self, at: Nanos, message: Message) -> Option<Change> {
+    pub fn receive(&mut self, at: Nanos, message: Message<'_>) -> Option<Change> {
         if self.settings.internal {
             return None;
         }
@@ -177,6 +206,11 @@ impl Clock {
                 Some(Change::Moved)
             }
             Message::Continue => None,
+            Message::QuarterFrame(data) => {
+                let found = self.reader.quarter_frame(data);
+                self.take_time_code(found)
+            }
+            Message::SysEx(bytes) => self.take_time_code(TimeCode::of_full_frame(bytes)),
         }
     }
 
@@ -211,6 +245,11 @@ impl Clock {
         if self.plays {
             self.due_from(self.now.saturating_add(nanos(left.min(1.0) * pulse_of(tempo))));
         }
+        Some(Change::Moved)
+    }
+
+    fn take_time_code(&mut self, found: Option<TimeCode>) -> Option<Change> {
+        self.time_code = found?.seconds();
         Some(Change::Moved)
     }
 
@@ -298,7 +337,7 @@ mod tests {
         let mut clock = external();
         let changes: Vec<_> = (0..48).map(|pulse| clock.receive(pulse * 10 * MS, Message::Pulse)).collect();
         assert_eq!(changes.iter().flatten().collect::<Vec<_>>(), [&Change::Moved; 2]);
-        assert_eq!(clock.time(), MusicalTime { tempo: 250.0, beat: 1, bar: 1, plays: false });
+        assert_eq!(clock.time(), MusicalTime { tempo: 250.0, beat: 1, bar: 1, plays: false, time_code: 0.0 });
         assert_eq!(clock.deadline(), Nanos::MAX);
     }
 

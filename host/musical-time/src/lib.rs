@@ -22,11 +22,15 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod clock;
+mod event;
+mod follower;
 mod tap;
 mod tempo;
 mod time_code;
 
 pub use clock::{Change, Clock, LOST_AFTER, Message, MusicalTime, PULSES_PER_BEAT, Settings};
+pub use event::{Counted, MusicalEvent, Transport};
+pub use follower::Follower;
 pub use tap::TapTempo;
 pub use tempo::{Jitter, MAX_TEMPO, MIN_TEMPO, TempoMeter, limited};
 pub use time_code::{FrameRate, TimeCode, TimeCodeReader};

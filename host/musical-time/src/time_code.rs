@@ -61,8 +61,7 @@ impl TimeCode {
     /// One whose numbers are all in their ranges.
     fn new(hours: u8, minutes: u8, seconds: u8, frames: u8, rate: FrameRate) -> Option<Self> {
         let exists = hours < 24 && minutes < 60 && seconds < 60 && u32::from(frames) < rate.numbers();
-        let is_dropped =
-            rate == FrameRate::F2997Drop && frames < 2 && seconds == 0 && !minutes.is_multiple_of(10);
+        let is_dropped = rate == FrameRate::F2997Drop && frames < 2 && seconds == 0 && !minutes.is_multiple_of(10);
         (exists && !is_dropped).then_some(Self { hours, minutes, seconds, frames, rate })
     }
 
@@ -207,12 +206,7 @@ mod tests {
     }
 
     fn rates() -> impl Strategy<Value = FrameRate> {
-        prop_oneof![
-            Just(FrameRate::F24),
-            Just(FrameRate::F25),
-            Just(FrameRate::F2997Drop),
-            Just(FrameRate::F30),
-        ]
+        prop_oneof![Just(FrameRate::F24), Just(FrameRate::F25), Just(FrameRate::F2997Drop), Just(FrameRate::F30),]
     }
 
     proptest! {

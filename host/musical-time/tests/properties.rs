@@ -8,7 +8,7 @@ use proptest::prelude::*;
 /// Something that happens to a clock.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    Receive(Message),
+    Receive(Message<'static>),
     Advance,
     CatchUp,
     Start,
@@ -17,13 +17,16 @@ enum Act {
     Tempo(f64),
 }
 
-fn message() -> impl Strategy<Value = Message> {
+fn message() -> impl Strategy<Value = Message<'static>> {
     prop_oneof![
         8 => Just(Message::Pulse),
         1 => Just(Message::Start),
         1 => Just(Message::Continue),
         1 => Just(Message::Stop),
         1 => (0_u16..16_384).prop_map(Message::SongPosition),
+        2 => (0_u8..128).prop_map(Message::QuarterFrame),
+        1 => Just(Message::SysEx(&[0xF0, 0x7F, 0x7F, 1, 1, 0x17, 59, 59, 23, 0xF7])),
+        1 => Just(Message::SysEx(&[0xF0, 0xF7])),
     ]
 }
 

@@ -252,7 +252,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "982321a527797bbf0dd1a641bf028ac5387ad6e5d787e725640c083c2e0a0276";
+    const FROZEN: &str = "e8392f024beea152a56cbbe7bcee0d4041722cfd71fd0ede2099777500d77680";
 
     #[test]
     fn the_contract_is_frozen() {

@@ -160,6 +160,8 @@ pub fn parse_mapping_tests(text: &str) -> Result<Vec<MappingTest>, Vec<TimelineE
         }
     }
     tests.push(test);
+    // A clock runs beside the lines after it.
+    tests.iter_mut().for_each(|test| test.steps.sort_by_key(|step| step.at));
     tests.retain(|test| !(test.name.is_empty() && test.is_empty() && test.steps.is_empty()));
     if errors.is_empty() { Ok(tests) } else { Err(errors) }
 }
@@ -222,7 +224,7 @@ impl MappingTest {
             "front" => Act::Front(line.names()?.pop()),
             "runs" => Act::Runs(line.names()?),
             _ => {
-                if let Some(entry) = parse_line(text, now)? {
+                for entry in parse_line(text, now)? {
                     let event = DeviceEvent { device: DeviceId::new(&entry.device), event: entry.event };
                     self.steps.push(Step { line: number, at: entry.at, act: Act::Event(event) });
                 }
@@ -338,6 +340,13 @@ impl MappingTest {
                 Act::Gone(device) => player.forget(device),
                 act => environment.set(known.learn(step.at, act)),
             }
+        }
+        // A clock goes on without end; up to where something is expected it is followed.
+        let expected = self.expected.iter().map(|expected| expected.at);
+        if let Some(last) = expected.chain(self.effects.iter().map(|expected| expected.at)).max()
+            && player.keeps_time()
+        {
+            player.advance(player.now().max(last));
         }
         if !player.finish() {
             let message = "what was started does not end, and was not followed any longer".to_owned();

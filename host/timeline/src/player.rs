@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, ModeIx, Nanos, Record, RuleId, RuleSetHandle,
-    Sink, UnknownMode, rule_name,
+    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos, Record,
+    RuleId, RuleSetHandle, Sink, UnknownMode, rule_name,
 };
 
 use crate::effect::Effect;
@@ -125,7 +125,19 @@ impl<'p, A> Player<'p, A> {
         performer: &'p mut dyn Performer<A>,
     ) -> Self {
         let out = Out { performer, now: 0, happened: Vec::new(), brought_about: VecDeque::new() };
-        Self { engine: Engine::new(Arc::clone(rules), Arc::clone(environment)), out }
+        let mut engine = Engine::new(Arc::clone(rules), Arc::clone(environment));
+        engine.keep_time(0);
+        Self { engine, out }
+    }
+
+    /// The time up to which everything has happened.
+    pub fn now(&self) -> Nanos {
+        self.out.now
+    }
+
+    /// Whether its rules go by a clock.
+    pub fn keeps_time(&self) -> bool {
+        self.engine.rules().load().clock().is_some()
     }
 
     /// The engine, to ask it something.
@@ -163,6 +175,10 @@ impl<'p, A> Player<'p, A> {
 
     /// Has everything happen that is due by this time.
     pub fn advance(&mut self, to: Nanos) {
+        // A clock that is followed for that long says nothing more.
+        if self.engine.deadline().is_some_and(|deadline| to.saturating_sub(deadline) > FOLLOWED_FOR) {
+            self.engine.catch_up(to);
+        }
         // What goes on for ever does so at its own times, a bounded number of them.
         for _ in 0..MAX_STEPS {
             match self.next_due() {
@@ -178,6 +194,9 @@ impl<'p, A> Player<'p, A> {
     pub fn finish(&mut self) -> bool {
         let until = self.out.now.saturating_add(FOLLOWED_FOR);
         for _ in 0..MAX_STEPS {
+            if !self.engine.is_unsettled() && self.out.performer.due().is_none() {
+                return true;
+            }
             match self.next_due() {
                 None => return true,
                 Some(at) if at > until => return false,
@@ -239,6 +258,10 @@ impl<A> Out<'_, A> {
 }
 
 impl<A> Sink<A> for Out<'_, A> {
+    fn musical_time(&mut self, follower: &Follower, time: MusicalTime) {
+        follower.follow(time);
+    }
+
     fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {
         let choices = firing.rule.choices.as_ref().map_or(0, |choices| choices.conditions.len());
         let decided = (0..choices).map(|number| firing.answers.holds(number)).collect();

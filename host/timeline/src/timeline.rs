@@ -31,11 +31,14 @@
 //! | `time-code BYTE`, `song-select SONG` | 0-127 |
 //! | `song-position BEATS` | 0-16383 |
 //! | `clock`, `start`, `continue`, `stop`, `tune-request`, `active-sensing`, `reset` | |
+//! | `clock TEMPO BEATS` | 20-999 beats a minute, 1-1000: 24 pulses a beat, beside the lines that follow |
 //! | `osc ADDRESS ARGUMENT…` | see below |
 //! | `gamepad-button BUTTON down`, `gamepad-button BUTTON up` | 128-144 |
 //! | `gamepad-stick AXIS WAY` | 128-131, -1 to 1 |
 //! | `gamepad-trigger TRIGGER WAY` | 132-133, 0 to 1 |
 //! | `variable NUMBER VALUE` | 0-1023, a number: a change on the record, its unit being the value within 0 to 1 |
+//! | `beat BEAT BAR OF` | 1-255, 1-65535, 1-255: a beat on the record, in a bar of so many |
+//! | `transport start`, `continue`, `stop`, `lost` | the same of the clock's transport |
 //! | `artnet UNIVERSE CHANNEL VALUE [PREVIOUS]` | 0-32767, 1-512, 0-255; it was 0 if that is left out |
 //!
 //! **OSC arguments** say their type by how they look; a letter at the end of a number is its OSC type
@@ -62,8 +65,8 @@ use std::str::FromStr;
 
 use conductor_engine::event::write_name;
 use conductor_engine::{
-    ArtNetChange, Event, GamepadEvent, MidiMessage, Nanos, OscArg, OscMessage, OscPattern, VariableChange,
-    check_address,
+    ArtNetChange, Event, GamepadEvent, MidiMessage, MusicalEvent, Nanos, OscArg, OscMessage, OscPattern, Transport,
+    VariableChange, check_address,
 };
 use conductor_names::{channel, controller, gamepad, note};
 use hex::FromHex as _;
@@ -109,10 +112,12 @@ impl Timeline {
         let mut now = 0;
         for (index, text) in script.lines().enumerate() {
             match parse_line(text, &mut now) {
-                Ok(entry) => entries.extend(entry),
+                Ok(of_line) => entries.extend(of_line),
                 Err(mistake) => errors.push(mistake.in_line(index + 1, text)),
             }
         }
+        // A clock runs beside the lines after it.
+        entries.sort_by_key(|entry| entry.at);
         if errors.is_empty() { Ok(Self { entries }) } else { Err(errors) }
     }
 }
@@ -151,11 +156,11 @@ pub(crate) fn mistake<T>(at: usize, message: impl Into<String>) -> Parsed<T> {
     Err(Mistake { at, message: message.into() })
 }
 
-/// The entry of a line, if it is not empty. Moves `now` to its time even if what follows is wrong, so
+/// The entries of a line: none if it is empty, and several for a clock that runs. Moves `now` to its time even if what follows is wrong, so
 /// that one mistake does not make the lines after it wrong too.
-pub(crate) fn parse_line(text: &str, now: &mut Nanos) -> Parsed<Option<TimelineEntry>> {
+pub(crate) fn parse_line(text: &str, now: &mut Nanos) -> Parsed<Vec<TimelineEntry>> {
     let mut line = Line { text, at: 0 };
-    let Some(time) = line.next()? else { return Ok(None) };
+    let Some(time) = line.next()? else { return Ok(Vec::new()) };
     *now = parse_time(&time, *now)?;
     let device = match line.expect("a device: a word, or a name in double quotes")?.token {
         Token::Word(word) => word.to_owned(),
@@ -165,10 +170,27 @@ pub(crate) fn parse_line(text: &str, now: &mut Nanos) -> Parsed<Option<TimelineE
         }
     };
     let event = parse_event(&mut line)?;
+    let running = if event == Event::Midi(MidiMessage::Clock) { parse_running(&mut line)? } else { None };
     if let Some(extra) = line.next()? {
         return mistake(extra.at, "the line should end here");
     }
-    Ok(Some(TimelineEntry { at: *now, device, event }))
+    let entry = |at| TimelineEntry { at, device: device.clone(), event: event.clone() };
+    let Some((tempo, beats)) = running else { return Ok(vec![entry(*now)]) };
+    let pulses = (0..u64::from(beats) * 24).map(|pulse| now.saturating_add(pulse * (MINUTE / 24) / u64::from(tempo)));
+    Ok(pulses.map(entry).collect())
+}
+
+/// Nanoseconds in a minute.
+const MINUTE: Nanos = 60_000_000_000;
+
+/// The tempo of a clock that runs, and for how many beats; `None` if it is one pulse.
+fn parse_running(line: &mut Line) -> Parsed<Option<(u16, u16)>> {
+    let before = line.at;
+    if line.next()?.is_none() {
+        return Ok(None);
+    }
+    line.at = before;
+    Ok(Some((line.number("a tempo", 20, 999)?, line.number("how many beats", 1, 1000)?)))
 }
 
 /// One line that is being read.
@@ -476,7 +498,7 @@ fn parse_amount(text: &str) -> Option<Nanos> {
 
 const MESSAGES: &str = "note-on, note-off, poly-aftertouch, cc, program, aftertouch, pitch-bend, \
     sysex, time-code, song-position, song-select, tune-request, clock, start, continue, stop, \
-    active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, artnet, variable";
+    active-sensing, reset, osc, gamepad-button, gamepad-stick, gamepad-trigger, artnet, variable, beat, transport";
 
 /// What comes, to the end of the line.
 pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
@@ -554,6 +576,7 @@ pub(crate) fn parse_event(line: &mut Line) -> Parsed<Event> {
         }
         "artnet" => return parse_artnet(line).map(Event::ArtNet),
         "variable" => return parse_variable(line).map(Event::Variable),
+        "beat" | "transport" => return parse_musical(word, line).map(Event::Musical),
         other => {
             return mistake(found.at, format!("there is no message `{other}`; there are {MESSAGES}"));
         }
@@ -601,6 +624,22 @@ fn parse_variable(line: &mut Line) -> Parsed<VariableChange> {
     match value {
         Some(value) => Ok(VariableChange { variable, value, unit: value.clamp(0.0, 1.0) as f32 }),
         None => mistake(found.at, format!("{} is not what a variable becomes, a number", line.quote(&found))),
+    }
+}
+
+/// A beat or what the transport does, as the record has it; in a test the clock says it.
+fn parse_musical(word: &str, line: &mut Line) -> Parsed<MusicalEvent> {
+    if word == "beat" {
+        let beat = line.number("a beat", 1, 255)? as u8;
+        let bar = line.number("a bar", 1, u16::MAX)?.into();
+        return Ok(MusicalEvent::Beat { beat, bar, of: line.number("the beats of a bar", 1, 255)? as u8 });
+    }
+    let found = line.expect("start, continue, stop or lost")?;
+    let does = |word| Transport::ALL.into_iter().find(|(known, _)| *known == word);
+    let done = if let Token::Word(word) = found.token { does(word) } else { None };
+    match done {
+        Some((_, does)) => Ok(MusicalEvent::Transport(does)),
+        None => mistake(found.at, "a transport does one of start, continue, stop, lost"),
     }
 }
 

@@ -30,9 +30,9 @@ pub trait Overlap {
 impl Overlap for Trigger {
     fn overlaps(&self, other: &Self) -> bool {
         use Trigger::{
-            Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,
+            Aftertouch, ArtNet, Beat, Chord, ControlChange, DoubleTap, FineControl, GamepadButton, GamepadStick,
             GamepadTrigger, LongPress, Note, Osc, OscPattern, Parameter, PitchBend, PolyAftertouch, ProgramChange,
-            Sequence, SysEx, Turn, Variable,
+            Sequence, SysEx, Transport, Turn, Variable,
         };
         match (self, other) {
             (
@@ -88,6 +88,11 @@ impl Overlap for Trigger {
                 u == w && a.meets(*b) && v.meets(*x)
             }
             (Variable { variable: a }, Variable { variable: b }) => a == b,
+            (Beat { counted: a, every: e, offset: o }, Beat { counted: b, every: f, offset: p }) => {
+                // A bar may have any number of beats.
+                a != b || o.abs_diff(*p) % common_divisor((*e).max(1), (*f).max(1)) == 0
+            }
+            (Transport { does: a }, Transport { does: b }) => a == b,
             (Chord { keys: a, channel: c, .. }, Chord { keys: b, channel: d, .. })
             | (Sequence { keys: a, channel: c, .. }, Sequence { keys: b, channel: d, .. }) => a == b && either(*c, *d),
             (Turn { controllers: a, way: p, channel: c, .. }, Turn { controllers: b, way: q, channel: d, .. }) => {
@@ -103,8 +108,8 @@ impl Overlap for Trigger {
 
     fn covers(&self, other: &Self) -> bool {
         use Trigger::{
-            Aftertouch, ArtNet, Chord, ControlChange, DoubleTap, GamepadButton, LongPress, MidiAny, Note, Osc,
-            OscPattern, PitchBend, PolyAftertouch, ProgramChange, Sequence, SysEx, Turn, Variable,
+            Aftertouch, ArtNet, Beat, Chord, ControlChange, DoubleTap, GamepadButton, LongPress, MidiAny, Note, Osc,
+            OscPattern, PitchBend, PolyAftertouch, ProgramChange, Sequence, SysEx, Transport, Turn, Variable,
         };
         let presses = |edge: &Edge| edge.has_press();
         match (self, other) {
@@ -164,6 +169,11 @@ impl Overlap for Trigger {
                 u == w && a.covers(*b) && v.covers(*x)
             }
             (Variable { variable: a }, Variable { variable: b }) => a == b,
+            (Beat { counted: a, every: e, offset: o }, Beat { counted: b, every: f, offset: p }) => {
+                let every = (*e).max(1);
+                a == b && (*f).max(1).is_multiple_of(every) && p % every == *o
+            }
+            (Transport { does: a }, Transport { does: b }) => a == b,
             _ => false,
         }
     }
@@ -269,6 +279,11 @@ fn midi_channel(trigger: &Trigger) -> Option<Option<u8>> {
     }
 }
 
+/// The greatest common divisor of two numbers above 0.
+fn common_divisor(one: u16, other: u16) -> u16 {
+    if other == 0 { one } else { common_divisor(other, one % other) }
+}
+
 /// Whether what is for the first channel is for the second, too.
 fn any_or_same(one: Option<u8>, other: Option<u8>) -> bool {
     one.is_none() || one == other
@@ -320,7 +335,26 @@ impl Range for DmxRange {
 
 #[cfg(test)]
 mod tests {
+    use conductor_engine::Counted;
+
     use super::*;
+
+    #[test]
+    fn beats_overlap_where_one_is_both() {
+        let beat = |every, offset| Trigger::Beat { counted: Counted::Beats, every, offset };
+        let bar = Trigger::Beat { counted: Counted::Bars, every: 1, offset: 0 };
+        for (a, b, overlaps, covers) in [
+            (beat(1, 0), beat(4, 3), true, true),
+            (beat(4, 3), beat(1, 0), true, false),
+            (beat(4, 1), beat(6, 3), true, false),
+            (beat(4, 1), beat(6, 2), false, false),
+            (beat(2, 1), beat(4, 3), true, true),
+            (beat(2, 1), beat(4, 2), false, false),
+            (beat(4, 1), bar.clone(), true, false),
+        ] {
+            assert_eq!((a.overlaps(&b), a.covers(&b)), (overlaps, covers), "{a:?} {b:?}");
+        }
+    }
 
     #[test]
     fn presses_of_one_key_overlap_unless_something_tells_them_apart() {

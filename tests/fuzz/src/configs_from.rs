@@ -68,6 +68,8 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         variables[1]["initial"] = json!(bytes.one_in(2));
     }
     config.insert("variables".into(), variables);
+    // Some mappings go by it, and no plan changes it.
+    config.insert("clock".into(), parts.whole["clock"].clone());
     if bytes.one_in(2) {
         let mut profile = parts.whole["profiles"][0].clone();
         profile["mode"] = json!(MODES[(first + usize::from(bytes.below(2))) % MODES.len()]);
@@ -156,6 +158,9 @@ fn mapping(bytes: &mut Bytes<'_>) -> Value {
         && let Some(condition) = some(bytes).get("condition")
     {
         mapping["condition"] = condition.clone();
+    }
+    if bytes.one_in(8) {
+        mapping["quantize"] = json!(bytes.pick(&["bar", "1/4"]));
     }
     if bytes.one_in(4) {
         mapping["priority"] = json!(bytes.below(3));

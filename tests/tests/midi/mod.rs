@@ -129,6 +129,34 @@ fn what_is_played_is_what_oscdump_prints() {
     );
 }
 
+// ENG-14: a device's clock, from the cable to beats, to a bar and what waits for it, until it falls silent.
+#[test]
+fn a_clock_on_the_cable_makes_beats() {
+    if !there_is_midi() {
+        return;
+    }
+    let (drums, dump) = (name("Drums"), OscDump::start());
+    let target = dump.target();
+    let mut controller = Controller::plug(&drums);
+    let home = Home::new(
+        &("[clock]\ndevice = 'drums'\nbeats_per_bar = 3\n".to_owned()
+            + &binding("drums", &drums)
+            + &osc("type = 'Beat'", &target, "address = '/beat', args = ['{number:i}', '{value:i}']")
+            + &osc("type = 'Transport', on = 'stop'", &target, "address = '/stop', args = []")
+            + &osc("type = 'Note', note = 36", &target, "address = '/clip', args = ['{value:i}']")
+            + "quantize = 'bar'\n"),
+    );
+    let host = home.run();
+    open(&host, "drums", "input");
+
+    controller.play(&[0xFA]);
+    (0..30).for_each(|_| controller.play(&[0xF8]));
+    controller.play(&[0x90, 36, 100]);
+    (30..73).for_each(|_| controller.play(&[0xF8]));
+    let expected = ["/beat ii 1 1", "/beat ii 2 1", "/beat ii 3 1", "/beat ii 1 2", "/clip i 100", "/stop "];
+    assert_eq!(dump.lines(6), expected);
+}
+
 // ENG-2, PRT-1: two devices, the same note, two actions; and a device that no binding names is not heard.
 #[test]
 fn the_same_note_on_two_devices_does_two_things() {

@@ -44,7 +44,8 @@ pub(super) fn json(sent: &Sent, rules: &RuleSet<Action>) -> Value {
 fn devices(config: &Config, rules: &RuleSet<Action>) -> BTreeSet<String> {
     let bound = config.bindings.iter().map(|binding| binding.alias.clone());
     let named = rules.rules().iter().filter_map(|rule| rule.device.as_ref()).map(ToString::to_string);
-    bound.chain(named).collect()
+    let clock = config.clock.iter().filter_map(|clock| clock.device.clone());
+    bound.chain(named).chain(clock).collect()
 }
 
 /// Says which device is meant where a name is nearly that of one, once for each; `place` is where it stands.

@@ -35,6 +35,7 @@ impl fmt::Display for Event {
                 write!(f, " {universe} {channel} {value} {previous}")
             }
             Self::Variable(change) => write!(f, " {} {}", change.variable, change.value),
+            Self::Musical(event) => write!(f, " {event}"),
             Self::Gesture(gesture) => write!(f, " {gesture}"),
         }
     }

@@ -23,7 +23,7 @@ pub(crate) const MAX_DEFERRED: usize = 16;
 const FINE_PART: Nanos = 3_000_000;
 
 /// What an event does to keys.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum KeyChange {
     Down(Key, u8),
     Up(Key),

@@ -9,6 +9,7 @@ use crate::device::DeviceId;
 use crate::event::Event;
 use crate::gesture::Encoding;
 use crate::hash::StableHasher;
+use crate::musical::ClockSource;
 use crate::rule::Rule;
 use crate::trigger::Trigger;
 
@@ -69,6 +70,8 @@ pub struct RuleSet<A> {
     remembers: bool,
     /// The mode below each; empty if there is none below any.
     below: Vec<ModeIx>,
+    /// The clock that its rules go by.
+    clock: Option<Arc<ClockSource>>,
 }
 
 impl<A> RuleSet<A> {
@@ -82,7 +85,7 @@ impl<A> RuleSet<A> {
         let gestures = Index::with_memory(modes.len(), &rules).map(Box::new);
         let has_conditions = rules.iter().any(|rule| rule.condition.is_some() || rule.choices.is_some());
         let remembers = rules.iter().any(asks_what_is_held);
-        Self { modes, rules, fingerprint, index, gestures, has_conditions, remembers, below: Vec::new() }
+        Self { modes, rules, fingerprint, index, gestures, has_conditions, remembers, below: Vec::new(), clock: None }
     }
 
     /// Has the engine remember what is held even if no rule asks: somebody else does.
@@ -90,6 +93,18 @@ impl<A> RuleSet<A> {
     pub fn remembering(mut self) -> Self {
         self.remembers = true;
         self
+    }
+
+    /// Has its rules go by a clock. Without one nothing waits for the grid, and there are no beats.
+    #[must_use]
+    pub fn with_clock(mut self, clock: ClockSource) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// The clock that its rules go by.
+    pub fn clock(&self) -> Option<&Arc<ClockSource>> {
+        self.clock.as_ref()
     }
 
     /// Has modes lie above others. What no rule of a mode itself fires for goes on to the rules of the mode below, unless it
@@ -270,6 +285,9 @@ fn fingerprint<A>(modes: &[Arc<str>], rules: &[Rule<A>]) -> u64 {
         }
         if rule.defer {
             rule.defer.hash(&mut hasher);
+        }
+        if let Some(grid) = rule.quantize {
+            grid.hash(&mut hasher);
         }
         rule.priority.hash(&mut hasher);
         rule.consume.hash(&mut hasher);

@@ -12,7 +12,7 @@
 //!
 //! Within a world the order counts. The clock moves by hand: no time passes but where a script waits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use conductor_ports::simulated::SimulatedPorts;
 use conductor_ports::{Direction, PortInfo, Protocol};
 use conductor_sandbox::host_functions::udp::{DatagramSender, Datagrams};
 use conductor_stdx::clock::{Clock, ManualClock};
-use conductor_timeline::Timeline;
+use conductor_timeline::{Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
 
 use crate::case::{Plugged, Section, Test};
@@ -175,7 +175,7 @@ impl Stage {
                 Direction::Output => outputs.push((device.clone(), ports.sent(&port.name).unwrap())),
             }
         }
-        for (entry, _) in entries(&test.timeline) {
+        for entry in entries(&test.timeline, 0) {
             if devices.iter().all(|(device, _)| *device != entry.device) {
                 let protocol = match entry.event {
                     Event::Osc(_) => Protocol::Osc,
@@ -234,22 +234,36 @@ impl Stage {
 
     /// Does what the lines say, one after the other.
     fn perform(&mut self, test: &Test) -> Result<(), String> {
-        let mut entries = entries(&test.timeline).into_iter().peekable();
-        let mut now = 0;
-        for (number, line) in test.timeline.lines().enumerate() {
+        // A clock runs beside the lines after it.
+        let (mut waiting, mut now) = (VecDeque::new(), 0);
+        for line in test.timeline.lines() {
+            let of_line = entries(line, now);
+            let until = of_line.first().map_or(now, |entry| entry.at);
+            self.play_until(&mut waiting, &mut now, until)?;
             if let Some(mode) = line.strip_prefix("mode ") {
                 self.host().set_mode(mode.trim_matches('"'));
             } else if let Some(time) = line.strip_prefix("clock ") {
                 self.set_clock(time)?;
-            } else if let Some((entry, _)) = entries.next_if(|(_, at)| *at == number) {
-                self.advance(Duration::from_nanos(entry.at - now))?;
-                now = entry.at;
-                self.play(&entry.device, &entry.event)?;
+            } else if !of_line.is_empty() {
+                waiting.extend(of_line);
+                waiting.make_contiguous().sort_by_key(|entry| entry.at);
+                self.play_until(&mut waiting, &mut now, until)?;
             } else if line.starts_with("gone ") {
                 return Err(format!("{line}: only the engine takes it"));
             }
         }
+        self.play_until(&mut waiting, &mut now, u64::MAX)?;
         self.advance(AFTERWARDS)
+    }
+
+    /// Plays what waits up to a time.
+    fn play_until(&self, waiting: &mut VecDeque<TimelineEntry>, now: &mut u64, until: u64) -> Result<(), String> {
+        while let Some(entry) = waiting.pop_front_if(|entry| entry.at <= until) {
+            self.advance(Duration::from_nanos(entry.at - *now))?;
+            *now = entry.at;
+            self.play(&entry.device, &entry.event)?;
+        }
+        Ok(())
     }
 
     fn advance(&self, by: Duration) -> Result<(), String> {
@@ -282,7 +296,7 @@ impl Stage {
             Event::Osc(message) => self.ports.play_osc(port, &packet(message)),
             Event::Gamepad(moved) => self.ports.play_gamepad(port, *moved),
             Event::ArtNet(change) => self.ports.play_artnet(port, *change),
-            Event::Gesture(_) | Event::Variable(_) => return Err("it comes from no port".into()),
+            Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => return Err("it comes from no port".into()),
         };
         if open { Ok(()) } else { Err(format!("the port of {device} is not open")) }
     }
@@ -370,13 +384,15 @@ impl Drop for Stage {
     }
 }
 
-/// The events of a test, each with the number of its line.
-fn entries(timeline: &str) -> Vec<(conductor_timeline::TimelineEntry, usize)> {
-    let is_event = |line: &str| line.starts_with(|c: char| c == '+' || c.is_ascii_digit());
-    let lines: Vec<(usize, &str)> = timeline.lines().enumerate().filter(|(_, line)| is_event(line)).collect();
-    let script: String = lines.iter().flat_map(|(_, line)| [*line, "\n"]).collect();
+/// The events of some lines of a test, which come after this time.
+fn entries(timeline: &str, now: u64) -> Vec<TimelineEntry> {
+    let is_event = |line: &&str| line.starts_with(|c: char| c == '+' || c.is_ascii_digit());
+    let lines = timeline.lines().filter(is_event);
+    // Times may be given from the line before.
+    let script: String =
+        [format!("{now}ns before reset\n")].into_iter().chain(lines.map(|line| format!("{line}\n"))).collect();
     let parsed = Timeline::parse(&script).unwrap_or_else(|errors| panic!("{script}: {errors:?}"));
-    parsed.entries.into_iter().zip(lines.into_iter().map(|(number, _)| number)).collect()
+    parsed.entries.into_iter().skip(1).collect()
 }
 
 fn packet(message: &OscMessage) -> Vec<u8> {

@@ -3,6 +3,7 @@
 //! What each part of a mapping comes to is in files of their own; what stands here goes through the mappings
 //! and has everything prepared that their actions need.
 
+mod clock;
 mod condition;
 mod edges;
 mod lasts;
@@ -15,6 +16,7 @@ mod trigger;
 mod variable;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,6 +87,7 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         diagnostics.push(Diagnostic::error(source.place(&["variables".into(), at.into()]), why));
         diagnostics
     })?;
+    let declarations = [declarations, clock::declarations(config)].concat();
     let view = View { variables: workers.declare(declarations), mode: Key::EVERYONE };
     let mut compiler = Compiler {
         source,
@@ -97,6 +100,7 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         modes: config.modes.iter().map(|mode| mode.name.clone()).collect(),
         choices: Choices::default(),
         view,
+        clock: config.clock.as_ref(),
         mode: None,
         device: None,
         rules: Vec::with_capacity(config.global_mappings.len()),
@@ -130,6 +134,8 @@ struct Compiler<'a> {
     choices: Choices,
     /// The variables, as the mapping sees them that is being compiled.
     view: View,
+    /// The clock that the configuration goes by.
+    clock: Option<&'a config::Clock>,
     /// The mode that it is compiled for; none is every mode.
     mode: Option<ModeIx>,
     /// The device that it is for; none is every device.
@@ -163,6 +169,9 @@ impl Compiler<'_> {
             Scope::Mode(name) => Key::of(name),
             Scope::Global => Key::EVERYONE,
         };
+        if let Some((key, message)) = clock::mistake(mapping, self.clock) {
+            self.error(&[path, &[key.into()]].concat(), message);
+        }
         let variables = Arc::clone(&self.view.variables);
         let variable = |name: &str| variables.find(name).map(Variable::number);
         let trigger = trigger(&mapping.trigger.event, &mapping.action, variable).map_err(|message| {
@@ -186,7 +195,7 @@ impl Compiler<'_> {
         self.mappings.push(number);
         self.rules.push(RuleSpec {
             scope,
-            device: mapping.trigger.device.clone().filter(|_| !matches!(trigger, engine::Trigger::Variable { .. })),
+            device: mapping.trigger.device.clone().filter(|_| !comes_from_no_port(&trigger)),
             trigger,
             condition,
             choices: std::mem::take(&mut self.choices),
@@ -194,6 +203,10 @@ impl Compiler<'_> {
             priority: mapping.priority,
             consume: mapping.consume,
             swallows_release: suppresses(mapping),
+            quantize: mapping
+                .quantize
+                .zip(self.clock)
+                .and_then(|(grid, clock)| NonZeroU16::new(grid.pulses(clock.beats_per_bar))),
             defer: mapping.defer,
             name: mapping.name.clone(),
             // Looked up only when something is wrong with the rule; see `finish`.
@@ -292,7 +305,8 @@ impl Compiler<'_> {
             config::Action::SetVariable(_)
             | config::Action::ToggleVariable(_)
             | config::Action::CycleVariable(_)
-            | config::Action::AddToVariable(_) => match self.asking().action(action) {
+            | config::Action::AddToVariable(_)
+            | config::Action::TapTempo(_) => match self.asking().action(action) {
                 Ok(action) => action.map(|action| Action::Variable(Arc::new(action))),
                 Err(message) => {
                     self.error(path, message);
@@ -307,7 +321,7 @@ impl Compiler<'_> {
     /// Who asks for variables: the mapping that is being compiled.
     fn asking(&self) -> Asking<'_> {
         let mode = self.mode.and_then(|mode| self.modes.get(usize::from(mode.0)));
-        Asking { view: &self.view, mode: mode.map(String::as_str), device: self.device.as_deref() }
+        Asking { view: &self.view, clock: self.clock, mode: mode.map(String::as_str), device: self.device.as_deref() }
     }
 
     /// A message with the variables that its numbers name.
@@ -449,7 +463,14 @@ impl Compiler<'_> {
                 Some(())
             }
             config::Action::Delay(delay) => {
-                steps.push(Step::Wait(millis(delay.ms)));
+                let step =
+                    match (delay.ms, delay.beats, self.view.variables.find("tempo").filter(|_| self.clock.is_some())) {
+                        (Some(ms), None, _) => Ok(Step::Wait(millis(ms))),
+                        (None, Some(beats), Some(tempo)) => Ok(Step::WaitBeats { beats, tempo: tempo.clone() }),
+                        (None, Some(_), None) => Err(clock::NO_CLOCK),
+                        _ => Err("say how long: either `ms` or `beats`"),
+                    };
+                steps.push(step.map_err(|message| self.error(path, message)).ok()?);
                 Some(())
             }
             config::Action::Conditional(conditional) => {
@@ -625,7 +646,10 @@ impl Compiler<'_> {
         match engine::compile(RuleSource { modes, rules: std::mem::take(&mut self.rules) }) {
             Ok(rules) => {
                 let warnings = self.diagnostics.into_result()?;
-                let rules = rules.layered(below);
+                let mut rules = rules.layered(below);
+                if let Some(clock) = self.clock {
+                    rules = rules.with_clock(clock::source(clock, &self.view.variables));
+                }
                 Ok(Compiled { rules, targets: self.targets, lights: self.lights, profiles, warnings })
             }
             Err(errors) => {
@@ -638,6 +662,12 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+/// Whether what a trigger waits for comes from the host itself.
+fn comes_from_no_port(trigger: &engine::Trigger) -> bool {
+    use engine::Trigger::{Beat, Transport, Variable};
+    matches!(trigger, Variable { .. } | Beat { .. } | Transport { .. })
 }
 
 /// Where each mapping stands, in the order of rules.
@@ -773,6 +803,51 @@ action = { type = "OscSend", target = "127.0.0.1:1", address = "/a" }
         let text = compiled(toml).unwrap_err().render(false);
         assert!(text.contains("c.toml:4:19: there is no action \"MidiForwards\""), "{text}");
         assert!(text.contains("did you mean \"MidiForward\"?"), "{text}");
+    }
+
+    /// ENG-14: what goes by the clock needs one, and changes only what is not the clock's to say.
+    #[test]
+    fn what_goes_by_the_clock_is_checked() {
+        const NOTE: &str = "trigger = { type = 'Note', note = 36 }\n";
+        let wrong = |clock: &str, mapping: &str| {
+            let text = format!("{clock}\n[[modes]]\nname = 'Play'\n[[global_mappings]]\n{mapping}\n");
+            compiled(&text).err().map(|wrong| wrong.render(false)).unwrap_or_default()
+        };
+        let with_note = |clock: &str, rest: &str| wrong(clock, &format!("{NOTE}{rest}"));
+        let (none, device) = ("", "[clock]\ndevice = 'drums'");
+        let suppress = "action = { type = 'Suppress' }";
+        for (found, expected) in [
+            (wrong(none, &format!("trigger = {{ type = 'Beat' }}\n{suppress}")), "there is none: add `[clock]`"),
+            (wrong(none, &format!("trigger = {{ type = 'Transport', on = 'stop' }}\n{suppress}")), "add `[clock]`"),
+            (with_note(none, &format!("{suppress}\nquantize = 'bar'")), "c.toml:7:12: this goes by the clock"),
+            (with_note(none, "action = { type = 'TapTempo' }"), "add `[clock]`"),
+            (with_note(none, "action = { type = 'Delay', beats = 1 }"), "add `[clock]`"),
+            (
+                wrong("[clock]", &format!("trigger = {{ type = 'Bar', every = 4, offset = 4 }}\n{suppress}")),
+                "`offset` is one of 0 to 3, since `every` is 4",
+            ),
+            (with_note(device, "action = { type = 'TapTempo' }"), "the clock of \"drums\" says what \"tempo\" is"),
+            (
+                with_note("[clock]", "action = { type = 'SetVariable', variable = 'beat', value = 1 }"),
+                "mappings change \"tempo\" and \"playing\" only",
+            ),
+            (
+                with_note(
+                    "[clock]",
+                    "action = { type = 'ModeChange', mode = 'Play', lasts = 'one_press' }\nquantize = '1/4'",
+                ),
+                "goes without `quantize`",
+            ),
+            (with_note("[clock]", "action = { type = 'Delay', beats = 1, ms = 1 }"), "either `ms` or `beats`"),
+            (with_note("[clock]", "action = { type = 'Delay' }"), "either `ms` or `beats`"),
+        ] {
+            assert!(found.contains(expected), "{expected}: {found}");
+        }
+        assert_eq!(with_note("[clock]", "action = { type = 'TapTempo' }\nquantize = '1/16t'"), "");
+        let toggle = "action = { type = 'ToggleVariable', variable = 'playing' }";
+        assert_eq!(with_note("[clock]", toggle), "");
+        let clock = compiled("[clock]\ndevice = 'drums'\nbeats_per_bar = 3").unwrap().rules.clock().cloned().unwrap();
+        assert_eq!((clock.device.as_ref().unwrap().as_str(), clock.beats_per_bar, clock.variables), ("drums", 3, None));
     }
 
     /// What no feature has yet is kept, said, and fails with its reason when it is asked for.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use conductor_engine as engine;
 use conductor_engine::{
-    DmxRange, Encoding, Nanos, NumberRange, OscArgTest, OscPattern, Push, Rotation, SysExPattern, ValueRange,
+    Counted, DmxRange, Encoding, Nanos, NumberRange, OscArgTest, OscPattern, Push, Rotation, SysExPattern, Transport,
+    ValueRange,
 };
 
 use super::edges::edge;
@@ -92,6 +93,17 @@ pub(super) fn trigger(
         TriggerEvent::Variable { variable } => match number(variable) {
             Some(variable) => Trigger::Variable { variable },
             None => return Err(format!("there is no variable {variable:?}")),
+        },
+        TriggerEvent::Beat { every, offset } => {
+            Trigger::Beat { counted: Counted::Beats, every: *every, offset: *offset }
+        }
+        TriggerEvent::Bar { every, offset } => Trigger::Beat { counted: Counted::Bars, every: *every, offset: *offset },
+        TriggerEvent::Transport { on } => Trigger::Transport {
+            does: match on {
+                config::TransportChange::Start => Transport::Start,
+                config::TransportChange::Continue => Transport::Continue,
+                config::TransportChange::Stop => Transport::Stop,
+            },
         },
         TriggerEvent::LongPress { note, button, velocity_range, duration_ms, channel } => Trigger::LongPress {
             keys: keys(*note, *button)?,

@@ -1,12 +1,15 @@
 //! Variables: their declarations, and the actions and conditions on them, as the workers and the engine have them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use conductor_engine::{Asked, Condition, DeviceId};
 use conductor_expression::{Expression, Names};
 use conductor_number::Range;
 
-use conductor_config::{self as config, Config, NumberExpr, VariableKind, VariableScope, VariableValue};
+use conductor_config::{
+    self as config, CLOCK_VARIABLES, Config, NumberExpr, VariableKind, VariableScope, VariableValue,
+};
 use conductor_dispatch::variables::{self, VariableAction, View};
 use conductor_variables::{Change, Declaration, Key, Kind, Scope, Step, Variable};
 
@@ -59,6 +62,8 @@ fn position(words: &[String], word: &str) -> Result<usize, String> {
 pub(super) struct Asking<'a> {
     /// What it may name.
     pub view: &'a View,
+    /// The clock that the configuration goes by.
+    pub clock: Option<&'a config::Clock>,
     /// The name of its mode; `None` if it is for every mode.
     pub mode: Option<&'a str>,
     /// The device of its trigger; `None` if it is for every device.
@@ -83,22 +88,29 @@ impl Asking<'_> {
         let (kind, name, change, amount) = match action {
             config::Action::SetVariable(set) => {
                 let amount = self.value(&self.variable(&set.variable)?, &set.value)?;
-                ("SetVariable", &set.variable, Change::Set, amount)
+                ("SetVariable", set.variable.as_str(), Change::Set, amount)
             }
-            config::Action::ToggleVariable(toggle) => ("ToggleVariable", &toggle.variable, Change::Toggle, plain(1)),
+            config::Action::ToggleVariable(toggle) => {
+                ("ToggleVariable", toggle.variable.as_str(), Change::Toggle, plain(1))
+            }
             config::Action::CycleVariable(cycle) => {
-                ("CycleVariable", &cycle.variable, Change::Cycle, plain(cycle.by.into()))
+                ("CycleVariable", cycle.variable.as_str(), Change::Cycle, plain(cycle.by.into()))
             }
             config::Action::AddToVariable(add) => {
                 let step = Step { wraps: add.wrap, acceleration: add.acceleration, detents: add.detents.clone() };
-                ("AddToVariable", &add.variable, Change::Add(step), add.by.clone())
+                ("AddToVariable", add.variable.as_str(), Change::Add(step), add.by.clone())
             }
+            config::Action::TapTempo(_) if self.clock.is_none() => return Err(super::clock::NO_CLOCK.into()),
+            config::Action::TapTempo(_) => ("TapTempo", CLOCK_VARIABLES[0], Change::Set, plain(0)),
             _ => return Ok(None),
         };
+        super::clock::may_change(self.clock, name)?;
         let (variable, mut amount) = (self.variable(name)?, amount);
         self.bind(&mut amount)?;
+        let tap = matches!(action, config::Action::TapTempo(_)).then(Arc::default);
         Ok(Some(VariableAction {
-            name: format!("{kind} {name}").into(),
+            name: if tap.is_some() { kind.into() } else { format!("{kind} {name}").into() },
+            tap,
             variable,
             change,
             amount,

@@ -40,6 +40,21 @@ fn a_script_reads_like_what_happens() {
     assert_eq!(timeline.to_string().parse(), Ok(timeline));
 }
 
+/// ENG-14: a clock runs beside the lines after it.
+#[test]
+fn a_clock_that_runs_is_its_pulses() {
+    let timeline = Timeline::parse("10ms drums start\n10ms drums clock 120 2\n+500ms pads note-on 36 100").unwrap();
+    assert_eq!(timeline.entries.len(), 50);
+    let at = |index: usize| (timeline.entries[index].at, timeline.entries[index].event.to_string());
+    assert_eq!(at(0), (10_000_000, "start".to_owned()));
+    assert_eq!(at(1), (10_000_000, "clock".to_owned()));
+    assert_eq!(at(25), (510_000_000, "clock".to_owned()), "a beat is exact");
+    assert_eq!(at(26), (510_000_000, "note-on 36 100".to_owned()));
+    assert_eq!(at(49).0, 10_000_000 + 47 * 2_500_000_000 / 120);
+    let record = "0s clock beat 4 12 4\n500ms clock transport lost\n";
+    assert_eq!(Timeline::parse(record).unwrap().to_string(), record);
+}
+
 #[test]
 fn every_line_with_a_mistake_is_reported() {
     let script = "\
@@ -79,7 +94,7 @@ soon pads clock
         "line 11, column 15: '{' may not appear in an OSC address",
         "line 12, column 18: this [ is not closed",
         "line 13, column 18: `5000000000` is not an OSC argument; write 1, 0.5, 1h",
-        "line 14, column 17: the line should end here",
+        "line 14, column 17: `5` is not a tempo, a whole number from 20 to 999",
         "line 15, column 22: `16` is not a channel, a whole number from 0 to 15",
         "line 16, column 25: `127` is not a button, a whole number from 128 to 144",
         "line 17, column 29: `held` is not what a button does; write down or up",

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    ASK_CONDITION, ASK_TRIGGER, Bucket, CONSUME, DeviceRow, Entry, GAMEPAD, Index, Kind, LAST, NO_NUMBER, NONE, Pair,
-    Table, dmx_key, variable_key,
+    ASK_CONDITION, ASK_TRIGGER, Bucket, CONSUME, DeviceRow, Entry, GAMEPAD, Index, Kind, LAST, MUSICAL_KEY, NO_NUMBER,
+    NONE, Pair, Table, dmx_key, variable_key,
 };
 use crate::device::DeviceId;
 use crate::hash::StableState;
@@ -219,6 +219,10 @@ impl Builder {
                 }
             }
             &Trigger::Variable { variable } => self.pending_keyed.push((Pair(bucket, variable_key(variable)), entry)),
+            Trigger::Beat { .. } | Trigger::Transport { .. } => {
+                let entry = Entry { flags: entry.flags | ASK_TRIGGER, ..entry };
+                self.pending_keyed.push((Pair(bucket, MUSICAL_KEY), entry));
+            }
         }
     }
 

@@ -105,7 +105,7 @@ impl Probe {
                 plain(kind, u16::from(moved.number().wrapping_sub(GAMEPAD)))
             }
             // Found, not sent: no rule waits for the event itself.
-            Event::Gesture(_) | Event::Variable(_) => plain(Kind::System, NO_NUMBER),
+            Event::Gesture(_) | Event::Variable(_) | Event::Musical(_) => plain(Kind::System, NO_NUMBER),
             Event::ArtNet(change) => Self { value: change.value.into(), ..plain(Kind::ArtNet, change.channel) },
             Event::Midi(message) => match *message {
                 MidiMessage::NoteOn { channel, note, velocity } => {
@@ -332,6 +332,7 @@ impl Index {
             Event::Gesture(_) => {}
             Event::ArtNet(change) => self.find_key(ids, dmx_key(change.universe, change.channel), lanes),
             Event::Variable(change) => self.find_key(ids, variable_key(change.variable), lanes),
+            Event::Musical(_) => self.find_key(ids, MUSICAL_KEY, lanes),
         }
     }
 
@@ -412,6 +413,9 @@ fn dmx_key(universe: u16, channel: u16) -> u32 {
 fn variable_key(variable: u16) -> u32 {
     dmx_key(ArtNetChange::LAST_UNIVERSE + 1, variable)
 }
+
+/// Every rule for beats or the transport, in another universe that does not exist.
+const MUSICAL_KEY: u32 = 1 << 31 | (ArtNetChange::LAST_UNIVERSE as u32 + 2) << 10;
 
 /// What stands between the first and the second slash of an address.
 fn first_part(address: &str) -> &str {

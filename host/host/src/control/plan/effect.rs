@@ -142,6 +142,7 @@ pub(super) fn changed(action: &Action) -> Option<&str> {
         | Action::ToggleVariable(ToggleVariable { variable })
         | Action::CycleVariable(CycleVariable { variable, .. })
         | Action::AddToVariable(AddToVariable { variable, .. }) => Some(variable),
+        Action::TapTempo(_) => Some("tempo"),
         _ => None,
     }
 }

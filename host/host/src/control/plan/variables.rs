@@ -16,7 +16,7 @@ use conductor_config::{Action, Config, Mapping};
 /// A program depends on what its mapping asks for, on what a mapping asks for that changes such a variable, and on what
 /// one asks for that makes a mode active in which it starts.
 pub(super) fn lead_to_programs<'c>(config: &'c Config, rules: &mut [Rule<'c>]) -> BTreeSet<&'c str> {
-    let declared: BTreeSet<&str> = config.variables.iter().map(|variable| variable.name.as_str()).collect();
+    let declared: BTreeSet<&str> = config.variable_names().collect();
     let (mut asked, mut modes) = (BTreeSet::new(), BTreeSet::new());
     if declared.is_empty() {
         return asked;
