@@ -302,7 +302,7 @@ pub use bindings::conductor::feature::timers::Scheduler;
 pub use bindings::conductor::feature::types::{Error, Event, Identity, Risk, Tier};
 pub use bindings::conductor::feature::{
     action_registrar, alerts, chat, chat_hook_registrar, clock, devices, diagnostics, event_details, files, git,
-    hardware, hook_registrar, host_state, http, midi_out, models, notifications, planning, privileges,
+    hardware, hook_registrar, host_state, http, midi_out, models, notifications, parallel_models, planning, privileges,
     provider_registrar, random, runs, runtime_controls, skill_registrar, store, task_control, task_registrar, timers,
     tool_registrar, udp,
 };

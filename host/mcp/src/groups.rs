@@ -218,12 +218,15 @@ fn schema(schema: Value) -> Arc<JsonObject> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use conductor_sandbox::RegisteredTool;
 
     fn view(feature: &str, name: &str) -> ToolView {
         let (name, summary, input) = (name.to_owned(), "Does something.".to_owned(), json!({ "type": "object" }));
-        let tool = RegisteredTool { name, tier: Tier::ReadOnly, proposes: false, summary, input, output: None };
+        let (tier, timeout) = (Tier::ReadOnly, Duration::ZERO);
+        let tool = RegisteredTool { name, tier, proposes: false, summary, input, output: None, timeout };
         ToolView { feature: feature.to_owned(), tool }
     }
 

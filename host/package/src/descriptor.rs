@@ -1,6 +1,7 @@
 //! The descriptor: what a feature says about itself, as its author wrote it in `feature.toml`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,11 +104,35 @@ pub struct ToolDeclaration {
     /// not to each call before. The host then lets it perform nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proposes: bool,
+    /// Seconds that a call may take, whatever it waits for, 1 to [`MAX_CALL_TIMEOUT`].
+    #[serde(default = "call_timeout", skip_serializing_if = "is_call_timeout")]
+    pub timeout_seconds: u64,
     /// What it does, for the model that chooses among tools.
     pub summary: String,
     /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+}
+
+/// Seconds that a call of a tool may take whose declaration does not say.
+pub const CALL_TIMEOUT: u64 = 60;
+/// Seconds that a call of a tool may take at most.
+pub const MAX_CALL_TIMEOUT: u64 = 300;
+
+const fn call_timeout() -> u64 {
+    CALL_TIMEOUT
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_call_timeout(seconds: &u64) -> bool {
+    *seconds == CALL_TIMEOUT
+}
+
+impl ToolDeclaration {
+    /// How long a call may take, whatever it waits for.
+    pub const fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds)
+    }
 }
 
 /// A hook point of the feature.
@@ -298,6 +323,13 @@ impl Descriptor {
                 "the tool {} has `proposes`, which is for tools of the tier privileged only",
                 tool.name
             ));
+        }
+        for ToolDeclaration { name, timeout_seconds: seconds, .. } in &self.tools {
+            if !(1..=MAX_CALL_TIMEOUT).contains(seconds) {
+                return Err(format!(
+                    "the tool {name} has `timeout_seconds = {seconds}`; 1 to {MAX_CALL_TIMEOUT} are allowed"
+                ));
+            }
         }
         let rule = "a letter, then letters, digits, - and _";
         names("task", rule, self.tasks.iter().map(|task| &task.name), |c| letters(c) || c == '_' || c == '-')?;

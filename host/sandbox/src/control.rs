@@ -17,7 +17,6 @@ use crate::bindings::control_exports::{
 };
 use crate::bindings::{Error, Lane};
 use crate::host_functions::hardware::HardwareAccess;
-use crate::host_functions::hardware_args::Named;
 use crate::host_functions::host_state::Reader;
 use crate::host_functions::invocation::{Invocation, OnProgress};
 use crate::host_functions::planning::{PlanIds, Planner};
@@ -30,7 +29,8 @@ use crate::outcome::{CallError, InstallError, ServiceError, ToolOutput, explain}
 use crate::registrations::Registrations;
 use crate::state::{FeatureFacts, InstanceState};
 use conductor_audit::caller::Caller;
-use conductor_package::descriptor::{HookPoint, TaskDeclaration, Tier};
+use conductor_call_args::Named;
+use conductor_package::descriptor::{HookPoint, TaskDeclaration, Tier, ToolDeclaration};
 use conductor_schema::ResultSchema;
 use conductor_terminal::excerpt;
 
@@ -161,7 +161,9 @@ impl ControlInstance {
         let invocation = self.lend(Invocation::new(cancelled.clone(), progress))?;
         let state = self.lend(Reader { in_call: true })?;
         let (invoked, looked) = (invocation.rep(), state.rep());
-        let call = Call::begin(&mut self.store, CALL);
+        let declared = self.store.data().facts.descriptor.tools.iter().find(|tool| tool.name == name);
+        let within = declared.map_or(CALL.within, ToolDeclaration::timeout);
+        let call = Call::begin(&mut self.store, Limits { within, ..CALL });
         // One arm a tier: the tool is handed what its tier is, and that dies with the call.
         let result = match tier {
             Tier::ReadOnly => {

@@ -30,8 +30,8 @@ pub const MIGRATION_BUDGET: Duration = Duration::from_secs(5);
 pub const MIGRATION_TIMEOUT: Duration = Duration::from_secs(30);
 /// CPU time of one hook in the control lane.
 pub const HOOK_BUDGET: Duration = Duration::from_millis(200);
-/// Time that may pass in one tool call, whatever it waits for.
-pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time that may pass in one tool call, whatever it waits for, where its declaration says nothing else.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(conductor_package::descriptor::CALL_TIMEOUT);
 /// Time that may pass in `install` in the control lane: it may wait for a disk.
 pub const INSTALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that may pass in one hook of the control lane.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,9 @@ pub struct RegisteredTool {
     pub input: Value,
     /// JSON Schema of its result.
     pub output: Option<Value>,
+    /// How long a call may take, as declared.
+    #[serde(skip)]
+    pub timeout: Duration,
 }
 
 /// The coarse order of hooks.
@@ -139,8 +143,8 @@ impl Registrations {
             self.results.insert(name.clone(), Arc::new(compiled));
         }
         let Some(tool) = declared.tools.iter().find(|tool| tool.name == name) else { return Ok(()) };
-        let (tier, proposes, summary) = (tool.tier, tool.proposes, tool.summary.clone());
-        self.tools.push(RegisteredTool { name, tier, proposes, summary, input, output });
+        let (tier, proposes, summary, timeout) = (tool.tier, tool.proposes, tool.summary.clone(), tool.timeout());
+        self.tools.push(RegisteredTool { name, tier, proposes, summary, input, output, timeout });
         Ok(())
     }
 

@@ -33,7 +33,8 @@ pub mod markdown;
 mod output;
 mod table;
 
-pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, is_hidden, paragraphs, width};
+pub use conductor_hidden_characters::is_hidden;
+pub use escape::{MAX_MARKS, escape, excerpt, excerpt_lines, fit, paragraphs, width};
 pub use lines::{Lines, Style};
 pub use output::{
     Rendered, ask, ask_line, ask_secret, document, eprint, eprint_table, escaped_arguments, is_interactive,

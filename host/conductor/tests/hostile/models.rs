@@ -272,3 +272,37 @@ fn models_that_are_not_there_or_not_granted_are_not_asked() {
     assert!(names.as_array().unwrap().iter().all(|name| name != "missing"), "{names}");
     assert_eq!(room.dialled(), 0);
 }
+
+/// FEA-4: of models that are asked at once, each has its own answer, within the time and the grants of all.
+#[test]
+fn of_models_that_are_asked_at_once_each_has_its_own_answer() {
+    let room = Room::new();
+    room.answers("fine");
+    let answers = room.ask(&json!({ "all": ["goood", "trap", "good", "missing"], "text": "well?" })).unwrap();
+    for (number, text) in
+        ["did you mean", "trapped", "Part::Text(\"fine\")", "no feature has the provider"].iter().enumerate()
+    {
+        assert!(answers[number].as_str().unwrap().contains(text), "{number}: {answers}");
+    }
+    assert_eq!(room.dialled(), 1);
+
+    room.lab.stage.plays.lock().unwrap().push_back(Play::Hang);
+    let answers = room.ask(&json!({ "all": ["good"], "text": "well?", "timeout": 50 })).unwrap();
+    assert!(answers[0].as_str().unwrap().contains("it did not answer within 50 ms"), "{answers}");
+
+    let many = room.ask(&json!({ "all": vec!["missing"; 20], "text": "well?" })).unwrap();
+    let refused = |answer: &&Value| answer.as_str().unwrap().contains("at most 16 models are asked at once");
+    assert_eq!(many.as_array().unwrap().iter().filter(refused).count(), 4, "{many}");
+    room.goes_on();
+}
+
+#[test]
+fn the_tokens_per_minute_hold_for_models_that_are_asked_at_once() {
+    let room = Room::new();
+    room.answers("fine");
+    // Each has about 6000 tokens, and there are 20 000 in a minute.
+    let asked = json!({ "all": vec!["good"; 4], "text": "x", "times": 24_000, "max": 500, "timeout": 2000 });
+    let answers = room.ask(&asked).unwrap();
+    let refused = |answer: &&Value| answer.as_str().unwrap().contains("20000 per minute");
+    assert_eq!(answers.as_array().unwrap().iter().filter(refused).count(), 1, "{answers}");
+}

@@ -14,7 +14,7 @@ use conductor_sandbox::limits;
 use conductor_stdx::pace::CARRIES_FOR;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::lab::{Lab, Play, envelope, guest_with, renamed, until};
+use crate::lab::{Lab, Play, Tools, envelope, guest_with, renamed, until};
 
 /// A lab whose network never answers.
 fn silent() -> Lab {
@@ -38,6 +38,14 @@ fn that_a_tool_waits_is_limited() {
     stopped(began, tools.how("fetch-forever").unwrap_err(), limits::CALL_TIMEOUT);
     assert!(lab.stage.dialled.lock().unwrap().len() > 1, "it waited for more than one answer");
     tools.goes_on();
+}
+
+#[test]
+fn that_a_tool_waits_is_limited_to_what_it_declares() {
+    let lab = silent();
+    let package = guest_with("tests/hostile-tools", &[("timeout_seconds = 60", "timeout_seconds = 1 ")]);
+    let tools = Tools::new(lab.sandbox.prepare(&package, lab.grants()).unwrap());
+    stopped(Instant::now(), tools.how("fetch-forever").unwrap_err(), Duration::from_secs(1));
 }
 
 #[test]

@@ -18,10 +18,10 @@ use serde_json::Value;
 
 use super::plan::effect;
 use conductor_audit::caller::{Caller, Scope};
+use conductor_call_args::Named;
 use conductor_config::edit::{Change, edited};
 use conductor_config::{self as config, Action};
 use conductor_package::descriptor::Tier;
-use conductor_sandbox::host_functions::hardware_args::{self, Named};
 use conductor_stdx::digest::{hex, sha256};
 use conductor_terminal::excerpt;
 
@@ -166,7 +166,7 @@ impl Rendered {
                 };
                 let lines = messages.iter().map(|message| {
                     let count = conductor_stdx::plural::plural(message.len(), "byte");
-                    format!("bytes: {} ({count})\n", hardware_args::hex(message))
+                    format!("bytes: {} ({count})\n", conductor_call_args::hex(message))
                 });
                 let lines = match messages.is_empty() {
                     true => format!("bytes: chosen by {feature}; the arguments name none\n"),

@@ -424,7 +424,7 @@ async fn answer(
 ) -> Result<ToolOutput, CallError> {
     let call = tool.actor.call(caller.clone(), tool.registered.tier, name, args, cancelled, progress);
     // The actor's own limits are tighter; this one is for calls that wait in its mailbox.
-    let Ok(answer) = tokio::time::timeout(limits::CALL_TIMEOUT + Duration::from_secs(5), call).await else {
+    let Ok(answer) = tokio::time::timeout(tool.registered.timeout + Duration::from_secs(5), call).await else {
         return Err(CallError::Refused(ServiceError::Exhausted("the feature is busy".into())));
     };
     answer

@@ -2,10 +2,10 @@
 
 use wasmtime::component::Resource;
 
-use super::hardware_args::Named;
 use crate::bindings::Error;
 use crate::bindings::imports::hardware;
 use crate::state::{FeatureFacts, InstanceState};
+use conductor_call_args::Named;
 use conductor_package::capability::{self, Capability, CapabilityKind};
 use conductor_package::consent;
 use conductor_terminal::excerpt;
@@ -55,7 +55,7 @@ impl hardware::HostAccess for InstanceState {
         message: Vec<u8>,
     ) -> wasmtime::Result<Result<(), Error>> {
         if let Err(denied) = self.table.get(&access)?.0.allows(&target, Some(&message)) {
-            return Ok(Err(denied));
+            return Ok(Err(Error::Denied(denied.to_string())));
         }
         if self.facts.is_revoked() {
             return Ok(Err(super::revoked()));
@@ -74,7 +74,7 @@ impl hardware::HostAccess for InstanceState {
         target: String,
     ) -> wasmtime::Result<Result<Option<hardware::Identity>, Error>> {
         if let Err(denied) = self.table.get(&access)?.0.allows(&target, None) {
-            return Ok(Err(denied));
+            return Ok(Err(Error::Denied(denied.to_string())));
         }
         if self.facts.is_revoked() {
             return Ok(Err(super::revoked()));

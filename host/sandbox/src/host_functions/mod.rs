@@ -21,7 +21,6 @@ pub mod devices;
 pub mod event_details;
 pub mod file_folder;
 pub mod hardware;
-pub mod hardware_args;
 pub mod host_state;
 pub mod http_client;
 pub mod install;

@@ -1,16 +1,17 @@
-//! The contract's `models`: the guest's handle to the models of its grant.
+//! The contract's `models` and `parallel-models`: the guest's handle to the models of its grant.
 
 use std::fmt;
 use std::pin::Pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use wasmtime::component::Resource;
 
 use super::install::Context;
 use crate::bindings::imports::chat::{Part, Question, StopReason, Usage};
-use crate::bindings::imports::models;
-use crate::bindings::{Error, waiting_models};
-use crate::state::InstanceState;
+use crate::bindings::imports::{models, parallel_models};
+use crate::bindings::{Error, waiting_models, waiting_parallel_models};
+use crate::state::{FeatureFacts, InstanceState};
 use conductor_package::capability::{Capability, CapabilityKind, names};
 use conductor_package::consent;
 use conductor_services::error::shown;
@@ -50,6 +51,8 @@ pub struct Access;
 
 /// Bytes of text that make about one token.
 const BYTES_PER_TOKEN: usize = 4;
+/// Questions that are asked at once in one call.
+const MAX_INQUIRIES: usize = 16;
 /// What a picture takes, about.
 const IMAGE_TOKENS: usize = 1500;
 
@@ -68,17 +71,60 @@ fn estimate(question: &Question) -> u32 {
     u32::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX)
 }
 
-impl InstanceState {
+impl FeatureFacts {
     /// Whether both the descriptor and the grants name `model`.
     fn may_ask(&self, model: &str) -> bool {
-        let declared = match self.facts.descriptor.request(CapabilityKind::UseModel).map(|request| &request.capability)
-        {
+        let declared = match self.descriptor.request(CapabilityKind::UseModel).map(|request| &request.capability) {
             Some(Capability::UseModel { models, .. }) => names(models, model),
             _ => false,
         };
-        declared && names(&self.facts.grants.models, model)
+        declared && names(&self.grants.models, model)
     }
 
+    /// Asks a model that was granted, within its tokens per minute.
+    async fn ask_model(&self, model: &str, mut question: Question) -> Result<Answer, Error> {
+        if !self.may_ask(model) {
+            let shown = shown(model);
+            let advice = self
+                .grantee
+                .advice(&format!("models = [{shown}]"), &consent::word(CapabilityKind::UseModel.as_str(), model));
+            return Err(Error::Denied(format!("the model {shown} is not granted; {advice}")));
+        }
+        let there = self.services.models.get();
+        let there = there.ok_or_else(|| Error::Unavailable("no model can be asked here".into()))?;
+        let input = estimate(&question);
+        let Some(reserved) = self.tokens.reserve(input, question.how.max_tokens, Instant::now()) else {
+            return Err(Error::Exhausted(format!(
+                "the question has about {input} tokens, and of {} per minute there are not as many left; try again later",
+                self.tokens.per_minute()
+            )));
+        };
+        question.how.max_tokens = Some(reserved.output);
+        let asked = there.ask(self.descriptor.id.as_str(), model, question);
+        let answer = tokio::select! {
+            biased;
+            () = self.ended().cancelled() => return Err(super::revoked()),
+            answer = asked => answer,
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                // Where an answer had begun, what was set aside for it stays charged.
+                if !matches!(error, Error::Failed(_) | Error::Exhausted(_)) {
+                    self.tokens.settle(reserved, input);
+                }
+                return Err(error);
+            }
+        };
+        // What the API counts is believed as long as it is not too good: half of what it looks like.
+        let counted = answer.usage.input.saturating_add(answer.usage.output);
+        let output = u32::try_from(answer.size / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
+        self.tokens.settle(reserved, counted.max(input.saturating_add(output) / 2));
+        Ok(answer)
+    }
+}
+
+impl InstanceState {
     fn open_models(&mut self, context: &Resource<Context>) -> wasmtime::Result<Result<Resource<Access>, Error>> {
         self.table.get(context)?;
         Ok(match self.granted(CapabilityKind::UseModel) {
@@ -93,49 +139,13 @@ impl InstanceState {
             return Ok(Vec::new());
         }
         let all = self.facts.services.models.get().map(|models| models.names()).unwrap_or_default();
-        Ok(all.into_iter().filter(|name| self.may_ask(name)).collect())
+        Ok(all.into_iter().filter(|name| self.facts.may_ask(name)).collect())
     }
+}
 
-    async fn ask_model(&mut self, model: &str, mut question: Question) -> Result<Answer, Error> {
-        let facts = &self.facts;
-        if !self.may_ask(model) {
-            let shown = shown(model);
-            let advice = facts
-                .grantee
-                .advice(&format!("models = [{shown}]"), &consent::word(CapabilityKind::UseModel.as_str(), model));
-            return Err(Error::Denied(format!("the model {shown} is not granted; {advice}")));
-        }
-        let there = facts.services.models.get();
-        let there = there.ok_or_else(|| Error::Unavailable("no model can be asked here".into()))?;
-        let input = estimate(&question);
-        let Some(reserved) = facts.tokens.reserve(input, question.how.max_tokens, Instant::now()) else {
-            return Err(Error::Exhausted(format!(
-                "the question has about {input} tokens, and of {} per minute there are not as many left; try again later",
-                facts.tokens.per_minute()
-            )));
-        };
-        question.how.max_tokens = Some(reserved.output);
-        let asked = there.ask(facts.descriptor.id.as_str(), model, question);
-        let answer = tokio::select! {
-            biased;
-            () = facts.ended().cancelled() => return Err(super::revoked()),
-            answer = asked => answer,
-        };
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                // Where an answer had begun, what was set aside for it stays charged.
-                if !matches!(error, Error::Failed(_) | Error::Exhausted(_)) {
-                    facts.tokens.settle(reserved, input);
-                }
-                return Err(error);
-            }
-        };
-        // What the API counts is believed as long as it is not too good: half of what it looks like.
-        let counted = answer.usage.input.saturating_add(answer.usage.output);
-        let output = u32::try_from(answer.size / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
-        facts.tokens.settle(reserved, counted.max(input.saturating_add(output) / 2));
-        Ok(answer)
+impl From<Answer> for waiting_models::Answer {
+    fn from(Answer { parts, stop, usage, .. }: Answer) -> Self {
+        Self { parts, stop, usage }
     }
 }
 
@@ -157,7 +167,7 @@ impl models::HostAccess for InstanceState {
         _: Question,
     ) -> wasmtime::Result<Result<models::Answer, Error>> {
         self.table.get(&access)?;
-        Ok(Err(Error::Unavailable("a model takes its time, and nothing may wait in the real-time lane".into())))
+        Ok(Err(super::waits("a model")))
     }
 
     fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
@@ -184,12 +194,45 @@ impl waiting_models::HostAccess for InstanceState {
         question: Question,
     ) -> wasmtime::Result<Result<waiting_models::Answer, Error>> {
         self.table.get(&access)?;
-        let answer = self.ask_model(&model, question).await;
-        Ok(answer.map(|Answer { parts, stop, usage, .. }| waiting_models::Answer { parts, stop, usage }))
+        Ok(self.facts.ask_model(&model, question).await.map(Into::into))
     }
 
     fn drop(&mut self, access: Resource<Access>) -> wasmtime::Result<()> {
         self.table.delete(access)?;
         Ok(())
+    }
+}
+
+impl parallel_models::Host for InstanceState {
+    fn ask_all(
+        &mut self,
+        access: Resource<Access>,
+        inquiries: Vec<parallel_models::Inquiry>,
+        _: u32,
+    ) -> wasmtime::Result<Vec<Result<models::Answer, Error>>> {
+        self.table.get(&access)?;
+        Ok(inquiries.iter().map(|_| Err(super::waits("a model"))).collect())
+    }
+}
+
+impl waiting_parallel_models::Host for InstanceState {
+    async fn ask_all(
+        &mut self,
+        access: Resource<Access>,
+        inquiries: Vec<waiting_parallel_models::Inquiry>,
+        timeout_ms: u32,
+    ) -> wasmtime::Result<Vec<Result<waiting_models::Answer, Error>>> {
+        self.table.get(&access)?;
+        let facts = &self.facts;
+        let ask = |(number, inquiry): (usize, waiting_parallel_models::Inquiry)| async move {
+            if number >= MAX_INQUIRIES {
+                return Err(Error::Invalid(format!("at most {MAX_INQUIRIES} models are asked at once")));
+            }
+            let asked = facts.ask_model(&inquiry.model, inquiry.question);
+            let late = |_| Err(Error::Unavailable(format!("it did not answer within {timeout_ms} ms")));
+            let timeout = Duration::from_millis(timeout_ms.into());
+            tokio::time::timeout(timeout, asked).await.unwrap_or_else(late).map(Into::into)
+        };
+        Ok(join_all(inquiries.into_iter().enumerate().map(ask)).await)
     }
 }

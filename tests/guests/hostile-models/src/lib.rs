@@ -11,6 +11,7 @@ use conductor_feature::chat_hook_types::{Answer as Answered, Decision, Request a
 use conductor_feature::details::{Abilities, Report};
 use conductor_feature::hook_registrar::Band;
 use conductor_feature::models::Access;
+use conductor_feature::parallel_models::{Inquiry, ask_all};
 use conductor_feature::provider::{Outgoing, Request, Secret};
 use conductor_feature::{
     ChatHooks, Context, Error, ExchangeDetails, Invocation, Lifecycle, Providers, ReadOnlyTools, Reader,
@@ -71,6 +72,19 @@ impl ReadOnlyTools for Hostile {
             let access = access.as_ref().ok_or_else(|| Error::Denied("no model was granted".into()))?;
             if args["names"] == true {
                 return Ok(json!(access.names()).to_string());
+            }
+            if let Some(models) = args["all"].as_array() {
+                let inquiry = |model: &Value| Inquiry {
+                    model: model.as_str().unwrap_or_default().to_owned(),
+                    question: question.clone(),
+                };
+                let inquiries: Vec<Inquiry> = models.iter().map(inquiry).collect();
+                let answers = ask_all(access, &inquiries, args["timeout"].as_u64().unwrap_or(10_000) as u32);
+                let shown = answers.into_iter().map(|answer| match answer {
+                    Ok(answer) => format!("{:?}", answer.parts),
+                    Err(error) => format!("{error:?}"),
+                });
+                return Ok(json!(shown.collect::<Vec<_>>()).to_string());
             }
             let answer = access.ask(args["model"].as_str().unwrap_or_default(), &question)?;
             let parts: Vec<String> = answer.parts.iter().map(|part| format!("{part:?}")).collect();

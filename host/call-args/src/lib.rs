@@ -4,13 +4,33 @@
 
 use serde_json::Value;
 
-use crate::bindings::Error;
 use conductor_terminal::excerpt;
 
 /// The arguments that name a device.
 const DEVICE: [&str; 6] = ["target", "device", "binding", "port", "alias", "output"];
 /// The arguments that are bytes: hex digits, or numbers from 0 to 255.
 const BYTES: [&str; 4] = ["bytes", "message", "messages", "sysex"];
+
+/// What a call would do that a person did not agree to, with what was agreed to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAgreed {
+    /// It reaches another device.
+    #[error("a person agreed to a call for {agreed}, which does not reach {device:?}")]
+    Device {
+        /// The devices that the arguments name.
+        agreed: String,
+        /// The other one.
+        device: String,
+    },
+    /// It sends other bytes.
+    #[error("a person agreed to the bytes {agreed}, and these are others: {sent}")]
+    Bytes {
+        /// The messages that the arguments have, in hex.
+        agreed: String,
+        /// The beginning of the other one.
+        sent: String,
+    },
+}
 
 /// The devices and the bytes that a call's arguments name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,20 +67,16 @@ impl Named {
     /// Whether a call with these arguments may reach the device, and send the message there.
     ///
     /// # Errors
-    /// `Denied`, with what was agreed to. What the arguments don't name is not limited by them.
-    pub fn allows(&self, device: &str, message: Option<&[u8]>) -> Result<(), Error> {
+    /// [`NotAgreed`]. What the arguments don't name is not limited by them.
+    pub fn allows(&self, device: &str, message: Option<&[u8]>) -> Result<(), NotAgreed> {
         if !self.devices.is_empty() && !self.devices.iter().any(|named| named == device) {
-            return Err(Error::Denied(format!(
-                "a person agreed to a call for {}, which does not reach {:?}",
-                self.devices.join(", "),
-                excerpt(device, 64)
-            )));
+            return Err(NotAgreed::Device { agreed: self.devices.join(", "), device: excerpt(device, 64) });
         }
         match message {
             Some(message) if !self.messages.is_empty() && !self.messages.iter().any(|named| named == message) => {
                 let (sent, agreed) = (hex(&message[..message.len().min(16)]), self.messages.iter().map(|one| hex(one)));
                 let agreed = excerpt(&agreed.collect::<Vec<_>>().join(", "), 256);
-                Err(Error::Denied(format!("a person agreed to the bytes {agreed}, and these are others: {sent}")))
+                Err(NotAgreed::Bytes { agreed, sent })
             }
             _ => Ok(()),
         }
