@@ -1,0 +1,263 @@
+//! The council: several models verify work, and what comes of it is calculated.
+//!
+//! The tools are here, and what they use of the host. The rest knows nothing of it: what a request may say
+//! ([`request`]), which files it means ([`snapshot`]), the fence around what others wrote ([`fence`]), what is asked
+//! ([`prompt`]) and answered ([`review`]), and the way from there to a verdict ([`deliberation`], [`decision`]).
+
+use std::cell::RefCell;
+use std::time::{Duration, UNIX_EPOCH};
+
+use conductor_feature::chat::{Message, Parameters, Part, Question, Speaker, ToolChoice};
+use conductor_feature::json::{answer, register};
+use conductor_feature::models::Access;
+use conductor_feature::parallel_models::{self, Inquiry as Asked};
+use conductor_feature::store::Table;
+use conductor_feature::{
+    Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, clock, git, random, tool_registrar,
+};
+use serde::Serialize;
+
+pub mod decision;
+pub mod deliberation;
+mod digest;
+pub mod fence;
+pub mod order;
+pub mod panel;
+pub mod prompt;
+pub mod records;
+pub mod request;
+pub mod result;
+pub mod review;
+pub mod snapshot;
+
+use deliberation::{Case, Occasion, Record, consensus};
+use panel::{Inquiry, Panel, Reply};
+use request::{Audit, Consensus, Gate, Request, Review, Verify, Wrong};
+use result::{Agreed, Verification};
+use snapshot::{Entry, Kind, Tree};
+
+/// The purpose of the repository that is reviewed.
+const PURPOSE: &str = "work";
+/// Bytes of randomness for markers.
+const SECRET: u32 = 32;
+/// Bytes of randomness in a verification's id.
+const ID: u32 = 16;
+
+struct Council;
+
+/// What `install` opened.
+#[derive(Default)]
+struct State {
+    models: Option<Access>,
+    repository: Option<git::Repository>,
+    /// Without one no records are kept.
+    table: Option<Table>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+impl Lifecycle for Council {
+    fn install(ctx: &Context) -> Result<(), Error> {
+        let tools = tool_registrar::Registrar::open(ctx)?;
+        register::<Verify, Verification>(&tools, "council_verify")?;
+        register::<Review, Verification>(&tools, "council_review")?;
+        register::<Gate, Verification>(&tools, "council_gate")?;
+        register::<Consensus, Agreed>(&tools, "council_consensus")?;
+        register::<Audit, records::Found>(&tools, "council_audit")?;
+        let (models, table) = (Access::open(ctx).ok(), Table::open(ctx).ok());
+        STATE.set(State { models, repository: git::Repository::open(ctx, PURPOSE).ok(), table });
+        Ok(())
+    }
+}
+
+fn invalid(wrong: &Wrong) -> Error {
+    Error::Invalid(wrong.to_string())
+}
+
+fn text(error: &Error) -> String {
+    match error {
+        Error::Denied(text)
+        | Error::Unavailable(text)
+        | Error::Invalid(text)
+        | Error::Exhausted(text)
+        | Error::Failed(text) => text.clone(),
+    }
+}
+
+/// A commit of the granted repository.
+struct Commit(git::Snapshot);
+
+impl Tree for Commit {
+    fn names(&self, folder: &str) -> Result<Vec<Entry>, String> {
+        let entry = |entry: git::Entry| Entry {
+            name: entry.name,
+            kind: match entry.kind {
+                git::Kind::File => Kind::File,
+                git::Kind::Folder => Kind::Folder,
+                git::Kind::Link => Kind::Link,
+                git::Kind::Module => Kind::Module,
+            },
+        };
+        let names = self.0.names(folder).map_err(|error| text(&error))?;
+        Ok(names.into_iter().map(entry).collect())
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.0.read(path).map_err(|error| text(&error))
+    }
+}
+
+/// The models that were granted, during one call.
+struct Granted<'c> {
+    access: &'c Access,
+    invoked: &'c Invocation,
+    began: u64,
+}
+
+impl<'c> Granted<'c> {
+    fn new(access: &'c Access, invoked: &'c Invocation) -> Self {
+        Self { access, invoked, began: clock::monotonic() }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names = self.access.names();
+        names.sort();
+        names
+    }
+}
+
+impl Panel for Granted<'_> {
+    fn ask(&self, inquiries: &[Inquiry], timeout_ms: u32) -> Vec<Result<Reply, String>> {
+        let asked = |inquiry: &Inquiry| {
+            let parts = vec![Part::Text(inquiry.text.clone())];
+            let how = Parameters {
+                max_tokens: Some(inquiry.max_tokens),
+                temperature: None,
+                top_p: None,
+                stop: Vec::new(),
+                schema: Some(inquiry.schema.clone()),
+                effort: None,
+            };
+            let question = Question {
+                instructions: inquiry.instructions.clone(),
+                messages: vec![Message { speaker: Speaker::User, parts }],
+                tools: Vec::new(),
+                choice: ToolChoice::None,
+                how,
+            };
+            Asked { model: inquiry.model.clone(), question }
+        };
+        let asked: Vec<Asked> = inquiries.iter().map(asked).collect();
+        let reply = |answer: Result<_, Error>| {
+            let answer: conductor_feature::models::Answer = answer.map_err(|error| text(&error))?;
+            let said = answer.parts.into_iter().filter_map(|part| match part {
+                Part::Text(text) => Some(text),
+                _ => None,
+            });
+            Ok(Reply { text: said.collect(), tokens: answer.usage.input.saturating_add(answer.usage.output) })
+        };
+        parallel_models::ask_all(self.access, &asked, timeout_ms).into_iter().map(reply).collect()
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        clock::monotonic().saturating_sub(self.began) / 1_000_000
+    }
+
+    fn progress(&self, done: f32, text: &str) {
+        self.invoked.progress(done, text);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.invoked.cancelled()
+    }
+}
+
+/// Now, under a random name.
+fn occasion() -> Occasion {
+    let id: String = random::bytes(ID).iter().map(|byte| format!("{byte:02x}")).collect();
+    let now = UNIX_EPOCH + Duration::from_millis(clock::now());
+    Occasion { verification_id: id, timestamp: humantime::format_rfc3339_seconds(now).to_string() }
+}
+
+/// The table, for records.
+struct Shelf<'t>(&'t Table);
+
+impl records::Shelf for Shelf<'_> {
+    fn keys(&self) -> Result<Vec<String>, String> {
+        self.0.keys(records::PREFIX, None).map_err(|error| text(&error))
+    }
+
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
+        self.0.get(key).map_err(|error| text(&error))
+    }
+
+    fn set(&self, key: &str, value: &[u8]) -> Result<(), String> {
+        self.0.set(key, value).map_err(|error| text(&error))
+    }
+
+    fn delete(&self, key: &str) -> Result<(), String> {
+        self.0.delete(key).map(drop).map_err(|error| text(&error))
+    }
+}
+
+/// Puts a result on record, where there is a place for it.
+fn keep(state: &State, id: &str, record: Record, result: &impl Serialize) {
+    if let (Some(table), Ok(result)) = (&state.table, serde_json::to_string(result)) {
+        // A verdict stands without its record: what the record would be bound to is in it.
+        let _ = records::keep(&Shelf(table), clock::now(), id, record, &result);
+    }
+}
+
+fn not_granted(what: &str) -> Error {
+    Error::Denied(format!("no {what} was granted; see [features.council.grants]"))
+}
+
+/// Verifies work at a commit.
+fn verify(request: Result<Request, Wrong>, invoked: &Invocation) -> Result<Verification, Error> {
+    let request = request.map_err(|wrong| invalid(&wrong))?;
+    STATE.with_borrow(|state| {
+        let panel = Granted::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
+        let repository = state.repository.as_ref().ok_or_else(|| not_granted("repository"))?;
+        let commit = Commit(repository.at(&request.snapshot_id)?);
+        let id = commit.0.commit();
+        let case = Case::prepare(request, id, &commit, &panel.names(), &random::bytes(SECRET));
+        let (result, record) = case.map_err(|wrong| invalid(&wrong))?.verify(&panel, occasion());
+        keep(state, &result.verification_id, record, &result);
+        Ok(result)
+    })
+}
+
+fn agree(asked: Consensus, invoked: &Invocation) -> Result<Agreed, Error> {
+    let question = asked.checked().map_err(|wrong| invalid(&wrong))?;
+    STATE.with_borrow(|state| {
+        let panel = Granted::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
+        let agreed = consensus(question, &panel.names(), &random::bytes(SECRET), &panel, occasion());
+        let (result, record) = agreed.map_err(|wrong| invalid(&wrong))?;
+        keep(state, &result.verification_id, record, &result);
+        Ok(result)
+    })
+}
+
+fn audit(asked: &Audit) -> Result<records::Found, Error> {
+    STATE.with_borrow(|state| {
+        let table = state.table.as_ref().ok_or_else(|| not_granted("store"))?;
+        records::find(&Shelf(table), asked.verification_id.as_deref()).map_err(Error::Invalid)
+    })
+}
+
+impl ReadOnlyTools for Council {
+    fn call(name: String, args: String, invoked: &Invocation, _: &Reader) -> Result<String, Error> {
+        match name.as_str() {
+            "council_verify" => answer(&args, |asked: Verify| verify(Request::try_from(asked), invoked)),
+            "council_review" => answer(&args, |asked: Review| verify(Request::try_from(asked), invoked)),
+            "council_gate" => answer(&args, |asked: Gate| verify(Request::try_from(asked), invoked)),
+            "council_consensus" => answer(&args, |asked: Consensus| agree(asked, invoked)),
+            "council_audit" => answer(&args, |asked: Audit| audit(&asked)),
+            _ => Err(Error::Invalid(format!("there is no tool {name}"))),
+        }
+    }
+}
+
+conductor_feature::feature!(Council, "../feature.toml", [read_only_tools]);
