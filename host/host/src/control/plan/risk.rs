@@ -155,7 +155,10 @@ fn denied(before: &Config, after: &Config) -> Result<(), PlanError> {
         let Some(key) = from.keys().chain(to.keys()).find(differs) else { continue };
         let place = format!("features/{}/{key}", quoted(name).trim_matches('"'));
         return Err(PlanError::Denied(if key == "grants" {
-            format!("{place} is what a feature may use: a person grants that, with `conductor feature grant`")
+            format!(
+                "{place} is what a feature may use: a person grants that, in the file under [features.*.grants], or with \
+                 `conductor feature grant` if it is installed"
+            )
         } else {
             format!("{place} says which package a feature is: a person writes that into the file")
         }));
