@@ -9,8 +9,10 @@ mod virtual_port;
 
 use std::fmt::Display;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use conductor_engine::Record;
 use conductor_timeline::{Timeline, TimelineEntry};
 use crossbeam_channel::Receiver;
@@ -42,10 +44,26 @@ const TABLET: &str = include_str!("tablet.timeline");
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is played on, and what plays along, by the names in the show.
 const INSTRUMENTS: [&str; 3] = ["pads", "faders", "synth"];
+/// The feature that the show is played with.
+const FEATURE: &str = "osc-output";
 /// How long those may take to open: a system's MIDI can be busy.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long is waited for news of ports before they are looked at again.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The configuration's part that switches off what has nothing to do in the show: a first start compiles what it uses, and no
+/// more.
+fn without_others(folder: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        if let Some(name) = stem.filter(|name| path.extension() == Some("wasm".as_ref()) && *name != FEATURE) {
+            text += &format!("\n[features.{}]\nenabled = false\n", serde_json::json!(name));
+        }
+    }
+    Ok(text)
+}
 
 pub(super) fn run(places: &Paths, arguments: &DemoArguments) -> CommandResult {
     let features = places.features.as_ref().ok_or_else(|| {
@@ -56,6 +74,7 @@ pub(super) fn run(places: &Paths, arguments: &DemoArguments) -> CommandResult {
     let (target, packets) = stage::listen()?;
     let listen = free_port()?;
     let show = SHOW.replace("TARGET", &target.to_string()).replace("LISTEN", &listen.to_string());
+    let show = show + &without_others(features).with_context(|| features.display().to_string())?;
     let loaded = config::parse(&show, "demo.toml").map_err(super::wrong)?;
 
     let mut builder = Host::builder().home(&places.home).features(features).backend(stage.backend());
