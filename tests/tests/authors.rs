@@ -91,13 +91,13 @@ fn an_action_in_javascript_tells_how_hard_a_pad_was_hit() {
 #[test]
 fn an_action_in_c_tells_the_tempo() {
     let Some(package) = example("tempo-c") else { return };
-    let config = "[[global_mappings]]\ntrigger = { type = 'Note', note = 36 }\naction = { type = 'TapTempo' }\n";
+    let config = "[[global_mappings]]\ntrigger = { type = 'Note', note = 36 }\naction = { type = 'TellTempo' }\n";
     let requests = [
         json!({ "do": "install", "grants": "alert = true", "config": config }),
         json!({ "do": "play", "script": "0ms pads note-on 36 100\n+500ms pads note-on 36 1\n+4s pads note-on 36 7\n\
                                          +1s pads note-on 36 9" }),
         json!({ "do": "seen" }),
-        json!({ "do": "prepare", "action": "TapTempo", "params": { "beats": 4 } }),
+        json!({ "do": "prepare", "action": "TellTempo", "params": { "beats": 4 } }),
     ];
     let answers = harness(&Home::new(""), &package, &requests);
     assert_eq!(answers[0]["ok"]["refused"], Value::Null, "{}", answers[0]);

@@ -75,7 +75,7 @@ EXPORT("lifecycle", "install") Result *install(uint32_t context) {
     registrar_open(context, &result);
     if (result.is_error) goto end;
     registrar = result.value;
-    registrar_register(registrar, TEXT("TapTempo"), TEXT("{\"type\": \"object\", \"additionalProperties\": false}"),
+    registrar_register(registrar, TEXT("TellTempo"), TEXT("{\"type\": \"object\", \"additionalProperties\": false}"),
                        &result);
     registrar_drop(registrar);
     if (result.is_error) goto end;
@@ -91,14 +91,14 @@ end:
 EXPORT("actions", "prepare")
 Result *prepare(const char *name, size_t name_length, const char *params, size_t params_length) {
     (void)name, (void)name_length, (void)params, taken = 0;
-    if (params_length != 2) return failed(INVALID, TEXT("TapTempo takes no parameters"));
+    if (params_length != 2) return failed(INVALID, TEXT("TellTempo takes no parameters"));
     for (uint32_t use = 0; use < USES; use++) {
         if (!uses[use].used) {
             uses[use].used = 1, uses[use].tapped = 0;
             return done(use);
         }
     }
-    return failed(EXHAUSTED, TEXT("TapTempo can be used 64 times"));
+    return failed(EXHAUSTED, TEXT("TellTempo can be used 64 times"));
 }
 
 // An event's fields, in the contract's order; `at` is in nanoseconds. Called for every event: 20 ms at most.
@@ -106,7 +106,7 @@ EXPORT("actions", "perform")
 Result *perform(uint32_t use, uint64_t at, uint32_t device, uint32_t kind, uint32_t channel, uint32_t number,
                 uint32_t position, double value, float unit) {
     (void)device, (void)kind, (void)channel, (void)number, (void)position, (void)value, (void)unit;
-    if (use >= USES) return failed(INVALID, TEXT("no such use of TapTempo"));
+    if (use >= USES) return failed(INVALID, TEXT("no such use of TellTempo"));
     uint64_t since = at - uses[use].last;
     uint8_t first = !uses[use].tapped;
     uses[use].tapped = 1, uses[use].last = at;
