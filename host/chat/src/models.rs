@@ -193,7 +193,7 @@ impl Models {
     ///
     /// # Errors
     /// `Invalid` when there is no such provider, `Unavailable` where it can't be asked that; else as
-    /// [`complete`](Self::complete).
+    /// [`begin`](Self::begin).
     pub async fn available(&self, name: &str, at: &Endpoint) -> Result<Vec<AvailableModel>, Error> {
         self.admit()?;
         let no_such = || {
