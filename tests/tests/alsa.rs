@@ -209,9 +209,13 @@ fn two_controllers_and_a_gamepad_and_a_cable_that_is_pulled() {
     assert_eq!(host.status()["failures"], 0);
 }
 
+/// Says where the features are that controllers are set up with. To compile them takes an emulated machine a minute, which
+/// tests of how soon a port is open would feel: they are there if this is all that is run.
+const SETTING_UP: &str = "CONDUCTOR_VM_SETTING_UP";
+
 /// A program with what it sets controllers up with.
 fn with_tools(mut command: Command) -> Command {
-    command.env("CONDUCTOR_FEATURES", std::env::var_os("CONDUCTOR_VM_SETTING_UP").unwrap());
+    command.env("CONDUCTOR_FEATURES", std::env::var_os(SETTING_UP).unwrap());
     command
 }
 
@@ -239,7 +243,8 @@ impl Steps {
 // touch.
 #[test]
 fn controllers_are_set_up_from_the_cable_to_the_light() {
-    if !there_is_midi() {
+    if !there_is_midi() || std::env::var_os(SETTING_UP).is_none() {
+        println!("skipped: `cargo xtask vm --setting-up` runs this");
         return;
     }
     let home = Home::new("[[modes]]\nname = 'Play'\n");
@@ -276,7 +281,8 @@ fn a_known_controller(home: &Home, host: &Host) {
     assert_eq!(lights.recv_timeout(Duration::from_secs(10)), Ok([0x90, 58, 1]), "the pad is green");
     steps.done("a pad is hit, and is lit");
     controller.play(&[0x80, 58, 0]);
-    assert_eq!(lights.recv_timeout(Duration::from_secs(10)), Ok([0x90, 58, 0]), "and dark again");
+    // On the way, a note that is played with no velocity may become one that ends.
+    assert_eq!(lights.recv_timeout(Duration::from_secs(10)).unwrap()[1..], [58, 0], "and dark again");
     steps.print("a controller that has a profile");
 }
 

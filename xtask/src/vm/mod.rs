@@ -42,6 +42,9 @@ pub struct Args {
     /// Build the machine's image anew, with the kernel package of today.
     #[arg(long)]
     fresh: bool,
+    /// Only set controllers up, from the cable to the light, and print the steps and the seconds.
+    #[arg(long)]
+    setting_up: bool,
     /// The command; the end-to-end tests on ALSA if not given.
     #[arg(last = true)]
     command: Vec<OsString>,
@@ -53,7 +56,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
         bail!("no virtual machine: {reason}");
     }
     ensure()?;
-    let job = if args.command.is_empty() { alsa_tests(repo)? } else { Job::new(args.command) };
+    let job = if args.command.is_empty() { alsa_tests(repo, args.setting_up)? } else { Job::new(args.command) };
     let image = image::Image::ready(&unpacked::cache()?.join("vm"), args.fresh)?;
     let status = machine::run(&Qemu::find()?, &image, &job.script()?, Duration::from_secs(args.timeout))?;
     Ok(ExitCode::from(status))
@@ -115,7 +118,7 @@ pub const TEST: &str = "CONDUCTOR_VM_TEST";
 const SETTING_UP: &str = "CONDUCTOR_VM_SETTING_UP";
 
 /// The end-to-end tests on ALSA, with everything that they test: what the environment names, or else built now.
-fn alsa_tests(repo: &Repo) -> Result<Job> {
+fn alsa_tests(repo: &Repo, setting_up: bool) -> Result<Job> {
     let (conductor, test) = match (env::var_os(host::PROGRAM), env::var_os(TEST)) {
         (Some(conductor), Some(test)) => (conductor, test),
         _ => built(repo)?,
@@ -123,10 +126,13 @@ fn alsa_tests(repo: &Repo) -> Result<Job> {
     let mut job = Job::new(vec![test]);
     job.variables.push((host::PROGRAM.into(), conductor));
     let components = repo.components();
-    let playing = ["osc-output.wasm", "midi-learn.wasm"];
-    let setting_up = ["osc-output.wasm", "midi-learn.wasm", "mapping-tools.wasm"];
-    job.variables.push((host::FEATURES.into(), those(&components, "vm", &playing)?.into()));
-    job.variables.push((SETTING_UP.into(), those(&components, "vm-setting-up", &setting_up)?.into()));
+    let played_with = ["osc-output.wasm", "midi-learn.wasm"];
+    job.variables.push((host::FEATURES.into(), those(&components, "vm", &played_with)?.into()));
+    if setting_up {
+        job.command.extend(["controllers_are_set_up".into(), "--nocapture".into()]);
+        let set_up_with = ["osc-output.wasm", "midi-learn.wasm", "mapping-tools.wasm", "binding-tools.wasm"];
+        job.variables.push((SETTING_UP.into(), those(&components, "vm-setting-up", &set_up_with)?.into()));
+    }
     Ok(job)
 }
 
