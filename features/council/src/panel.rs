@@ -7,7 +7,7 @@ use crate::result::{LeftOut, Response, Stage};
 
 /// Bytes of text that make about one token.
 pub const BYTES_PER_TOKEN: usize = 4;
-/// Tokens that an answer needs at least: below that nobody is asked.
+/// Tokens that an answer needs at least: below that no model is asked.
 const MIN_ANSWER: u32 = 64;
 /// Milliseconds that a stage needs at least.
 const MIN_STAGE_MS: u64 = 200;
@@ -36,7 +36,7 @@ pub struct Inquiry {
 pub struct Reply {
     /// What the model said.
     pub text: String,
-    /// Tokens read and written, as counted; 0 if nobody did.
+    /// Tokens read and written, as counted; 0 if they were not.
     pub tokens: u32,
 }
 

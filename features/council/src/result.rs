@@ -209,7 +209,7 @@ pub struct Agreed {
 pub struct Ranked {
     /// The model.
     pub model: String,
-    /// 0.5-1.5; 1 if nobody ranked.
+    /// 0.5-1.5; 1 without a ranking.
     pub weight: f64,
 }
 

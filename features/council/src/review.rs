@@ -232,7 +232,7 @@ pub fn answer(text: &str) -> Result<String, String> {
     if answer.trim().is_empty() { Err("its answer is empty".to_owned()) } else { Ok(answer) }
 }
 
-/// What a review is called while nobody knows whose it is: `A`, `B`.
+/// What a review is called while its author is not shown: `A`, `B`.
 pub fn label(number: usize) -> String {
     char::from_u32('A' as u32 + number as u32 % 26).unwrap_or('A').to_string()
 }

@@ -27,7 +27,7 @@ const TEXT_EXTENSIONS: [&str; 50] = [
     "scss", "less", "svg", "sh", "bash", "zsh", "fish", "ps1", "bat", "wit", "sql", "proto", "vue", "svelte", "lua",
     "dart", "ex", "hs",
 ];
-/// Names of files that programs write and nobody reviews, in lower case.
+/// Names of files that programs write and people do not review, in lower case.
 const GARBAGE: [&str; 4] = ["package-lock.json", "yarn.lock", "pnpm-lock.yaml", "cargo.lock"];
 
 /// What a name in a commit is.

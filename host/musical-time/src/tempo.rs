@@ -36,7 +36,7 @@ pub struct Jitter {
 
 /// Intervals that are looked at: those of one beat.
 const WINDOW: usize = PULSES_PER_BEAT as usize;
-/// Intervals before a tempo is told. Fewer say more about the jitter than about the tempo.
+/// Intervals before there is a tempo. Fewer say more about the jitter than about the tempo.
 const ENOUGH: usize = 6;
 
 /// Measures the tempo by the last beat of pulses: the mean of up to 24 intervals. So the jitter of a single pulse moves it

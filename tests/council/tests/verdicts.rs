@@ -48,7 +48,7 @@ fn two_of_five_that_are_down_leave_no_quorum_and_one_does() {
     assert_eq!(of(&[Obeys, Down, Obeys, Obeys, Obeys]).verdict, Verdict::Pass);
 }
 
-/// CNC-7: the same request has the same hash and orders, whoever asks; another commit, path or criterion does not.
+/// CNC-7: the same request has the same hash and orders for every caller; another commit, path or criterion does not.
 #[test]
 fn the_same_request_has_the_same_hash_and_the_same_orders() {
     let of = |(key, value): (&str, Value)| {
