@@ -303,14 +303,16 @@ impl Inner {
             Some(kept) => (kept, false),
             None => (self.instantiate().await?, true),
         };
-        let began = self.pace.lock().begin();
+        // Time that passes says nothing here: a busy machine interrupts calls, and what waits holds up no thread.
+        let meter = Arc::clone(&kept.instance.store.data().meter);
+        let before = meter.used();
         let result = call(&mut kept.instance).await;
         if matches!(result, Err(CallError::Trapped(_))) {
             self.pace.lock().failed(Instant::now());
             return result;
         }
         if !is_first {
-            self.pace.lock().end(&began);
+            self.pace.lock().called(meter.used().saturating_sub(before), Instant::now());
         }
         self.keep(kept, Instant::now());
         result

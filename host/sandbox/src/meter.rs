@@ -136,6 +136,8 @@ pub(crate) struct Meter {
     began: AtomicU64,
     /// The budget, for what tasks get back.
     budget: AtomicU64,
+    /// Nanoseconds that all polls of the instance took.
+    used: AtomicU64,
 }
 
 /// No poll is under way.
@@ -143,7 +145,12 @@ const IDLE: u64 = u64::MAX;
 
 impl Default for Meter {
     fn default() -> Self {
-        Self { left: AtomicU64::new(0), began: AtomicU64::new(IDLE), budget: AtomicU64::new(0) }
+        Self {
+            left: AtomicU64::new(0),
+            began: AtomicU64::new(IDLE),
+            budget: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+        }
     }
 }
 
@@ -168,7 +175,13 @@ impl Meter {
     fn leave(&self, now: Duration) -> Duration {
         let took = nanos(now).saturating_sub(self.began.swap(IDLE, Ordering::Relaxed));
         self.left.store(self.left.load(Ordering::Relaxed).saturating_sub(took), Ordering::Relaxed);
+        self.used.fetch_add(took, Ordering::Relaxed);
         Duration::from_nanos(took)
+    }
+
+    /// What the calls of the instance have used so far, on all threads.
+    pub(crate) fn used(&self) -> Duration {
+        Duration::from_nanos(self.used.load(Ordering::Relaxed))
     }
 
     /// Gives back as much as a task has waited, up to the budget: a task that waits for no time has no more processor
@@ -307,6 +320,7 @@ mod tests {
         assert_eq!(meter.leave(ms(50)), ms(43));
         meter.enter(ms(50));
         assert!(meter.is_spent(ms(50)), "a long host function leaves nothing");
+        assert_eq!(meter.used(), ms(15 + 43));
     }
 
     #[test]

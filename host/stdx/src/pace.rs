@@ -5,8 +5,8 @@
 //! been short for a while. A feature that is slow twice, or traps, has its calls made on other threads again, each time for
 //! twice as long.
 //!
-//! A call is long by the time that passes, which costs nothing to know. After one that was long, it is the processor time
-//! that counts, as long as nothing was waited for: a busy machine interrupts calls that are short.
+//! What counts is processor time, since a busy machine interrupts calls that are short. Where reading it for each call
+//! costs too much ([`Pace::begin`]), time that passes counts, until a call was long; and where a call waited.
 
 use std::time::{Duration, Instant};
 
@@ -62,7 +62,7 @@ impl Pace {
         self.short >= PROBATION && self.banned_until.is_none()
     }
 
-    /// A call begins on this thread.
+    /// A call begins on this thread, and is [timed](Self::end) here.
     pub fn begin(&self) -> Began {
         // Asking what a thread has used takes a system call.
         let is_in_doubt = self.slow || !self.is_quick();
@@ -78,7 +78,7 @@ impl Pace {
     }
 
     /// A call that took so long has ended.
-    fn called(&mut self, took: Duration, now: Instant) {
+    pub fn called(&mut self, took: Duration, now: Instant) {
         if self.banned_until.is_some_and(|until| until <= now) {
             self.banned = self.banned_until.take();
             self.short = 0;
