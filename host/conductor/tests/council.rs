@@ -164,6 +164,29 @@ fn a_panel_reviews_a_commit_side_by_side_and_passes_or_fails_it() {
     assert_eq!(found["record"]["reviews"].as_array().unwrap().len(), 3);
 }
 
+/// CNC-5: the command's exit code is the verdict's, and 2 where there is none; the route answers the result itself.
+#[test]
+fn a_verdict_is_had_by_a_command_and_by_a_route() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    let stage = council(&model, 3, &repository.0);
+    let passed = stage.run(&["council", "verify", "src", "--rubric", "Security", "--threshold", "0.7", "--json"]);
+    let result: Value = serde_json::from_slice(&passed.stdout).unwrap();
+    assert_eq!((passed.status.code(), &result["verdict"]), (Some(0), &json!("pass")), "{result:#}");
+    let failed = stage.run(&["council", "gate", "bad"]);
+    let shown = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert_eq!(failed.status.code(), Some(1), "{shown}");
+    assert!(shown.starts_with("verdict: fail\nconfidence: ") && shown.contains("It has the fault."), "{shown}");
+    for words in [&["council", "gate", "nowhere"][..], &["council", "gate", "src", "--snapshot", "no-such-branch"]] {
+        let error = stage.run(words);
+        assert_eq!(error.status.code(), Some(2), "{words:?}: {}", String::from_utf8_lossy(&error.stderr));
+    }
+
+    let routed = stage.post("/v1/council/gate", &args(&["bad"]));
+    assert_eq!((routed.0, &routed.1["verdict"]), (200, &json!("fail")), "{:#}", routed.1);
+    assert_eq!(stage.post("/v1/council/gate", &args(&["nowhere"])).0, 422);
+}
+
 /// CNC-2: two models of five that give no review leave it unclear.
 #[test]
 fn two_models_of_five_that_are_down_or_stream_nonsense_leave_it_unclear() {

@@ -221,12 +221,22 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use conductor_package::descriptor::Doors;
     use conductor_sandbox::RegisteredTool;
 
     fn view(feature: &str, name: &str) -> ToolView {
         let (name, summary, input) = (name.to_owned(), "Does something.".to_owned(), json!({ "type": "object" }));
         let (tier, timeout) = (Tier::ReadOnly, Duration::ZERO);
-        let tool = RegisteredTool { name, tier, proposes: false, summary, input, output: None, timeout };
+        let tool = RegisteredTool {
+            name,
+            tier,
+            proposes: false,
+            summary,
+            input,
+            output: None,
+            doors: Doors::default(),
+            timeout,
+        };
         ToolView { feature: feature.to_owned(), tool }
     }
 

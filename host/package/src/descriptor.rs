@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, CapabilityKind, CapabilityRequest};
 pub use crate::contributions::{SkipReason, Skipped};
+pub use crate::doors::{CommandDeclaration, Doors, RESERVED_OPTIONS, RouteDeclaration, is_door_name};
 pub use crate::id::FeatureId;
 pub use crate::provider::{MAX_MODELS, ModelDeclaration, Price, Prices, ProviderDeclaration, Tokens};
 pub use crate::task::{MAX_STOP_TIMEOUT, Restart, TaskDeclaration, TaskStart};
@@ -112,6 +113,12 @@ pub struct ToolDeclaration {
     /// Keys of the capabilities without which it is left out, such as `store` or `files:notes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+    /// A command of the program that calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandDeclaration>,
+    /// A route of the API that calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<RouteDeclaration>,
 }
 
 /// Seconds that a call of a tool may take whose declaration does not say.
@@ -132,6 +139,11 @@ impl ToolDeclaration {
     /// How long a call may take, whatever it waits for.
     pub const fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
+    }
+
+    /// What leads to it beside its name.
+    pub fn doors(&self) -> Doors {
+        Doors { command: self.command.clone(), route: self.route.clone() }
     }
 }
 
@@ -331,6 +343,7 @@ impl Descriptor {
                 ));
             }
         }
+        crate::doors::validate(&self.tools)?;
         let rule = "a letter, then letters, digits, - and _";
         names("task", rule, self.tasks.iter().map(|task| &task.name), |c| letters(c) || c == '_' || c == '-')?;
         let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

@@ -16,6 +16,7 @@ pub mod check;
 pub mod consent;
 pub mod contributions;
 pub mod descriptor;
+mod doors;
 pub mod file;
 pub mod grants;
 pub mod id;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::outcome::InstallError;
-use conductor_package::descriptor::{Descriptor, HookPoint, Skipped, Tier};
+use conductor_package::descriptor::{Descriptor, Doors, HookPoint, Skipped, Tier};
 use conductor_schema::ResultSchema;
 use conductor_schema::references;
 use conductor_terminal::excerpt;
@@ -40,6 +40,9 @@ pub struct RegisteredTool {
     pub input: Value,
     /// JSON Schema of its result.
     pub output: Option<Value>,
+    /// The command and the route that lead to it, as declared.
+    #[serde(flatten, default)]
+    pub doors: Doors,
     /// How long a call may take, as declared.
     #[serde(skip)]
     pub timeout: Duration,
@@ -144,7 +147,7 @@ impl Registrations {
         }
         let Some(tool) = declared.tools.iter().find(|tool| tool.name == name) else { return Ok(()) };
         let (tier, proposes, summary, timeout) = (tool.tier, tool.proposes, tool.summary.clone(), tool.timeout());
-        self.tools.push(RegisteredTool { name, tier, proposes, summary, input, output, timeout });
+        self.tools.push(RegisteredTool { name, tier, proposes, summary, input, output, doors: tool.doors(), timeout });
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 it failed, 2 the command line or the configuration is wrong, 3 unknown.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ mod bindings;
 mod chat;
 mod completions;
 mod config_command;
+mod contributed;
 mod demo;
 mod devices;
 mod doctor;
@@ -157,7 +159,7 @@ enum Command {
     #[command(name = compiler::WORKER, hide = true)]
     CompileWorker {
         /// Limits, of memory and of CPU time
-        limits: Vec<std::ffi::OsString>,
+        limits: Vec<OsString>,
     },
     /// Compile the bundled features for a release, and write the program that trusts their code
     #[command(hide = true)]
@@ -215,7 +217,11 @@ pub fn main() -> ExitCode {
     terminal::report_panics();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return misread(error),
+        Err(error) => {
+            let done = (error.kind() == clap::error::ErrorKind::InvalidSubcommand).then(contributed).flatten();
+            return done
+                .unwrap_or_else(|| misread(&error, || Arguments::try_parse_from(terminal::escaped_arguments()).err()));
+        }
     };
     // One of these is for a host, not for a person: it prints no log.
     if let Command::CompileWorker { limits } = arguments.command {
@@ -242,7 +248,8 @@ pub fn main() -> ExitCode {
     if let Command::Openapi = &arguments.command {
         return ended(openapi());
     }
-    ended(places(&arguments).and_then(|places| match &arguments.command {
+    let places = paths(arguments.config.as_deref(), arguments.home.as_deref());
+    ended(places.and_then(|places| match &arguments.command {
         Command::Init(Output { json }) => init::run(&places, *json),
         Command::Run(arguments) => run::run(&places, arguments),
         Command::Status(output) => status::run(&places, output.json),
@@ -338,30 +345,64 @@ fn message(text: &str) -> Lines {
     lines
 }
 
-/// What clap has to say: the help or the version that was asked for, or what is wrong with the command line.
-fn misread(error: clap::Error) -> ExitCode {
+/// What clap has to say: the help or the version that was asked for, or what is wrong with the command line. `again`
+/// reads a command line whose hidden characters are written out: the message quotes what was typed.
+fn misread(error: &clap::Error, again: impl FnOnce() -> Option<clap::Error>) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     if !error.use_stderr() {
         terminal::document(&error.render().to_string());
         return code;
     }
-    // It quotes what was typed: the message is made again for a command line without hidden characters.
-    let error = Arguments::try_parse_from(terminal::escaped_arguments()).err().unwrap_or(error);
+    let again = again();
     let mut lines = Lines::new();
-    error.render().to_string().trim_end().split('\n').for_each(|line| lines.push_escaped(line));
+    again
+        .as_ref()
+        .unwrap_or(error)
+        .render()
+        .to_string()
+        .trim_end()
+        .split('\n')
+        .for_each(|line| lines.push_escaped(line));
     terminal::eprint(&lines);
     code
 }
 
-fn places(arguments: &Arguments) -> Result<Paths, Failure> {
-    let home = match (&arguments.home, std::env::var_os("CONDUCTOR_HOME")) {
-        (Some(home), _) => home.clone(),
+/// A command line that is none of the program's.
+#[derive(Debug, Parser)]
+#[command(name = "conductor")]
+struct Unknown {
+    #[arg(long, global = true)]
+    config: Option<PathBuf>,
+    #[arg(long, global = true)]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    command: UnknownCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum UnknownCommand {
+    #[command(external_subcommand)]
+    Words(Vec<OsString>),
+}
+
+/// Runs the command of a feature that the command line names. `None` if it names none; no feature takes the name of one
+/// of the program's commands.
+fn contributed() -> Option<ExitCode> {
+    let Unknown { config, home, command: UnknownCommand::Words(words) } = Unknown::try_parse().ok()?;
+    let is_own = <Arguments as clap::CommandFactory>::command().find_subcommand(words.first()?).is_some();
+    let places = paths(config.as_deref(), home.as_deref()).ok()?;
+    if is_own { None } else { contributed::run(&places, &words) }
+}
+
+fn paths(config: Option<&Path>, home: Option<&Path>) -> Result<Paths, Failure> {
+    let home = match (home, std::env::var_os("CONDUCTOR_HOME")) {
+        (Some(home), _) => home.to_owned(),
         (None, Some(home)) => home.into(),
         (None, None) => std::env::home_dir()
             .ok_or_else(|| Failure::Wrong("conductor: there is no home folder; give one with --home".into()))?
             .join(".conductor"),
     };
-    let config = arguments.config.clone().unwrap_or_else(|| home.join("config.toml"));
+    let config = config.map_or_else(|| home.join("config.toml"), Path::to_owned);
     Ok(Paths { config, features: features_folder(), home })
 }
 

@@ -48,12 +48,29 @@ fn list(places: &Paths, as_json: bool) -> CommandResult {
 }
 
 fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> CommandResult {
+    terminal::json(&confirmed(places, name, &object(args)?, confirm)?)?;
+    Ok(())
+}
+
+/// Arguments as they are typed.
+pub(super) fn object(args: &str) -> Result<Map<String, Value>, Failure> {
     let args: Value = serde_json::from_str(args)
         .map_err(|error| Failure::Wrong(format!("conductor: the arguments are not JSON: {error}")))?;
     let Value::Object(args) = args else {
         return Err(Failure::Wrong("conductor: the arguments are a JSON object, such as {\"limit\": 5}".into()));
     };
-    let result = match sent(places, name, &args, confirm) {
+    Ok(args)
+}
+
+/// The result of a tool of the running host, which a person has agreed to where that is asked for: before, as
+/// `confirm` says, or now.
+pub(super) fn confirmed(
+    places: &Paths,
+    name: &str,
+    args: &Map<String, Value>,
+    confirm: Option<&str>,
+) -> Result<Value, Failure> {
+    match sent(places, name, args, confirm) {
         Err(AskError::Confirm(asked)) if confirm.is_none() => {
             if !terminal::is_interactive() {
                 terminal::eprint(&described(&asked));
@@ -62,12 +79,10 @@ fn call(places: &Paths, name: &str, args: &str, confirm: Option<&str>) -> Comman
             if !agreed(&asked)? {
                 return Err(Failure::Failed(anyhow::anyhow!("not called: it was not confirmed")));
             }
-            sent(places, name, &args, Some(&asked.id))?
+            Ok(sent(places, name, args, Some(&asked.id))?)
         }
-        answered => answered?,
-    };
-    terminal::json(&result)?;
-    Ok(())
+        answered => Ok(answered?),
+    }
 }
 
 /// The result of a tool of the running host that needs no confirmation; remarks of features, and the plans that it

@@ -8,6 +8,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -270,6 +271,28 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_conductor"));
         command.arg("--home").arg(&self.home.0).args(arguments).env("CONDUCTOR_FEATURES", &compiled().0);
         command.stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Posts JSON to the home's socket; the status, and the body that is answered.
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.ask("POST", path, &body.to_string())
+    }
+
+    /// The same of any method and body.
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut socket = UnixStream::connect(self.home.0.join("conductor.sock")).unwrap();
+        let length = body.len();
+        write!(
+            socket,
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
     }
 }
 
