@@ -10,7 +10,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -258,7 +258,7 @@ impl Edit<'_> {
         if !self.is_last() {
             if index == array.len() {
                 match self.missing(false) {
-                    Item::Value(value) => array.push(value),
+                    Item::Value(value) => append(array, value),
                     _ => return Err(EditError::TablesOnly { place: self.place() }),
                 }
             }
@@ -274,7 +274,7 @@ impl Edit<'_> {
                 let new = self.inline(json)?;
                 match array.get_mut(index) {
                     Some(old) => replace_value(old, new),
-                    None => array.push(new),
+                    None => append(array, new),
                 }
             }
         }
@@ -360,6 +360,32 @@ fn replace(old: &mut Item, new: Item) {
         }
         (old, new) => *old = new,
     }
+}
+
+/// Adds an entry: on a line of its own where the last one has one, behind the comment that the last one has.
+fn append(array: &mut Array, mut new: Value) {
+    let text = |raw: Option<&RawString>| raw.and_then(RawString::as_str).unwrap_or_default().to_owned();
+    let last = array.len().checked_sub(1).and_then(|last| array.get(last));
+    let before = last.map(|last| text(last.decor().prefix())).unwrap_or_default();
+    let Some((_, indent)) = before.rsplit_once('\n') else { return array.push(new) };
+    // What follows the last entry: behind its comma, or before the bracket.
+    let has_comma = array.trailing_comma();
+    let after = if has_comma {
+        text(Some(array.trailing()))
+    } else {
+        last.map(|last| text(last.decor().suffix())).unwrap_or_default()
+    };
+    let (comment, rest) = after.split_at(after.find('\n').unwrap_or(0));
+    new.decor_mut().set_prefix(format!("{}\n{indent}", comment.trim_end()));
+    if has_comma {
+        array.set_trailing(rest);
+    } else {
+        new.decor_mut().set_suffix(rest);
+        if let Some(last) = array.iter_mut().last() {
+            last.decor_mut().set_suffix("");
+        }
+    }
+    array.push_formatted(new);
 }
 
 fn replace_value(old: &mut Value, mut new: Value) {
@@ -449,6 +475,26 @@ name = "Mix"
         let text = with(SHOW, "modes/0/mappings/1", mapping);
         let (play, mix) = text.split_once("[[modes]]\nname = \"Mix\"").expect("both modes");
         assert!(play.contains("note = 40") && play.contains("# kicks") && !mix.contains("note"), "{text}");
+    }
+
+    #[test]
+    fn an_entry_is_added_on_a_line_of_its_own_where_the_others_have_one() {
+        for (list, expected) in [
+            ("[1, 2]", "[1, 2, 3]"),
+            ("[]", "[3]"),
+            ("[\n  1,\n  2,\n]", "[\n  1,\n  2,\n  3,\n]"),
+            ("[\n  1,\n  2\n]", "[\n  1,\n  2,\n  3\n]"),
+            ("[\n\t1, # one\n\t2, # two\n]", "[\n\t1, # one\n\t2, # two\n\t3,\n]"),
+            ("[\n  1,\n  # the second\n  2 # two\n]", "[\n  1,\n  # the second\n  2, # two\n  3\n]"),
+            ("[ # all\n  2,\n  # more to come\n]", "[ # all\n  2,\n  3,\n  # more to come\n]"),
+            ("[\n  1, 2,\n]", "[\n  1, 2, 3,\n]"),
+        ] {
+            let index = if list == "[]" { 0 } else { list.matches(['1', '2']).count() };
+            let text = with(&format!("a = {list}\n"), &format!("a/{index}"), json!(3));
+            assert_eq!(text, format!("a = {expected}\n"), "{list}");
+            let windows = with(&format!("a = {list}\n").replace('\n', "\r\n"), &format!("a/{index}"), json!(3));
+            assert_eq!(windows, format!("a = {expected}\n").replace('\n', "\r\n"), "{list}");
+        }
     }
 
     #[test]
