@@ -239,9 +239,20 @@ fn a_thousand_agents_at_once_are_served_or_turned_away() {
 #[test]
 fn without_a_host_there_is_nobody_to_talk_to() {
     let home = Home::new(SHOW);
-    let end = home.conductor(&["mcp"]);
+    let end = home.conductor(&["mcp", "--wait", "0"]);
     assert_eq!(end.code, Some(1));
     assert!(end.err.contains("no host is running in"), "{}", end.err);
+}
+
+#[test]
+fn an_agent_that_is_there_before_the_host_is_answered_when_the_host_is() {
+    let home = Home::new(SHOW);
+    let mut agent = Agent::silent(&home);
+    let _host = home.run();
+    let client = json!({ "name": "early", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let told = agent.try_ask("initialize", hello).expect("it has waited");
+    assert_eq!(told["result"]["serverInfo"]["name"], "conductor", "{told}");
 }
 
 /// What a client of the tasks extension can do.

@@ -2,16 +2,22 @@
 
 use super::{CommandResult, Paths};
 
-#[cfg(unix)]
-pub(super) fn run(places: &Paths) -> CommandResult {
-    use anyhow::Context as _;
+/// Options of `conductor mcp`.
+#[derive(Debug, clap::Args)]
+pub(super) struct McpOptions {
+    /// How long to wait for a host that is not there yet: agents and hosts are started at the same login, and a first
+    /// start compiles features. 0 to 600
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=600))]
+    wait: u64,
+}
 
-    let socket = conductor_api::mcp_socket(&places.home);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+#[cfg(unix)]
+pub(super) fn run(places: &Paths, options: &McpOptions) -> CommandResult {
+    use std::time::Duration;
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
-        let stream = tokio::net::UnixStream::connect(&socket).await.with_context(|| {
-            format!("no host is running in {}; start one with `conductor run`", places.home.display())
-        })?;
+        let stream = connected(&places.home, Duration::from_secs(options.wait)).await?;
         let (mut from_host, mut to_host) = stream.into_split();
         #[expect(clippy::disallowed_methods, reason = "a program reads this, and its messages are JSON")]
         let (mut input, mut output) = (tokio::io::stdin(), tokio::io::stdout());
@@ -32,7 +38,37 @@ pub(super) fn run(places: &Paths) -> CommandResult {
     Ok(())
 }
 
+/// A connection to the host in `home`, as soon as there is one.
+#[cfg(unix)]
+async fn connected(home: &std::path::Path, wait: std::time::Duration) -> anyhow::Result<tokio::net::UnixStream> {
+    use anyhow::Context as _;
+
+    /// No host says anywhere that it starts: it is there when its socket answers.
+    const EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+
+    let socket = conductor_api::mcp_socket(home);
+    let deadline = tokio::time::Instant::now() + wait;
+    let mut said = false;
+    loop {
+        match tokio::net::UnixStream::connect(&socket).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) if tokio::time::Instant::now() >= deadline => {
+                return Err(error).with_context(|| {
+                    format!("no host is running in {}; start one with `conductor run`", home.display())
+                });
+            }
+            Err(_) if !said => {
+                said = true;
+                let seconds = wait.as_secs();
+                conductor_terminal::errln!("no host is running in {} yet; waiting {seconds} s", home.display());
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
 #[cfg(not(unix))]
-pub(super) fn run(_: &Paths) -> CommandResult {
+pub(super) fn run(_: &Paths, _: &McpOptions) -> CommandResult {
     Err(super::Failure::Wrong("conductor: a running host can't be asked on this system yet".into()))
 }

@@ -121,7 +121,7 @@ enum Command {
     /// Move a control, and see what it is called in a mapping
     Learn(learn::LearnArguments),
     /// Let an agent talk to the running host over standard input and output (MCP)
-    Mcp,
+    Mcp(mcp::McpOptions),
     /// Talk with a model, which looks with tools and proposes plans that you decide about
     #[command(args_conflicts_with_subcommands = true)]
     Chat(chat::ChatArguments),
@@ -276,7 +276,7 @@ pub fn main() -> ExitCode {
         Command::Lock(arguments) => lock::lock(&places, arguments),
         Command::Unlock(output) => lock::unlock(&places, output.json),
         Command::Chat(arguments) => chat::run(&places, arguments),
-        Command::Mcp => mcp::run(&places),
+        Command::Mcp(options) => mcp::run(&places, options),
         Command::Mode(command) => mode::run(&places, command),
         Command::Models(command) => models::run(&places, command),
         Command::Notifications(arguments) => notifications::run(&places, arguments),
