@@ -58,8 +58,9 @@ struct Which {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct For {
-    /// An input: a device, or a port's name.
-    port: String,
+    /// An input: a device, or a port's name. Default: the one that fits `profile`; if there is none, the binding
+    /// waits for it.
+    port: Option<String>,
     /// A profile's id. Default: the one that fits the port, or what was heard.
     profile: Option<String>,
     /// Default: made from the name.
@@ -140,20 +141,31 @@ struct Plan {
     parts: Vec<Suggested>,
 }
 
-fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Error> {
-    let ports = reader.ports()?;
-    let port = input(&ports, &asked.port)?;
-    let written: toml::Table = toml::from_str(&reader.config()?).map_err(|error| Error::Failed(error.to_string()))?;
-    let taken = device_profile::aliases(&written);
-    let alias = match &asked.alias {
+impl Plan {
+    fn of(profile: &Profile, parts: Vec<Suggested>) -> Self {
+        let description = format!("A first setup for {} {}", profile.vendor, profile.name);
+        Self { description, profile: Some(profile.id.clone()), parts }
+    }
+}
+
+/// A setup for an input that is there.
+fn plan_for(
+    reader: &Reader,
+    ports: &[host_state::Port],
+    port: &host_state::Port,
+    fitting: Option<(&Profile, PortFit)>,
+    alias: Option<&str>,
+    taken: &[&str],
+) -> Result<Plan, Error> {
+    let alias = match alias {
         Some(alias) if port.binding.is_some() => {
             return Err(Error::Invalid(format!(
                 "\"{}\" has a binding: leave out the alias {alias:?}",
                 device_profile::shortened(&port.name)
             )));
         }
-        Some(alias) => alias.clone(),
-        None => device_profile::alias_for(&port.name, &taken),
+        Some(alias) => alias.to_owned(),
+        None => device_profile::alias_for(&port.name, taken),
     };
     let there: Vec<(SetupPort<'_>, String)> =
         ports.iter().map(|port| (setup_port(port), port.protocol.to_string())).collect();
@@ -161,21 +173,8 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
         there.iter().map(|(port, protocol)| SetupPort { protocol, ..port.clone() }).collect();
     let protocol = port.protocol.to_string();
     let own = SetupPort { protocol: &protocol, ..setup_port(port) };
-    let library = Library::bundled();
-    let fitting = match &asked.profile {
-        Some(id) => {
-            let profile = profile_of(&library, id)?;
-            // A person says which it is; its name need not be the profile's.
-            Some((profile, device_profile::fits(profile, own.name, own.usb).unwrap_or(PortFit::Name(0))))
-        }
-        None => library.of_port(own.name, own.usb),
-    };
-    let Plan { description, profile, parts } = match fitting {
-        Some((profile, fit)) => Plan {
-            description: format!("A first setup for {} {}", profile.vendor, profile.name),
-            profile: Some(profile.id.clone()),
-            parts: device_profile::setup(profile, fit, &own, &there, &alias),
-        },
+    let plan = match fitting {
+        Some((profile, fit)) => Plan::of(profile, device_profile::setup(profile, fit, &own, &there, &alias)),
         None => {
             let heard = source_kind::heard(reader, HEARD_SECONDS, Some(&port.device))?.remove(&port.device);
             Plan {
@@ -185,13 +184,57 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
             }
         }
     };
-    if parts.is_empty() {
+    if plan.parts.is_empty() {
         return Err(Error::Invalid(format!(
             "\"{}\" is bound, and nothing is known to begin with; conductor_start_learn tells what is moved, and \
              conductor_create_mapping maps it",
             device_profile::shortened(&port.device)
         )));
     }
+    Ok(plan)
+}
+
+/// A setup for the profile's device, which is not there.
+fn plan_ahead(profile: &Profile, alias: Option<&str>, taken: &[&str]) -> Result<Plan, Error> {
+    let alias = alias.map_or_else(|| device_profile::alias_for(&profile.name, taken), str::to_owned);
+    let parts = device_profile::setup_ahead(profile, &alias).ok_or_else(|| {
+        Error::Invalid(format!(
+            "the {} {} is not there, and its profile does not say how its ports are called; an OSC app is bound by the \
+             port that it sends to: conductor_create_binding",
+            profile.vendor, profile.name
+        ))
+    })?;
+    Ok(Plan::of(profile, parts))
+}
+
+fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Error> {
+    let written: toml::Table = toml::from_str(&reader.config()?).map_err(|error| Error::Failed(error.to_string()))?;
+    let taken = device_profile::aliases(&written);
+    let library = Library::bundled();
+    let chosen = asked.profile.as_deref().map(|id| profile_of(&library, id)).transpose()?;
+    let ports = reader.ports()?;
+    let is_there = |profile: &Profile| {
+        let fits = |port: &&host_state::Port| {
+            port.direction == Direction::Input && device_profile::fits(profile, &port.name, usb(port)).is_some()
+        };
+        ports.iter().find(fits)
+    };
+    let port = match (&asked.port, chosen) {
+        (Some(name), _) => Ok(input(&ports, name)?),
+        (None, Some(profile)) => is_there(profile).ok_or(profile),
+        (None, None) => return Err(Error::Invalid("`port` or `profile` says what for".into())),
+    };
+    let Plan { description, profile, parts } = match port {
+        Ok(port) => {
+            // A person says which it is; its name need not be the profile's.
+            let named = |profile| {
+                (profile, device_profile::fits(profile, &port.name, usb(port)).unwrap_or(PortFit::Name(0)))
+            };
+            let fitting = chosen.map(named).or_else(|| library.of_port(&port.name, usb(port)));
+            plan_for(reader, &ports, port, fitting, asked.alias.as_deref(), &taken)?
+        }
+        Err(absent) => plan_ahead(absent, asked.alias.as_deref(), &taken)?,
+    };
     let places = device_profile::places(&parts, &written);
     let changes: Vec<_> =
         parts.iter().zip(&places).map(|(part, place)| set(place.clone(), part.value.clone())).collect();

@@ -28,5 +28,5 @@ pub use profile::{
     SysExIdentity, UsbId,
 };
 pub use schema::schema;
-pub use setup::{SetupPort, alias_for, aliases, places, setup};
+pub use setup::{SetupPort, alias_for, aliases, places, setup, setup_ahead};
 pub use suggest::{SuggestFor, Suggested, suggest};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::message::Message;
 use crate::port::{PortFit, fits};
 use crate::profile::{Profile, UsbId};
 use crate::suggest::{SuggestFor, Suggested, suggest};
@@ -62,7 +63,7 @@ pub fn setup(
         profile,
         &SuggestFor {
             name: port.name,
-            fit,
+            fit: Some(fit),
             alias: port.binding.unwrap_or(alias),
             matchers,
             protocol: port.protocol,
@@ -70,6 +71,49 @@ pub fn setup(
             has_output: output.is_some(),
         },
     )
+}
+
+/// What is suggested for a device that is not there: a binding that waits for a port with one of the names that the profile
+/// knows, and the same mappings and lights. `None` if the profile names no ports, as those of OSC.
+pub fn setup_ahead(profile: &Profile, alias: &str) -> Option<Vec<Suggested>> {
+    let sends = |is: fn(&Message) -> bool| profile.controls.iter().any(|control| is(&control.message));
+    let protocol = match () {
+        () if sends(|message| matches!(message, Message::Osc { .. })) => return None,
+        () if sends(|message| {
+            matches!(message, Message::Button { .. } | Message::Stick { .. } | Message::Trigger { .. })
+        }) =>
+        {
+            "hid"
+        }
+        () => "midi",
+    };
+    let mut matchers: Vec<Value> = Vec::new();
+    for pattern in profile.identity.ports.all() {
+        let matcher = json!({ "type": "name_regex", "value": regex(pattern) });
+        if !matchers.contains(&matcher) {
+            matchers.push(matcher);
+        }
+    }
+    if matchers.is_empty() {
+        return None;
+    }
+    let has_output = !profile.lights.is_empty();
+    let port = SuggestFor { name: &profile.name, fit: None, alias, matchers, protocol, bound: false, has_output };
+    Some(suggest(profile, &port))
+}
+
+/// A name in which `*` stands for any text, as a regular expression.
+fn regex(pattern: &str) -> String {
+    let mut regex = "(?i)^".to_owned();
+    for c in pattern.chars() {
+        match c {
+            '*' => regex.push_str(".*"),
+            c if c.is_ascii_punctuation() => regex.extend(['\\', c]),
+            c => regex.push(c),
+        }
+    }
+    regex.push('$');
+    regex
 }
 
 /// The names of bindings that a configuration has, in today's spelling and in the older one.
@@ -119,6 +163,18 @@ mod tests {
         let part = |list| Suggested { list, value: json!({}), reason: String::new(), confidence: Confidence::High };
         let parts = [part("bindings"), part("global_mappings"), part("global_mappings")];
         assert_eq!(places(&parts, &written), ["bindings/0", "global_mappings/1", "global_mappings/2"]);
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_bound_by_the_names_of_its_ports() {
+        let library = Library::bundled();
+        let profile = library.get("akai-apc-mini-mk2").unwrap();
+        let parts = setup_ahead(profile, "grid").unwrap();
+        let matchers: Vec<&Value> =
+            parts[0].value["matchers"].as_array().unwrap().iter().map(|it| &it["value"]).collect();
+        assert_eq!(matchers, ["(?i)^.*APC mini mk2 Control.*$", "(?i)^APC mini mk2$", "(?i)^.*\\- APC mini mk2$"]);
+        assert!(parts.len() > 1 && parts[0].reason.contains("when it is plugged in"), "{parts:?}");
+        assert_eq!(setup_ahead(library.get("touchosc-mk1-mix16").unwrap(), "tablet"), None, "it has no port");
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub struct Suggested {
 pub struct SuggestFor<'p> {
     /// Its name.
     pub name: &'p str,
-    /// By what it fits the profile.
-    pub fit: PortFit,
+    /// By what it fits the profile; `None` if it is not there yet.
+    pub fit: Option<PortFit>,
     /// What it is to be called.
     pub alias: &'p str,
     /// The matchers for it, as the configuration has them.
@@ -65,11 +65,12 @@ pub fn suggest(profile: &Profile, port: &SuggestFor<'_>) -> Vec<Suggested> {
 
 fn binding(profile: &Profile, port: &SuggestFor<'_>) -> Suggested {
     let known = profile.identity.confidence.unwrap_or(Confidence::Low);
+    // A name can be another device's, too.
     let (by, confidence) = match port.fit {
-        PortFit::UsbAndName(_) => ("its USB ids and its name are", known),
-        PortFit::Usb => ("its USB ids are", known),
-        // A name can be another device's, too.
-        PortFit::Name(_) => ("its name is", known.min(Confidence::Medium)),
+        Some(PortFit::UsbAndName(_)) => (Some("its USB ids and its name are"), known),
+        Some(PortFit::Usb) => (Some("its USB ids are"), known),
+        Some(PortFit::Name(_)) => (Some("its name is"), known.min(Confidence::Medium)),
+        None => (None, known.min(Confidence::Medium)),
     };
     let title = format!("{} {}", profile.vendor, profile.name);
     let value = json!({
@@ -78,7 +79,10 @@ fn binding(profile: &Profile, port: &SuggestFor<'_>) -> Suggested {
         "description": title,
         "matchers": port.matchers,
     });
-    let reason = format!("\"{}\" is called {}: {by} that of the {title}", shortened(port.name), port.alias);
+    let reason = match by {
+        Some(by) => format!("\"{}\" is called {}: {by} that of the {title}", shortened(port.name), port.alias),
+        None => format!("the {title} is called {} when it is plugged in, by the name of its port", port.alias),
+    };
     Suggested { list: "bindings", value, reason, confidence }
 }
 
@@ -174,7 +178,15 @@ mod tests {
         let matchers = vec![json!({ "type": "exact_name", "value": port })];
         suggest(
             profile,
-            &SuggestFor { name: port, fit, alias: "pads", matchers, protocol: "midi", bound, has_output: true },
+            &SuggestFor {
+                name: port,
+                fit: Some(fit),
+                alias: "pads",
+                matchers,
+                protocol: "midi",
+                bound,
+                has_output: true,
+            },
         )
     }
 

@@ -1,6 +1,7 @@
 //! A device whose profile is known, through the tools of agents: its profile, and a first setup.
 
 use conductor_ports::Direction;
+use conductor_ports::status::PortState;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -43,6 +44,34 @@ fn a_setup_of_a_known_device_binds_it_and_lights_it() {
     stage.play("APC MINI MIDI 1", &[0x90, 56, 100]);
     let lit = lights.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
     assert_eq!(lit, [0x90, 56, 1], "green");
+}
+
+// LRN-3: what is not plugged in is set up by its profile, and is open as soon as it is there.
+#[test]
+fn a_setup_of_a_known_device_can_be_made_before_it_is_plugged_in() {
+    let stage = Stage::new();
+    let args = json!({ "profile": "akai-apc-mini", "alias": "grid" });
+    let setup = stage.call("conductor_suggest_setup", args.clone()).unwrap();
+    assert!(setup["parts"][0]["reason"].as_str().unwrap().contains("when it is plugged in"), "{setup:#}");
+    stage.apply(setup["plan"].as_str().unwrap()).unwrap();
+    for direction in [Direction::Input, Direction::Output] {
+        stage.ports.plug("APC MINI MIDI 1", direction);
+    }
+    stage.until("both directions are open", || {
+        let ports = stage.host.status().ports.ports;
+        ports.iter().filter(|port| port.port.name == "APC MINI MIDI 1" && port.state == PortState::Open).count() == 2
+    });
+    let lights = stage.ports.sent("APC MINI MIDI 1").unwrap();
+    stage.play("APC MINI MIDI 1", &[0x90, 56, 100]);
+    let lit = lights.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    assert_eq!(lit, [0x90, 56, 1], "green");
+
+    let error = stage.call("conductor_suggest_setup", args).unwrap_err();
+    assert!(error.contains("has a binding"), "{error}");
+    let error = stage.call("conductor_suggest_setup", json!({ "profile": "touchosc-mk1-mix16" })).unwrap_err();
+    assert!(error.contains("conductor_create_binding"), "{error}");
+    let error = stage.call("conductor_suggest_setup", json!({})).unwrap_err();
+    assert!(error.contains("`port` or `profile`"), "{error}");
 }
 
 // A name that no system has, and that would fill an answer.
