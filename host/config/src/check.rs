@@ -347,8 +347,10 @@ impl<'s> Checker<'s, '_> {
                 return Some((&variant.table, variant.names.first().map(String::as_str)));
             }
             let message = format!("missing key `{}`", variants.tag);
-            let diagnostic = Diagnostic::error(place.clone(), message);
-            self.report_absence(diagnostic.with_allowed(tags(variants)));
+            let mut diagnostic = Diagnostic::error(place.clone(), message).with_allowed(tags(variants));
+            let misspelt = entries.keys().map(Spanned::get_ref).find(|key| nearest(key, [&*variants.tag]).is_some());
+            diagnostic.help = misspelt.map(|key| format!("{} is not a key; write `{}`", Label::Key(key), variants.tag));
+            self.report_absence(diagnostic);
             return None;
         };
 
