@@ -366,7 +366,7 @@ mod tests {
         let text = shown(&plan, false, &names()).to_string();
         let own: Vec<&str> = text.lines().filter(|line| !line.starts_with(DIFF) && !line.is_empty()).collect();
         let changes = "2 changes of config.toml, risk: raised";
-        let rehearsed = "no event has come yet that it could be tried on";
+        let rehearsed = "no event has come since the last change that it could be tried on";
         assert_eq!(own, ["d", "proposed by project:x for mcp:agent", changes, "  ! types x", rehearsed], "{text}");
     }
 

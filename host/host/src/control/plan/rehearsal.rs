@@ -37,10 +37,11 @@ impl Rehearsal {
         if let Some(reason) = &self.impossible {
             return format!("not rehearsed: {reason}");
         }
+        let tried = format!("tried on {} since the last change", plural(self.events, "event"));
         match self.different {
-            _ if self.events == 0 => "no event has come yet that it could be tried on".to_owned(),
-            0 => format!("tried on {}: nothing would have been done otherwise", plural(self.events, "event")),
-            other => format!("tried on {}: {other} would have done something else", plural(self.events, "event")),
+            _ if self.events == 0 => "no event has come since the last change that it could be tried on".to_owned(),
+            0 => format!("{tried}: nothing would have been done otherwise"),
+            other => format!("{tried}: {other} would have done something else"),
         }
     }
 }
