@@ -33,3 +33,4 @@ mod run;
 mod secrets;
 mod terminal;
 mod tools;
+mod ui;

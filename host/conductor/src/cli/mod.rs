@@ -53,6 +53,7 @@ mod status;
 mod suggest;
 mod test;
 mod tool;
+mod ui;
 
 /// What the help says of them.
 const EXIT_CODES: &str = "Exit codes:\n  0  it is done\n  1  it failed, or a check did not pass\n  \
@@ -155,6 +156,8 @@ enum Command {
     /// List and call the tools that features contribute
     #[command(subcommand)]
     Tool(tool::ToolCommand),
+    /// Show the running host in a browser on this computer, until Ctrl-C
+    Ui(ui::UiArguments),
     /// Compile one package, for a host that started this
     #[command(name = compiler::WORKER, hide = true)]
     CompileWorker {
@@ -287,6 +290,7 @@ pub fn main() -> ExitCode {
         Command::Secret(command) => secret::run(&places, command),
         Command::Skills(command) => skills::run(&places, command),
         Command::Tool(command) => tool::run(&places, command),
+        Command::Ui(arguments) => ui::run(&places, arguments),
     }))
 }
 
