@@ -28,6 +28,7 @@ mod skills_ref;
 mod soak;
 mod test;
 mod vm;
+mod web;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -90,6 +91,8 @@ enum Chore {
     Siege(siege::Args),
     /// Kill hosts at random moments of turns, and see that every conversation opens with all that was shown.
     Kills(kills::Args),
+    /// Check and build the pages of the web shell, with Node; the next build of the host embeds them.
+    Web(web::Args),
     /// Compare what the SDKs of models' vendors make of answers with what the host makes of them.
     ModelSdks(model_sdks::Args),
 }
@@ -128,6 +131,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Siege(args) => siege::run(&repo, args),
         Chore::Kills(args) => kills::run(&repo, args),
         Chore::ModelSdks(args) => model_sdks::run(&repo, args),
+        Chore::Web(args) => web::run(&repo, args),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{
     host::{self, Midi, Profile},
     jack, layers, mcp_peers, model_sdks, process, registry,
     repo::Repo,
-    schemathesis, setup, skills_ref, vm,
+    schemathesis, setup, skills_ref, vm, web,
 };
 use board::Board;
 use changed::Reach;
@@ -89,6 +89,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
                 run.api(&built);
                 run.agents(&built);
                 run.sdks(&built);
+                run.browser(&built);
                 run.jack(&built);
                 run.vm(&built, args.no_vm);
             }
@@ -148,6 +149,8 @@ impl Run<'_> {
             });
             return Built { product: host::program(repo, Midi::System, Profile::Dev).is_file(), programs, jack: None };
         }
+        // Before the host, which embeds them.
+        self.pages();
         // Before the tests: the sandbox is tested with real guests.
         let features = board.step("features", repo.xtask("features"));
         let mut programs = None;
@@ -399,6 +402,33 @@ impl Run<'_> {
         match model_sdks::ensure(self.repo) {
             Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("model-sdks")))),
             Err(error) => self.board.skip(NAME, &format!("{error:#}")),
+        }
+    }
+
+    /// The web shell's pages, where there is Node.
+    fn pages(&self) {
+        const NAME: &str = "web shell";
+        if !self.board.reached(NAME, self.reach.has("conductor-web")) {
+            return;
+        }
+        match web::ensure() {
+            Ok(()) => drop(self.board.step(NAME, with(self.repo.xtask("web"), ["--test"]))),
+            Err(reason) => self.board.skip(NAME, &format!("{reason:#}")),
+        }
+    }
+
+    /// The web shell in a browser, with the host behind it.
+    fn browser(&self, built: &Built) {
+        const NAME: &str = "web shell in a browser";
+        if !self.board.reached(NAME, self.reach.end_to_end()) {
+            return;
+        }
+        match web::ensure() {
+            Ok(()) if built.product => {
+                self.board.step(NAME, self.with_built(built, with(self.repo.xtask("web"), ["--browser"])));
+            }
+            Ok(()) => self.board.blocked(NAME, NOTHING),
+            Err(reason) => self.board.skip(NAME, &format!("{reason:#}")),
         }
     }
 

@@ -152,6 +152,12 @@ const KEYRING: &[Need] = &[
     },
 ];
 
+const BROWSER: &[Need] = &[Need {
+    probe: Probe::Program("chromium"),
+    why: "a browser without a screen, in which the web shell is tested",
+    packages: &["chromium"],
+}];
+
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let started = Instant::now();
@@ -178,6 +184,11 @@ pub fn ensure(purpose: Purpose) -> Result<()> {
 /// Makes sure that a JACK server can be run and the host be built for it.
 pub fn ensure_jack() -> Result<()> {
     satisfy(&[BUILD, JACK])
+}
+
+/// Makes sure that the web shell can be tested in a browser.
+pub fn ensure_browser() -> Result<()> {
+    satisfy(&[BROWSER])
 }
 
 fn satisfy(lists: &[&[Need]]) -> Result<()> {

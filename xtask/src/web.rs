@@ -1,0 +1,143 @@
+//! The web shell's pages: what is in `host/web/ui` is checked and built with Node into `host/web/ui/dist`, which the next
+//! build of the host embeds. Without Node everything else is built all the same, and the shell says that it has no pages.
+
+use std::{
+    env,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::SystemTime,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{host, process, repo::Repo, setup};
+
+/// The package, below the repository.
+const UI: &str = "host/web/ui";
+/// What its types are generated from.
+const DOCUMENT: &str = "docs/openapi.json";
+/// The oldest Node that its tools run on.
+const NODE: (u32, u32) = (20, 19);
+
+/// Check and build the pages of the web shell, with Node; the next build of the host embeds them.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run their unit tests, too.
+    #[arg(long)]
+    test: bool,
+    /// Run their tests in a browser against a host instead. Chromium is installed if it is not there.
+    #[arg(long, conflicts_with = "test")]
+    browser: bool,
+}
+
+/// The chore.
+pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
+    ensure()?;
+    let ui = repo.root().join(UI);
+    if args.browser {
+        return browser(repo, &ui);
+    }
+    if !args.test && is_built(repo.root())? {
+        println!("{} is newer than all that it is made of", ui.join("dist").display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    install(&ui)?;
+    npm(&ui, &["run", "check"])?;
+    if args.test {
+        npm(&ui, &["run", "test"])?;
+    }
+    if !is_built(repo.root())? {
+        if !ui.join("dist").is_dir() {
+            // The host's build looks at this file while there is no folder to look at; see `host/web/build.rs`.
+            let watched = File::options().append(true).open(ui.join("package.json"))?;
+            watched.set_modified(SystemTime::now()).context("cannot have the host built anew")?;
+        }
+        npm(&ui, &["run", "build"])?;
+    }
+    println!("{}", ui.join("dist").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes sure that there is a Node that can build the pages.
+///
+/// # Errors
+/// What is missing, and how to get it.
+pub fn ensure() -> Result<()> {
+    const ADVICE: &str = "install Node 20.19 or later with npm, from https://nodejs.org or your system's packages";
+    for program in ["node", "npm"] {
+        process::find(program).with_context(|| format!("{program} is not installed; {ADVICE}"))?;
+    }
+    let said = process::read(Command::new("node").arg("--version"))?;
+    if version(&said).is_none_or(|version| version < NODE) {
+        bail!("node is {}, which is too old; {ADVICE}", said.trim());
+    }
+    Ok(())
+}
+
+/// The first two numbers of `v20.19.2`.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.trim().strip_prefix('v')?.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// Installs the package's dependencies, as its lock file has them.
+fn install(ui: &Path) -> Result<()> {
+    let (lock, installed) = (ui.join("package-lock.json"), ui.join("node_modules/.package-lock.json"));
+    if modified(&installed).is_ok_and(|installed| modified(&lock).is_ok_and(|lock| lock <= installed)) {
+        return Ok(());
+    }
+    npm(ui, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).context("the tools of the web shell can't be had")
+}
+
+fn npm(ui: &Path, arguments: &[&str]) -> Result<()> {
+    process::run(Command::new("npm").args(arguments).current_dir(ui).stdin(Stdio::null()))
+}
+
+/// Whether the pages are there, and newer than everything that they are made of.
+fn is_built(root: &Path) -> Result<bool> {
+    let ui = root.join(UI);
+    let Ok(built) = modified(&ui.join("dist/index.html")) else { return Ok(false) };
+    let mut folders = vec![ui];
+    let mut newest = modified(&root.join(DOCUMENT))?;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+            let path = entry?.path();
+            match path.file_name().and_then(|name| name.to_str()) {
+                // The last one is generated from the document with every check.
+                Some("node_modules" | "dist" | "browser" | "openapi.d.ts") => {}
+                _ if path.is_dir() => folders.push(path),
+                _ => newest = newest.max(modified(&path)?),
+            }
+        }
+    }
+    Ok(newest <= built)
+}
+
+fn modified(path: &Path) -> Result<SystemTime> {
+    fs::metadata(path).and_then(|about| about.modified()).with_context(|| format!("cannot look at {}", path.display()))
+}
+
+/// Runs the tests in a browser, against the host of this repository.
+fn browser(repo: &Repo, ui: &Path) -> Result<ExitCode> {
+    setup::ensure_browser()?;
+    install(ui)?;
+    let conductor = host::ready(repo)?;
+    let features = env::var_os(host::FEATURES).map_or_else(|| repo.components(), PathBuf::from);
+    let mut tests = Command::new("npm");
+    tests.args(["run", "browser"]).current_dir(ui).stdin(Stdio::null());
+    process::run(tests.env(host::PROGRAM, conductor).env(host::FEATURES, features))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_node_is_told_from_a_new_one() {
+        assert!(version("v20.18.9\n").unwrap() < NODE && version("v18.19.0").unwrap() < NODE);
+        assert!(version("v20.19.0").unwrap() >= NODE && version("v24.1.0").unwrap() >= NODE);
+        assert_eq!(version("20"), None);
+    }
+}
