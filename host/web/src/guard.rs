@@ -83,11 +83,12 @@ fn place(path: &str) -> Option<Place> {
         return None;
     }
     let [first, rest @ ..] = &decoded[..] else { return None };
+    let first = first.split(|byte| *byte == b'/').next()?;
     let (raw, _) = path.split_once('/').unwrap_or((path, ""));
     match raw {
         "v1" => (!rest.is_empty()).then_some(Place::Api),
         "sign-in" => (rest.len() == 1).then_some(Place::SignIn),
-        // Almost one of them, such as `V1` or `%761`.
+        // Almost one of them, such as `V1`, `%761` or `v1%2Fstatus`.
         _ if [b"v1".as_slice(), b"sign-in"].iter().any(|name| first.eq_ignore_ascii_case(name)) => None,
         _ => Some(Place::Page),
     }
@@ -139,6 +140,7 @@ mod tests {
             ("//v1/status", None),
             ("/V1/status", None),
             ("/%761/status", None),
+            ("/v1%2Fstatus", None),
             ("/v1/../status", None),
             ("/v1/%2e%2E/status", None),
             ("/v1/a%2f..%2Fb", None),

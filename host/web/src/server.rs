@@ -173,7 +173,8 @@ impl Shell {
             Ok(signed_in) => Some(signed_in.cookie),
             // It went back to the link.
             Err(_) if self.sessions.has(request.headers()) => None,
-            Err(refusal) => return Ok(page(refusal.status, USED)),
+            Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => return Ok(page(refusal.status, USED)),
+            Err(refusal) => return Err(refusal),
         };
         let mut response = fresh(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", whole(""));
         let headers = response.headers_mut();

@@ -86,7 +86,7 @@ fn answer(mut peer: UnixStream, seen: &Mutex<Vec<String>>, tell: &Sender<Told>, 
     let Some((head, rest)) = head(&mut peer) else { return };
     seen.lock().unwrap().push(head.clone());
     let lines = "HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n8\r\n{\"n\":1}\n\r\n";
-    match head.split(' ').nth(1).unwrap() {
+    match head.split([' ', '?']).nth(1).unwrap() {
         "/v1/lines" => {
             peer.write_all(lines.as_bytes()).unwrap();
             let mut watched = peer.try_clone().unwrap();
