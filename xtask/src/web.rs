@@ -34,29 +34,36 @@ pub struct Args {
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     ensure()?;
-    let ui = repo.root().join(UI);
     if args.browser {
-        return browser(repo, &ui);
+        return browser(repo, &repo.root().join(UI));
     }
-    if !args.test && is_built(repo.root())? {
-        println!("{} is newer than all that it is made of", ui.join("dist").display());
-        return Ok(ExitCode::SUCCESS);
+    println!("{}", build(repo, args.test)?.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Checks the pages, and with `test` tests them, and builds them where they are older than what they are made of. Returns
+/// their folder.
+pub fn build(repo: &Repo, test: bool) -> Result<PathBuf> {
+    let ui = repo.root().join(UI);
+    let dist = ui.join("dist");
+    let built = is_built(repo.root())?;
+    if built && !test {
+        return Ok(dist);
     }
     install(&ui)?;
     npm(&ui, &["run", "check"])?;
-    if args.test {
+    if test {
         npm(&ui, &["run", "test"])?;
     }
-    if !is_built(repo.root())? {
-        if !ui.join("dist").is_dir() {
+    if !built {
+        if !dist.is_dir() {
             // The host's build looks at this file while there is no folder to look at; see `host/web/build.rs`.
             let watched = File::options().append(true).open(ui.join("package.json"))?;
             watched.set_modified(SystemTime::now()).context("cannot have the host built anew")?;
         }
         npm(&ui, &["run", "build"])?;
     }
-    println!("{}", ui.join("dist").display());
-    Ok(ExitCode::SUCCESS)
+    Ok(dist)
 }
 
 /// Makes sure that there is a Node that can build the pages.

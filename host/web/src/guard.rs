@@ -48,14 +48,16 @@ pub(super) fn check<B>(port: u16, request: &Request<B>) -> Result<Place, Refusal
     if !reads && only(headers, SHELL) != Some("1") {
         return Err(Refusal::forbidden(format!("a {method} needs the header `{SHELL}: 1`")));
     }
-    // Where a browser says which page it asks for. `none` is a person who typed the address.
-    let from_page = headers.get_all(SITE).iter().all(|site| site == "same-origin" || (reads && site == "none"));
-    if place == Place::Api && !from_page {
-        return Err(Refusal::forbidden("web pages of another site may not ask"));
-    }
     // Browsers ask for WebSockets of any origin, and leave it to the server.
-    if headers.contains_key(header::UPGRADE) && !has_origin {
+    let upgrades = headers.contains_key(header::UPGRADE);
+    if upgrades && !has_origin {
         return Err(Refusal::forbidden("a WebSocket needs the Origin of the page that asks"));
+    }
+    // Where a browser says for which page it asks; of WebSockets not all say the same. `none` is a person who typed the
+    // address.
+    let from_page = headers.get_all(SITE).iter().all(|site| site == "same-origin" || (reads && site == "none"));
+    if place == Place::Api && !upgrades && !from_page {
+        return Err(Refusal::forbidden("web pages of another site may not ask"));
     }
     Ok(place)
 }

@@ -15,7 +15,7 @@ use crate::{
     host::{self, Midi, Profile},
     process,
     repo::Repo,
-    setup,
+    setup, web,
 };
 
 mod deb;
@@ -54,6 +54,10 @@ pub struct Release {
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     setup::ensure(setup::Purpose::Build)?;
     let components = features::build(repo)?;
+    match web::ensure() {
+        Ok(()) => drop(web::build(repo, false)?),
+        Err(reason) => eprintln!("this release has no pages for the web shell: {reason:#}"),
+    }
     let profile = if args.dev { Profile::Dev } else { Profile::Release };
     let built = host::build(repo, Midi::System, profile)?;
     let name = format!("conductor-{}-{}-{}", env!("CARGO_PKG_VERSION"), env::consts::ARCH, env::consts::OS);
