@@ -9,13 +9,20 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Whether a client at this address may be answered by the server at `port`. A client that has gone may not.
 pub(super) fn may_connect(client: SocketAddr, port: u16) -> bool {
-    let tables: Vec<String> = TABLES.iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
-    let user = tables.iter().find_map(|table| user(table, client, port));
-    match user {
-        Some(user) => user == 0 || user == rustix::process::geteuid().as_raw(),
-        None => tables.is_empty(),
+    for _ in 0..LOOKS {
+        let tables: Vec<String> = TABLES.iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
+        if tables.is_empty() {
+            return true;
+        }
+        if let Some(user) = tables.iter().find_map(|table| user(table, client, port)) {
+            return user == 0 || user == rustix::process::geteuid().as_raw();
+        }
     }
+    false
 }
+
+/// How often a client is looked for: a table that changes while it is read can lack lines that were there all along.
+const LOOKS: usize = 3;
 
 /// Where Linux lists connections.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
