@@ -189,7 +189,7 @@ struct Wrong {
     delay: Duration,
     places: Semaphore,
     log: RateLimiter,
-    /// Since the last line of the log.
+    /// Since the server began.
     count: Mutex<u64>,
 }
 
