@@ -128,6 +128,8 @@ struct Built {
     programs: Option<Programs>,
     /// The tests on JACK, where there can be any.
     jack: Option<Programs>,
+    /// The web shell's pages, in the host.
+    pages: bool,
 }
 
 impl Run<'_> {
@@ -147,10 +149,11 @@ impl Run<'_> {
                 programs = Some(Programs::build(with(repo.cargo("test"), ["--package=xtask"]), log)?);
                 Ok(())
             });
-            return Built { product: host::program(repo, Midi::System, Profile::Dev).is_file(), programs, jack: None };
+            let product = host::program(repo, Midi::System, Profile::Dev).is_file();
+            return Built { product, programs, jack: None, pages: false };
         }
         // Before the host, which embeds them.
-        self.pages();
+        let pages = self.pages();
         // Before the tests: the sandbox is tested with real guests.
         let features = board.step("features", repo.xtask("features"));
         let mut programs = None;
@@ -166,7 +169,7 @@ impl Run<'_> {
         let jack = self.build_for_jack();
         // Last: both variants of the host have one name.
         let host = board.step("host", repo.xtask("host"));
-        Built { product: features & host, programs, jack }
+        Built { product: features & host, programs, jack, pages }
     }
 
     fn build_for_jack(&self) -> Option<Programs> {
@@ -405,15 +408,18 @@ impl Run<'_> {
         }
     }
 
-    /// The web shell's pages, where there is Node.
-    fn pages(&self) {
+    /// The web shell's pages, where they can be built. They are for whatever the host's API is.
+    fn pages(&self) -> bool {
         const NAME: &str = "web shell";
-        if !self.board.reached(NAME, self.reach.has("conductor-web")) {
-            return;
+        if !self.board.reached(NAME, self.reach.end_to_end()) {
+            return false;
         }
-        match web::ensure() {
-            Ok(()) => drop(self.board.step(NAME, with(self.repo.xtask("web"), ["--test"]))),
-            Err(reason) => self.board.skip(NAME, &format!("{reason:#}")),
+        match web::ensure(self.repo) {
+            Ok(()) => self.board.step(NAME, with(self.repo.xtask("web"), ["--test"])),
+            Err(reason) => {
+                self.board.skip(NAME, &format!("{reason:#}"));
+                false
+            }
         }
     }
 
@@ -423,8 +429,8 @@ impl Run<'_> {
         if !self.board.reached(NAME, self.reach.end_to_end()) {
             return;
         }
-        match web::ensure() {
-            Ok(()) if built.product => {
+        match web::ensure(self.repo) {
+            Ok(()) if built.product && built.pages => {
                 self.board.step(NAME, self.with_built(built, with(self.repo.xtask("web"), ["--browser"])));
             }
             Ok(()) => self.board.blocked(NAME, NOTHING),

@@ -15,6 +15,8 @@ use crate::{host, process, repo::Repo, setup};
 
 /// The package, below the repository.
 const UI: &str = "host/web/ui";
+/// The pages, below the package.
+pub const PAGES: &str = "dist";
 /// What its types are generated from.
 const DOCUMENT: &str = "docs/openapi.json";
 /// The oldest Node that its tools run on.
@@ -31,11 +33,16 @@ pub struct Args {
     browser: bool,
 }
 
+/// The package.
+pub fn folder(repo: &Repo) -> PathBuf {
+    repo.root().join(UI)
+}
+
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
-    ensure()?;
+    node()?;
     if args.browser {
-        return browser(repo, &repo.root().join(UI));
+        return browser(repo, &folder(repo));
     }
     println!("{}", build(repo, args.test)?.display());
     Ok(ExitCode::SUCCESS)
@@ -44,8 +51,8 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
 /// Checks the pages, and with `test` tests them, and builds them where they are older than what they are made of. Returns
 /// their folder.
 pub fn build(repo: &Repo, test: bool) -> Result<PathBuf> {
-    let ui = repo.root().join(UI);
-    let dist = ui.join("dist");
+    let ui = folder(repo);
+    let dist = ui.join(PAGES);
     let built = is_built(repo.root())?;
     if built && !test {
         return Ok(dist);
@@ -66,11 +73,32 @@ pub fn build(repo: &Repo, test: bool) -> Result<PathBuf> {
     Ok(dist)
 }
 
-/// Makes sure that there is a Node that can build the pages.
+/// Makes sure that this machine has what the pages are built with: Node, and the packages that npm installs. A mistake in
+/// the list of these is no reason to do without the pages, and is said when they are built.
 ///
 /// # Errors
 /// What is missing, and how to get it.
-pub fn ensure() -> Result<()> {
+pub fn ensure(repo: &Repo) -> Result<()> {
+    node()?;
+    let Err(error) = install(&folder(repo)) else { return Ok(()) };
+    let said = format!("{error:#}");
+    match npm_code(&said) {
+        Some(code) if !OURS.contains(&code) => bail!("npm can't install the tools of the web shell here: {code}"),
+        _ => Ok(()),
+    }
+}
+
+/// What npm calls mistakes of `package.json` and its lock file. Everything else is about this machine and its network.
+const OURS: [&str; 5] = ["EUSAGE", "EJSONPARSE", "EINTEGRITY", "ETARGET", "EBADENGINE"];
+
+/// The code of an error of npm's, such as `ECONNREFUSED`, in what it printed.
+fn npm_code(said: &str) -> Option<&str> {
+    let codes = ["npm error code ", "npm ERR! code "];
+    said.lines().find_map(|line| codes.iter().find_map(|before| line.split_once(before))).map(|(_, code)| code.trim())
+}
+
+/// Makes sure that there is a Node that can build the pages.
+fn node() -> Result<()> {
     const ADVICE: &str = "install Node 20.19 or later with npm, from https://nodejs.org or your system's packages";
     for program in ["node", "npm"] {
         process::find(program).with_context(|| format!("{program} is not installed; {ADVICE}"))?;
@@ -94,7 +122,11 @@ fn install(ui: &Path) -> Result<()> {
     if modified(&installed).is_ok_and(|installed| modified(&lock).is_ok_and(|lock| lock <= installed)) {
         return Ok(());
     }
-    npm(ui, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).context("the tools of the web shell can't be had")
+    let mut ci = Command::new("npm");
+    ci.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(ui);
+    // Without a network it is not to try for minutes.
+    ci.args(["--fetch-retries=1", "--fetch-retry-mintimeout=2000", "--fetch-timeout=60000"]);
+    process::read(&mut ci).map(drop).context("the tools of the web shell can't be had")
 }
 
 fn npm(ui: &Path, arguments: &[&str]) -> Result<()> {
@@ -146,5 +178,14 @@ mod tests {
         assert!(version("v20.18.9\n").unwrap() < NODE && version("v18.19.0").unwrap() < NODE);
         assert!(version("v20.19.0").unwrap() >= NODE && version("v24.1.0").unwrap() >= NODE);
         assert_eq!(version("20"), None);
+    }
+
+    #[test]
+    fn a_lock_file_that_does_not_fit_is_told_from_a_network_that_is_not_there() {
+        let away = "`npm ci` failed (exit status: 1): npm error code ECONNREFUSED\nnpm error syscall connect\n";
+        assert!(!OURS.contains(&npm_code(away).unwrap()));
+        let old = "`npm ci` failed (exit status: 1): npm ERR! code EUSAGE\nnpm ERR! \n";
+        assert!(OURS.contains(&npm_code(old).unwrap()));
+        assert_eq!(npm_code("cannot start `npm ci`"), None);
     }
 }

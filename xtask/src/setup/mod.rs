@@ -163,6 +163,9 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let started = Instant::now();
     let purpose = args.purpose.unwrap_or(Purpose::Test);
     ensure(purpose)?;
+    if matches!(purpose, Purpose::Test | Purpose::TestWithoutVm) {
+        ensure_browser()?;
+    }
     if purpose != Purpose::Vm {
         println!("{}", guest_rust::ensure(repo)?.describe());
     }
@@ -186,7 +189,8 @@ pub fn ensure_jack() -> Result<()> {
     satisfy(&[BUILD, JACK])
 }
 
-/// Makes sure that the web shell can be tested in a browser.
+/// Makes sure that the web shell can be tested in a browser. No other test needs one, and some systems have none to
+/// install with apt.
 pub fn ensure_browser() -> Result<()> {
     satisfy(&[BROWSER])
 }
