@@ -54,7 +54,7 @@ pub struct Release {
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     setup::ensure(setup::Purpose::Build)?;
     let components = features::build(repo)?;
-    match web::ensure() {
+    match web::ensure(repo) {
         Ok(()) => drop(web::build(repo, false)?),
         Err(reason) => eprintln!("this release has no pages for the web shell: {reason:#}"),
     }
@@ -88,7 +88,11 @@ fn fill(repo: &Repo, folder: &Path, components: &Path, built: &Path) -> Result<(
     for page in PAGES {
         copy_tree(&repo.root().join(page), &share.join(page))?;
     }
-    let parts = parts::all(repo)?;
+    let mut parts = parts::all(repo)?;
+    let ui = web::folder(repo);
+    if ui.join(web::PAGES).is_dir() {
+        parts.extend(parts::of_pages(&ui)?);
+    }
     fs::write(share.join("THIRD-PARTY-LICENSES.txt"), parts::licences(&parts)?)?;
     let bill = serde_json::to_string_pretty(&parts::bill(&parts, env!("CARGO_PKG_VERSION")))?;
     fs::write(share.join("sbom.cdx.json"), bill + "\n")?;

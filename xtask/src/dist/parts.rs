@@ -15,6 +15,8 @@ use crate::{cargo, process, repo::Repo};
 /// A package that the program is made of.
 #[derive(Debug)]
 pub struct Part {
+    /// Where it comes from, as package URLs call it.
+    registry: &'static str,
     name: String,
     version: String,
     licence: String,
@@ -52,11 +54,32 @@ pub fn all(repo: &Repo) -> Result<Vec<Part>> {
             }
             let manifest = PathBuf::from(text("manifest_path"));
             let folder = manifest.parent().context("a manifest without a folder")?.to_owned();
-            let part = Part { name: name.clone(), version: version.clone(), licence: text("license"), folder };
+            let (registry, licence) = ("cargo", text("license"));
+            let part = Part { registry, name: name.clone(), version: version.clone(), licence, folder };
             parts.insert((name, version), part);
         }
     }
     Ok(parts.into_values().collect())
+}
+
+/// The packages from elsewhere that the web shell's pages can have something of: those of its lock file that are not for
+/// its development alone.
+///
+/// # Errors
+/// Where npm has not installed them.
+pub fn of_pages(ui: &Path) -> Result<Vec<Part>> {
+    let path = ui.join("package-lock.json");
+    let lock = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let lock: Value = serde_json::from_str(&lock).with_context(|| format!("{} is no JSON", path.display()))?;
+    let packages = lock["packages"].as_object().context("package-lock.json names no packages")?;
+    // The one without a path is the shell itself.
+    let used = packages.iter().filter(|(path, package)| !path.is_empty() && package["dev"] != true);
+    let parts = used.map(|(path, package)| {
+        let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
+        let name = path.rsplit("node_modules/").next().unwrap_or(path).to_owned();
+        Part { registry: "npm", name, version: text("version"), licence: text("license"), folder: ui.join(path) }
+    });
+    Ok(parts.collect())
 }
 
 /// Which licence each part has, and every licence text that comes with one, each once.
@@ -99,7 +122,8 @@ pub fn bill(parts: &[Part], version: &str) -> Value {
     let components: Vec<Value> = parts
         .iter()
         .map(|part| {
-            let purl = format!("pkg:cargo/{}@{}", part.name, part.version.replace('+', "%2B"));
+            let (name, version) = (part.name.replace('@', "%40"), part.version.replace('+', "%2B"));
+            let purl = format!("pkg:{}/{name}@{version}", part.registry);
             json!({
                 "type": "library",
                 "bom-ref": purl,
@@ -126,7 +150,7 @@ mod tests {
 
     fn part(name: &str, folder: &Path) -> Part {
         let (version, licence) = ("1.0.0+x".to_owned(), "MIT/Apache-2.0".to_owned());
-        Part { name: name.to_owned(), version, licence, folder: folder.to_owned() }
+        Part { registry: "cargo", name: name.to_owned(), version, licence, folder: folder.to_owned() }
     }
 
     #[test]
@@ -147,5 +171,23 @@ mod tests {
         let bill = bill(&[part("one", Path::new("/"))], "0.1.0");
         assert_eq!(bill["components"][0]["purl"], "pkg:cargo/one@1.0.0%2Bx");
         assert_eq!(bill["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+    }
+
+    #[test]
+    fn pages_are_made_of_what_is_not_for_their_development() {
+        let ui = std::env::temp_dir().join(format!("conductor-pages-{}", std::process::id()));
+        fs::create_dir_all(&ui).expect("a folder of the system for temporary files");
+        let lock = json!({ "packages": {
+            "": { "name": "shell" },
+            "node_modules/vite": { "version": "8.0.0", "license": "MIT", "dev": true },
+            "node_modules/svelte/node_modules/@a/b": { "version": "1.2.3", "license": "ISC" },
+        } });
+        fs::write(ui.join("package-lock.json"), lock.to_string()).expect("a folder of the system for temporary files");
+        let parts = of_pages(&ui).expect("it can be read");
+        fs::remove_dir_all(&ui).expect("a folder of the system for temporary files");
+        assert!(parts.len() == 1 && parts[0].folder == ui.join("node_modules/svelte/node_modules/@a/b"), "{parts:?}");
+        let bill = bill(&parts, "0.1.0");
+        assert_eq!(bill["components"][0]["purl"], "pkg:npm/%40a/b@1.2.3");
+        assert_eq!(bill["components"][0]["licenses"][0]["expression"], "ISC");
     }
 }
