@@ -170,6 +170,7 @@ fn browser(repo: &Repo, ui: &Path) -> Result<ExitCode> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
