@@ -3,9 +3,11 @@
 //! What each part of a mapping comes to is in files of their own; what stands here goes through the mappings
 //! and has everything prepared that their actions need.
 
+mod action;
 mod clock;
 mod condition;
 mod edges;
+mod feature_action;
 mod lasts;
 mod layers;
 mod overlaps;
@@ -18,34 +20,27 @@ mod variable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 use std::sync::Arc;
-use std::time::Duration;
 
 use conductor_engine as engine;
 use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
 
 use self::condition::condition;
-use self::edges::{Releases, hears_releases_of_itself, holds, wants_both};
+use self::edges::{Releases, hears_releases_of_itself, holds};
 pub use self::overlaps::overlaps;
 pub use self::shadowed::shadowed;
-use self::transform::forwarding;
 use self::trigger::{some_number, trigger, waiting};
 use self::variable::{Asking, steps_mode};
 
 use crate::profile::{self, Profile};
-use conductor_config::{self as config, Config, Diagnostic, Diagnostics, HOST_ACTIONS, Loaded, PathStep, Source};
-use conductor_dispatch::desktop::DesktopAction;
-use conductor_dispatch::feature_queue::FeatureQueue;
-use conductor_dispatch::process::{self, ProcessAction};
-use conductor_dispatch::script::{self, Script, Step};
+use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded, PathStep, Source};
 use conductor_dispatch::variables::View;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{
-    Action, Branch,
+    Action,
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
 };
-use conductor_registry::{Lookup, Registry};
-use conductor_sandbox::CallError;
+use conductor_registry::Registry;
 use conductor_variables::{Key, Variable};
 
 /// A rule set, and what has to be there for it.
@@ -248,76 +243,6 @@ impl Compiler<'_> {
         Some(Action::Shown { queue, feedback: Arc::new(feedback), action: Box::new(action) })
     }
 
-    /// The action at this place, ready to be done.
-    fn action(&mut self, action: &config::Action, releases: Releases, path: &[PathStep<'_>]) -> Option<Action> {
-        match action {
-            config::Action::SendMidi(send) => {
-                let queue = self.output(&send.target, path)?;
-                let message = self.message(&send.message, path)?;
-                Some(Action::SendMidi { queue, message: Arc::new(message) })
-            }
-            config::Action::MidiForward(forward) => {
-                let queue = self.output(&forward.target, path)?;
-                Some(Action::MidiForward {
-                    queue,
-                    forwarding: forward.transform.as_ref().map(|changes| Arc::new(forwarding(changes))),
-                })
-            }
-            config::Action::Keystroke(keystroke) => self.desktop(DesktopAction::Keystroke(keystroke.clone()), path),
-            config::Action::Text(text) => self.desktop(DesktopAction::Text(text.text.as_str().into()), path),
-            config::Action::MouseClick(click) => {
-                if click.x.is_some() != click.y.is_some() {
-                    self.error(path, "`x` and `y` go together: a place on the screen needs both");
-                    return None;
-                }
-                self.desktop(DesktopAction::Click(click.clone()), path)
-            }
-            config::Action::Scroll(scroll) => {
-                let mut scroll = scroll.clone();
-                let bound = self.asking().bind(&mut scroll.amount);
-                bound.map_err(|wrong| self.error(&[path, &["amount".into()]].concat(), wrong)).ok()?;
-                self.desktop(DesktopAction::Scroll(scroll, self.view.clone()), path)
-            }
-            config::Action::VolumeControl(volume) => {
-                self.desktop(DesktopAction::Volume(volume.operation, volume.steps), path)
-            }
-            config::Action::Launch(launch) => {
-                self.process(ProcessAction::Launch(launch.clone(), self.view.clone()), path)
-            }
-            config::Action::Shell(shell) => self.process(ProcessAction::Shell(shell.clone(), self.view.clone()), path),
-            config::Action::Sequence(sequence) => self.script("Sequence", action, &sequence.cancel_on, path),
-            config::Action::Repeat(repeat) => self.script("Repeat", action, &repeat.cancel_on, path),
-            config::Action::Delay(_) => self.script("Delay", action, &[], path),
-            config::Action::Conditional(conditional) => {
-                let choice = self.choice(&conditional.condition, path);
-                let then = self.branch(&conditional.then, releases, &[path, &["then".into()]].concat());
-                let otherwise = match &conditional.otherwise {
-                    None => Some(None),
-                    Some(otherwise) => {
-                        self.branch(otherwise, releases, &[path, &["else".into()]].concat()).map(Box::new).map(Some)
-                    }
-                };
-                Some(Action::Conditional { choice: choice?, then: Box::new(then?), otherwise: otherwise? })
-            }
-            config::Action::ModeChange(change) => Some(Action::ModeChange { mode: change.mode.as_str().into() }),
-            config::Action::NextMode(_) => self.step_mode(1, path),
-            config::Action::PreviousMode(_) => self.step_mode(-1, path),
-            config::Action::SetVariable(_)
-            | config::Action::ToggleVariable(_)
-            | config::Action::CycleVariable(_)
-            | config::Action::AddToVariable(_)
-            | config::Action::TapTempo(_) => match self.asking().action(action) {
-                Ok(action) => action.map(|action| Action::Variable(Arc::new(action))),
-                Err(message) => {
-                    self.error(path, message);
-                    None
-                }
-            },
-            config::Action::Suppress(_) => Some(Action::Suppress),
-            config::Action::Feature { type_name, params } => self.feature_action(type_name, params, path),
-        }
-    }
-
     /// Who asks for variables: the mapping that is being compiled.
     fn asking(&self) -> Asking<'_> {
         let mode = self.mode.and_then(|mode| self.modes.get(usize::from(mode.0)));
@@ -334,290 +259,6 @@ impl Compiler<'_> {
             return None;
         }
         Some(MidiTemplate::new(message, self.view.clone()))
-    }
-
-    /// Another mode, so many after the one that the rule is compiled for.
-    fn step_mode(&mut self, by: i32, path: &[PathStep<'_>]) -> Option<Action> {
-        let count = i32::try_from(self.modes.len()).ok()?;
-        let Some(now) = self.mode.filter(|_| count > 0) else {
-            self.error(path, "there is no mode to go to");
-            return None;
-        };
-        let next = usize::try_from((i32::from(now.0) + by).rem_euclid(count)).ok()?;
-        self.modes.get(next).map(|name| Action::ModeChange { mode: name.as_str().into() })
-    }
-
-    fn branch(&mut self, action: &config::Action, releases: Releases, path: &[PathStep<'_>]) -> Option<Branch> {
-        let compiled = self.action(action, releases, path)?;
-        Some(Branch { action: compiled, presses_only: releases == Releases::ForSome && !wants_both(action) })
-    }
-
-    /// Has the rule ask a condition when it fires. Returns the number of the choice.
-    fn choice(&mut self, asked: &config::Condition, path: &[PathStep<'_>]) -> Option<usize> {
-        let asked = match condition(asked, &self.asking()) {
-            Ok(asked) => asked,
-            Err(message) => {
-                self.error(&[path, &["condition".into()]].concat(), message);
-                return None;
-            }
-        };
-        let wrong = engine::check_standalone_condition(&asked, &self.modes);
-        for error in &wrong {
-            self.error(&[path, &["condition".into()]].concat(), error.to_string());
-        }
-        let number = self.choices.conditions.len();
-        if number == Choices::MAX_CHOICES {
-            let message = format!("the action asks more than {} conditions in all", Choices::MAX_CHOICES);
-            self.error(path, message);
-            return None;
-        }
-        self.choices.conditions.push(asked);
-        wrong.is_empty().then_some(number)
-    }
-
-    fn desktop(&mut self, action: DesktopAction, path: &[PathStep<'_>]) -> Option<Action> {
-        let queue = self.workers.desktop();
-        let queue = self.started(queue, path)?;
-        Some(Action::Desktop { queue, action: Arc::new(action) })
-    }
-
-    fn process(&mut self, action: ProcessAction, path: &[PathStep<'_>]) -> Option<Action> {
-        let args = match &action {
-            ProcessAction::Launch(launch, _) => &launch.args,
-            ProcessAction::Shell(shell, _) => &shell.args,
-        };
-        for (index, arg) in args.iter().enumerate() {
-            if let Some(mistake) = process::mistake(arg, &self.view) {
-                self.error(&[path, &["args".into(), index.into()]].concat(), format!("in the expression, {mistake}"));
-                return None;
-            }
-        }
-        let queue = self.workers.processes();
-        let queue = self.started(queue, path)?;
-        Some(Action::Process { queue, action: Arc::new(action) })
-    }
-
-    fn script(
-        &mut self,
-        name: &str,
-        action: &config::Action,
-        cancel_on: &[config::CancelOn],
-        path: &[PathStep<'_>],
-    ) -> Option<Action> {
-        let mut steps = Vec::new();
-        self.steps(action, path, 0, &mut steps)?;
-        let script = Script {
-            name: name.into(),
-            steps: steps.into(),
-            cancel_on_mode_change: cancel_on.contains(&config::CancelOn::ModeChange),
-            cancel_on_reload: cancel_on.contains(&config::CancelOn::Reload),
-        };
-        if script.steps.len() > script::MAX_STEPS || script.work() > script::MAX_WORK {
-            let message = format!(
-                "the action is too long: with all repetitions at most {} steps, of which {} are different",
-                script::MAX_WORK,
-                script::MAX_STEPS
-            );
-            self.error(path, message);
-            return None;
-        }
-        let queue = self.workers.scripts();
-        let queue = self.started(queue, path)?;
-        Some(Action::Script { queue, script: Arc::new(script) })
-    }
-
-    /// Adds the steps of an action that stands in `depth` repetitions.
-    fn steps(
-        &mut self,
-        action: &config::Action,
-        path: &[PathStep<'_>],
-        depth: usize,
-        steps: &mut Vec<Step>,
-    ) -> Option<()> {
-        let millis = |ms: u32| Duration::from_millis(ms.into());
-        match action {
-            config::Action::Sequence(sequence) => {
-                let mut complete = Some(());
-                for (index, action) in sequence.actions.iter().enumerate() {
-                    if index > 0 && sequence.delay_between_ms > 0 {
-                        steps.push(Step::Wait(millis(sequence.delay_between_ms)));
-                    }
-                    let path = [path, &["actions".into(), index.into()]].concat();
-                    // Not the first mistake only.
-                    if self.steps(action, &path, depth, steps).is_none() {
-                        complete = None;
-                    }
-                }
-                complete
-            }
-            config::Action::Repeat(repeat) => {
-                if depth == script::MAX_DEPTH {
-                    let message = format!("repetitions stand in repetitions, more than {} deep", script::MAX_DEPTH);
-                    self.error(path, message);
-                    return None;
-                }
-                let to = steps.len();
-                self.steps(&repeat.action, &[path, &["action".into()]].concat(), depth + 1, steps)?;
-                let pause = millis(repeat.delay_ms);
-                steps.push(Step::Again { counter: depth, to, times: repeat.count, pause });
-                Some(())
-            }
-            config::Action::Delay(delay) => {
-                let step =
-                    match (delay.ms, delay.beats, self.view.variables.find("tempo").filter(|_| self.clock.is_some())) {
-                        (Some(ms), None, _) => Ok(Step::Wait(millis(ms))),
-                        (None, Some(beats), Some(tempo)) => Ok(Step::WaitBeats { beats, tempo: tempo.clone() }),
-                        (None, Some(_), None) => Err(clock::NO_CLOCK),
-                        _ => Err("say how long: either `ms` or `beats`"),
-                    };
-                steps.push(step.map_err(|message| self.error(path, message)).ok()?);
-                Some(())
-            }
-            config::Action::Conditional(conditional) => {
-                let choice = self.choice(&conditional.condition, path);
-                let decide = steps.len();
-                steps.push(Step::Skip { to: 0 });
-                let then = self.steps(&conditional.then, &[path, &["then".into()]].concat(), depth, steps);
-                let skip = steps.len();
-                let otherwise = conditional.otherwise.as_ref().map_or(Some(()), |otherwise| {
-                    steps.push(Step::Skip { to: 0 });
-                    self.steps(otherwise, &[path, &["else".into()]].concat(), depth, steps)
-                });
-                let to = if conditional.otherwise.is_some() { skip + 1 } else { skip };
-                steps[decide] = Step::Unless { choice: choice?, to };
-                if conditional.otherwise.is_some() {
-                    steps[skip] = Step::Skip { to: steps.len() };
-                }
-                then.and(otherwise)
-            }
-            action => {
-                let action = self.action(action, Releases::AsSaid, path)?;
-                steps.push(Step::Do(action));
-                Some(())
-            }
-        }
-    }
-
-    fn feature_action(&mut self, type_name: &str, params: &serde_json::Value, path: &[PathStep<'_>]) -> Option<Action> {
-        match self.registry.find(type_name) {
-            Lookup::Found { queue, action } => match queue.prepare(&action, &self.placed(params).to_string()) {
-                Ok(prepared) => {
-                    self.workers.follow(prepared.worker());
-                    if let Some(reason) = queue.unavailable() {
-                        self.unavailable(type_name, path, &reason);
-                    }
-                    return Some(Action::Feature(prepared));
-                }
-                Err(error) => self.feature_mistakes(type_name, params, (&queue, &action), &error, path),
-            },
-            Lookup::LeftOut { feature, reason } => {
-                return Some(self.missing(type_name, path, format!("the feature {feature} leaves out the {reason}")));
-            }
-            Lookup::Refused { feature, reason } => {
-                return Some(self.missing(
-                    type_name,
-                    path,
-                    format!("the feature {feature} is not installed: {reason}"),
-                ));
-            }
-            Lookup::Unknown => {
-                let offered = self.registry.action_names();
-                let names = || HOST_ACTIONS.iter().copied().chain(offered.iter().map(String::as_str));
-                let nearest = config::nearest(type_name, names());
-                // Nothing is like it: it is another feature's, which may come yet. What is nearly a name
-                // that there is, is a mistake.
-                if nearest.is_none() {
-                    let list = names().collect::<Vec<_>>().join(", ");
-                    let message =
-                        format!("no feature that is installed has the action {type_name:?}; there are {list}");
-                    return Some(self.missing(type_name, path, message));
-                }
-                let place = self.source.place(&[path, &["type".into()]].concat());
-                let diagnostic = Diagnostic::error(place, format!("there is no action {type_name:?}"))
-                    .with_allowed(names().collect::<Vec<_>>().join(", "))
-                    .with_nearest(nearest);
-                self.diagnostics.push(diagnostic);
-            }
-        }
-        None
-    }
-
-    /// What is wrong with the parameters of a feature's action: first what its schema says, each at its key, then
-    /// what the feature itself says of the others. It may say several things, one a line.
-    fn feature_mistakes(
-        &mut self,
-        type_name: &str,
-        params: &serde_json::Value,
-        (queue, action): (&FeatureQueue, &str),
-        error: &CallError,
-        path: &[PathStep<'_>],
-    ) {
-        let schema = self.registry.action_schema(action);
-        let wrong = schema.map(|schema| params::mistakes(params, &schema)).unwrap_or_default();
-        let mut rest = params.clone();
-        for params::Mistake { key, message, nearest } in &wrong {
-            let at = match key {
-                Some(key) => [path, &[key.as_str().into()]].concat(),
-                None => path.to_vec(),
-            };
-            if let (Some(key), Some(rest)) = (key, rest.as_object_mut()) {
-                rest.remove(key);
-            }
-            let place = self.source.place(&at);
-            let message = format!("{type_name}: {message}");
-            self.diagnostics.push(Diagnostic::error(place, message).with_nearest(nearest.clone()));
-        }
-        let is_whole = wrong.iter().all(|mistake| mistake.key.is_some());
-        let said = match wrong.is_empty() {
-            true => Some(error.to_string()),
-            // Without a key that has to be there it would say only that.
-            false if is_whole => {
-                queue.prepare(action, &self.placed(&rest).to_string()).err().map(|error| error.to_string())
-            }
-            false => None,
-        };
-        for line in said.iter().flat_map(|said| said.lines()).filter(|line| !line.trim().is_empty()) {
-            // A key that was taken out for its mistake is not missing.
-            let is_told =
-                |mistake: &params::Mistake| mistake.key.as_ref().is_some_and(|key| line.contains(key.as_str()));
-            if !wrong.iter().any(is_told) {
-                self.error(path, format!("{type_name}: {line}"));
-            }
-        }
-    }
-
-    /// The parameters with the aliases of endpoints in `target` as `host:port`. What may be sent there is the
-    /// feature's grants' business, whichever way it is written.
-    fn placed(&self, params: &serde_json::Value) -> serde_json::Value {
-        let mut params = params.clone();
-        let place = |target: &mut serde_json::Value| {
-            if let Some(place) = target.as_str().and_then(|alias| self.places.get(alias)) {
-                *target = place.as_str().into();
-            }
-        };
-        match params.get_mut("target") {
-            Some(serde_json::Value::Array(targets)) => targets.iter_mut().for_each(place),
-            Some(target) => place(target),
-            None => {}
-        }
-        params
-    }
-
-    /// The mapping stays, does nothing for a while, and says why.
-    fn unavailable(&mut self, type_name: &str, path: &[PathStep<'_>], reason: &str) {
-        let place = self.source.place(&[path, &["type".into()]].concat());
-        let warning = Diagnostic::warning(place, format!("{type_name} is unavailable: {reason}"))
-            .with_help("the mapping works again after that, or `conductor feature enable` ends it now".to_owned());
-        self.diagnostics.push(warning);
-    }
-
-    /// The mapping stays, and says why it does nothing.
-    fn missing(&mut self, type_name: &str, path: &[PathStep<'_>], reason: String) -> Action {
-        let place = self.source.place(&[path, &["type".into()]].concat());
-        let warning = Diagnostic::warning(place, reason.clone())
-            .with_help("the mapping is kept and does nothing until a feature has it".to_owned());
-        self.diagnostics.push(warning);
-        Action::Missing { name: type_name.into(), reason: reason.into() }
     }
 
     fn output(&mut self, target: &str, path: &[PathStep<'_>]) -> Option<MidiQueue> {
@@ -682,6 +323,8 @@ fn rule_paths(config: &Config) -> Vec<Vec<PathStep<'static>>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use conductor_engine::{DeviceId, Event};
 
     use super::*;
