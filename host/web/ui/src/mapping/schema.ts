@@ -1,0 +1,267 @@
+// Forms made from JSON Schema: which fields a thing has, and what a person's entries come to, with each mistake at its
+// field. What a form can't show (tables within tables) is entered as JSON. The host checks all of it again.
+
+/** What a field is entered by. */
+export type Widget = 'text' | 'number' | 'boolean' | 'choice' | 'list' | 'json'
+
+/** One field. */
+export interface Field {
+  name: string
+  help: string
+  required: boolean
+  widget: Widget
+  choices: { value: string; help: string }[]
+  min: number | null
+  max: number | null
+  integer: boolean
+  /** Whether text may stand for a number, such as `C4` or `{n + 1}`. */
+  takesText: boolean
+  /** Whether numbers and `true` in it are meant as such; else it is all text. */
+  takesNumbers: boolean
+  pattern: RegExp | null
+  least: number
+  most: number
+  /** What holds if nothing is entered; `undefined` if that is not said. */
+  fallback: unknown
+}
+
+/** One form of a thing: of several, `constants` tell which it is. */
+export interface Variant {
+  title: string
+  help: string
+  constants: Record<string, unknown>
+  fields: Field[]
+}
+
+/** What was entered: text, or whether a box is ticked. Nothing is an empty text. */
+export type Entries = Record<string, string | boolean>
+
+/** Why a field can't be taken: a text of the shell, with its values. */
+export interface Mistake {
+  key: 'form.required' | 'form.number' | 'form.integer' | 'form.range' | 'form.json' | 'form.pattern' | 'form.count'
+  values: Record<string, string | number>
+}
+
+type Schema = Record<string, unknown>
+
+/** Schemas within schemas that are followed. */
+const MAX_DEPTH = 8
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function schemas(value: unknown): Schema[] {
+  return Array.isArray(value) ? value.filter(isSchema) : []
+}
+
+/** Follows `$ref`s of the same document. */
+function resolved(schema: Schema, root: Schema, depth = 0): Schema {
+  const to = schema['$ref']
+  if (typeof to !== 'string' || !to.startsWith('#/') || depth > MAX_DEPTH) return schema
+  let found: unknown = root
+  for (const part of to.slice(2).split('/')) {
+    const key = part.replace(/~1/g, '/').replace(/~0/g, '~')
+    found = isSchema(found) && Object.hasOwn(found, key) ? found[key] : undefined
+  }
+  if (!isSchema(found)) return schema
+  const { $ref: _, ...beside } = schema
+  return { ...resolved(found, root, depth + 1), ...beside }
+}
+
+function types(schema: Schema): string[] {
+  const type = schema['type']
+  if (typeof type === 'string') return [type]
+  if (Array.isArray(type)) return type.filter((one): one is string => typeof one === 'string')
+  return schemas(schema['anyOf']).concat(schemas(schema['oneOf'])).flatMap(types)
+}
+
+function choices(schema: Schema): Field['choices'] | null {
+  const listed = schema['enum']
+  if (Array.isArray(listed)) {
+    const values = listed.filter((value): value is string => typeof value === 'string')
+    return values.length > 0 ? values.map((value) => ({ value, help: '' })) : null
+  }
+  const all = schemas(schema['oneOf']).concat(schemas(schema['anyOf'])).filter((one) => one['type'] !== 'null')
+  if (all.length > 0 && all.every((one) => typeof one['const'] === 'string')) {
+    return all.map((one) => ({ value: one['const'] as string, help: text(one['description']) }))
+  }
+  return null
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value.replaceAll('\n', ' ') : ''
+}
+
+function finite(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+function pattern(value: unknown): RegExp | null {
+  if (typeof value !== 'string' || value.length > 400) return null
+  try {
+    return new RegExp(value, 'u')
+  } catch {
+    return null
+  }
+}
+
+function field(name: string, given: Schema, root: Schema, required: boolean): Field {
+  let schema = resolved(given, root)
+  // `T | null` is `T` that may be left out.
+  const meant = schemas(schema['anyOf']).filter((one) => one['type'] !== 'null')
+  if (meant.length === 1 && meant[0]) schema = { ...schema, ...resolved(meant[0], root), anyOf: undefined }
+  const of = types(schema).filter((type) => type !== 'null')
+  const made: Field = {
+    name, required, help: text(given['description']) || text(schema['description']),
+    widget: 'json', choices: [], integer: false, takesText: false, takesNumbers: false,
+    min: finite(schema['minimum']), max: finite(schema['maximum']), pattern: pattern(schema['pattern']),
+    least: finite(schema['minItems']) ?? 0, most: finite(schema['maxItems']) ?? Number.POSITIVE_INFINITY,
+    fallback: given['default'] ?? schema['default'],
+  }
+  const offered = choices(schema)
+  if (offered) return { ...made, widget: 'choice', choices: offered }
+  const only = (...allowed: string[]) => of.length > 0 && of.every((type) => allowed.includes(type))
+  if (only('boolean')) return { ...made, widget: 'boolean' }
+  if (only('integer', 'number')) return { ...made, widget: 'number', integer: !of.includes('number') }
+  if (only('string')) return { ...made, widget: 'text', takesText: true }
+  if (only('string', 'integer', 'number', 'boolean')) {
+    return { ...made, widget: 'text', takesText: true, takesNumbers: true, integer: !of.includes('number') && of.includes('integer') }
+  }
+  const list = of.includes('array') ? [schema, ...schemas(schema['anyOf'])].find((one) => isSchema(one['items'])) : undefined
+  if (list && only('array', 'string')) {
+    const items = resolved(list['items'] as Schema, root)
+    const itemTypes = types(items)
+    if (itemTypes.length > 0 && itemTypes.every((type) => ['string', 'number', 'integer', 'boolean'].includes(type))) {
+      return {
+        ...made, widget: 'list', takesText: itemTypes.includes('string'), takesNumbers: itemTypes.some((type) => type !== 'string'),
+        pattern: pattern(items['pattern']), least: finite(list['minItems']) ?? 0, most: finite(list['maxItems']) ?? Number.POSITIVE_INFINITY,
+      }
+    }
+  }
+  return made
+}
+
+/** The forms that a schema allows: one, or one for each of its `oneOf`. Without properties there are no fields. */
+export function variants(given: unknown): Variant[] {
+  if (!isSchema(given)) return [{ title: '', help: '', constants: {}, fields: [] }]
+  const root = given
+  const schema = resolved(given, root)
+  const alternatives = schemas(schema['oneOf']).concat(schemas(schema['anyOf'])).map((one) => resolved(one, root))
+  const shapes = alternatives.filter((one) => isSchema(one['properties']))
+  return (shapes.length > 0 ? shapes : [schema]).map((shape) => {
+    const properties = { ...propertiesOf(schema), ...propertiesOf(shape) }
+    const required = new Set([...strings(schema['required']), ...strings(shape['required'])])
+    const constants: Record<string, unknown> = {}
+    const fields: Field[] = []
+    for (const [name, property] of Object.entries(properties)) {
+      const one = resolved(property, root)
+      if ('const' in one) constants[name] = one['const']
+      else fields.push(field(name, property, root, required.has(name)))
+    }
+    // What has to be said comes first.
+    fields.sort((one, other) => Number(other.required) - Number(one.required))
+    return { title: Object.values(constants).filter((value) => typeof value === 'string').join(' '), help: text(shape['description']), constants, fields }
+  })
+}
+
+function propertiesOf(schema: Schema): Record<string, Schema> {
+  const properties = schema['properties']
+  if (!isSchema(properties)) return {}
+  return Object.fromEntries(Object.entries(properties).filter((entry): entry is [string, Schema] => isSchema(entry[1])))
+}
+
+function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : []
+}
+
+/** What stands in a field's place at first: a value that is there, as a person would enter it. */
+export function entered(field: Field, value: unknown): string | boolean {
+  if (field.widget === 'boolean') return value === true
+  if (value === undefined || value === null) return ''
+  if (field.widget === 'list') {
+    if (typeof value === 'string') return value
+    return Array.isArray(value) ? value.map(String).join('\n') : JSON.stringify(value)
+  }
+  if (field.widget === 'json') return JSON.stringify(value, null, 2)
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** The entries of a thing that is there. */
+export function entriesOf(fields: Field[], value: Record<string, unknown> = {}): Entries {
+  return Object.fromEntries(fields.map((field) => [field.name, entered(field, value[field.name] ?? (field.widget === 'boolean' ? field.fallback : undefined))]))
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+
+/** A word that may stand for a number or a truth value. */
+function scalar(word: string, field: Field): unknown {
+  if (!field.takesNumbers) return word
+  if (NUMBER.test(word)) return Number(word)
+  if (word === 'true' || word === 'false') return word === 'true'
+  return word
+}
+
+function outOfRange(value: number, field: Field): Mistake | null {
+  const { min, max } = field
+  if (field.integer && !Number.isInteger(value)) return { key: 'form.integer', values: {} }
+  if ((min === null || value >= min) && (max === null || value <= max)) return null
+  return { key: 'form.range', values: { min: min ?? '−∞', max: max ?? '∞' } }
+}
+
+function read(field: Field, entry: string | boolean): { value?: unknown; mistake?: Mistake } {
+  if (typeof entry === 'boolean') {
+    // What is as it would be anyway need not be written down.
+    return entry === (field.fallback === true) && !field.required ? {} : { value: entry }
+  }
+  const said = entry.trim()
+  if (!said) return field.required ? { mistake: { key: 'form.required', values: {} } } : {}
+  switch (field.widget) {
+    case 'number': {
+      if (!NUMBER.test(said)) return { mistake: { key: 'form.number', values: {} } }
+      const value = Number(said)
+      const mistake = outOfRange(value, field)
+      return mistake ? { mistake } : { value }
+    }
+    case 'list': {
+      const items = said.split('\n').map((line) => line.trim()).filter(Boolean)
+      if (items.length < field.least || items.length > field.most) {
+        return { mistake: { key: 'form.count', values: { min: field.least, max: Number.isFinite(field.most) ? field.most : '∞' } } }
+      }
+      if (field.pattern && items.some((item) => !field.pattern?.test(item))) return { mistake: { key: 'form.pattern', values: {} } }
+      const values = items.map((item) => scalar(item, field))
+      if (!field.takesText && values.some((value) => typeof value === 'string')) return { mistake: { key: 'form.number', values: {} } }
+      return { value: values }
+    }
+    case 'json':
+      try {
+        return { value: JSON.parse(said) as unknown }
+      } catch {
+        return { mistake: { key: 'form.json', values: {} } }
+      }
+    case 'text': {
+      const value = scalar(said, field)
+      if (typeof value === 'number') {
+        const mistake = outOfRange(value, field)
+        return mistake ? { mistake } : { value }
+      }
+      if (field.pattern && !field.pattern.test(said)) return { mistake: { key: 'form.pattern', values: {} } }
+      // Blanks at the edges of a text may be meant.
+      return { value: typeof value === 'string' && !field.takesNumbers ? entry : value }
+    }
+    default:
+      return { value: said }
+  }
+}
+
+/** What the entries come to, and the mistakes by their fields' names. With a mistake the value is not to be used. */
+export function readForm(variant: Variant, entries: Entries): { value: Record<string, unknown>; mistakes: Record<string, Mistake> } {
+  const value: Record<string, unknown> = { ...variant.constants }
+  const mistakes: Record<string, Mistake> = {}
+  for (const field of variant.fields) {
+    const found = read(field, entries[field.name] ?? '')
+    if (found.mistake) mistakes[field.name] = found.mistake
+    else if (found.value !== undefined) value[field.name] = found.value
+  }
+  return { value, mistakes }
+}

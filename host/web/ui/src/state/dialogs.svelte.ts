@@ -1,0 +1,30 @@
+// Which dialog is open over the page. There is one at a time.
+
+import type { ToolView } from '../api/types'
+import type { Mapping } from './host.svelte'
+
+export type Dialog =
+  /** What an event does, and what could be made of it. */
+  | { kind: 'event'; device: string; text: string; control: string | null }
+  /** A new mapping: of an event, or from scratch. */
+  | { kind: 'map'; device: string; text: string }
+  /** A mapping that is there. */
+  | { kind: 'edit'; mapping: Mapping }
+  /** A plan, to be decided. */
+  | { kind: 'plan'; id: string }
+  /** A tool, to be called. */
+  | { kind: 'tool'; tool: ToolView; args?: Record<string, unknown> }
+
+class Dialogs {
+  current = $state.raw<Dialog | null>(null)
+
+  open(dialog: Dialog): void {
+    this.current = dialog
+  }
+
+  close(): void {
+    this.current = null
+  }
+}
+
+export const dialogs = new Dialogs()

@@ -1,0 +1,182 @@
+// The host as the shell knows it: what it was asked, and when that has to be asked again.
+
+import { type ApiError, get, reportErrors, tool } from '../api/client'
+import type { DiscoveredPort, Protocol, StreamItem } from '../api/types'
+import { FrameBatch } from '../stream/batch'
+import { type Socket, StreamConnection, type StreamState } from '../stream/connection'
+import { live } from './live.svelte'
+import { Resource } from './resource.svelte'
+
+/** A mapping, as `conductor_list_mappings` has it. */
+export interface Mapping {
+  /** `modes/0/mappings/3`, `global_mappings/3`. */
+  place: string
+  mode?: string | null
+  mapping: Record<string, unknown>
+}
+
+/** How often what changes without a word of the stream (counters, rates, health) is asked for, in milliseconds. */
+const STATUS_EVERY = 3000
+
+class Host {
+  stream = $state<StreamState>('connecting')
+  /** Whether the last question found no host behind the shell's server. */
+  away = $state(false)
+  signedOut = $state(false)
+  /** How often something was missing in the stream, and how much of it is known. */
+  gaps = $state(0)
+  /** Rises with each event of a conversation. */
+  chatNews = $state.raw<{ conversation: number; number: number } | null>(null)
+
+  readonly status = new Resource(() => get('/v1/status'))
+  readonly plans = new Resource(() => get('/v1/plans'))
+  readonly undo = new Resource(() => get('/v1/undo').catch(none))
+  readonly redo = new Resource(() => get('/v1/redo').catch(none))
+  readonly mappings = new Resource(async () => (await tool<{ mappings: Mapping[]; same_trigger: string[][] }>('conductor_list_mappings')).result)
+  readonly tools = new Resource(() => get('/v1/tools'))
+  readonly receipts = new Resource(() => get('/v1/receipts'))
+  readonly models = new Resource(() => get('/v1/models'))
+  readonly skills = new Resource(() => get('/v1/skills'))
+
+  /** The inputs that are there, by what their events are called. */
+  readonly inputs = $derived.by(() => {
+    const inputs = new Map<string, DiscoveredPort>()
+    for (const port of this.status.value?.ports ?? []) {
+      if (port.direction === 'input' && !inputs.has(port.device)) inputs.set(port.device, port)
+    }
+    return inputs
+  })
+  /** Names of bindings. */
+  readonly aliases = $derived(new Set((this.status.value?.bindings ?? []).map((binding) => binding.alias)))
+
+  #connection: StreamConnection | null = null
+
+  /** Begins: the stream, and what every page needs. */
+  start(): void {
+    reportErrors((error) => this.#noticed(error))
+    const batch = new FrameBatch<StreamItem>(
+      (items, left) => {
+        live.take(items, performance.now())
+        if (left > 0) this.gaps += 1
+      },
+      nextFrame,
+    )
+    const connection = new StreamConnection({
+      open: (path) => new WebSocket(path) as unknown as Socket,
+      item: (item) => {
+        if (item.kind !== 'chat') batch.push(item)
+        this.#follow(item)
+      },
+      state: (state) => {
+        this.stream = state
+        if (state === 'open') {
+          this.signedOut = false
+          this.away = false
+          this.refresh()
+        }
+      },
+      probe: () => this.#probe(),
+      later: (call, milliseconds) => window.setTimeout(call, milliseconds),
+      cancel: (timer) => window.clearTimeout(timer),
+    })
+    this.#connection = connection
+    connection.connect()
+    addEventListener('online', () => connection.retry())
+    document.addEventListener('visibilitychange', () => {
+      if (document.visibilityState === 'visible') connection.retry()
+    })
+    window.setInterval(() => {
+      if (document.visibilityState === 'visible' && this.stream === 'open') void this.status.load()
+    }, STATUS_EVERY)
+  }
+
+  /** Tries to reach the host at once. */
+  retry(): void {
+    this.#connection?.retry()
+  }
+
+  /** Asks for everything anew that pages have open. */
+  refresh(): void {
+    for (const resource of [this.status, this.plans, this.undo, this.redo, this.mappings]) void resource.load()
+    for (const resource of [this.tools, this.receipts, this.models, this.skills]) {
+      if (resource.value !== null) void resource.load()
+    }
+  }
+
+  /** The protocol of a device's events. */
+  protocol(device: string): Protocol | null {
+    return this.inputs.get(device)?.protocol ?? null
+  }
+
+  /** Whether a device has no binding, so that its events carry a port's own name. */
+  isUnbound(device: string): boolean {
+    if (this.aliases.has(device)) return false
+    const port = this.inputs.get(device)
+    return port ? port.binding === null : this.status.value !== null
+  }
+
+  /** Says that a plan was decided, or a change undone, before the stream says it. */
+  changed(): void {
+    for (const resource of [this.plans, this.undo, this.redo, this.mappings, this.status]) void resource.load()
+  }
+
+  #follow(item: StreamItem): void {
+    switch (item.kind) {
+      case 'plan':
+        for (const resource of [this.plans, this.undo, this.redo]) void resource.load()
+        break
+      case 'reload':
+        this.changed()
+        if (this.tools.value) void this.tools.load()
+        if (this.receipts.value) void this.receipts.load()
+        if (this.models.value) void this.models.load()
+        break
+      case 'port':
+      case 'mode':
+      case 'lock':
+        void this.status.load()
+        break
+      case 'model':
+        if (this.models.value) void this.models.load()
+        break
+      case 'gap':
+        this.gaps += 1
+        this.refresh()
+        this.chatNews = { conversation: 0, number: Number.MAX_SAFE_INTEGER }
+        break
+      case 'chat':
+        this.chatNews = { conversation: item.conversation, number: item.number }
+        break
+      default:
+    }
+  }
+
+  async #probe(): Promise<'here' | 'signed-out' | 'away'> {
+    try {
+      await get('/v1/modes')
+      return 'here'
+    } catch (error) {
+      const failed = error as ApiError
+      return failed.isSignedOut ? 'signed-out' : 'away'
+    }
+  }
+
+  #noticed(error: ApiError): void {
+    if (error.isSignedOut) this.signedOut = true
+    else if (error.isAway && this.stream !== 'open') this.away = true
+  }
+}
+
+/** Of what can't be undone or redone there is no next step, which the API answers with 404. */
+function none(error: ApiError): null {
+  if (error.status === 404) return null
+  throw error
+}
+
+/** The next frame, or soon, where the tab is hidden and gets no frames. */
+function nextFrame(call: () => void): void {
+  if (document.visibilityState === 'visible') requestAnimationFrame(call)
+  else window.setTimeout(call, 500)
+}
+
+export const host = new Host()

@@ -1,0 +1,208 @@
+// What happens now: the rows of the event stream, how often each device is heard, and where its controls stand.
+
+import type { Protocol, StreamItem } from '../api/types'
+import { FilteredHistory, type Ring } from '../stream/history'
+import { type EventParts, parseEvent } from '../stream/event-text'
+import { type Heard, Rates } from '../stream/rates'
+
+/** A row of the event stream. */
+export interface Row {
+  /** Rises with each row. */
+  id: number
+  kind: Exclude<StreamItem['kind'], 'chat'>
+  /** Nanoseconds since the host started; `null` where the host says none. */
+  at: number | null
+  device: string
+  text: string
+  /** Of an event. */
+  parts: EventParts | null
+  control: string | null
+  rules: string[]
+  trouble: boolean
+}
+
+/** What the rows are narrowed to. Empty texts and `null` let everything through. */
+export interface Filter {
+  text: string
+  device: string
+  protocol: Protocol | ''
+  /** Only events that no rule fired for. */
+  unmapped: boolean
+  /** Only what went wrong. */
+  trouble: boolean
+}
+
+/** Where a control stands. */
+export interface ControlState {
+  /** 0 to 1. */
+  level: number
+  /** Whether it is held down. */
+  pressed: boolean
+  /** When it was last moved, by the page's clock in milliseconds. */
+  hit: number
+  parts: EventParts
+  /** What it is called, if its device's profile is known. */
+  name: string | null
+  /** Its last event, as the host wrote it. */
+  text: string
+}
+
+/** A rule that fired. */
+export interface Fired {
+  /** By the page's clock, in milliseconds. */
+  at: number
+  device: string
+}
+
+/** Rows that are kept. */
+export const MAX_ROWS = 10_000
+/** Rules of which it is remembered when they fired. */
+const MAX_FIRED = 2000
+/** Devices whose controls are remembered, and controls of one. */
+const MAX_PICTURES = 64
+const MAX_CONTROLS = 256
+
+/** The row of an item; `null` for what has its place elsewhere. */
+export function rowOf(item: StreamItem, id: number): Row | null {
+  const row: Row = {
+    id, kind: item.kind as Row['kind'], at: null, device: '', text: '', parts: null, control: null, rules: [], trouble: false,
+  }
+  switch (item.kind) {
+    case 'event':
+      return { ...row, at: item.at, device: item.device, text: item.event, parts: parseEvent(item.event), control: item.control ?? null, rules: item.rules }
+    case 'failure':
+      return { ...row, at: item.at, device: item.worker, text: item.reason, rules: [item.rule], trouble: true }
+    case 'mode':
+      return { ...row, text: item.mode }
+    case 'message':
+      return { ...row, device: item.feature, text: item.text, trouble: item.sink === 'alert' }
+    case 'port':
+    case 'reload':
+      return { ...row, text: item.text, trouble: item.trouble }
+    case 'plan':
+      return { ...row, device: item.who, text: item.description, rules: [item.step] }
+    case 'lock':
+      return { ...row, device: item.by, text: item.locked ? 'locked' : 'unlocked' }
+    case 'model':
+      return { ...row, device: item.model, text: item.error ?? '', trouble: item.error !== null }
+    case 'gap':
+      return { ...row, text: item.lost === null ? '' : String(item.lost), trouble: true }
+    default:
+      return null
+  }
+}
+
+/** Whether a row is let through. */
+export function passes(filter: Filter): ((row: Row) => boolean) | null {
+  const { text, device, protocol, unmapped, trouble } = filter
+  const wanted = text.trim().toLowerCase()
+  if (!wanted && !device && !protocol && !unmapped && !trouble) return null
+  return (row) => {
+    if (trouble && !row.trouble) return false
+    if (device && row.device !== device) return false
+    if (protocol && row.parts?.protocol !== protocol) return false
+    if (unmapped && (row.kind !== 'event' || row.rules.length > 0)) return false
+    if (!wanted) return true
+    return [row.device, row.text, row.control ?? '', ...row.rules].some((part) => part.toLowerCase().includes(wanted))
+  }
+}
+
+class Live {
+  /** Rises with every frame in which something came; what is drawn from the fields below depends on it. */
+  frame = $state(0)
+  /** What is shown while it is paused. */
+  paused = $state.raw<Ring<Row> | null>(null)
+  filter = $state.raw<Filter>({ text: '', device: '', protocol: '', unmapped: false, trouble: false })
+  readonly rows = new FilteredHistory<Row>(MAX_ROWS)
+  readonly #rates = new Rates()
+  readonly #fired = new Map<string, Fired>()
+  readonly #pictures = new Map<string, Map<string, ControlState>>()
+  #ids = 0
+  #lastRow: Row | null = null
+
+  /** Takes what came since the last frame. */
+  take(items: StreamItem[], now: number): void {
+    for (const item of items) {
+      const row = rowOf(item, this.#ids)
+      if (!row) continue
+      this.#ids += 1
+      this.rows.push(row)
+      if (row.parts) {
+        this.#rates.count(row.device, row.parts.kind, now)
+        this.#move(row, row.parts, now)
+        for (const rule of row.rules) this.#fire(rule, { at: now, device: row.device })
+        this.#lastRow = row
+      }
+    }
+    this.frame += 1
+  }
+
+  /** The rows that are to be drawn: those that were there when it was paused, or all. */
+  get ring(): Ring<Row> {
+    return this.paused ?? this.rows.shown
+  }
+
+  pause(): void {
+    this.paused = this.rows.frozen()
+  }
+
+  resume(): void {
+    this.paused = null
+  }
+
+  narrow(filter: Filter): void {
+    this.filter = filter
+    this.rows.filter(passes(filter))
+    if (this.paused) this.pause()
+  }
+
+  clear(): void {
+    this.rows.clear()
+    if (this.paused) this.pause()
+    this.frame += 1
+  }
+
+  /** The newest event. */
+  get lastEvent(): Row | null {
+    return this.#lastRow
+  }
+
+  heard(now: number): Heard[] {
+    return this.#rates.at(now)
+  }
+
+  /** The controls of a device that were moved, by what tells them apart. */
+  controls(device: string): ReadonlyMap<string, ControlState> {
+    return this.#pictures.get(device) ?? new Map()
+  }
+
+  /** When a rule of this name fired last, and for whose event. */
+  fired(name: string): Fired | undefined {
+    return this.#fired.get(name)
+  }
+
+  #fire(rule: string, fired: Fired): void {
+    // The host writes a rule as its name and, in brackets, its action.
+    const name = rule.replace(/ \(.*\)$/, '')
+    if (!this.#fired.has(name) && this.#fired.size >= MAX_FIRED) this.#fired.delete(this.#fired.keys().next().value as string)
+    this.#fired.set(name, fired)
+  }
+
+  #move(row: Row, parts: EventParts, now: number): void {
+    let controls = this.#pictures.get(row.device)
+    if (!controls) {
+      if (this.#pictures.size >= MAX_PICTURES) this.#pictures.delete(this.#pictures.keys().next().value as string)
+      controls = new Map()
+      this.#pictures.set(row.device, controls)
+    }
+    const known = controls.get(parts.control)
+    if (!known && controls.size >= MAX_CONTROLS) return
+    // Pressure on a key that is held is no new press.
+    const pressed = parts.pressed ?? (known?.pressed ?? false)
+    controls.set(parts.control, {
+      level: parts.level ?? (parts.pressed ? 1 : 0), pressed, hit: now, parts, name: row.control, text: row.text,
+    })
+  }
+}
+
+export const live = new Live()

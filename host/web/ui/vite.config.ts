@@ -1,0 +1,21 @@
+// How the shell is built: one page, files of its own origin only, so that a strict content security policy holds.
+
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { defineConfig } from 'vitest/config'
+
+/** Where a shell's server answers while one works on the page: `CONDUCTOR_SHELL=http://127.0.0.1:PORT npm run dev`. */
+const shell = process.env['CONDUCTOR_SHELL']
+
+export default defineConfig({
+  plugins: [svelte()],
+  build: {
+    target: 'es2023',
+    // The policy has `data:` for images alone; a font or a script within another file would be refused.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    sourcemap: false,
+    chunkSizeWarningLimit: 400,
+  },
+  server: shell ? { proxy: { '/v1': { target: shell, ws: true } } } : {},
+  test: { include: ['src/**/*.test.ts'], environment: 'jsdom' },
+})
