@@ -1,0 +1,255 @@
+// The shell in Chromium, before a host that runs: from what a device sends to what a click changes.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, test } from 'node:test'
+
+import { OscPeer, Stage, until } from './stage.js'
+
+const PAGES = ['', 'mappings', 'devices', 'plans', 'features', 'chat', 'record', 'settings']
+const MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>'
+
+const config = (port) => `
+[[bindings]]
+alias = "tablet"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${port} }
+
+[[modes]]
+name = "Play"
+
+[[modes.mappings]]
+name = ${JSON.stringify(`named ${MARKUP}`)}
+trigger = { type = "OscMessage", address = "/named" }
+action = { type = "ModeChange", mode = "Mix" }
+
+[[modes]]
+name = "Mix"
+`
+
+describe('the shell', { concurrency: false }, () => {
+  let stage
+  let peer
+  let tab
+
+  before(async () => {
+    stage = await Stage.start(config)
+    peer = await OscPeer.open()
+    tab = await stage.tab(stage.link)
+    await tab.find('[data-state=open]')
+  })
+  after(async () => {
+    peer?.close()
+    await stage?.end()
+  })
+  afterEach(async () => {
+    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
+  })
+
+  /** What the tablet sends. */
+  const play = (address, value = 1) => peer.send(stage.osc, address, value)
+  /** Opens a page anew, and waits for its stream. */
+  const go = async (page) => {
+    await tab.page.goto(`${stage.origin}/${page}`)
+    await tab.find('[data-state=open]')
+  }
+
+  test('a link signs in once, and is not kept in the address', async () => {
+    assert.equal(tab.page.url(), `${stage.origin}/`)
+    const context = await stage.browser.createBrowserContext()
+    const other = await context.newPage()
+    assert.equal((await other.goto(stage.link)).status(), 401)
+    await other.goto(stage.origin)
+    await until('it says how to get in', () => other.evaluate(() => document.querySelector('main pre')?.textContent === 'conductor ui'))
+    await context.close()
+  })
+
+  test('what a device sends is a row, and its control is drawn', async () => {
+    await play('/go', 0.5)
+    const row = await tab.find('[role=row][data-kind=event]', '/go')
+    const text = await row.evaluate((one) => one.textContent)
+    assert.match(text, /tablet/)
+    assert.match(text, /no mapping/)
+    await tab.find('[data-control="osc /go"]')
+  })
+
+  test('a click maps it: the plan is shown, applied, does what it says, and is undone', async () => {
+    await go('')
+    await play('/go', 0.5)
+    await tab.click('[role=row] button', '/go')
+    await tab.find('dialog h3', 'What it does')
+    await tab.click('dialog button', 'New mapping')
+    await tab.choose('Action', 'OscSend')
+    await tab.enter('target', `127.0.0.1:${peer.port}`)
+    await tab.enter('address', '/lit')
+    await tab.enter('Name', 'go lights')
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', '/lit')
+    // What was shown and not meant does not wait on.
+    await tab.click('dialog button', 'Back to the form')
+    await until('no plan', async () => (await stage.ask('GET', '/v1/plans')).length === 0)
+    await tab.click('dialog button', 'Show the plan')
+    await tab.find('dialog [data-plan]', '/lit')
+    assert.deepEqual(await tab.violations(), [])
+    assert.equal(peer.received.length, 0, 'nothing changes before it is applied')
+    await tab.click('dialog button', 'Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await play('/go', 1)
+    await until('the packet', () => peer.received.some((bytes) => bytes.toString('latin1').startsWith('/lit\0')))
+    await tab.click('dialog .stack button', 'Close')
+    await tab.gone('dialog[open]')
+    await tab.click('button', 'Go on')
+    await tab.find('[role=row]', 'go lights')
+    await tab.click('header button', 'Undo')
+    await tab.find('.notice', 'Undone')
+    assert.equal((await stage.conductor('plan', 'list')).includes('go lights'), false)
+    await go('mappings')
+    await tab.find('td', 'named')
+    await tab.gone('td', 'go lights')
+  })
+
+  test('a mapping that is there fires, and the mode on the page is the host\'s', async () => {
+    await go('')
+    await play('/named')
+    await until('the mode', () => tab.page.evaluate(() => document.querySelector('header select')?.value === 'Mix'))
+    await tab.choose('Mode', 'Play')
+    await until('the host\'s mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Play')
+  })
+
+  test('the same by keyboard alone', async () => {
+    await go('')
+    await play('/keys')
+    await tab.find('[role=row]', '/keys')
+    const { keyboard } = tab.page
+    const press = async (text) => {
+      await tab.tabTo(text)
+      await keyboard.press('Enter')
+    }
+    await press('osc /keys')
+    await tab.find('dialog h3', 'What it does')
+    await press('New mapping')
+    await until('the actions', () => tab.page.evaluate(() => [...document.querySelectorAll('dialog option')].some((one) => one.value === 'ModeChange')))
+    await tab.tabTo('Action')
+    await keyboard.type('ModeChange')
+    await tab.find('dialog label', 'mode')
+    await tab.tabTo('mode')
+    await keyboard.type('Mix')
+    await press('Show the plan')
+    await tab.find('dialog [data-plan]', '/keys')
+    await press('Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await keyboard.press('Escape')
+    await tab.gone('dialog[open]')
+    await play('/keys')
+    await until('the mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Mix')
+    await stage.ask('POST', '/v1/mode', { mode: 'Play' })
+    await stage.ask('POST', '/v1/undo')
+  })
+
+  test('the plan of another client appears as it comes, and is rejected', async () => {
+    await go('plans')
+    await tab.find('p', 'No plan waits')
+    const description = `Another mode ${MARKUP} \u202egnp`
+    const { id } = await stage.ask('POST', '/v1/plans', { description, changes: [{ path: ['modes', '2'], value: { name: 'Third' } }] })
+    const row = await tab.find(`[data-plan-row="${id}"]`, `Another mode ${MARKUP}`)
+    assert.match(await row.evaluate((one) => one.textContent), /\\u\{202e\}gnp/)
+    await tab.find('nav', '1 plan waits')
+    await tab.click(`[data-plan-row="${id}"] a`, 'Another mode')
+    await tab.find('[data-plan]', 'Third')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('button', 'Reject')
+    await tab.find('p', 'No plan waits')
+    assert.deepEqual(await stage.ask('GET', '/v1/plans'), [])
+  })
+
+  test('what was done is on record, and its chain is whole', async () => {
+    await go('record')
+    await tab.find('[data-audit]', 'plan reject')
+    await tab.find('[data-chain=whole]', 'Rows')
+  })
+
+  test('a feature is looked at, installed and disabled', async () => {
+    await go('features')
+    await tab.enter('File of this computer', join(process.env['CONDUCTOR_FEATURES'], 'tests', 'hello.wasm'))
+    await tab.click('button', 'Look at it')
+    await tab.find('legend', 'What it asks for')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('button.primary', 'Install')
+    await tab.find('[data-feature="hello"]')
+    await tab.click('[data-feature="hello"] button', 'Disable')
+    await tab.find('.notice', 'hello is disabled')
+    await tab.find('li', 'disable')
+  })
+
+  test('texts of others are text, whatever is in them', async () => {
+    await go('')
+    const hostile = { markup: `/${MARKUP}`, bidi: '/a\u202ecod.exe', long: `/${'x'.repeat(8000)}` }
+    for (const address of Object.values(hostile)) await play(address)
+    await tab.find('[role=row]', MARKUP)
+    await tab.find('[role=row]', '/a\\u{202e}cod.exe')
+    await tab.find('[role=row]', 'xxxx')
+    const wide = await tab.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+    assert.ok(wide <= 0, `the page is ${wide} pixels wider than its window`)
+    await tab.click('[role=row] button', MARKUP)
+    await tab.find('dialog dd', MARKUP)
+    await go('mappings')
+    await tab.find('td', `named ${MARKUP}`)
+    assert.equal(await tab.page.evaluate(() => document.querySelectorAll('img[src=x]').length), 0)
+  })
+
+  for (const scheme of ['light', 'dark']) {
+    test(`every page can be used by everyone in ${scheme} colours`, async () => {
+      await tab.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+      for (const page of PAGES) {
+        await go(page)
+        if (page === '') {
+          await play('/go', 0.5)
+          await tab.find('[role=row]', '/go')
+        }
+        await until('what the page asks for', () => tab.page.evaluate(() => !document.querySelector('main').textContent.includes('Asking the host')))
+        assert.deepEqual(await tab.violations(), [], `/${page}`)
+      }
+    })
+  }
+
+  test('on a small screen no page is wider than its window', async () => {
+    await tab.page.setViewport({ width: 360, height: 740 })
+    for (const page of PAGES) {
+      await go(page)
+      const wide = await tab.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      assert.ok(wide <= 0, `/${page} is ${wide} pixels wider than its window`)
+    }
+    await tab.page.setViewport({ width: 1360, height: 900 })
+  })
+
+  test('the other language is everywhere', async () => {
+    await go('settings')
+    await tab.choose('Language', 'Deutsch')
+    await tab.find('nav a', 'Einstellungen')
+    assert.equal(await tab.page.evaluate(() => document.documentElement.lang), 'de')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.choose('Sprache', 'English')
+    await tab.find('nav a', 'Settings')
+  })
+
+  test('a host that ends and comes back is found again without a reload', async () => {
+    await go('')
+    await tab.page.evaluate(() => (globalThis.sameDocument = true))
+    await stage.host.end()
+    await tab.find('[data-state=lost]')
+    await stage.run()
+    await tab.find('[data-state=open]')
+    await play('/back')
+    await tab.find('[role=row]', '/back')
+    assert.equal(await tab.page.evaluate(() => globalThis.sameDocument), true)
+  })
+
+  test('a session that has ended says how to get in again', async () => {
+    await stage.browser.defaultBrowserContext().deleteCookie(...(await stage.browser.defaultBrowserContext().cookies()))
+    await tab.page.goto(stage.origin)
+    await tab.find('main pre', 'conductor ui')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.page.goto(await stage.another())
+    await tab.find('[data-state=open]')
+  })
+})

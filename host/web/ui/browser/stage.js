@@ -1,0 +1,270 @@
+// What the tests in a browser play on: a host in a home of its own, `conductor ui` before it, Chromium, and OSC peers.
+
+import { execFile, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+import puppeteer from 'puppeteer-core'
+
+/** How long anything is waited for, in milliseconds: a machine may be busy. */
+const DEADLINE = 30_000
+/** The same for a host's first start in a home, which compiles every feature. */
+const FIRST_START = 400_000
+const CHROMIUM = process.env['CONDUCTOR_CHROMIUM'] ?? '/usr/bin/chromium'
+
+function told(variable) {
+  const value = process.env[variable]
+  if (!value) throw new Error(`${variable} says nothing: \`cargo xtask web --browser\` builds what is tested, and sets it`)
+  return value
+}
+
+/** Waits until this is true, and gives what it gave. */
+export async function until(what, check, deadline = DEADLINE) {
+  const end = Date.now() + deadline
+  for (;;) {
+    const found = await check()
+    if (found) return found
+    if (Date.now() > end) throw new Error(`it did not come to be: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** A program that runs, with the lines that it has printed. */
+class Program {
+  constructor(args) {
+    this.lines = []
+    this.child = spawn(told('CONDUCTOR_BIN'), args, { env: { ...process.env, NO_COLOR: '1' }, stdio: ['pipe', 'pipe', 'pipe'] })
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      let rest = ''
+      stream.setEncoding('utf8').on('data', (text) => {
+        const lines = (rest + text).split('\n')
+        rest = lines.pop() ?? ''
+        this.lines.push(...lines)
+      })
+    }
+  }
+
+  async line(what) {
+    return until(`a line of ${what}`, () => {
+      if (this.child.exitCode !== null) throw new Error(`it has ended:\n${this.lines.join('\n')}`)
+      return this.lines.find((line) => what.test(line))
+    }, FIRST_START)
+  }
+
+  async end() {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    this.child.kill('SIGTERM')
+    await once(this.child, 'exit')
+  }
+}
+
+/** A UDP port, and the OSC messages that came to it. */
+export class OscPeer {
+  static async open() {
+    const peer = new OscPeer()
+    peer.received = []
+    peer.socket = createSocket('udp4')
+    peer.socket.on('message', (bytes) => peer.received.push(bytes))
+    peer.socket.bind(0, '127.0.0.1')
+    await once(peer.socket, 'listening')
+    peer.port = peer.socket.address().port
+    return peer
+  }
+
+  /** Sends a message with one float argument. */
+  send(port, address, value) {
+    const text = (word) => Buffer.concat([Buffer.from(word), Buffer.alloc(4 - (Buffer.byteLength(word) % 4))])
+    const argument = Buffer.alloc(4)
+    argument.writeFloatBE(value)
+    return promisify(this.socket.send.bind(this.socket))(Buffer.concat([text(address), text(',f'), argument]), port, '127.0.0.1')
+  }
+
+  close() {
+    this.socket.close()
+  }
+}
+
+/** A free UDP port. */
+async function freePort() {
+  const peer = await OscPeer.open()
+  peer.close()
+  return peer.port
+}
+
+/** A host, its shell and a browser. */
+export class Stage {
+  /** `config` makes the configuration, of the port at which the host is to hear OSC. */
+  static async start(config) {
+    const stage = new Stage()
+    stage.home = await mkdtemp(join(tmpdir(), 'conductor-shell-'))
+    stage.osc = await freePort()
+    await writeFile(join(stage.home, 'config.toml'), config(stage.osc))
+    try {
+      await stage.run()
+      stage.ui = new Program(['--home', stage.home, 'ui', '--no-open'])
+      stage.link = await stage.ui.line(/^http:\/\/127\.0\.0\.1:/)
+      stage.origin = new URL(stage.link).origin
+      stage.browser = await puppeteer.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--lang=en'] })
+    } catch (error) {
+      await stage.end()
+      throw error
+    }
+    return stage
+  }
+
+  /** Starts the host. */
+  async run() {
+    this.host = new Program(['--home', this.home, 'run'])
+    await this.host.line(/ready: /)
+  }
+
+  /** Another link to sign in with. */
+  async another() {
+    const before = this.ui.lines.length
+    this.ui.child.stdin.write('\n')
+    return until('another link', () => this.ui.lines.slice(before).find((line) => line.startsWith(this.origin)))
+  }
+
+  /** Runs a command to its end, and gives what it printed. */
+  async conductor(...args) {
+    const { stdout } = await promisify(execFile)(told('CONDUCTOR_BIN'), ['--home', this.home, ...args], { env: { ...process.env, NO_COLOR: '1' } })
+    return stdout
+  }
+
+  /** Asks the host at its socket, as a client that is no browser. */
+  async ask(method, path, body) {
+    const headers = { 'content-type': 'application/json' }
+    const asked = request({ socketPath: join(this.home, 'conductor.sock'), method, path, headers })
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
+    const [answer] = await once(asked, 'response')
+    let text = ''
+    for await (const piece of answer.setEncoding('utf8')) text += piece
+    if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${text}`)
+    return text ? JSON.parse(text) : null
+  }
+
+  /** A tab of its own, in which everything that goes wrong is kept. */
+  async tab(address) {
+    const page = await this.browser.newPage()
+    await page.setViewport({ width: 1360, height: 900 })
+    const tab = new Tab(page)
+    await page.evaluateOnNewDocument(() => {
+      globalThis.refusals = []
+      addEventListener('securitypolicyviolation', (event) => globalThis.refusals.push(`${event.violatedDirective} ${event.blockedURI}`))
+    })
+    page.on('pageerror', (error) => tab.troubles.push(String(error)))
+    page.on('console', (message) => {
+      if (/content security policy/i.test(message.text())) tab.troubles.push(message.text())
+    })
+    page.on('request', (asked) => {
+      if (!asked.url().startsWith(this.origin) && !asked.url().startsWith('blob:')) tab.troubles.push(`it asked ${asked.url()}`)
+    })
+    page.on('dialog', (dialog) => {
+      tab.troubles.push(`a script ran: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    await page.goto(address ?? this.origin)
+    return tab
+  }
+
+  async end() {
+    await this.browser?.close()
+    await this.ui?.end()
+    await this.host?.end()
+    await rm(this.home, { recursive: true, force: true })
+  }
+}
+
+const axe = await readFile(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
+
+/** A tab of the browser. Elements are named by what a person sees: their role's selector and their text. */
+export class Tab {
+  constructor(page) {
+    this.page = page
+    this.troubles = []
+  }
+
+  /** Waits for an element with this text within, and gives it. */
+  async find(selector, text = '') {
+    return until(`${selector} with ${JSON.stringify(text)}`, async () => {
+      const handle = await this.page.evaluateHandle(
+        (selector, text) => {
+          // Over an open dialog nothing else can be reached.
+          const within = document.querySelector('dialog[open]') ?? document
+          const all = [...within.querySelectorAll(selector)]
+          return all.find((one) => `${one.textContent} ${one.getAttribute('aria-label') ?? ''}`.includes(text) && one.getClientRects().length > 0) ?? null
+        },
+        selector, text,
+      )
+      return handle.asElement()
+    })
+  }
+
+  /** Clicks what is found, once it may be clicked. */
+  async click(selector, text) {
+    const element = await this.find(`${selector}:not(:disabled)`, text)
+    await element.click()
+  }
+
+  /** Enters a text into the field with this label. */
+  async enter(label, text) {
+    const field = await (await this.find('label', label)).evaluateHandle((one) => one.control)
+    await field.evaluate((one) => (one.value = ''))
+    await field.type(text)
+  }
+
+  /** Chooses in the list with this label, by the beginning of an option's text. */
+  async choose(label, option) {
+    await until(`${option} in ${label}`, async () => {
+      const found = await (await this.find('label', label)).evaluate((one, option) => {
+        const list = one.control
+        const wanted = [...list.options].find((one) => one.textContent.startsWith(option))
+        if (!wanted) return false
+        list.value = wanted.value
+        list.dispatchEvent(new Event('change', { bubbles: true }))
+        return true
+      }, option)
+      return found
+    })
+  }
+
+  /** Presses Tab until an element with this text, or in a label with it, has the focus. */
+  async tabTo(text) {
+    for (let steps = 0; steps < 200; steps += 1) {
+      await this.page.keyboard.press('Tab')
+      const is = await this.page.evaluate((text) => {
+        const one = document.activeElement
+        const named = [one?.getAttribute('aria-label'), one?.matches('button, a') ? one.textContent : '', ...[...(one?.labels ?? [])].map((label) => label.textContent)]
+        return named.some((name) => name?.includes(text))
+      }, text)
+      if (is) return
+    }
+    throw new Error(`Tab does not reach ${JSON.stringify(text)}`)
+  }
+
+  /** Waits until nothing on the page has this text. */
+  async gone(selector, text = '') {
+    await until(`no ${selector} with ${JSON.stringify(text)}`, () =>
+      this.page.evaluate((selector, text) => ![...document.querySelectorAll(selector)].some((one) => one.textContent.includes(text)), selector, text),
+    )
+  }
+
+  /** What axe finds wrong with the page as it is. */
+  async violations() {
+    await this.page.evaluate(axe)
+    return this.page.evaluate(async () => {
+      const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] })
+      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('; ')}`)
+    })
+  }
+
+  /** Everything that went wrong in this tab so far. */
+  async wrong() {
+    return [...this.troubles, ...(await this.page.evaluate(() => globalThis.refusals))]
+  }
+}

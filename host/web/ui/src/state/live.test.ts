@@ -1,0 +1,33 @@
+// The stream becomes rows, and a filter lets through what it says.
+
+import { expect, test } from 'vitest'
+
+import type { StreamItem } from '../api/types'
+import { type Filter, passes, rowOf } from './live.svelte'
+
+const NONE: Filter = { text: '', device: '', protocol: '', unmapped: false, trouble: false }
+const ITEMS = [
+  { kind: 'event', cursor: '1', at: 5, device: 'pads', event: 'note-on 36 100', rules: ['kick (OscSend)'], control: 'pad 1' },
+  { kind: 'event', cursor: '2', at: 6, device: 'tablet', event: 'osc /go', rules: [] },
+  { kind: 'failure', cursor: '3', at: 7, worker: 'osc', rule: 'kick', reason: 'no route' },
+  { kind: 'mode', cursor: '4', mode: 'Mix' },
+  { kind: 'gap', cursor: '5', lost: null },
+] as unknown as StreamItem[]
+const rows = ITEMS.map((item, id) => rowOf(item, id)).filter((row) => row !== null)
+
+test.each<[string, Partial<Filter>, number[]]>([
+  ['nothing', {}, [0, 1, 2, 3, 4]],
+  ['a word, in a name of a control or a rule', { text: ' PAD ' }, [0]],
+  ['a device', { device: 'tablet' }, [1]],
+  ['a protocol', { protocol: 'osc' }, [1]],
+  ['what is unmapped', { unmapped: true }, [1]],
+  ['problems', { trouble: true }, [2, 4]],
+])('a filter for %s', (_, filter, expected) => {
+  const lets = passes({ ...NONE, ...filter }) ?? (() => true)
+  expect(rows.filter(lets).map((row) => row.id)).toEqual(expected)
+})
+
+test('what has its place elsewhere is no row', () => {
+  expect(rowOf({ kind: 'chat', cursor: '1', conversation: 1, number: 2 } as unknown as StreamItem, 0)).toBeNull()
+  expect(rowOf({ kind: 'from-a-later-version', cursor: '1' } as unknown as StreamItem, 0)).toBeNull()
+})
