@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::tool::asked;
 use super::{CommandResult, Failure, Paths, learn_mapping, named, signals};
+use conductor_learn_mapping::{Control, Gesture, Learned, Unbound};
 use conductor_ports::status::DiscoveredPort;
 use conductor_terminal::{self as terminal, Lines, errln, outln};
 use conductor_timeline::named::comment;
@@ -94,57 +95,6 @@ pub(super) fn run(places: &Paths, arguments: &LearnArguments) -> CommandResult {
     match learned.is_something() {
         true => Ok(()),
         false => Err(Failure::Failed(anyhow::anyhow!("nothing was moved; `conductor ports` shows what is open"))),
-    }
-}
-
-/// What was moved, as far as this command shows it: what a feature's tool `conductor_stop_learn` returns.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Learned {
-    /// The last one moved first.
-    pub(super) controls: Vec<Control>,
-    /// Ports that have no binding for themselves, on which something was moved.
-    pub(super) unbound: Vec<Unbound>,
-}
-
-/// A control that was moved.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Control {
-    pub(super) device: String,
-    /// What it is: `fader`, `key`.
-    pub(super) kind: String,
-    /// What speaks for that.
-    evidence: Vec<String>,
-    /// Its last event.
-    pub(super) last: String,
-    /// A trigger for it, as the configuration has it.
-    pub(super) toml: String,
-    /// What else was done with it.
-    #[serde(default)]
-    pub(super) gestures: Vec<Gesture>,
-}
-
-/// What was done with a control, beyond moving it.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Gesture {
-    pub(super) kind: String,
-    evidence: String,
-    /// A trigger for it.
-    pub(super) toml: String,
-}
-
-/// A port that has no binding for itself.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Unbound {
-    pub(super) port: String,
-    /// The binding that it matches as well as another port does.
-    pub(super) could_be: Option<String>,
-    /// JSON, for this port alone; `None` if no stable property differs from its twin's.
-    pub(super) matcher: Option<String>,
-}
-
-impl Learned {
-    fn is_something(&self) -> bool {
-        !self.controls.is_empty() || !self.unbound.is_empty()
     }
 }
 

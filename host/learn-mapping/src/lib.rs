@@ -1,0 +1,327 @@
+//! From a control that was learned to the plan that maps it, with a binding first where its port has none.
+//!
+//! It knows the tools that learn and propose by what they answer, and calls them through a function that it is given: a
+//! program at a terminal, a shell and a test each have their own.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError<E> {
+    /// What a person asked for can't be: it says what is allowed.
+    #[error("{0}")]
+    Wrong(String),
+    /// What was learned, or what a tool answered, leads to no mapping.
+    #[error("{0}")]
+    Failed(String),
+    /// A tool could not be called.
+    #[error("{0}")]
+    Tool(E),
+}
+
+/// What was moved: what the tool `conductor_stop_learn` answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Learned {
+    /// The last one moved first.
+    pub controls: Vec<Control>,
+    /// Ports that have no binding for themselves, on which something was moved.
+    pub unbound: Vec<Unbound>,
+}
+
+/// A control that was moved.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Control {
+    /// What its events are from: a binding's alias, or a port's own name.
+    pub device: String,
+    /// What it is: `fader`, `key`.
+    pub kind: String,
+    /// What speaks for that.
+    pub evidence: Vec<String>,
+    /// Its last event, in the words of the timeline language.
+    pub last: String,
+    /// A trigger for it, as the configuration has it.
+    pub toml: String,
+    /// What else was done with it.
+    #[serde(default)]
+    pub gestures: Vec<Gesture>,
+}
+
+/// What was done with a control, beyond moving it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Gesture {
+    /// What it is: `long-press`, `chord`.
+    pub kind: String,
+    /// What speaks for that.
+    pub evidence: String,
+    /// A trigger for it, as the configuration has it.
+    pub toml: String,
+}
+
+/// A port that has no binding for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Unbound {
+    /// Its name.
+    pub port: String,
+    /// The binding that it matches as well as another port does.
+    pub could_be: Option<String>,
+    /// JSON, for this port alone; `None` if no stable property differs from its twin's.
+    pub matcher: Option<String>,
+}
+
+impl Learned {
+    /// Whether anything was moved.
+    pub fn is_something(&self) -> bool {
+        !self.controls.is_empty() || !self.unbound.is_empty()
+    }
+
+    /// The port of a control, if it has no binding for itself.
+    pub fn unbound_port_of(&self, control: &Control) -> Option<&Unbound> {
+        self.unbound.iter().find(|unbound| unbound.port == control.device)
+    }
+}
+
+/// What a control is to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The action, as [`action`] makes it.
+    pub action: &'a Value,
+    /// What a person called the action, for the plan's description.
+    pub text: &'a str,
+    /// What the control is called.
+    pub name: &'a str,
+    /// The mode; `None` for every mode.
+    pub mode: Option<&'a str>,
+    /// Whether any device is meant, and not this one alone.
+    pub any: bool,
+}
+
+/// Proposes a mapping of a control, and returns what the tool that proposes the plan answered. The mapping waits for the
+/// gesture that was made of the control, if one was.
+///
+/// # Errors
+/// [`LearnError::Wrong`] if there is no such mode; [`LearnError::Failed`] if the port can't be bound by a plan.
+pub fn propose<E>(
+    call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>,
+    learned: &Learned,
+    control: &Control,
+    wanted: Wanted<'_>,
+) -> Result<Value, LearnError<E>> {
+    let config = call("conductor_get_config", &json!({})).map_err(LearnError::Tool)?;
+    let config = parsed(config["text"].as_str().unwrap_or_default())?;
+    let mut trigger = trigger(control)?;
+    let (mut changes, device) = match learned.unbound_port_of(control) {
+        Some(unbound) => bind(call, &config, unbound)?,
+        None => (Vec::new(), control.device.clone()),
+    };
+    trigger.remove("device");
+    if !wanted.any {
+        trigger.insert("device".into(), json!(device));
+    }
+    let what = format!("{} of {}: {}", wanted.name, control.device, wanted.text);
+    let mapping = json!({ "trigger": trigger, "action": wanted.action });
+    if changes.is_empty() {
+        let mut new = mapping;
+        new["description"] = json!(what);
+        if let Some(mode) = wanted.mode {
+            new["mode"] = json!(mode);
+        }
+        return call("conductor_create_mapping", &new).map_err(LearnError::Tool);
+    }
+    changes.push(json!({ "path": mapping_place(&config, wanted.mode)?, "value": mapping }));
+    let description = format!("Bind {device}, and map {what}.");
+    let batch = json!({ "description": description, "changes": changes });
+    call("conductor_batch_changes", &batch).map_err(LearnError::Tool)
+}
+
+/// The action that a text means: `TYPE`, `TYPE VALUE` where the type has one key that it needs, or
+/// `TYPE { key = value, ... }`.
+///
+/// # Errors
+/// [`LearnError::Wrong`]: what is wrong with it, and what the type takes.
+pub fn action<E>(call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>, text: &str) -> Result<Value, LearnError<E>> {
+    let (kind, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    let rest = rest.trim();
+    if rest.is_empty() {
+        return Ok(json!({ "type": kind }));
+    }
+    if rest.starts_with('{') {
+        let keys: Result<Value, _> = toml::from_str(&format!("keys = {rest}"));
+        let keys = keys.map_err(|error| LearnError::Wrong(error.to_string()))?;
+        let mut action = keys["keys"].clone();
+        action["type"] = json!(kind);
+        return Ok(action);
+    }
+    let known = call("conductor_list_actions", &json!({ "type": kind })).map_err(LearnError::Tool)?;
+    let schema = &known["actions"][0]["keys"];
+    let needed = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let needed: Vec<&str> = needed.iter().filter_map(Value::as_str).filter(|key| *key != "type").collect();
+    let [key] = needed[..] else {
+        let keys = if needed.is_empty() { "no key that it needs".to_owned() } else { needed.join(", ") };
+        return Err(LearnError::Wrong(format!("{kind} has {keys}: write {kind} {{ key = value }}")));
+    };
+    let value = match schema["properties"][key]["type"].as_str() {
+        Some("array") => json!(rest.split_whitespace().collect::<Vec<_>>()),
+        Some("integer") => {
+            json!(rest.parse::<i64>().map_err(|error| LearnError::Wrong(format!("{key}: {error}")))?)
+        }
+        _ => json!(rest),
+    };
+    Ok(json!({ "type": kind, key: value }))
+}
+
+/// TOML as JSON.
+fn parsed<E>(text: &str) -> Result<Value, LearnError<E>> {
+    toml::from_str(text).map_err(|error| LearnError::Failed(format!("the configuration can't be read: {error}")))
+}
+
+/// The trigger of what was done: of a gesture, if one was made, and else of the control.
+fn trigger<E>(control: &Control) -> Result<Map<String, Value>, LearnError<E>> {
+    let gesture = control.gestures.iter().find(|gesture| gesture.kind != "velocity-layer");
+    let text = gesture.map_or(&control.toml, |gesture| &gesture.toml);
+    match parsed(text)?.get("trigger") {
+        Some(Value::Object(trigger)) => Ok(trigger.clone()),
+        _ => Err(LearnError::Failed(format!("what the tool returned is no trigger: {text}"))),
+    }
+}
+
+/// How many entries a list of the configuration has.
+fn count(list: Option<&Value>) -> usize {
+    list.and_then(Value::as_array).map_or(0, Vec::len)
+}
+
+/// Where the next mapping goes: past the last of a mode, or of all modes.
+fn mapping_place<E>(config: &Value, mode: Option<&str>) -> Result<String, LearnError<E>> {
+    let Some(mode) = mode else { return Ok(format!("global_mappings/{}", count(config.get("global_mappings")))) };
+    let modes = config.get("modes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let found = modes.iter().position(|known| known["name"] == mode);
+    let place = found.ok_or_else(|| {
+        let known: Vec<&str> = modes.iter().filter_map(|known| known["name"].as_str()).collect();
+        LearnError::Wrong(format!("there is no mode {mode:?}; there are {}", known.join(", ")))
+    })?;
+    Ok(format!("modes/{place}/mappings/{}", count(modes[place].get("mappings"))))
+}
+
+/// The changes that give a port a binding, and its alias.
+fn bind<E>(
+    call: &mut dyn FnMut(&str, &Value) -> Result<Value, E>,
+    config: &Value,
+    unbound: &Unbound,
+) -> Result<(Vec<Value>, String), LearnError<E>> {
+    let bindings = config.get("bindings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let Some(alias) = &unbound.could_be else {
+        let asked = json!({ "port": unbound.port });
+        let suggested = call("conductor_suggest_binding", &asked).map_err(LearnError::Tool)?;
+        let written: Value = parsed(suggested["toml"].as_str().unwrap_or_default())?;
+        let (Some(binding), Some(alias)) = (written["bindings"].get(0), suggested["alias"].as_str()) else {
+            return Err(LearnError::Failed(format!("no binding is suggested for {}", unbound.port)));
+        };
+        let change = json!({ "path": format!("bindings/{}", bindings.len()), "value": binding });
+        return Ok((vec![change], alias.to_owned()));
+    };
+    let by_hand = || {
+        let port = &unbound.port;
+        LearnError::Failed(format!("bind it first: `conductor bindings pin {alias} {port:?}`"))
+    };
+    let matcher: Value =
+        unbound.matcher.as_deref().and_then(|text| serde_json::from_str(text).ok()).ok_or_else(by_hand)?;
+    let place = bindings.iter().position(|binding| binding["alias"] == *alias).ok_or_else(by_hand)?;
+    let mut matchers = bindings[place].get("matchers").and_then(Value::as_array).cloned().ok_or_else(by_hand)?;
+    // The most specific decides.
+    matchers.insert(0, matcher);
+    Ok((vec![json!({ "path": format!("bindings/{place}/matchers"), "value": matchers })], alias.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// Tools of a host with a mode Play, and what was asked of them.
+    fn tools(asked: &mut Vec<(String, Value)>) -> impl FnMut(&str, &Value) -> Result<Value, Infallible> {
+        |name, args| {
+            asked.push((name.to_owned(), args.clone()));
+            Ok(match name {
+                "conductor_get_config" => {
+                    json!({ "text": "[[modes]]\nname = 'Play'\n[[modes.mappings]]\nname = 'x'\n" })
+                }
+                "conductor_suggest_binding" => json!({
+                    "alias": "pads", "toml": "[[bindings]]\nalias = 'pads'\nmatchers = [{ type = 'exact_name', value = 'P' }]",
+                }),
+                "conductor_list_actions" => {
+                    let properties = json!({ "type": {}, "mode": { "type": "string" }, "keys": { "type": "array" } });
+                    let needed = if args["type"] == "ModeChange" { json!(["type", "mode"]) } else { json!(["keys"]) };
+                    json!({ "actions": [{ "keys": { "required": needed, "properties": properties } }] })
+                }
+                _ => json!({ "plan": "0123" }),
+            })
+        }
+    }
+
+    fn moved(unbound: bool) -> Learned {
+        let control = Control {
+            device: "P".into(),
+            kind: "pad".into(),
+            evidence: Vec::new(),
+            last: "note-on 36 100".into(),
+            toml: "trigger = { type = 'Note', note = 36, device = 'P' }".into(),
+            gestures: Vec::new(),
+        };
+        let port = Unbound { port: "P".into(), could_be: None, matcher: None };
+        Learned { controls: vec![control], unbound: if unbound { vec![port] } else { Vec::new() } }
+    }
+
+    fn proposed(unbound: bool, any: bool) -> (String, Value) {
+        let mut asked = Vec::new();
+        let learned = moved(unbound);
+        let action = json!({ "type": "Suppress" });
+        let wanted = Wanted { action: &action, text: "Suppress", name: "pad 1", mode: Some("Play"), any };
+        let plan = propose(&mut tools(&mut asked), &learned, &learned.controls[0], wanted).unwrap();
+        assert_eq!(plan["plan"], "0123");
+        asked.pop().unwrap()
+    }
+
+    #[test]
+    fn a_control_of_a_bound_device_is_mapped() {
+        let (tool, args) = proposed(false, false);
+        assert_eq!(tool, "conductor_create_mapping");
+        assert_eq!(args["trigger"], json!({ "type": "Note", "note": 36, "device": "P" }));
+        assert_eq!((&args["mode"], &args["description"]), (&json!("Play"), &json!("pad 1 of P: Suppress")));
+        assert_eq!(proposed(false, true).1["trigger"], json!({ "type": "Note", "note": 36 }));
+    }
+
+    #[test]
+    fn a_port_without_a_binding_is_bound_in_the_same_plan() {
+        let (tool, args) = proposed(true, false);
+        assert_eq!(tool, "conductor_batch_changes");
+        let paths: Vec<&Value> = args["changes"].as_array().unwrap().iter().map(|change| &change["path"]).collect();
+        assert_eq!(paths, ["bindings/0", "modes/0/mappings/1"]);
+        assert_eq!(args["changes"][1]["value"]["trigger"]["device"], "pads");
+    }
+
+    #[test]
+    fn an_action_is_a_type_with_a_value_or_with_keys() {
+        let mut asked = Vec::new();
+        let mut call = tools(&mut asked);
+        assert_eq!(action(&mut call, "Suppress").unwrap(), json!({ "type": "Suppress" }));
+        assert_eq!(action(&mut call, "ModeChange Live").unwrap(), json!({ "type": "ModeChange", "mode": "Live" }));
+        assert_eq!(action(&mut call, "Keystroke a b").unwrap(), json!({ "type": "Keystroke", "keys": ["a", "b"] }));
+        assert_eq!(action(&mut call, "X { y = 1 }").unwrap(), json!({ "type": "X", "y": 1 }));
+        assert!(matches!(action(&mut call, "X { y"), Err(LearnError::Wrong(_))));
+    }
+
+    #[test]
+    fn a_mapping_goes_past_the_last_one() {
+        let text = "[[modes]]\nname = 'A'\n[[modes]]\nname = 'B'\n[[modes.mappings]]\nname = 'x'\n";
+        let config = parsed::<Infallible>(text).unwrap();
+        let place = |mode| mapping_place::<Infallible>(&config, mode);
+        assert_eq!(place(None).unwrap(), "global_mappings/0");
+        assert_eq!(place(Some("A")).unwrap(), "modes/0/mappings/0");
+        assert_eq!(place(Some("B")).unwrap(), "modes/1/mappings/1");
+        assert!(matches!(place(Some("C")), Err(LearnError::Wrong(why)) if why.contains("A, B")));
+    }
+}
