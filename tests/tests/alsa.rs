@@ -6,7 +6,6 @@
 mod midi;
 mod pad;
 #[path = "../../host/conductor/tests/terminal/pty.rs"]
-#[allow(dead_code, reason = "a chat needs more of it")]
 mod pty;
 mod usb;
 

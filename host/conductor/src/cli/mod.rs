@@ -53,6 +53,7 @@ mod status;
 mod suggest;
 mod test;
 mod tool;
+mod tui;
 mod ui;
 
 /// What the help says of them.
@@ -82,6 +83,8 @@ enum Command {
     Run(run::RunArguments),
     /// Show in a few lines how the running host is
     Status(Output),
+    /// See the running host on one screen: events as they come, plans to decide about, features, chat, learn
+    Tui,
     /// Have the system start a host when you log in, and again when it fails
     #[command(subcommand)]
     Service(service::ServiceCommand),
@@ -234,7 +237,10 @@ pub fn main() -> ExitCode {
     let level =
         if matches!(arguments.command, Command::Run(_)) { "info,rmcp=warn" } else { "warn,conductor::notice=info" };
     let filter = tracing_subscriber::EnvFilter::try_from_env("CONDUCTOR_LOG").unwrap_or_else(|_| level.into());
-    terminal::log::start(filter);
+    // A line of the log would be written over the screen.
+    if !matches!(arguments.command, Command::Tui) {
+        terminal::log::start(filter);
+    }
     // An author's commands need no home, and no features that came with the host.
     if let Command::Feature(feature::FeatureCommand::Author(command)) = &arguments.command {
         return ended(feature::author::run(command));
@@ -256,6 +262,7 @@ pub fn main() -> ExitCode {
         Command::Init(Output { json }) => init::run(&places, *json),
         Command::Run(arguments) => run::run(&places, arguments),
         Command::Status(output) => status::run(&places, output.json),
+        Command::Tui => tui::run(&places),
         Command::Service(command) => service::run(&places, command),
         // Said already: they need no home.
         Command::Completions { .. } | Command::CompileWorker { .. } | Command::Precompile(_) | Command::Manual(_) => {

@@ -1,5 +1,7 @@
 //! A program behind a pseudo terminal, and a person in front of it.
 
+#![allow(dead_code, reason = "each program of tests uses its part")]
+
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -12,21 +14,29 @@ use std::time::{Duration, Instant};
 /// How long a person waits for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program that runs in a terminal of 100 columns.
+/// A program that runs in a terminal.
 pub struct Terminal {
     child: Child,
     keys: File,
     output: Receiver<Vec<u8>>,
     pub screen: Screen,
+    /// All that the program has sent.
+    pub sent: Vec<u8>,
     /// Lines of the screen that were waited for already.
     seen: usize,
 }
 
 impl Terminal {
-    /// Starts a program in a terminal of its own.
+    /// Starts a program in a terminal of its own, of 100 columns and 40 rows.
     pub fn start(mut command: Command) -> Self {
+        command.env_remove("NO_COLOR");
+        Self::sized(command, 100, 40)
+    }
+
+    /// The same in a terminal of this size.
+    pub fn sized(mut command: Command, columns: u16, rows: u16) -> Self {
         let (mut master, mut side) = (-1, -1);
-        let mut size = libc::winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let mut size = winsize(columns, rows);
         // SAFETY: all pointers are to what lives longer than the call, or null where that is allowed.
         let opened = unsafe { libc::openpty(&mut master, &mut side, null_mut(), null_mut(), &raw mut size) };
         assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
@@ -38,7 +48,7 @@ impl Terminal {
         // SAFETY: the same.
         unsafe { libc::fcntl(side.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
         let copy = |side: &OwnedFd| side.try_clone().unwrap();
-        command.stdin(copy(&side)).stdout(copy(&side)).stderr(side).env("TERM", "xterm").env_remove("NO_COLOR");
+        command.stdin(copy(&side)).stdout(copy(&side)).stderr(side).env("TERM", "xterm");
         // SAFETY: both calls are async-signal-safe, nothing is allocated between fork and exec, and descriptor 0 is the
         // terminal, which is open until then.
         unsafe {
@@ -63,7 +73,15 @@ impl Terminal {
                 && sender.send(piece[..size].to_vec()).is_ok()
             {}
         });
-        Self { child, keys, output, screen: Screen::default(), seen: 0 }
+        Self { child, keys, output, screen: Screen::default(), sent: Vec::new(), seen: 0 }
+    }
+
+    /// Takes in what comes next. Returns whether anything does within this time.
+    fn read(&mut self, within: Duration) -> Result<(), RecvTimeoutError> {
+        let bytes = self.output.recv_timeout(within)?;
+        self.screen.write(&bytes);
+        self.sent.extend(bytes);
+        Ok(())
     }
 
     /// Waits until a line below those that were waited for before has this text.
@@ -75,23 +93,60 @@ impl Terminal {
                 self.seen += at;
                 return;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.output.recv_timeout(left) {
-                Ok(bytes) => self.screen.write(&bytes),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("{text:?} does not come; there is:\n{}", self.screen.lines().join("\n"))
-                }
+            if self.read(deadline.saturating_duration_since(Instant::now())).is_err() {
+                panic!("{text:?} does not come; there is:\n{}", self.screen.lines().join("\n"));
             }
         }
+    }
+
+    /// Waits until the screen of a program that draws all of it is so.
+    pub fn until(&mut self, what: &str, is_so: impl Fn(&[String]) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(&self.screen.lines()) {
+            if self.read(deadline.saturating_duration_since(Instant::now())).is_err() {
+                panic!("{what:?} does not come; there is:\n{}", self.screen.lines().join("\n"));
+            }
+        }
+    }
+
+    /// Waits until a line of such a screen has all of these texts.
+    pub fn shows(&mut self, texts: &[&str]) {
+        let has_all = |line: &String| texts.iter().all(|text| line.contains(text));
+        self.until(&texts.join(" ... "), |lines| lines.iter().any(has_all));
+    }
+
+    /// Makes the terminal larger or smaller.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        let size = winsize(columns, rows);
+        // SAFETY: the pointer is to what lives longer than the call.
+        let done = unsafe { libc::ioctl(self.keys.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: the child was not waited for yet, so that its number is nobody else's.
+        let done = unsafe { libc::kill(self.child.id().try_into().unwrap(), signal) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// How the terminal treats what is typed and printed: its input, output and local modes.
+    pub fn modes(&self) -> [libc::tcflag_t; 3] {
+        let mut modes = std::mem::MaybeUninit::<libc::termios>::zeroed();
+        // SAFETY: the pointer is to what lives longer than the call.
+        let done = unsafe { libc::tcgetattr(self.keys.as_raw_fd(), modes.as_mut_ptr()) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        // SAFETY: the call has filled it, and all zeros would be a value, too.
+        let modes = unsafe { modes.assume_init() };
+        [modes.c_iflag, modes.c_oflag, modes.c_lflag]
     }
 
     /// Waits for the prompt of a conversation: what is typed earlier would be shown twice.
     pub fn prompt(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         while self.screen.lines().last().is_none_or(|line| line != ">") {
-            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.screen.write(&bytes),
-                Err(_) => panic!("no prompt comes; there is:\n{}", self.screen.lines().join("\n")),
+            if self.read(deadline.saturating_duration_since(Instant::now())).is_err() {
+                panic!("no prompt comes; there is:\n{}", self.screen.lines().join("\n"));
             }
         }
     }
@@ -110,16 +165,25 @@ impl Terminal {
 
     /// Waits for the end of the program, and returns its exit code and what is on the screen.
     pub fn end(mut self) -> (Option<i32>, Vec<String>) {
+        (self.code(), self.screen.lines())
+    }
+
+    /// Waits for the end of the program, and returns its exit code.
+    pub fn code(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.screen.write(&bytes),
+            match self.read(deadline.saturating_duration_since(Instant::now())) {
+                Ok(()) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.screen.lines().join("\n")),
             }
         }
-        (self.child.wait().unwrap().code(), self.screen.lines())
+        self.child.wait().unwrap().code()
     }
+}
+
+fn winsize(columns: u16, rows: u16) -> libc::winsize {
+    libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
 /// What a terminal without an end shows of what it is sent: as much of it as these programs use.
@@ -204,6 +268,12 @@ impl Screen {
             "C" => self.column += count,
             "D" => self.column = self.column.saturating_sub(count),
             "G" => self.column = count - 1,
+            "H" => {
+                let (row, column) = parameters.split_once(';').unwrap_or((parameters, "1"));
+                self.row = row.parse::<usize>().unwrap_or(1) - 1;
+                self.column = column.parse::<usize>().unwrap_or(1) - 1;
+            }
+            "J" if parameters == "2" => self.lines.clear(),
             "K" => {
                 let (line, column) = self.line();
                 line.truncate(column);

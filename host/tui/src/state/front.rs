@@ -1,0 +1,171 @@
+//! What stands in front of a screen: the list of keys, a question, a line that is typed, an event that was opened.
+
+use conductor_chat::record::Approval;
+use conductor_host::host::PlanView;
+
+use super::State;
+use super::line::Line;
+use super::live::Row;
+use crate::api::{Act, Explained, Proposal};
+
+/// What stands in front of the screen.
+#[derive(Debug)]
+pub(crate) enum Front {
+    Keys { scroll: usize },
+    Question(Question),
+    Line(Prompt),
+    Explanation(Explanation),
+}
+
+/// A question that is answered by yes or no.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) asks: String,
+    pub(crate) about: About,
+    pub(crate) scroll: usize,
+    then: Then,
+}
+
+/// What a person should know before answering.
+#[derive(Debug)]
+pub(crate) enum About {
+    Nothing,
+    Text(String),
+    Plan(Box<PlanView>),
+    /// A call of a tool.
+    Call(Approval),
+}
+
+/// What a yes leads to.
+#[derive(Debug, Clone)]
+pub(super) enum Then {
+    Do(Act),
+    /// A person types more than a key that is hit by habit.
+    Type {
+        asks: String,
+        phrase: Phrase,
+        act: Act,
+    },
+}
+
+/// What has to be typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Phrase {
+    /// These digits, or more of this id.
+    Digits { digits: String, id: String },
+    /// This.
+    Whole(String),
+}
+
+impl Phrase {
+    fn is_met(&self, typed: &str) -> bool {
+        match self {
+            Self::Digits { digits, id } => typed.starts_with(digits.as_str()) && id.starts_with(typed),
+            Self::Whole(phrase) => typed == phrase.trim(),
+        }
+    }
+}
+
+/// A line that is asked for.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) asks: String,
+    pub(crate) line: Line,
+    pub(crate) purpose: Purpose,
+    /// Whether what was typed before was something else than what has to be.
+    pub(crate) is_wrong: bool,
+}
+
+impl Prompt {
+    pub(super) fn new(asks: impl Into<String>, line: Line, purpose: Purpose) -> Self {
+        Self { asks: asks.into(), line, purpose, is_wrong: false }
+    }
+}
+
+/// What a line is for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Purpose {
+    /// What rows, flow and mappings have to have.
+    Filter,
+    /// What to say in a conversation.
+    Say { id: u64 },
+    /// What a learned control should do.
+    Action,
+    /// The phrase that an action waits for.
+    Phrase { phrase: Phrase, act: Box<Act> },
+}
+
+/// An event that was opened.
+#[derive(Debug)]
+pub(crate) struct Explanation {
+    pub(crate) row: Row,
+    /// `None` until the host has answered.
+    pub(crate) rules: Option<Result<Vec<Explained>, String>>,
+    pub(crate) scroll: usize,
+}
+
+impl State {
+    pub(super) fn ask(&mut self, asks: &str, about: About, then: Then) {
+        self.front = Some(Front::Question(Question { asks: asks.to_owned(), about, scroll: 0, then }));
+    }
+
+    /// A person's yes.
+    pub(super) fn agreed(&mut self) {
+        let Some(Front::Question(question)) = self.front.take() else { return };
+        match question.then {
+            Then::Do(act) => self.requests.act(act),
+            Then::Type { asks, phrase, act } => {
+                let purpose = Purpose::Phrase { phrase, act: Box::new(act) };
+                self.front = Some(Front::Line(Prompt::new(asks, Line::default(), purpose)));
+            }
+        }
+    }
+
+    pub(super) fn back(&mut self) {
+        match self.front.take() {
+            Some(Front::Line(Prompt { purpose: Purpose::Filter, .. })) => self.filter(""),
+            Some(_) => {}
+            None => self.chat.open = None,
+        }
+    }
+
+    pub(super) fn edit(&mut self, edit: impl FnOnce(&mut Line)) {
+        if let Some(Front::Line(prompt)) = &mut self.front {
+            edit(&mut prompt.line);
+            self.typed();
+        }
+    }
+
+    /// A filter holds while it is typed.
+    pub(super) fn typed(&mut self) {
+        if let Some(Front::Line(Prompt { purpose: Purpose::Filter, line, .. })) = &self.front {
+            let text = line.text().to_owned();
+            self.filter(&text);
+        }
+    }
+
+    pub(super) fn submit(&mut self) {
+        let Some(Front::Line(Prompt { line, purpose, asks, .. })) = self.front.take() else { return };
+        let text = line.text().trim().to_owned();
+        match purpose {
+            Purpose::Filter => {}
+            Purpose::Say { .. } if text.is_empty() => {}
+            Purpose::Say { id } => {
+                self.chat.open.iter_mut().for_each(|open| open.back = 0);
+                self.requests.act(Act::Say { id, text });
+            }
+            Purpose::Action if text.is_empty() => {}
+            Purpose::Action => {
+                let mode = self.learn.mode.clone();
+                let (learned, control, any) = (self.learn.learned.clone(), self.learn.at, self.learn.any);
+                let proposal = Proposal { learned, control, action: text, mode, any };
+                self.requests.act(Act::Propose(Box::new(proposal)));
+            }
+            Purpose::Phrase { phrase, act } if phrase.is_met(&text) => self.requests.act(*act),
+            Purpose::Phrase { phrase, act } => {
+                let again = Prompt::new(asks, Line::default(), Purpose::Phrase { phrase, act });
+                self.front = Some(Front::Line(Prompt { is_wrong: true, ..again }));
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Learning: which control was moved, and what it should do.
+
+use std::time::Duration;
+
+use conductor_host::host::status::Status;
+use conductor_learn_mapping::Learned;
+
+use super::State;
+use super::front::{Front, Prompt, Purpose};
+use super::line::Line;
+use crate::api::{Act, Query};
+use crate::input::Screen;
+
+/// How long a control has to rest before what was moved is asked for; longer than the pause in a double tap.
+const SETTLE: Duration = Duration::from_millis(700);
+/// The same for devices that never rest, since they send a clock.
+const MAX_SETTLE: Duration = Duration::from_secs(3);
+
+/// How far learning is.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Listening {
+    #[default]
+    No,
+    /// The host is asked to listen.
+    Starting,
+    /// It listens, in this session.
+    Yes { session: u64 },
+}
+
+/// Learning.
+#[derive(Debug, Default)]
+pub(crate) struct Learn {
+    pub(crate) listening: Listening,
+    /// The only device that is listened to.
+    pub(crate) device: Option<String>,
+    /// Events that ports had counted.
+    pub(super) count: Option<u64>,
+    /// When the first and the last of what was not asked for yet was moved.
+    pub(super) moved: Option<(Duration, Duration)>,
+    pub(crate) learned: Learned,
+    pub(crate) at: usize,
+    /// The mode that the mapping is for; `None` for every mode.
+    pub(crate) mode: Option<String>,
+    pub(crate) any: bool,
+    pub(crate) actions: Vec<(String, String)>,
+}
+
+impl State {
+    /// The session of learn that has to be ended when the program does.
+    pub(crate) fn session(&self) -> Option<u64> {
+        match self.learn.listening {
+            Listening::Yes { session } => Some(session),
+            _ => None,
+        }
+    }
+
+    /// Looks whether something was moved, and once it rests asks for what it was.
+    pub(super) fn take_count(&mut self, status: &Status) {
+        let is_meant = |device: &str, bindings: &[String]| {
+            self.learn.device.as_ref().is_none_or(|wanted| wanted == device || bindings.contains(wanted))
+        };
+        let ports = status.ports.ports.iter().filter(|port| is_meant(&port.device, &port.bindings));
+        let count = ports.map(|port| port.events + port.unheard).sum();
+        let before = self.learn.count.replace(count);
+        if before.is_some_and(|before| before != count) {
+            let first = self.learn.moved.map_or(self.now, |(first, _)| first);
+            self.learn.moved = Some((first, self.now));
+        }
+        let Some((first, last)) = self.learn.moved else { return };
+        if self.now - last >= SETTLE || self.now - first >= MAX_SETTLE {
+            self.learn.moved = None;
+            if let Some(session) = self.session() {
+                self.requests.ask(Query::Learned { session });
+            }
+        }
+    }
+
+    pub(super) fn listen(&mut self, device: Option<String>) {
+        self.learn.learned = Learned::default();
+        self.learn.device.clone_from(&device);
+        self.learn.listening = Listening::Starting;
+        self.requests.act(Act::Listen { device });
+    }
+
+    pub(super) fn stop_listening(&mut self) {
+        if let Some(session) = self.session() {
+            self.learn.listening = Listening::No;
+            self.requests.act(Act::StopListening { session });
+        }
+    }
+
+    /// Asks what the chosen control should do; what stands in front of the screen stays there.
+    pub(super) fn ask_action(&mut self, text: &str) {
+        if self.screen == Screen::Learn && self.front.is_none() {
+            self.front = Some(Front::Line(Prompt::new("action", Line::new(text), Purpose::Action)));
+        }
+    }
+}

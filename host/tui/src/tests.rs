@@ -1,0 +1,416 @@
+//! The shell without a terminal: what a host says and a person does comes in, and a frame comes out.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::api::{Act, FromHost, Query, Request};
+use crate::input::{BINDINGS, Command, Key, Screen, bindings};
+use crate::layout;
+use crate::state::live::MAX_ROWS;
+use crate::state::{Input, State};
+use crate::view::render;
+
+mod host;
+
+/// A shell, and the time.
+struct Shell {
+    state: State,
+    now: Duration,
+}
+
+impl Shell {
+    fn new(width: u16, height: u16) -> Self {
+        Self { state: State::new(width, height, true), now: Duration::ZERO }
+    }
+
+    /// One that has been told everything, with this text for every name.
+    fn told(width: u16, height: u16, text: &str) -> Self {
+        let mut shell = Self::new(width, height);
+        shell.hear(host::connected(text));
+        shell.answered(text, "usual");
+        shell
+    }
+
+    fn hear(&mut self, message: FromHost) {
+        self.state.receive(message, self.now);
+    }
+
+    /// Has what was asked answered, until there are no more questions. Returns what was to be done.
+    fn answered(&mut self, text: &str, level: &str) -> Vec<Act> {
+        let mut acts = Vec::new();
+        for _ in 0..20 {
+            let requests = self.state.take_requests();
+            if requests.is_empty() {
+                break;
+            }
+            for request in requests {
+                let result = host::answer(&request, text, level);
+                if let Request::Act(act) = &request {
+                    acts.push(act.clone());
+                }
+                self.hear(FromHost::Answered { request: Box::new(request), result });
+            }
+        }
+        acts
+    }
+
+    fn key(&mut self, code: KeyCode) {
+        let key = Key::new(KeyEvent::new(code, KeyModifiers::NONE)).unwrap();
+        self.state.input(Input::Key(key), self.now);
+    }
+
+    fn types(&mut self, text: &str) {
+        text.chars().for_each(|letter| self.key(KeyCode::Char(letter)));
+    }
+
+    fn passes(&mut self, time: Duration) {
+        self.now += time;
+        self.state.tick(self.now);
+    }
+
+    /// What is on the screen, a line each.
+    fn lines(&mut self) -> Vec<String> {
+        let size = self.state.size;
+        let mut terminal = Terminal::new(TestBackend::new(size.width, size.height)).unwrap();
+        let mut extent = None;
+        terminal.draw(|frame| extent = Some(render(&self.state, frame))).unwrap();
+        self.state.seen(extent.unwrap());
+        let buffer = terminal.backend().buffer();
+        let row = |y| {
+            let (mut line, mut x) = (String::new(), 0);
+            while x < size.width {
+                let symbol = buffer[(x, y)].symbol();
+                line.push_str(symbol);
+                x += u16::try_from(symbol.width()).unwrap().max(1);
+            }
+            line
+        };
+        (0..size.height).map(row).collect()
+    }
+
+    fn shows(&mut self, text: &str) -> bool {
+        self.lines().iter().any(|line| line.contains(text))
+    }
+
+    fn screen(&mut self) -> String {
+        self.lines().iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[test]
+fn the_status_says_what_is_there_and_what_is_wrong() {
+    let mut shell = Shell::told(80, 24, "Play");
+    assert_eq!(
+        shell.screen(),
+        "\
+conductor 1.2.3  mode Play
+1 Status  2 Live  3 Flow  4 Mappings  5 Plans (1)  6 Features  7 Chat  8 Learn
+── Modes ───────────────────────────────────────────────────────────────────────
+ ● Play
+   Mix
+── Host ─────────────────────────────────────────────────────────────1-16 of 20
+conductor   1.2.3, process 42, for 1 min 30 s
+in front    Play
+lock        not locked
+rules       3, of ~/.conductor/config.toml
+doubts      1 warning
+            ? Play
+events      12, 1 action failed
+            ! Play
+ports       1 of 2 open
+            ! Pads MIDI 1: 1 malformed, 0 lost
+            ! Play: 1 malformed, 0 lost
+            ✗ Play
+bindings    1 of 2 healthy
+            ● pads green
+            ○ Play red: Play
+features    1 of 3 at work
+
+Enter switch mode  L lock  ? keys  q quit"
+    );
+}
+
+#[test]
+fn events_are_lines_with_their_protocol_channel_and_rules() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2");
+    shell.hear(host::event("pads", "note-on 36 100 ch 9", &["Play (OscSend)"]));
+    shell.hear(host::event("desk", "osc /fader 0.5", &[]));
+    let lines = shell.lines();
+    let line = |text: &str| lines.iter().find(|line| line.contains(text)).unwrap().trim_end();
+    assert_eq!(line("note-on 36"), "    89.500 MIDI pads   10 note-on 36 100 ch 9    ─▶ Play (OscSend)");
+    assert_eq!(line("osc /fader"), "    89.500 OSC  desk      osc /fader 0.5         no rule");
+    assert_eq!(line("Unbound"), format!("── Unbound sources (1), sources {}", "─".repeat(48)));
+    assert_eq!(line("pads   "), " ● pads                   midi      0.5/s        1 note-on");
+    // Two seconds later nothing is alight, and the rate is none.
+    for _ in 0..12 {
+        shell.passes(Duration::from_millis(250));
+    }
+    assert!(shell.shows(" · pads                   midi      0.0/s        1 note-on"), "{}", shell.screen());
+}
+
+#[test]
+fn the_flow_shows_what_an_event_has_just_passed() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("3");
+    assert!(shell.shows("● Pads MIDI 1 ─▶ pads green"), "{}", shell.screen());
+    assert!(shell.shows("    ─▶ [Play] Play: Note note=36 ─▶ OscSend address=Play"), "{}", shell.screen());
+    shell.hear(host::event("pads", "note-on 36 100", &["Play (OscSend)"]));
+    assert!(shell.shows("● Pads MIDI 1 ═▶ pads green 0.5/s"), "{}", shell.screen());
+    assert!(shell.shows("    ═▶ [Play] Play: Note note=36 ═▶ OscSend address=Play"), "{}", shell.screen());
+    shell.passes(Duration::from_secs(3));
+    assert!(!shell.shows("═▶"), "{}", shell.screen());
+}
+
+#[test]
+fn what_came_before_the_shell_is_listed_and_not_alight() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2");
+    let before = serde_json::json!({ "kind": "event", "at": 1, "device": "pads", "event": "cc 7 1", "rules": [] });
+    shell.hear(host::item(before));
+    assert!(shell.shows(" · pads                   midi      0.0/s        1 cc"), "{}", shell.screen());
+}
+
+#[test]
+fn a_plan_is_applied_after_a_yes_and_a_privileged_one_after_its_digits() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("5a");
+    assert!(shell.shows("── Apply it? (y/n)") && shell.shows("  | +note = 36"), "{}", shell.screen());
+    shell.types("n");
+    assert_eq!(shell.answered("Play", "usual"), []);
+    shell.types("ay");
+    let apply = Act::Apply { id: host::PLAN.to_owned() };
+    assert_eq!(shell.answered("Play", "usual"), std::slice::from_ref(&apply));
+
+    let mut shell = Shell::new(80, 24);
+    shell.hear(host::connected("Play"));
+    shell.answered("Play", "privileged");
+    shell.types("5ay");
+    assert!(shell.shows("to apply it, type"), "{}", shell.screen());
+    shell.types("012344");
+    shell.key(KeyCode::Enter);
+    assert!(shell.answered("Play", "privileged").is_empty() && shell.shows("that is something else"));
+    shell.types("012345");
+    shell.key(KeyCode::Enter);
+    assert_eq!(shell.answered("Play", "privileged"), [apply]);
+}
+
+// What a plan says of itself has lines of its own, and none of them is taken for the shell's.
+#[test]
+fn a_plan_cannot_write_lines_of_the_shell() {
+    let mut shell = Shell::told(100, 40, "x\nrisk: usual\n▶ all is well");
+    for keys in ["5", "a"] {
+        shell.types(keys);
+        let lines = shell.lines();
+        assert!(!lines.iter().any(|line| line.starts_with("risk:") || line.starts_with("▶")), "{lines:#?}");
+    }
+}
+
+#[test]
+fn the_help_line_has_the_keys_that_do_something() {
+    let mut shell = Shell::told(80, 24, "Play");
+    for screen in Screen::ALL {
+        shell.state.command(Command::Show(screen));
+        let help = layout::help(&shell.state);
+        assert!(help.iter().all(|help| shell.state.is_available(help.command)), "{screen:?}: {help:?}");
+        assert!(help.iter().any(|help| help.command == Command::Quit), "{screen:?}: {help:?}");
+        let last = shell.lines().pop().unwrap();
+        for one in &help {
+            assert!(last.contains(&format!("{} {}", one.key, one.word)), "{last}");
+            // A click there does the same.
+            assert_eq!(layout::help_at(&shell.state, one.first, 23), Some(one.command));
+        }
+    }
+    shell.types("?");
+    let mut all = String::new();
+    for _ in 0..20 {
+        all.push_str(&shell.screen());
+        shell.key(KeyCode::PageDown);
+    }
+    assert!(BINDINGS.iter().all(|binding| all.contains(binding.what)), "{all}");
+}
+
+#[test]
+fn a_click_chooses_a_screen_a_line_and_a_key() {
+    let mut shell = Shell::told(80, 24, "Play");
+    let column = u16::try_from(shell.lines()[1].find("4 Mappings").unwrap()).unwrap();
+    shell.state.input(Input::Click(column + 3, 1), shell.now);
+    assert_eq!(shell.state.screen, Screen::Mappings);
+    let row = shell.lines().iter().position(|line| line.contains("ModeChange")).unwrap();
+    shell.state.input(Input::Click(5, u16::try_from(row).unwrap()), shell.now);
+    assert!(shell.shows("place       global_mappings/0"), "{}", shell.screen());
+    let column = u16::try_from(shell.lines()[23].find("q quit").unwrap()).unwrap();
+    shell.state.input(Input::Click(column, 23), shell.now);
+    assert!(shell.state.has_ended);
+}
+
+#[test]
+fn memory_is_bounded_and_a_pause_loses_nothing_that_is_kept() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("2 ");
+    for number in 0..3 * MAX_ROWS {
+        shell.hear(host::event(&format!("device {number}"), &format!("cc 1 {number}"), &[]));
+    }
+    assert_eq!(shell.state.live.shown().len(), 0, "they came after the pause");
+    assert!(shell.shows("PAUSED, 6000 wait"), "{}", shell.screen());
+    shell.types(" ");
+    assert_eq!(shell.state.live.shown().len(), MAX_ROWS);
+    assert!(shell.state.live.sources.len() <= 256);
+    assert!(shell.shows("cc 1 5999"));
+}
+
+#[test]
+fn nothing_is_drawn_while_nothing_changes() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.types("4");
+    shell.answered("Play", "usual");
+    assert!(shell.state.take_changed());
+    for _ in 0..3 {
+        shell.passes(Duration::from_millis(250));
+        assert!(!shell.state.take_changed());
+    }
+    shell.hear(host::event("pads", "cc 1 1", &[]));
+    assert!(shell.state.take_changed());
+}
+
+#[test]
+fn the_same_is_asked_once_at_a_time_and_again_if_it_may_be_too_old() {
+    let mut shell = Shell::new(80, 24);
+    shell.hear(host::connected("Play"));
+    let first = shell.state.take_requests();
+    let plans = Request::Query(Query::Plans);
+    assert_eq!(first.iter().filter(|request| **request == plans).count(), 1);
+    let item = || host::items("Play").remove(7);
+    shell.hear(item());
+    shell.hear(item());
+    assert!(!shell.state.take_requests().contains(&plans), "the first was not answered yet");
+    let result = host::answer(&plans, "Play", "usual");
+    shell.hear(FromHost::Answered { request: Box::new(plans.clone()), result });
+    assert_eq!(shell.state.take_requests().iter().filter(|request| **request == plans).count(), 1);
+}
+
+#[test]
+fn a_host_that_is_lost_is_said_with_the_reason() {
+    let mut shell = Shell::told(80, 24, "Play");
+    shell.hear(FromHost::Lost("no host runs in ~/.conductor".into()));
+    shell.passes(Duration::from_secs(3));
+    shell.hear(FromHost::Lost("no host runs in ~/.conductor".into()));
+    assert!(shell.lines()[0].contains("NO HOST for 3 s, trying again: no host runs"), "{}", shell.screen());
+    shell.hear(host::connected("Play"));
+    assert!(!shell.lines()[0].contains("NO HOST"));
+}
+
+/// What may happen.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Any key of the table.
+    Key(prop::sample::Index),
+    Letter(char),
+    Paste(String),
+    Click(u16, u16),
+    Wheel(u16, isize),
+    Resize(u16, u16),
+    Connected(String),
+    Lost(String),
+    /// One of what a stream has.
+    Item(prop::sample::Index, String),
+    Answers(String),
+    Refusals(String),
+    Time(u64),
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{0,12}",
+        any::<String>(),
+        Just("\u{1b}[2J\u{9b}\u{202e}\u{200b}\r\nx".to_owned()),
+        Just("音楽e\u{301}🎹".repeat(40)),
+        Just("word ".repeat(400)),
+        Just("line\n".repeat(200)),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        8 => index().prop_map(Step::Key),
+        2 => any::<char>().prop_map(Step::Letter),
+        1 => text().prop_map(Step::Paste),
+        3 => (0_u16..170, 0_u16..60).prop_map(|(x, y)| Step::Click(x, y)),
+        2 => (0_u16..60, -1_isize..2).prop_map(|(y, by)| Step::Wheel(y, by)),
+        1 => (0_u16..170, 0_u16..60).prop_map(|(width, height)| Step::Resize(width, height)),
+        2 => (80_u16..170, 24_u16..60).prop_map(|(width, height)| Step::Resize(width, height)),
+        1 => text().prop_map(Step::Connected),
+        1 => text().prop_map(Step::Lost),
+        4 => (index(), text()).prop_map(|(index, text)| Step::Item(index, text)),
+        6 => text().prop_map(Step::Answers),
+        1 => text().prop_map(Step::Refusals),
+        2 => (0_u64..10_000).prop_map(Step::Time),
+    ]
+}
+
+impl Shell {
+    fn goes_on(&mut self, step: Step) {
+        let now = self.now;
+        match step {
+            Step::Key(index) => {
+                let contexts = self.state.contexts();
+                let keys: Vec<Key> = bindings(contexts)
+                    .filter(|it| it.command != Command::Quit)
+                    .flat_map(|it| it.keys)
+                    .copied()
+                    .collect();
+                if !keys.is_empty() {
+                    self.state.input(Input::Key(*index.get(&keys)), now);
+                }
+            }
+            Step::Letter(letter) => self.key(KeyCode::Char(letter)),
+            Step::Paste(text) => self.state.input(Input::Paste(text), now),
+            Step::Click(x, y) => self.state.input(Input::Click(x, y), now),
+            Step::Wheel(y, by) => self.state.input(Input::Wheel(y, by), now),
+            Step::Resize(width, height) => self.state.input(Input::Resize(width, height), now),
+            Step::Connected(text) => self.hear(host::connected(&text)),
+            Step::Lost(text) => self.hear(FromHost::Lost(text)),
+            Step::Item(index, text) => {
+                let mut items = host::items(&text);
+                self.hear(items.swap_remove(index.index(items.len())));
+            }
+            Step::Answers(text) => {
+                let level = ["usual", "raised", "privileged"][text.len() % 3];
+                drop(self.answered(&text, level));
+            }
+            Step::Refusals(text) => {
+                for request in self.state.take_requests() {
+                    self.hear(FromHost::Answered { request: Box::new(request), result: Err(text.clone()) });
+                }
+            }
+            Step::Time(ms) => self.passes(Duration::from_millis(ms)),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// That a line fits is looked at where lines are drawn, too: none is longer than the screen is wide.
+    #[test]
+    fn whatever_comes_every_frame_is_whole(steps in prop::collection::vec(step(), 1..80)) {
+        let mut shell = Shell::new(80, 24);
+        for step in steps {
+            shell.goes_on(step);
+            let size = shell.state.size;
+            if size.width == 0 || size.height == 0 {
+                continue;
+            }
+            for line in shell.lines() {
+                prop_assert_eq!(line.width(), usize::from(size.width), "{:?}", line);
+                prop_assert!(!line.chars().any(conductor_terminal::is_hidden), "{:?}", line);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The screen Learn: what was moved, and the mapping that is made of it.
+
+use conductor_learn_mapping::{Control, Gesture, Unbound};
+
+use super::{Part, field, sentence, title};
+use crate::input::{Command, Context, key_of};
+use crate::layout;
+use crate::state::State;
+use crate::state::front::{Front, Prompt, Purpose};
+use crate::state::learn::Listening;
+use crate::text::{Look, Row};
+
+pub(super) fn parts(state: &State, columns: usize) -> (Option<Part>, Option<Part>) {
+    let learn = &state.learn;
+    let head = match (&learn.listening, &learn.device) {
+        (Listening::No, _) => title("Learn").put(Look::Dim, "nothing is listened to "),
+        (Listening::Starting, _) => title("Learn").put(Look::Doubt, "starting "),
+        (Listening::Yes { .. }, None) => title("Learn").put(Look::Good, "move a control of any device "),
+        (Listening::Yes { .. }, Some(device)) => {
+            title("Learn").put(Look::Good, "move a control of ").put_cut(Look::Accent, device, 30).put(Look::Plain, " ")
+        }
+    };
+    let row = |control: &Control| {
+        let row =
+            Row::of(Look::Plain, " ").cell(Look::Plain, &control.device, 22).cell(Look::Strong, &control.kind, 12);
+        row.put_rest(Look::Plain, &control.last, columns)
+    };
+    let why = match (&learn.listening, learn.learned.unbound.is_empty()) {
+        (Listening::No, _) => &format!(
+            "{} listens to every port; in Live, {} to one source",
+            key_of(Context::Learn, Command::ListenStart),
+            key_of(Context::Live, Command::Map)
+        ),
+        (_, true) => "nothing was moved yet",
+        (_, false) => "something came, but nothing that a mapping can wait for",
+    };
+    let lines: Vec<Row> = learn.learned.controls.iter().map(row).collect();
+    let above = Part::list(head, lines, learn.at, why);
+    let below = match &state.front {
+        Some(Front::Line(Prompt { purpose: Purpose::Action, line, .. })) => Part::text(
+            title("Actions").put(Look::Dim, "TYPE, TYPE VALUE or TYPE { key = value } "),
+            actions(state, line.text(), columns),
+            0,
+        ),
+        _ => Part::text(title("Control"), control(state, columns), 0),
+    };
+    (Some(above), Some(below))
+}
+
+fn control(state: &State, columns: usize) -> Vec<Row> {
+    let learn = &state.learn;
+    let mode = learn.mode.as_deref().unwrap_or("every mode");
+    let Some(control) = learn.learned.controls.get(learn.at) else { return Vec::new() };
+    let whose = if learn.any { "any device" } else { "this device alone" };
+    let mut lines = field("will map", Look::Plain, &format!("in {mode}, from {whose}"), columns);
+    if let Some(Unbound { could_be, .. }) = learn.learned.unbound_port_of(control) {
+        let what = match could_be {
+            Some(alias) => format!("the port becomes {alias} first: it could as well be another"),
+            None => "the port gets a binding first, in the same plan".to_owned(),
+        };
+        lines.extend(field("", Look::Doubt, &what, columns));
+    }
+    lines.extend(field("evidence", Look::Plain, &control.evidence.join("; "), columns));
+    lines.extend(field("trigger", Look::Accent, &control.toml, columns));
+    for Gesture { kind, evidence, toml } in &control.gestures {
+        lines.extend(field("gesture", Look::Plain, &format!("{kind}: {evidence}"), columns));
+        lines.extend(field("", Look::Accent, toml, columns));
+    }
+    lines
+}
+
+/// The types of actions that begin as what is typed.
+fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
+    let typed = typed.split(' ').next().unwrap_or_default().to_lowercase();
+    let fit = |(name, _): &&(String, String)| {
+        let short = name.rsplit(':').next().unwrap_or_default().to_lowercase();
+        short.starts_with(&typed) || name.to_lowercase().starts_with(&typed)
+    };
+    let row = |(name, what): &(String, String)| {
+        Row::of(Look::Plain, " ").cell(Look::Strong, name, 30).put_rest(Look::Dim, what, columns)
+    };
+    let rows = layout::lower_rows(state);
+    let lines: Vec<Row> = state.learn.actions.iter().filter(fit).take(rows).map(row).collect();
+    if lines.is_empty() { sentence(Look::Dim, "", "no action is known that begins so", columns) } else { lines }
+}
