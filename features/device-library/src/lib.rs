@@ -227,9 +227,8 @@ fn suggest(reader: &Reader, planner: &Planner, asked: &For) -> Result<Setup, Err
     let Plan { description, profile, parts } = match port {
         Ok(port) => {
             // A person says which it is; its name need not be the profile's.
-            let named = |profile| {
-                (profile, device_profile::fits(profile, &port.name, usb(port)).unwrap_or(PortFit::Name(0)))
-            };
+            let named =
+                |profile| (profile, device_profile::fits(profile, &port.name, usb(port)).unwrap_or(PortFit::Name(0)));
             let fitting = chosen.map(named).or_else(|| library.of_port(&port.name, usb(port)));
             plan_for(reader, &ports, port, fitting, asked.alias.as_deref(), &taken)?
         }
