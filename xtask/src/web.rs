@@ -31,6 +31,9 @@ pub struct Args {
     /// Run their tests in a browser against a host instead. Chromium is installed if it is not there.
     #[arg(long, conflicts_with = "test")]
     browser: bool,
+    /// Make the pictures in docs/pictures anew instead, in Chromium.
+    #[arg(long, conflicts_with_all = ["test", "browser"])]
+    pictures: bool,
 }
 
 /// The package.
@@ -41,8 +44,8 @@ pub fn folder(repo: &Repo) -> PathBuf {
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     node()?;
-    if args.browser {
-        return browser(repo, &folder(repo));
+    if args.browser || args.pictures {
+        return in_browser(repo, &folder(repo), if args.pictures { "pictures" } else { "browser" });
     }
     println!("{}", build(repo, args.test)?.display());
     Ok(ExitCode::SUCCESS)
@@ -157,15 +160,15 @@ fn modified(path: &Path) -> Result<SystemTime> {
     fs::metadata(path).and_then(|about| about.modified()).with_context(|| format!("cannot look at {}", path.display()))
 }
 
-/// Runs the tests in a browser, against the host of this repository.
-fn browser(repo: &Repo, ui: &Path) -> Result<ExitCode> {
+/// Runs a script of the package in a browser, against the host of this repository.
+fn in_browser(repo: &Repo, ui: &Path, script: &str) -> Result<ExitCode> {
     setup::ensure_browser()?;
     install(ui)?;
     let conductor = host::ready(repo)?;
     let features = env::var_os(host::FEATURES).map_or_else(|| repo.components(), PathBuf::from);
-    let mut tests = Command::new("npm");
-    tests.args(["run", "browser"]).current_dir(ui).stdin(Stdio::null());
-    process::run(tests.env(host::PROGRAM, conductor).env(host::FEATURES, features))?;
+    let mut npm = Command::new("npm");
+    npm.args(["run", script]).current_dir(ui).stdin(Stdio::null());
+    process::run(npm.env(host::PROGRAM, conductor).env(host::FEATURES, features))?;
     Ok(ExitCode::SUCCESS)
 }
 
