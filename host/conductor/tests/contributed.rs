@@ -96,6 +96,19 @@ fn a_feature_has_commands_under_its_own_name() {
     assert_eq!(refused.status.code(), Some(1), "the tool itself refuses: {}", err(&refused));
 }
 
+/// What is nearly a command of the program is a slip of the hand: a feature with such a name would be given keys.
+#[test]
+fn no_feature_takes_what_was_meant_for_a_command() {
+    let secrets = stage("secrets");
+    let meant = secrets.run(&["secrets", "create", "openai sk-1"]);
+    assert_eq!(meant.status.code(), Some(2), "{}", out(&meant));
+    assert!(err(&meant).contains("unrecognized subcommand 'secrets'"), "{}", err(&meant));
+    assert!(err(&meant).contains("'secret'"), "it says what was meant: {}", err(&meant));
+    let items = secrets.run(&["tool", "call", "work_items_list"]);
+    let items: Value = serde_json::from_slice(&items.stdout).unwrap();
+    assert_eq!(items["items"], json!([]), "the feature is there, and got nothing");
+}
+
 /// A feature's name may be that of a command or of routes: those stay the host's.
 #[test]
 fn no_feature_takes_the_name_of_a_command_or_of_a_route() {
@@ -111,7 +124,7 @@ fn no_feature_takes_the_name_of_a_command_or_of_a_route() {
     drop(plan);
 
     let plans = stage("plans");
-    let theirs = plans.run(&["plans", "create", "x"]);
+    let theirs = plans.run(&["tool", "call", "work_item_create", r#"{"title": "x"}"#]);
     assert_eq!(theirs.status.code(), Some(0), "the feature is there: {}", err(&theirs));
     assert_eq!(plans.ask("POST", "/v1/plans/list", "{}").0, 405, "GET /v1/plans/{{id}} is the host's");
     assert_eq!(plans.ask("GET", "/v1/plans/list", "").0, 404);

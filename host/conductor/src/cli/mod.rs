@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 use crate::embedding::make_home;
 use conductor_config::{self as config, Diagnostics, Loaded};
 use conductor_sandbox::compiler;
+use conductor_stdx::nearest::nearest;
 use conductor_stdx::plain_file;
 use conductor_terminal::{self as terminal, Lines};
 
@@ -396,13 +397,18 @@ enum UnknownCommand {
     Words(Vec<OsString>),
 }
 
-/// Runs the command of a feature that the command line names. `None` if it names none; no feature takes the name of one
-/// of the program's commands.
+/// Runs the command of a feature that the command line names. `None` if it names none. No feature takes the name of one of
+/// the program's commands, nor one that is so near that a person may have meant that: `secrets set` would be given keys.
 fn contributed() -> Option<ExitCode> {
     let Unknown { config, home, command: UnknownCommand::Words(words) } = Unknown::try_parse().ok()?;
-    let is_own = <Arguments as clap::CommandFactory>::command().find_subcommand(words.first()?).is_some();
-    let places = paths(config.as_deref(), home.as_deref()).ok()?;
-    if is_own { None } else { contributed::run(&places, &words) }
+    let program = <Arguments as clap::CommandFactory>::command();
+    let own = program
+        .get_subcommands()
+        .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
+    if nearest(words.first()?.to_str()?, own).is_some() {
+        return None;
+    }
+    contributed::run(&paths(config.as_deref(), home.as_deref()).ok()?, &words)
 }
 
 fn paths(config: Option<&Path>, home: Option<&Path>) -> Result<Paths, Failure> {
