@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, bounded, select};
 
 use api::{Askers, FromHost};
+use layout::Size;
 use session::{FromTerminal, Session};
-use state::State;
 use state::live::TICK;
+use state::{Input, State};
 
 mod api;
 mod config_view;
@@ -123,6 +124,12 @@ fn main_loop(home: &Path, ending: &Receiver<()>, session: &mut Session, state: &
         let now = started.elapsed();
         if now >= next_tick {
             state.tick(now);
+            // A change before keys were read first is not reported.
+            if let Ok((width, height)) = Session::size()
+                && state.size != (Size { width, height })
+            {
+                state.input(Input::Resize(width, height), now);
+            }
             next_tick = now + TICK;
         }
         state.take_requests().into_iter().for_each(|request| askers.ask(request));

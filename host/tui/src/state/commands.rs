@@ -199,7 +199,7 @@ impl State {
                     self.features.scroll = 0;
                 }
                 Screen::Chat => match &mut self.chat.open {
-                    Some(open) => open.back = open.back.saturating_add_signed(-by),
+                    Some(open) => open.back = open.back.saturating_add_signed(0_isize.saturating_sub(by)),
                     None => self.chat.at = move_by(self.chat.at, self.chat.list.len()),
                 },
                 Screen::Learn => self.learn.at = move_by(self.learn.at, self.learn.learned.controls.len()),
