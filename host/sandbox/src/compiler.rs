@@ -293,7 +293,7 @@ impl Compiler {
 
     /// How a worker failed, by how it ended and what it said.
     fn explained(&self, status: ExitStatus, said: &str) -> CompileError {
-        if said.contains(OUT_OF_MEMORY) || said.contains("Cannot allocate memory") {
+        if OUT_OF_MEMORY.iter().any(|words| said.contains(words)) {
             return CompileError::Memory(self.limits.memory);
         }
         #[cfg(unix)]
@@ -372,8 +372,8 @@ fn conductor_of(program: &Path) -> Option<PathBuf> {
     [Some(folder), above].into_iter().flatten().map(|folder| folder.join(&name)).find(|beside| beside.is_file())
 }
 
-/// What a worker says, among other words, when there is no memory left: these are the standard library's.
-const OUT_OF_MEMORY: &str = "memory allocation of";
+/// What a worker says, among other words, when there is no memory left: the standard library, the system, Wasmtime.
+const OUT_OF_MEMORY: [&str; 3] = ["memory allocation of", "Cannot allocate memory", "out-of-memory error"];
 
 /// The exit code of a worker whose component is rejected.
 const REJECTED: i32 = 3;
@@ -506,6 +506,7 @@ mod tests {
             ("exec cat /dev/zero", CompileError::TooLarge(1000)),
             ("kill -XCPU $$", CompileError::CpuTime(300)),
             ("echo 'memory allocation of 8 bytes failed' >&2; kill -ABRT $$", CompileError::Memory(2 << 30)),
+            ("echo 'unhandled out-of-memory error: out of memory' >&2; exit 101", CompileError::Memory(2 << 30)),
             ("echo no >&2; exit 3", CompileError::Rejected("no".to_owned())),
             ("exit 0", CompileError::Crashed("exit status: 0".to_owned())),
         ] {
