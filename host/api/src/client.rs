@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::types::{
     ApprovalAnswer, AuditQuery, AuditRow, BeginConversation, Candidate, ConversationEvents, ForkConversation,
@@ -444,6 +444,14 @@ impl Client {
     /// As [`post`](Self::post).
     pub fn call_tool(&self, name: &str, request: &ToolRequest) -> Result<ToolResult, AskError> {
         self.post(&format!("/v1/tools/{}", segment(name)), request)
+    }
+
+    /// Calls the tool behind a route that a feature declares: its arguments in, its result out.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub fn call_route(&self, feature: &str, route: &str, args: &Map<String, Value>) -> Result<Value, AskError> {
+        self.post(&format!("/v1/{}/{}", segment(feature), segment(route)), args)
     }
 
     /// The models of the configuration.
