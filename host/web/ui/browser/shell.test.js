@@ -131,7 +131,8 @@ describe('the shell', { concurrency: false }, () => {
     await until('the actions', () => tab.page.evaluate(() => [...document.querySelectorAll('dialog option')].some((one) => one.value === 'ModeChange')))
     await tab.tabTo('Action')
     await keyboard.type('ModeChange')
-    await tab.find('dialog label', 'mode')
+    // Not the one of the mode that it is for.
+    await tab.find('dialog label .name', 'mode')
     await tab.tabTo('mode')
     await keyboard.type('Mix')
     await press('Show the plan')
