@@ -63,7 +63,7 @@ fn command(stage: &Stage) -> Command {
     command
 }
 
-/// A port of this computer that nobody has.
+/// A free port of this computer.
 fn free_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -84,7 +84,7 @@ pub fn run(home: &Path, ending: &Receiver<()>) -> Result<End, TuiError> {
         let (done, is_done) = bounded(1);
         let home = home.to_owned();
         thread::Builder::new().name("last word".into()).spawn(move || {
-            // The host ends a session that nobody asks for by itself, too.
+            // Without requests, the host ends a session by itself, too.
             let _ = api::stop_listening(&home, listening);
             let _ = done.send(());
         })?;

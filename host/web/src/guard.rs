@@ -74,7 +74,7 @@ fn is_ours(host: &str, port: u16) -> bool {
     (name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")) && said == port.to_string()
 }
 
-/// What a path is for; `None` if it means another one to whoever decodes or shortens it.
+/// What a path is for; `None` if it means another path once it is decoded or shortened.
 fn place(path: &str) -> Option<Place> {
     let path = path.strip_prefix('/')?;
     if path.is_empty() {

@@ -35,7 +35,7 @@ struct File {
 }
 
 impl Pages {
-    /// Those that were there when this was compiled; none where the front-end was not built.
+    /// Those that were there when this was compiled; empty if the front-end was not built.
     pub fn embedded() -> Self {
         Self::of(EMBEDDED.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes))))
     }

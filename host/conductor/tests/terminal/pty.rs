@@ -125,7 +125,7 @@ impl Terminal {
 
     /// Sends a signal to the program.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: the child was not waited for yet, so that its number is nobody else's.
+        // SAFETY: the child was not waited for yet, so that no other process has its number.
         let done = unsafe { libc::kill(self.child.id().try_into().unwrap(), signal) };
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     }

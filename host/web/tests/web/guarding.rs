@@ -30,7 +30,7 @@ fn a_link_signs_one_browser_in_once() {
     assert_eq!(attributes, "path=/; max-age=43200; httponly; samesite=strict");
     assert!(pair.starts_with(&format!("conductor-shell-{}=", stage.port)) && pair.len() > 64, "{pair}");
     assert_eq!((answer.status, answer.header("cache-control")), (303, Some("no-store")));
-    assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "a link is told to no other site");
+    assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "no other site sees the link");
     let cookie = format!("cookie: {pair}");
     assert_eq!(status(&stage, &[&cookie]).text(), "{\"ok\":true}");
 
@@ -42,7 +42,7 @@ fn a_link_signs_one_browser_in_once() {
 }
 
 #[test]
-fn an_old_link_and_one_that_was_replaced_sign_nobody_in() {
+fn an_old_link_and_one_that_was_replaced_sign_in_no_browser() {
     let stage = Stage::new(Limits { link_life: Duration::ZERO, ..quick() });
     assert_eq!(stage.ask(&format!("GET {}", stage.link()), &[], b"").status, 401);
     let stage = Stage::new(quick());

@@ -1,4 +1,4 @@
-//! A server, a host behind it that answers as its paths say, and a browser that says exactly what it is told to.
+//! A server, a host behind it that answers as its paths say, and a browser that sends exactly the given bytes.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -100,7 +100,7 @@ fn answer(mut peer: UnixStream, seen: &Mutex<Vec<String>>, tell: &Sender<Told>, 
             let _ = peer.shutdown(std::net::Shutdown::Both);
         }
         "/v1/flood" => {
-            // The system holds some of it; once it holds no more, nobody reads.
+            // The system holds some of it; once it holds no more, the client does not read.
             peer.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
             peer.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
             let mut sent = 0;

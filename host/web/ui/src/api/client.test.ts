@@ -28,7 +28,7 @@ test('a failure is what the host says, or what there is of a page that is none o
   expect(page).toMatchObject({ code: 'failed', message: '<h1>Bad gateway</h1>', isAway: true })
 })
 
-test('nobody there is known from a session that has ended', async () => {
+test('a host that is not there is told apart from a session that has ended', async () => {
   const seen: ApiError[] = []
   reportErrors((error) => seen.push(error))
   vi.stubGlobal('fetch', async () => Promise.reject(new TypeError('failed to fetch')))

@@ -21,7 +21,7 @@ export interface StreamOptions {
   item: (item: StreamItem) => void
   /** Another state. */
   state: (state: StreamState) => void
-  /** Why no socket could be had: whether the browser is signed out, or nobody answers. */
+  /** Why no socket could be had: whether the browser is signed out, or no host answers. */
   probe: () => Promise<'here' | 'signed-out' | 'away'>
   /** Calls back later; gives what `cancel` takes. */
   later: (call: () => void, milliseconds: number) => number
