@@ -225,6 +225,11 @@ export const de: Record<keyof typeof en, string> = {
   'mappings.choose-one': '{name} auswählen',
   'mappings.remove-chosen': '{count} ausgewählte entfernen',
   'mappings.remove-plan': '{count} Zuordnungen entfernen.',
+  'mappings.move-chosen': '{count} ausgewählte verschieben',
+  'mappings.move-to': 'Verschieben nach',
+  'mappings.move-plan': '{count} Zuordnungen nach {mode} verschieben.',
+  'mappings.move-plan.one': '1 Zuordnung nach {mode} verschieben.',
+  'mappings.there-already': 'Das Ausgewählte ist schon in {mode}.',
   'mappings.twin': 'gleicher Auslöser',
 
   'devices.bindings': 'Bindungen',

@@ -223,6 +223,11 @@ export const en = {
   'mappings.choose-one': 'Choose {name}',
   'mappings.remove-chosen': 'Remove {count} chosen',
   'mappings.remove-plan': 'Remove {count} mappings.',
+  'mappings.move-chosen': 'Move {count} chosen',
+  'mappings.move-to': 'Move to',
+  'mappings.move-plan': 'Move {count} mappings to {mode}.',
+  'mappings.move-plan.one': 'Move 1 mapping to {mode}.',
+  'mappings.there-already': 'What is chosen is in {mode} already.',
   'mappings.twin': 'same trigger',
 
   'devices.bindings': 'Bindings',
