@@ -28,7 +28,7 @@ pub struct Args {
     /// Run their unit tests, too.
     #[arg(long)]
     test: bool,
-    /// Run their tests in a browser against a host instead. Chromium is installed if it is not there.
+    /// Run their tests in Chromium and in Firefox against a host instead. Each is installed if it is not there.
     #[arg(long, conflicts_with = "test")]
     browser: bool,
     /// Make the pictures in docs/pictures anew instead, in Chromium.
@@ -45,7 +45,8 @@ pub fn folder(repo: &Repo) -> PathBuf {
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     node()?;
     if args.browser || args.pictures {
-        return in_browser(repo, &folder(repo), if args.pictures { "pictures" } else { "browser" });
+        let (script, browsers) = if args.pictures { ("pictures", &BROWSERS[..1]) } else { ("browser", &BROWSERS[..]) };
+        return in_browsers(repo, &folder(repo), script, browsers);
     }
     println!("{}", build(repo, args.test)?.display());
     Ok(ExitCode::SUCCESS)
@@ -160,15 +161,21 @@ fn modified(path: &Path) -> Result<SystemTime> {
     fs::metadata(path).and_then(|about| about.modified()).with_context(|| format!("cannot look at {}", path.display()))
 }
 
-/// Runs a script of the package in a browser, against the host of this repository.
-fn in_browser(repo: &Repo, ui: &Path, script: &str) -> Result<ExitCode> {
-    setup::ensure_browser()?;
+/// What `CONDUCTOR_BROWSER` may be. The pictures are made in the first.
+const BROWSERS: [&str; 2] = ["chromium", "firefox"];
+
+/// Runs a script of the package in each of these browsers, against the host of this repository.
+fn in_browsers(repo: &Repo, ui: &Path, script: &str, browsers: &[&str]) -> Result<ExitCode> {
+    setup::ensure_browsers()?;
     install(ui)?;
     let conductor = host::ready(repo)?;
     let features = env::var_os(host::FEATURES).map_or_else(|| repo.components(), PathBuf::from);
-    let mut npm = Command::new("npm");
-    npm.args(["run", script]).current_dir(ui).stdin(Stdio::null());
-    process::run(npm.env(host::PROGRAM, conductor).env(host::FEATURES, features))?;
+    for browser in browsers {
+        let mut npm = Command::new("npm");
+        npm.args(["run", script]).current_dir(ui).stdin(Stdio::null());
+        npm.env(host::PROGRAM, &conductor).env(host::FEATURES, &features).env("CONDUCTOR_BROWSER", browser);
+        process::run(&mut npm).with_context(|| format!("in {browser}"))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -152,11 +152,14 @@ const KEYRING: &[Need] = &[
     },
 ];
 
-const BROWSER: &[Need] = &[Need {
-    probe: Probe::Program("chromium"),
-    why: "a browser without a screen, in which the web shell is tested",
-    packages: &["chromium"],
-}];
+const BROWSERS: &[Need] = &[
+    Need {
+        probe: Probe::Program("chromium"),
+        why: "a browser without a screen, in which the web shell is tested",
+        packages: &["chromium"],
+    },
+    Need { probe: Probe::Program("firefox-esr"), why: "the other browser for that", packages: &["firefox-esr"] },
+];
 
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
@@ -164,7 +167,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     let purpose = args.purpose.unwrap_or(Purpose::Test);
     ensure(purpose)?;
     if matches!(purpose, Purpose::Test | Purpose::TestWithoutVm) {
-        ensure_browser()?;
+        ensure_browsers()?;
     }
     if purpose != Purpose::Vm {
         println!("{}", guest_rust::ensure(repo)?.describe());
@@ -191,8 +194,8 @@ pub fn ensure_jack() -> Result<()> {
 
 /// Makes sure that the web shell can be tested in a browser. No other test needs one, and some systems have none to
 /// install with apt.
-pub fn ensure_browser() -> Result<()> {
-    satisfy(&[BROWSER])
+pub fn ensure_browsers() -> Result<()> {
+    satisfy(&[BROWSERS])
 }
 
 fn satisfy(lists: &[&[Need]]) -> Result<()> {

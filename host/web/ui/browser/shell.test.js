@@ -1,4 +1,4 @@
-// The shell in Chromium, before a host that runs: from what a device sends to what a click changes.
+// The shell in a browser, before a host that runs: from what a device sends to what a click changes.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -163,6 +163,32 @@ describe('the shell', { concurrency: false }, () => {
     assert.deepEqual(await stage.ask('GET', '/v1/plans'), [])
   })
 
+  test('mappings that are chosen move to another mode, as one plan', async () => {
+    const mapping = (name) => ({ name, trigger: { type: 'OscMessage', address: `/${name}` }, action: { type: 'ModeChange', mode: 'Play' } })
+    const changes = ['one', 'two', 'three'].map((name, index) => ({ path: ['modes', '0', 'mappings', String(index + 1)], value: mapping(name) }))
+    const { id } = await stage.ask('POST', '/v1/plans', { description: 'Three more.', changes })
+    await stage.ask('POST', `/v1/plans/${id}/apply`)
+    await go('mappings')
+    for (const name of ['three', 'one']) await (await tab.find(`input[aria-label="Choose ${name}"]`)).evaluate((one) => one.click())
+    await tab.choose('Move to', 'Mix')
+    await tab.click('button', 'Move 2 chosen')
+    await tab.find('dialog [data-plan]', 'Move 2 mappings to Mix.')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.click('dialog button', 'Apply')
+    await tab.gone('dialog[open]')
+    await tab.find('.notice', 'Applied: Move 2 mappings to Mix.')
+    for (const [place, name] of [['modes/0/mappings/1', 'two'], ['modes/1/mappings/0', 'one'], ['modes/1/mappings/1', 'three']]) {
+      await tab.find(`tr[data-place="${place}"] th`, name)
+    }
+    await stage.ask('POST', '/v1/mode', { mode: 'Mix' })
+    await play('/three')
+    await until('the mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Play')
+    await stage.ask('POST', '/v1/undo')
+    await tab.find('tr[data-place="modes/0/mappings/1"] th', 'one')
+    await stage.ask('POST', '/v1/undo')
+    await tab.gone('th', 'three')
+  })
+
   test('what was done is on record, and its chain is whole', async () => {
     await go('record')
     await tab.find('[data-audit]', 'plan reject')
@@ -200,9 +226,10 @@ describe('the shell', { concurrency: false }, () => {
 
   for (const scheme of ['light', 'dark']) {
     test(`every page can be used by everyone in ${scheme} colours`, async () => {
-      await tab.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+      const tab = await stage.tabIn(scheme)
       for (const page of PAGES) {
-        await go(page)
+        await tab.page.goto(`${stage.origin}/${page}`)
+        await tab.find('[data-state=open]')
         if (page === '') {
           await play('/go', 0.5)
           await tab.find('[role=row]', '/go')
@@ -210,6 +237,7 @@ describe('the shell', { concurrency: false }, () => {
         await until('what the page asks for', () => tab.page.evaluate(() => !document.querySelector('main').textContent.includes('Asking the host')))
         assert.deepEqual(await tab.violations(), [], `/${page}`)
       }
+      assert.deepEqual(await tab.wrong(), [])
     })
   }
 

@@ -1,4 +1,4 @@
-// What the tests in a browser play on: a host in a home of its own, `conductor ui` before it, Chromium, and OSC peers.
+// What the tests in a browser play on: a host in a home of its own, `conductor ui` before it, a browser, and OSC peers.
 
 import { execFile, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -15,12 +15,25 @@ import puppeteer from 'puppeteer-core'
 const DEADLINE = 30_000
 /** The same for a host's first start in a home, which compiles every feature. */
 const FIRST_START = 400_000
-const CHROMIUM = process.env['CONDUCTOR_CHROMIUM'] ?? '/usr/bin/chromium'
+/** The browsers that the tests know, by what `CONDUCTOR_BROWSER` may name. */
+const BROWSERS = {
+  chromium: { executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--lang=en'] },
+  firefox: { browser: 'firefox', executablePath: '/usr/bin/firefox-esr', extraPrefsFirefox: { 'intl.accept_languages': 'en' } },
+}
 
 function told(variable) {
   const value = process.env[variable]
   if (!value) throw new Error(`${variable} says nothing: \`cargo xtask web --browser\` builds what is tested, and sets it`)
   return value
+}
+
+/** Starts the browser that `CONDUCTOR_BROWSER` names, Chromium if it is not set. `firefox` are preferences of Firefox. */
+function openBrowser(firefox = {}) {
+  const name = process.env['CONDUCTOR_BROWSER'] ?? 'chromium'
+  const known = BROWSERS[name]
+  if (!known) throw new Error(`CONDUCTOR_BROWSER is ${name}; write ${Object.keys(BROWSERS).join(' or ')}`)
+  if (name !== 'firefox') return puppeteer.launch(known)
+  return puppeteer.launch({ ...known, extraPrefsFirefox: { ...known.extraPrefsFirefox, ...firefox } })
 }
 
 /** Waits until this is true, and gives what it gave. */
@@ -96,8 +109,13 @@ async function freePort() {
   return peer.port
 }
 
-/** A host, its shell and a browser. */
+/** What Firefox writes down as an error when a host ends: what the page makes of it is what is tested. */
+const LOST_STREAM = /^Error: Firefox can.t establish a connection to the server at ws:/
+
+/** A host, its shell and browsers. */
 export class Stage {
+  browsers = []
+
   /** `config` makes the configuration, of the port at which the host is to hear OSC. */
   static async start(config) {
     const stage = new Stage()
@@ -109,7 +127,7 @@ export class Stage {
       stage.ui = new Program(['--home', stage.home, 'ui', '--no-open'])
       stage.link = await stage.ui.line(/^http:\/\/127\.0\.0\.1:/)
       stage.origin = new URL(stage.link).origin
-      stage.browser = await puppeteer.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--lang=en'] })
+      stage.browser = await stage.#open()
     } catch (error) {
       await stage.end()
       throw error
@@ -148,21 +166,41 @@ export class Stage {
     return text ? JSON.parse(text) : null
   }
 
+  async #open(firefox) {
+    const browser = await openBrowser(firefox)
+    this.browsers.push(browser)
+    return browser
+  }
+
+  /** A signed-in tab of a person who has chosen `light` or `dark` in the whole system. */
+  async tabIn(scheme) {
+    // Firefox knows the system's scheme from its start on.
+    const browser = await this.#open({ 'layout.css.prefers-color-scheme.content-override': scheme === 'dark' ? 0 : 1 })
+    const tab = await this.tab(await this.another(), browser)
+    if (tab.page.browser().protocol !== 'webDriverBiDi') await tab.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+    const is = await tab.page.evaluate((scheme) => matchMedia(`(prefers-color-scheme: ${scheme})`).matches, scheme)
+    if (!is) throw new Error(`this browser does not show ${scheme} colours`)
+    return tab
+  }
+
   /** A tab of its own, in which everything that goes wrong is kept. */
-  async tab(address) {
-    const page = await this.browser.newPage()
+  async tab(address, browser = this.browser) {
+    const page = await browser.newPage()
     await page.setViewport({ width: 1360, height: 900 })
     const tab = new Tab(page)
     await page.evaluateOnNewDocument(() => {
       globalThis.refusals = []
       addEventListener('securitypolicyviolation', (event) => globalThis.refusals.push(`${event.violatedDirective} ${event.blockedURI}`))
     })
-    page.on('pageerror', (error) => tab.troubles.push(String(error)))
+    page.on('pageerror', (error) => {
+      if (!LOST_STREAM.test(String(error))) tab.troubles.push(String(error))
+    })
     page.on('console', (message) => {
       if (/content security policy/i.test(message.text())) tab.troubles.push(message.text())
     })
     page.on('request', (asked) => {
-      if (!asked.url().startsWith(this.origin) && !asked.url().startsWith('blob:')) tab.troubles.push(`it asked ${asked.url()}`)
+      // What a page has in itself comes from nowhere else; the policy says what of it is used.
+      if (!asked.url().startsWith(this.origin) && !/^(blob|data):/.test(asked.url())) tab.troubles.push(`it asked ${asked.url()}`)
     })
     page.on('dialog', (dialog) => {
       tab.troubles.push(`a script ran: ${dialog.message()}`)
@@ -173,7 +211,7 @@ export class Stage {
   }
 
   async end() {
-    await this.browser?.close()
+    await Promise.all(this.browsers.map((browser) => browser.close()))
     await this.ui?.end()
     await this.host?.end()
     await rm(this.home, { recursive: true, force: true })
