@@ -109,8 +109,8 @@ async function freePort() {
   return peer.port
 }
 
-/** What Firefox writes down as an error when a host ends: what the page makes of it is what is tested. */
-const LOST_STREAM = /^Error: Firefox can.t establish a connection to the server at ws:/
+/** What Firefox reports as an error when a host or a page ends: what the page makes of the first is what is tested. */
+const LOST_STREAM = /^Error: (Firefox can.t establish a connection to the server at|The connection to) ws:/
 
 /** A host, its shell and browsers. */
 export class Stage {
