@@ -429,12 +429,15 @@ impl Run<'_> {
         if !self.board.reached(NAME, self.reach.end_to_end()) {
             return;
         }
-        match web::ensure(self.repo) {
+        match web::ensure(self.repo).and_then(|()| setup::ensure_browsers()) {
             Ok(()) if built.product && built.pages => {
                 self.board.step(NAME, self.with_built(built, with(self.repo.xtask("web"), ["--browser"])));
             }
             Ok(()) => self.board.blocked(NAME, NOTHING),
-            Err(reason) => self.board.skip(NAME, &format!("{reason:#}")),
+            Err(reason) => {
+                let reason = format!("{reason:#}").lines().map(str::trim).collect::<Vec<_>>().join(" ");
+                self.board.skip(NAME, &reason);
+            }
         }
     }
 
