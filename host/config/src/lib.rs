@@ -34,6 +34,7 @@ mod process_action;
 pub mod reader;
 mod schema;
 mod shape;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -4,6 +4,7 @@
 //! checker and `conductor config schema` follow. Doc comments on fields are read by users.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use super::chat::Chat;
 use super::clock::{CLOCK_VARIABLES, Clock, Quantize};
 use super::condition::Condition;
 use super::llm::Llm;
+use super::shared;
 use super::trigger::Trigger;
 use super::variable::Variable;
 use conductor_package::{Contributions, Grants};
@@ -51,8 +53,9 @@ pub struct Config {
     pub profiles: Vec<Profile>,
 
     /// Mappings that apply in every mode. Default: none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub global_mappings: Vec<Mapping>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "shared")]
+    #[schemars(with = "Vec<Mapping>")]
+    pub global_mappings: Vec<Arc<Mapping>>,
 
     /// Installed features by name (ASCII letters, digits, `-` and `_`). Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -266,8 +269,9 @@ pub struct Mode {
     pub over: Option<String>,
 
     /// What happens while this mode is active. Default: none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mappings: Vec<Mapping>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "shared")]
+    #[schemars(with = "Vec<Mapping>")]
+    pub mappings: Vec<Arc<Mapping>>,
 }
 
 impl Config {

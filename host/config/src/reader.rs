@@ -33,7 +33,7 @@ pub struct Reader {
 #[derive(Debug)]
 struct Known {
     text: Box<str>,
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
     /// The names in it, with their places from the block's first byte on.
     uses: Vec<(&'static str, Use)>,
 }
@@ -70,7 +70,7 @@ impl Reader {
                     let place = place.start + block.start..place.end + block.start;
                     names.refer(kind, Arc::clone(name), place, *must_exist);
                 }
-                mappings.push(known.mapping.clone());
+                mappings.push(Arc::clone(&known.mapping));
             }
         }
         let source = Source::new(file_name, text);
@@ -160,8 +160,10 @@ fn cut(text: &str) -> Option<Cut<'_>> {
     // The block that is not at its end yet: where it begins, its mode, and how headers in it begin.
     let mut open: Option<(usize, Option<usize>, &str)> = None;
     let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.trim_start_matches([' ', '\t']).starts_with('[') {
+    while at < text.len() {
+        let line = &text[at..];
+        let line = &line[..memchr::memchr(b'\n', line.as_bytes()).map_or(line.len(), |end| end + 1)];
+        if line.bytes().find(|byte| !matches!(byte, b' ' | b'\t')) == Some(b'[') {
             let header = header(line)?;
             if !open.is_some_and(|(.., inside)| header.name.starts_with(inside)) {
                 blocks.extend(open.take().map(|(start, mode, _)| Block { text: &text[start..at], start, mode }));
@@ -310,7 +312,7 @@ action = { type = \"Suppress\" }";
 
         // What is known is taken as it is: here is a mapping that no file has.
         let known = reader.known.iter_mut().find(|known| known.text.contains("note = 3")).unwrap();
-        Arc::get_mut(known).unwrap().mapping.name = Some("known".into());
+        Arc::make_mut(&mut Arc::get_mut(known).unwrap().mapping).name = Some("known".into());
         let changed = SHOW.replace("note = 4", "note = 5");
         let loaded = reader.parse(&changed, "c.toml").unwrap();
         assert_eq!(loaded.config.global_mappings[0].name.as_deref(), Some("known"));

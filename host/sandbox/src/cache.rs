@@ -8,7 +8,7 @@
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hash};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, Mac as _};
@@ -63,6 +63,22 @@ impl Code {
             // this process, or through the pipe of a worker that this process started, into which no other process writes.
             // Whether the engines are compatible is checked.
             Self::Fresh(code) => unsafe { Component::deserialize(engine, code) },
+        }
+    }
+
+    /// Gives back the resident pages of a component that [`load`](Self::load) returned, until it runs: reading its head
+    /// makes as much of it resident as the kernel has in one piece, often the whole file.
+    pub fn release_pages(&self, component: &Component) {
+        #[cfg(target_os = "linux")]
+        if let Self::Cached(_) = self {
+            use rustix::mm::{Advice, madvise};
+            let image = component.image_range();
+            let length = image.end.addr() - image.start.addr();
+            // SAFETY: the range is a private mapping of a file, from its first page on, that lives as long as the
+            // component. What is given back is read again from the file when it is next used, and it is the same: wasmtime
+            // rejects an image with relocations, so it never wrote to these pages, and it has made them read-only. The
+            // file stays as it is: see `mapped`.
+            let _ = unsafe { madvise(image.start.cast_mut().cast(), length, Advice::LinuxDontNeed) };
         }
     }
 }
@@ -168,16 +184,7 @@ fn mapped(engine: &Engine, file: &Path) -> wasmtime::Result<Component> {
 }
 
 fn compatibility(engine: &Engine) -> u64 {
-    struct Fixed;
-    impl std::hash::BuildHasher for Fixed {
-        type Hasher = std::hash::DefaultHasher;
-        fn build_hasher(&self) -> Self::Hasher {
-            std::hash::DefaultHasher::new()
-        }
-    }
-    let mut hasher = Fixed.build_hasher();
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    std::hash::Hasher::finish(&hasher)
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(engine.precompile_compatibility_hash())
 }
 
 impl CodeCacheDir {

@@ -264,7 +264,9 @@ impl Sandbox {
         if lane == Lane::Control && package.info.imports.iter().any(|import| conductor_package::wasi::offers(import)) {
             wasi::link(&mut linker).map_err(link)?;
         }
-        linker.instantiate_pre(&component).map_err(link)
+        let prepared = linker.instantiate_pre(&component).map_err(link)?;
+        code.release_pages(&component);
+        Ok(prepared)
     }
 
     /// Where the control lane's work runs.

@@ -11,6 +11,7 @@ pub mod device_defaults;
 pub mod digest;
 pub mod doorbell;
 pub mod first_step;
+pub mod heap;
 pub mod hidden;
 pub mod host_key;
 pub mod jobs;

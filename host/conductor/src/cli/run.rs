@@ -8,6 +8,7 @@ use super::{CommandResult, Failure, Paths, unreadable, warn, wrong};
 use crate::embedding::{Conductor, OpenError};
 use conductor_host::control::plan::store::PLAN_TIMEOUT;
 use conductor_ports::supervisor::PortState;
+use conductor_stdx::heap;
 use conductor_stdx::plural::plural;
 
 /// The arguments of `conductor run`.
@@ -51,6 +52,7 @@ pub(super) fn run(places: &Paths, arguments: &RunArguments) -> CommandResult {
     let open = status.ports.ports.iter().filter(|port| port.state == PortState::Open).count();
     let features = status.features.iter().filter(|feature| feature.refused.is_none()).count();
     let (rules, features) = (plural(status.rules, "rule"), plural(features, "feature"));
+    heap::give_back_free_memory();
     tracing::info!("ready: {rules}, {} open, {features}; Ctrl-C ends", plural(open, "port"));
     let stop_asked = conductor.host().stop_asked();
     loop {

@@ -17,7 +17,7 @@ fn midi(matchers: Vec<Matcher>, name: Option<&str>) -> Connection {
 /// The configuration that a mapping's trigger and action make up.
 fn mapping(trigger: &str, action: &str) -> Mapping {
     let text = format!("[[global_mappings]]\ntrigger = {{ {trigger} }}\naction = {{ {action} }}\n");
-    read(&text).global_mappings.remove(0)
+    (*read(&text).global_mappings[0]).clone()
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn parsed(action: &Value) -> Option<Action> {
     let mapping = serde_json::json!({ "trigger": { "type": "Note", "note": 60 }, "action": action });
     let path = vec!["global_mappings".to_owned(), "0".to_owned()];
     let text = edited("", &[Change { path, value: Some(mapping) }]).ok()?;
-    config::parse(&text, "action").ok()?.config.global_mappings.pop().map(|mapping| mapping.action)
+    config::parse(&text, "action").ok()?.config.global_mappings.pop().map(|mapping| mapping.action.clone())
 }
 
 #[cfg(test)]

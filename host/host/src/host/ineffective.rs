@@ -3,7 +3,7 @@
 //! Nothing runs for them: they come of what is written, and of which files are there.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::sync::Arc;
 
 use conductor_config::{self as config, Action, Config, Diagnostic, Loaded, PathStep, TriggerEvent};
 use conductor_ports::binding::OwnPorts;
@@ -109,41 +109,45 @@ impl<'c> Found<'c> {
         }
     }
 
-    fn mappings(&mut self, list: &[PathStep<'_>], mappings: &'c [config::Mapping]) {
+    fn mappings(&mut self, list: &[PathStep<'static>], mappings: &'c [Arc<config::Mapping>]) {
         for (index, mapping) in mappings.iter().enumerate() {
-            let path = [list, &[index.into()]].concat();
-            self.device(&mapping.trigger, &[path.as_slice(), &["trigger".into(), "device".into()]].concat());
+            let at = |steps: &[PathStep<'static>]| [list, &[index.into()], steps].concat();
+            self.device(&mapping.trigger, &at);
             if let Some(target) = mapping.feedback.as_ref().and_then(|feedback| feedback.target.as_ref()) {
-                self.midi_target(target, &[path.as_slice(), &["feedback".into(), "target".into()]].concat());
+                self.midi_target(target, || at(&["feedback".into(), "target".into()]));
             }
-            self.action(&mapping.action, &[path.as_slice(), &["action".into()]].concat());
+            self.action(&mapping.action, &|steps| at(&[&["action".into()], steps].concat()));
         }
     }
 
     /// A device that never sends what the trigger waits for.
-    fn device(&mut self, trigger: &config::Trigger, path: &[PathStep<'_>]) {
+    fn device(&mut self, trigger: &config::Trigger, at: Path<'_>) {
         let Some(device) = &trigger.device else { return };
         let Some(binding) = self.bindings.get(device.as_str()) else { return };
         let (waits_for, is) = (protocol(&trigger.event), binding.protocol);
+        let path = || at(&["trigger".into(), "device".into()]);
         if waits_for != is {
             self.warn(
-                path,
+                &path(),
                 format!("nothing comes of this: {device:?} is bound to {is}, and the trigger waits for {waits_for}"),
                 "name another device, or a trigger of its protocol",
             );
         } else if binding.input.is_empty() {
-            self.warn(path, format!("nothing comes of this: {device:?} has no input"), "give the binding an `input`");
+            self.warn(
+                &path(),
+                format!("nothing comes of this: {device:?} has no input"),
+                "give the binding an `input`",
+            );
         }
     }
 
-    fn action(&mut self, action: &'c Action, path: &[PathStep<'_>]) {
-        let at = |steps: &[PathStep<'static>]| [path, steps].concat();
+    fn action(&mut self, action: &'c Action, at: Path<'_>) {
         match action {
-            Action::SendMidi(send) => self.midi_target(&send.target, &at(&["target".into()])),
-            Action::MidiForward(forward) => self.midi_target(&forward.target, &at(&["target".into()])),
+            Action::SendMidi(send) => self.midi_target(&send.target, || at(&["target".into()])),
+            Action::MidiForward(forward) => self.midi_target(&forward.target, || at(&["target".into()])),
             Action::Shell(shell) => {
                 let has_blank = shell.command.trim().contains(char::is_whitespace);
-                if has_blank && !shell.shell && !Path::new(&shell.command).exists() {
+                if has_blank && !shell.shell && !std::path::Path::new(&shell.command).exists() {
                     self.warn(
                         &at(&["command".into()]),
                         "the whole of this is taken for the name of a program, and there is none",
@@ -153,14 +157,14 @@ impl<'c> Found<'c> {
             }
             Action::Sequence(sequence) => {
                 for (index, action) in sequence.actions.iter().enumerate() {
-                    self.action(action, &at(&["actions".into(), index.into()]));
+                    self.action(action, &|steps| at(&[&["actions".into(), index.into()], steps].concat()));
                 }
             }
-            Action::Repeat(repeat) => self.action(&repeat.action, &at(&["action".into()])),
+            Action::Repeat(repeat) => self.action(&repeat.action, &below("action", at)),
             Action::Conditional(conditional) => {
-                self.action(&conditional.then, &at(&["then".into()]));
+                self.action(&conditional.then, &below("then", at));
                 if let Some(otherwise) = &conditional.otherwise {
-                    self.action(otherwise, &at(&["else".into()]));
+                    self.action(otherwise, &below("else", at));
                 }
             }
             _ => {}
@@ -168,7 +172,7 @@ impl<'c> Found<'c> {
     }
 
     /// A target that takes no MIDI.
-    fn midi_target(&mut self, target: &str, path: &[PathStep<'_>]) {
+    fn midi_target(&mut self, target: &str, path: impl FnOnce() -> Vec<PathStep<'static>>) {
         let Some(binding) = self.bindings.get(target) else { return };
         let help = match binding.protocol {
             Protocol::Osc => "OSC goes out by the action `OscSend`",
@@ -178,8 +182,16 @@ impl<'c> Found<'c> {
             Protocol::Midi => return,
         };
         let what = if binding.protocol == Protocol::Midi { "has no output" } else { "takes no MIDI" };
-        self.warn(path, format!("nothing is sent: {target:?} {what}"), help);
+        self.warn(&path(), format!("nothing is sent: {target:?} {what}"), help);
     }
+}
+
+/// The path of something that further steps lead to. It is only put together for a warning: of ten thousand mappings
+/// hardly any has one.
+type Path<'p> = &'p dyn Fn(&[PathStep<'static>]) -> Vec<PathStep<'static>>;
+
+fn below<'p>(key: &'static str, at: Path<'p>) -> impl Fn(&[PathStep<'static>]) -> Vec<PathStep<'static>> + 'p {
+    move |steps| at(&[&[key.into()], steps].concat())
 }
 
 /// What a trigger's events come by.

@@ -278,7 +278,6 @@ impl Compiler<'_> {
 
     fn finish(mut self, config: &Config) -> Result<Compiled, Diagnostics> {
         let modes = config.modes.iter().map(|mode| mode.name.clone()).collect();
-        let paths = rule_paths(config);
         let profiles = profile::compile(config, &mut self.diagnostics);
         let (below, wrong) = layers::below(config);
         for (number, message) in wrong {
@@ -294,6 +293,7 @@ impl Compiler<'_> {
                 Ok(Compiled { rules, targets: self.targets, lights: self.lights, profiles, warnings })
             }
             Err(errors) => {
+                let paths = rule_paths(config);
                 for error in errors {
                     let path = error.rule.and_then(|rule| paths.get(*self.mappings.get(rule)?));
                     let place = path.map(|path| self.source.place(path)).unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use conductor_engine::Trigger;
 use conductor_trigger_overlap::Overlap;
@@ -78,8 +79,8 @@ pub fn overlaps(before: &Config, after: &Config) -> Vec<String> {
 fn placed<'c>(
     list: String,
     mode: Option<&'c str>,
-    before: &[Mapping],
-    after: &'c [Mapping],
+    before: &[Arc<Mapping>],
+    after: &'c [Arc<Mapping>],
 ) -> impl Iterator<Item = Placed<'c>> {
     let fresh = differing(before, after);
     after.iter().enumerate().map(move |(index, mapping)| Placed {
@@ -92,7 +93,7 @@ fn placed<'c>(
     })
 }
 
-fn differing(before: &[Mapping], after: &[Mapping]) -> Range<usize> {
+fn differing(before: &[Arc<Mapping>], after: &[Arc<Mapping>]) -> Range<usize> {
     let start = before.iter().zip(after).take_while(|(one, other)| one == other).count();
     let ends = before[start..].iter().rev().zip(after[start..].iter().rev());
     start..after.len() - ends.take_while(|(one, other)| one == other).count()

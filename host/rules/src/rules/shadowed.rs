@@ -12,61 +12,78 @@ use conductor_config::{Config, Mapping, PathStep};
 const MAX_CONSUMERS: usize = 256;
 
 /// A mapping in the order in which rules are asked.
+#[derive(Clone, Copy)]
 struct Placed<'c> {
-    path: Vec<PathStep<'static>>,
-    name: String,
-    /// `None` for every mode.
-    mode: Option<&'c str>,
+    /// The number of its mode and that mode's name; `None` for every mode.
+    mode: Option<(usize, &'c str)>,
+    index: usize,
     mapping: &'c Mapping,
+}
+
+/// One that consumes.
+struct Consumer<'c> {
+    placed: Placed<'c>,
     trigger: Trigger,
 }
 
 /// The places of those mappings, each with what the first that keeps everything from it is called.
 pub fn shadowed(config: &Config) -> Vec<(Vec<PathStep<'static>>, String)> {
-    let in_modes = config.modes.iter().enumerate().flat_map(|(number, mode)| {
-        let list: [PathStep<'static>; 3] = ["modes".into(), number.into(), "mappings".into()];
-        placed(list.to_vec(), format!("modes/{number}/mappings"), Some(mode.name.as_str()), &mode.mappings)
+    let lists = config.modes.iter().enumerate().map(|(number, mode)| (Some((number, &*mode.name)), &mode.mappings));
+    let lists = lists.chain([(None, &config.global_mappings)]);
+    let all = lists.flat_map(|(mode, mappings)| {
+        mappings.iter().enumerate().map(move |(index, mapping)| Placed { mode, index, mapping })
     });
-    let global = placed(vec!["global_mappings".into()], "global_mappings".into(), None, &config.global_mappings);
-    let mut all: Vec<Placed<'_>> = in_modes.chain(global).collect();
+    // Nearly every configuration ends here, however long it is.
+    if !all.clone().any(|placed| placed.mapping.consume) {
+        return Vec::new();
+    }
+    let mut all: Vec<Placed<'_>> = all.collect();
     // Stable, as the engine's own sorting is.
     all.sort_by_key(|placed| (Reverse(placed.mapping.priority), placed.mapping.trigger.device.is_none()));
 
-    let mut consumers: Vec<&Placed<'_>> = Vec::new();
+    let mut consumers: Vec<Consumer<'_>> = Vec::new();
     let mut found = Vec::new();
-    for one in &all {
-        if let Some(consumer) = consumers.iter().find(|consumer| consumer.takes_all_of(one)) {
-            found.push((one.path.clone(), consumer.name.clone()));
-        } else if one.mapping.consume && consumers.len() < MAX_CONSUMERS {
-            consumers.push(one);
+    for placed in all {
+        if consumers.is_empty() && !placed.mapping.consume {
+            continue;
+        }
+        let Ok(trigger) = trigger(&placed.mapping.trigger.event, &placed.mapping.action, some_number) else { continue };
+        if let Some(consumer) = consumers.iter().find(|consumer| consumer.takes_all_of(&placed, &trigger)) {
+            found.push((placed.path(), consumer.placed.name()));
+        } else if placed.mapping.consume && consumers.len() < MAX_CONSUMERS {
+            consumers.push(Consumer { placed, trigger });
         }
     }
     found
 }
 
-fn placed<'c>(
-    list: Vec<PathStep<'static>>,
-    called: String,
-    mode: Option<&'c str>,
-    mappings: &'c [Mapping],
-) -> impl Iterator<Item = Placed<'c>> {
-    mappings.iter().enumerate().filter_map(move |(index, mapping)| {
-        let path = [list.as_slice(), &[index.into()]].concat();
-        let place = format!("{called}/{index}");
-        let name = mapping.name.as_ref().map_or_else(|| place.clone(), |name| format!("{place} ({name})"));
-        let trigger = trigger(&mapping.trigger.event, &mapping.action, some_number).ok()?;
-        Some(Placed { path, name, mode, mapping, trigger })
-    })
+impl Placed<'_> {
+    fn path(&self) -> Vec<PathStep<'static>> {
+        match self.mode {
+            None => vec!["global_mappings".into(), self.index.into()],
+            Some((number, _)) => vec!["modes".into(), number.into(), "mappings".into(), self.index.into()],
+        }
+    }
+
+    /// Its path and, if it has one, its own name.
+    fn name(&self) -> String {
+        let place = match self.mode {
+            None => format!("global_mappings/{}", self.index),
+            Some((number, _)) => format!("modes/{number}/mappings/{}", self.index),
+        };
+        self.mapping.name.as_ref().map_or_else(|| place.clone(), |name| format!("{place} ({name})"))
+    }
 }
 
-impl Placed<'_> {
+impl Consumer<'_> {
     /// Whether this one, which is asked first, always consumes whatever the other waits for.
-    fn takes_all_of(&self, other: &Self) -> bool {
-        let always = self.mapping.condition.is_none() && !self.mapping.defer;
-        let (device, others) = (&self.mapping.trigger.device, &other.mapping.trigger.device);
+    fn takes_all_of(&self, other: &Placed<'_>, its: &Trigger) -> bool {
+        let Placed { mode, mapping, .. } = self.placed;
+        let always = mapping.condition.is_none() && !mapping.defer;
+        let (device, others) = (&mapping.trigger.device, &other.mapping.trigger.device);
         always
-            && (self.mode.is_none() || self.mode == other.mode)
+            && (mode.is_none() || mode == other.mode)
             && (device.is_none() || device == others)
-            && self.trigger.covers(&other.trigger)
+            && self.trigger.covers(its)
     }
 }

@@ -288,7 +288,7 @@ mod tests {
 
     fn action(text: &str) -> Action {
         let text = format!("[[global_mappings]]\ntrigger = {{ type = 'Note', note = 1 }}\naction = {text}");
-        config::parse(&text, "c.toml").unwrap().config.global_mappings.remove(0).action
+        config::parse(&text, "c.toml").unwrap().config.global_mappings.remove(0).action.clone()
     }
 
     #[test]

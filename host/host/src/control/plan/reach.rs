@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use conductor_engine::Trigger;
 use conductor_trigger_overlap::Overlap;
@@ -357,7 +358,7 @@ fn rules(config: &Config) -> Vec<Rule<'_>> {
     modes.chain(global.map(|(index, mapping)| rule(format!("global_mappings/{index}"), None, mapping))).collect()
 }
 
-fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Mapping) -> Rule<'c> {
+fn rule<'c>(place: String, mode: Option<&'c str>, mapping: &'c Arc<Mapping>) -> Rule<'c> {
     let body = canonical_without(mapping, &APART);
     let mut starts = false;
     leaves(&mapping.action, &mut |action| starts |= matches!(action, Action::Shell(_) | Action::Launch(_)));
