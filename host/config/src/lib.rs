@@ -22,8 +22,6 @@ mod composite_action;
 mod condition;
 mod desktop_action;
 mod diagnostic;
-pub mod diff;
-pub mod edit;
 mod llm;
 pub mod migrate;
 mod model;

@@ -6,8 +6,8 @@
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::diagnostic::Diagnostics;
-use super::edit::form_of;
 use super::parse;
+use conductor_config_text::edit::form_of;
 
 /// Why a text can't be brought to today's form.
 #[derive(Debug, thiserror::Error)]

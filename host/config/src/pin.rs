@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::edit::Change;
+use conductor_config_text::edit::Change;
 
 /// Makes the binding of this alias match its device by this matcher alone, in every direction that it has matchers
 /// for. `None` if no binding is called so.
@@ -54,8 +54,8 @@ fn binding<'r>(root: &'r toml::Table, alias: &str) -> Option<(Vec<String>, &'r t
 mod tests {
     use serde_json::json;
 
-    use super::super::edit::edited;
     use super::*;
+    use conductor_config_text::edit::edited;
 
     fn pinned(text: &str, alias: &str) -> String {
         let matcher = json!({ "type": "usb_path", "value": "1-2" });

@@ -4,7 +4,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
 
 pub mod bindings;
+pub mod ineffective;
 pub mod profile;
 pub mod rules;
 
-pub use crate::rules::{Compiled, Lights, compile, engine_trigger, overlaps, shadowed, suppresses};
+pub use crate::rules::{Compiled, Lights, compile, engine_trigger, overlaps, suppresses};

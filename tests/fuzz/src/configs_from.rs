@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use conductor_config::edit::{Change, edited};
 use conductor_config::parse;
+use conductor_config_text::edit::{Change, edited};
 use serde_json::{Map, Value, json};
 
 use crate::bytes::Bytes;

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use conductor_config::edit::edited;
 use conductor_config::{Config, parse};
+use conductor_config_text::edit::edited;
 use conductor_host::control::plan::risk::{Level, PLANNABLE, Risk, assess};
 use serde_json::Value;
 

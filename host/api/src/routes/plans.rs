@@ -13,7 +13,7 @@ use crate::door::Client;
 use crate::error::{Body, Code, ErrorResponse, Named};
 use crate::route::{Route, get, post};
 use crate::scope::{By, Scope};
-use conductor_config::edit::Change;
+use conductor_config_text::edit::Change;
 use conductor_host::control::plan::{Plan, PlanSummary};
 use conductor_host::host::{Applied, Host, PlanView};
 

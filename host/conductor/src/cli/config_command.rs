@@ -9,9 +9,9 @@ use super::{CommandResult, Failure, Output, Paths, load, plan, unreadable, warn}
 use conductor_api::client::Client;
 use conductor_api::types::InForce;
 use conductor_config as config;
-use conductor_config::diff::unified;
 use conductor_config::migrate::{MigrateError, migrated};
 use conductor_config::{Loaded, Severity};
+use conductor_config_text::diff::unified;
 use conductor_host::host;
 use conductor_host::host::StartError;
 use conductor_rules::Compiled;

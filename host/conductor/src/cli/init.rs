@@ -5,7 +5,7 @@ use std::io::Write as _;
 use super::suggest::{changes, parts, usb};
 use super::{CommandResult, Failure, Paths, devices, ports};
 use crate::embedding::make_home;
-use conductor_config::edit::{Change, edited};
+use conductor_config_text::edit::{Change, edited};
 use conductor_device_profile::{Confidence, Library, Suggested, alias_for, aliases};
 use conductor_ports::Direction;
 use conductor_ports::status::{DiscoveredPort, PortState, PortsStatus};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use conductor_audit::caller::Caller;
 use conductor_chat::{Models, Question};
 use conductor_config as config;
-use conductor_config::edit::Change;
+use conductor_config_text::edit::Change;
 use conductor_dispatch::Envelope;
 use conductor_engine::{Answers, DeviceId, Event, MidiMessage, Nanos, RuleId};
 use conductor_host::control::plan::risk;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{StartError, grant_warnings, ineffective};
+use super::{StartError, grant_warnings};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded};
 use conductor_dispatch::workers::Workers;
 use conductor_effects::{RecordedActions, Recorder};
@@ -20,8 +20,8 @@ use conductor_package::{FeatureId, Grants};
 use conductor_policy as policy;
 use conductor_ports::supervisor::PortPlan;
 use conductor_registry::{self as registry, FeatureReport, FeatureSource, Registry};
-use conductor_rules::bindings;
 use conductor_rules::{self as rules, Compiled};
+use conductor_rules::{bindings, ineffective};
 use conductor_sandbox::host_functions::Services;
 use conductor_sandbox::host_functions::udp::SystemDatagrams;
 use conductor_sandbox::{Compiler, Sandbox};

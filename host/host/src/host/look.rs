@@ -12,14 +12,14 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::assembler::warn_of_tools;
 use super::generation::Generation;
-use super::{grant_warnings, ineffective};
+use super::grant_warnings;
 use conductor_audit::caller::{Caller, Scope};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Feature, Loaded};
 use conductor_dispatch::workers::Workers;
 use conductor_observer::Observer;
 use conductor_registry::Registry;
-use conductor_rules::bindings;
 use conductor_rules::{self as rules, Compiled};
+use conductor_rules::{bindings, ineffective};
 use conductor_stdx::plural::plural;
 use conductor_terminal::excerpt;
 

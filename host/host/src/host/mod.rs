@@ -8,7 +8,6 @@ mod changes;
 mod contract_types;
 mod generation;
 mod grant_warnings;
-mod ineffective;
 pub mod installer;
 mod look;
 mod planned;

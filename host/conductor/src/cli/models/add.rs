@@ -13,7 +13,7 @@ use conductor_api::client::Client;
 use conductor_api::types::{GrantRequest, ProposePlan, SetSecret};
 use conductor_chat::listing::{AvailableModel, Endpoint};
 use conductor_chat::models::ProviderView;
-use conductor_config::edit::Change;
+use conductor_config_text::edit::Change;
 use conductor_install::store::PackageStore;
 use conductor_package::Grants;
 use conductor_package::capability::{Capability, CapabilityRequest};

@@ -1,7 +1,7 @@
 //! Changes of the configuration that give a feature other grants, and leave no empty table behind.
 
-use conductor_config::edit::Change;
 use conductor_config::{Config, Feature};
+use conductor_config_text::edit::Change;
 use conductor_package::Grants;
 use serde_json::{Map, Value};
 

@@ -9,8 +9,8 @@ use super::add::feature_of;
 use super::grants::changes;
 use conductor_api::client::Client;
 use conductor_api::types::ProposePlan;
-use conductor_config::edit::Change;
 use conductor_config::{Config, Model};
+use conductor_config_text::edit::Change;
 use conductor_services::http::HostPattern;
 use conductor_terminal::{self as terminal, outln};
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::super::{CommandResult, Failure, Paths, load};
 use super::pin;
-use conductor_config::edit::Change;
+use conductor_config_text::edit::Change;
 use conductor_install::store::PackageStore;
 use conductor_package::Contributions;
 use conductor_terminal::{self as terminal, outln};

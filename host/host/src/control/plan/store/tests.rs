@@ -1,6 +1,6 @@
 use super::*;
 use conductor_audit::caller::{Door, Scope};
-use conductor_config::edit::Change;
+use conductor_config_text::edit::Change;
 use conductor_stdx::clock::ManualClock;
 use serde_json::json;
 

@@ -9,12 +9,13 @@ use conductor_config::{self as config, Action, Config, Diagnostic, Loaded, PathS
 use conductor_ports::binding::OwnPorts;
 use conductor_ports::{BindingSpec, Protocol};
 use conductor_registry::FeatureSource;
-use conductor_rules as rules;
-use conductor_rules::bindings;
+
+use crate::bindings;
+use crate::rules::shadowed;
 
 /// Every warning of this kind. `sources` are the features that the configuration asks for, where their files may be looked
 /// at.
-pub(super) fn warnings(loaded: &Loaded, sources: Option<&[FeatureSource]>) -> Vec<Diagnostic> {
+pub fn warnings(loaded: &Loaded, sources: Option<&[FeatureSource]>) -> Vec<Diagnostic> {
     let mut found = Found { loaded, bindings: HashMap::new(), warnings: Vec::new() };
     found.bindings();
     sources.into_iter().for_each(|sources| found.features(sources));
@@ -23,7 +24,7 @@ pub(super) fn warnings(loaded: &Loaded, sources: Option<&[FeatureSource]>) -> Ve
         found.mappings(&["modes".into(), index.into(), "mappings".into()], &mode.mappings);
     }
     found.mappings(&["global_mappings".into()], &config.global_mappings);
-    for (path, consumer) in rules::shadowed(config) {
+    for (path, consumer) in shadowed(config) {
         found.warn(
             &[path.as_slice(), &["trigger".into()]].concat(),
             format!("no event gets here: {consumer} is asked first, and consumes them"),
@@ -121,7 +122,7 @@ impl<'c> Found<'c> {
     }
 
     /// A device that never sends what the trigger waits for.
-    fn device(&mut self, trigger: &config::Trigger, at: Path<'_>) {
+    fn device(&mut self, trigger: &config::Trigger, at: At<'_>) {
         let Some(device) = &trigger.device else { return };
         let Some(binding) = self.bindings.get(device.as_str()) else { return };
         let (waits_for, is) = (protocol(&trigger.event), binding.protocol);
@@ -141,7 +142,7 @@ impl<'c> Found<'c> {
         }
     }
 
-    fn action(&mut self, action: &'c Action, at: Path<'_>) {
+    fn action(&mut self, action: &'c Action, at: At<'_>) {
         match action {
             Action::SendMidi(send) => self.midi_target(&send.target, || at(&["target".into()])),
             Action::MidiForward(forward) => self.midi_target(&forward.target, || at(&["target".into()])),
@@ -188,9 +189,9 @@ impl<'c> Found<'c> {
 
 /// The path of something that further steps lead to. It is only put together for a warning: of ten thousand mappings
 /// hardly any has one.
-type Path<'p> = &'p dyn Fn(&[PathStep<'static>]) -> Vec<PathStep<'static>>;
+type At<'p> = &'p dyn Fn(&[PathStep<'static>]) -> Vec<PathStep<'static>>;
 
-fn below<'p>(key: &'static str, at: Path<'p>) -> impl Fn(&[PathStep<'static>]) -> Vec<PathStep<'static>> + 'p {
+fn below<'p>(key: &'static str, at: At<'p>) -> impl Fn(&[PathStep<'static>]) -> Vec<PathStep<'static>> + 'p {
     move |steps| at(&[&[key.into()], steps].concat())
 }
 
@@ -215,11 +216,19 @@ fn protocol(event: &TriggerEvent) -> Protocol {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn said(text: &str) -> String {
         let loaded = config::parse(text, "/nowhere/c.toml").map_err(|wrong| wrong.to_string()).unwrap();
-        let sources = crate::host::assembler::feature_sources(&loaded, None, None);
+        let enabled = loaded.config.features.iter().filter(|(_, feature)| feature.enabled);
+        let source = |(name, feature): (&String, &config::Feature)| FeatureSource {
+            name: name.clone(),
+            path: Path::new("/nowhere").join(feature.path.as_deref().unwrap_or("bundled.wasm")),
+            ..FeatureSource::default()
+        };
+        let sources: Vec<_> = enabled.map(source).collect();
         let mut diagnostics = config::Diagnostics::new(loaded.source.clone());
         warnings(&loaded, Some(&sources)).into_iter().for_each(|warning| diagnostics.push(warning));
         diagnostics.render(false)

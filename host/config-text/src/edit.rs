@@ -95,7 +95,7 @@ const BOM: char = '\u{feff}';
 
 /// A text that was made from another one, in the form of that one: with its byte order mark if it has one, and with
 /// its line ends where they are all carriage return and line feed. `toml_edit` keeps neither.
-pub(super) fn form_of(before: &str, mut after: String) -> String {
+pub fn form_of(before: &str, mut after: String) -> String {
     if before.starts_with(BOM) && !after.starts_with(BOM) {
         after.insert(0, BOM);
     }

@@ -1,0 +1,9 @@
+//! The text of a configuration as TOML and nothing else: changes that keep what they don't touch, and the difference
+//! between two texts. What the text means does not matter here.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::disallowed_macros))]
+
+pub mod diff;
+pub mod edit;
