@@ -51,33 +51,41 @@ pub enum Code {
 }
 
 impl Code {
-    /// The component, for an engine of this host.
+    /// The component, for an engine of this host, and where it is mapped from a file, that as well.
     ///
     /// # Errors
     /// The code is for another engine.
-    pub fn load(&self, engine: &Engine) -> wasmtime::Result<Component> {
+    pub fn load(&self, engine: &Engine) -> wasmtime::Result<(Component, Option<MappedCode>)> {
         match self {
-            Self::Cached(file) => mapped(engine, file),
+            Self::Cached(file) => {
+                mapped(engine, file).map(|component| (component.clone(), Some(MappedCode(component))))
+            }
             // SAFETY: `deserialize` runs these bytes as machine code, so they must be what `serialize` or
             // `precompile_component` of a compatible engine returned. They came from the compiler: from an engine in
             // this process, or through the pipe of a worker that this process started, into which no other process writes.
             // Whether the engines are compatible is checked.
-            Self::Fresh(code) => unsafe { Component::deserialize(engine, code) },
+            Self::Fresh(code) => unsafe { Component::deserialize(engine, code) }.map(|component| (component, None)),
         }
     }
+}
 
-    /// Gives back the resident pages of a component that [`load`](Self::load) returned, until it runs: reading its head
-    /// makes as much of it resident as the kernel has in one piece, often the whole file.
-    pub fn release_pages(&self, component: &Component) {
+/// The code of a component that is mapped from a file.
+#[derive(Clone)]
+pub struct MappedCode(Component);
+
+impl MappedCode {
+    /// Gives back what of it is resident, until it runs next: a look at its first bytes makes as much of it resident as the
+    /// kernel keeps in one piece, often the whole file.
+    pub fn release_pages(&self) {
         #[cfg(target_os = "linux")]
-        if let Self::Cached(_) = self {
+        {
             use rustix::mm::{Advice, madvise};
-            let image = component.image_range();
+            let image = self.0.image_range();
             let length = image.end.addr() - image.start.addr();
             // SAFETY: the range is a private mapping of a file, from its first page on, that lives as long as the
-            // component. What is given back is read again from the file when it is next used, and it is the same: wasmtime
-            // rejects an image with relocations, so it never wrote to these pages, and it has made them read-only. The
-            // file stays as it is: see `mapped`.
+            // component. What is given back is read again from the file when it is used, also by a call that runs in it
+            // now, and it is the same: wasmtime rejects an image with relocations, so it never wrote to these pages, and it
+            // has made them read-only. The file stays as it is: see `mapped`.
             let _ = unsafe { madvise(image.start.cast_mut().cast(), length, Advice::LinuxDontNeed) };
         }
     }

@@ -50,7 +50,7 @@ pub use migration::MigrateError;
 pub use outcome::{CallError, InstallError, ServiceError, ToolOutput};
 pub use registrations::{RegisteredAction, RegisteredTool, Registrations};
 
-use self::cache::{Code, CodeCache};
+use self::cache::{Code, CodeCache, MappedCode};
 use self::state::{FeatureFacts, InstanceState, Shared};
 use crate::host_functions::Services;
 use conductor_package::admission::{Admission, Grantee};
@@ -127,9 +127,14 @@ pub struct PreparedFeature {
     realtime: Option<InstancePre<InstanceState>>,
     /// Where it contributes anything else, or nothing.
     control: Option<InstancePre<InstanceState>>,
+    /// Of each lane, where it is mapped.
+    code: Vec<MappedCode>,
     runtime: tokio::runtime::Handle,
     facts: Arc<FeatureFacts>,
 }
+
+/// A component with its imports, and its code if that is mapped.
+type Linked = (InstancePre<InstanceState>, Option<MappedCode>);
 
 impl std::fmt::Debug for PreparedFeature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -191,7 +196,10 @@ impl Sandbox {
         let admission = Admission { grants, ..admission };
         let digest = package.info.digest.clone();
         let facts = FeatureFacts::new(descriptor.clone(), digest, admission, &self.services, &self.shared);
-        Ok(PreparedFeature { realtime, control, runtime: self.handle(), facts: Arc::new(facts) })
+        let (realtime, code) = realtime.unzip();
+        let (control, code_of_control) = control.unzip();
+        let code = [code, code_of_control].into_iter().flatten().flatten().collect();
+        Ok(PreparedFeature { realtime, control, code, runtime: self.handle(), facts: Arc::new(facts) })
     }
 
     /// How many packages are compiled at once.
@@ -250,23 +258,15 @@ impl Sandbox {
         [&self.realtime, &self.control].into_iter().any(|engine| self.cache.is_warm(engine))
     }
 
-    fn link(
-        &self,
-        engine: &Engine,
-        package: &Package,
-        code: &Code,
-        lane: Lane,
-    ) -> Result<InstancePre<InstanceState>, PrepareError> {
+    fn link(&self, engine: &Engine, package: &Package, code: &Code, lane: Lane) -> Result<Linked, PrepareError> {
         let link = |error: wasmtime::Error| PrepareError::Link(format!("{error:#}"));
-        let component = code.load(engine).map_err(link)?;
+        let (component, mapped) = code.load(engine).map_err(link)?;
         let mut linker = Linker::<InstanceState>::new(engine);
         bindings::link_requested(&mut linker, &package.info.descriptor, lane).map_err(link)?;
         if lane == Lane::Control && package.info.imports.iter().any(|import| conductor_package::wasi::offers(import)) {
             wasi::link(&mut linker).map_err(link)?;
         }
-        let prepared = linker.instantiate_pre(&component).map_err(link)?;
-        code.release_pages(&component);
-        Ok(prepared)
+        Ok((linker.instantiate_pre(&component).map_err(link)?, mapped))
     }
 
     /// Where the control lane's work runs.
@@ -297,6 +297,12 @@ impl PreparedFeature {
     /// Whether it has anything for the control lane.
     pub fn has_control(&self) -> bool {
         self.control.is_some()
+    }
+
+    /// Gives back the memory of its code, until it runs again. For when it is not expected to: loading and trying it out
+    /// makes more resident than most features ever run.
+    pub fn release_code(&self) {
+        self.code.iter().for_each(MappedCode::release_pages);
     }
 
     /// Where the control lane's work runs.

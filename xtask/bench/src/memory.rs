@@ -7,6 +7,8 @@ use anyhow::{Context as _, Result, bail};
 use conductor_dispatch::feature_queue::FeatureQueue;
 use conductor_observer as observer;
 use conductor_observer::sink_message::SinkQueue;
+use conductor_sandbox::PreparedFeature;
+use conductor_sandbox::actor::Actor;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
@@ -36,7 +38,11 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     section.target("all bundled features", megabytes(warm.total), Unit::Megabytes, Limit::AtMost(50.0));
 
     let kilobytes = |bytes: f64| bytes / 1e3;
-    for (name, package) in [("small", "tests/hello.wasm"), ("with OSC and JSON", "osc-output.wasm")] {
+    for (name, package) in [
+        ("small", "tests/hello.wasm"),
+        ("with OSC and JSON", "osc-output.wasm"),
+        ("the device library", "device-library.wasm"),
+    ] {
         let growth = growth(home.path(), &features.join(package))?;
         let what = format!("one more idle feature, {name}");
         section.figure(format!("{what} (of {IDLE})"), kilobytes(growth.total), Unit::Kilobytes);
@@ -64,16 +70,19 @@ fn growth(home: &Path, package: &Path) -> Result<Growth> {
 }
 
 /// That other process: `count` features as a host has them. One package serves for all, but each is prepared
-/// on its own, with its own code. No action of theirs is in use, so they have no worker.
+/// on its own, with its own code, as a registry does. No action of theirs is in use, so they have no worker.
 pub fn idle(home: &Path, package: &Path, count: usize) -> Result<()> {
     let lane = Lane::new(home)?;
     // It outlives the features: what they would say goes nowhere.
     let (_sinks, said) = SinkQueue::new();
     let (observer, _, _) = observer::start(said, None)?;
-    let feature = || -> Result<FeatureQueue> {
-        let (queue, actions) = FeatureQueue::new(lane.prepare(package)?, observer.clone())?;
-        actions.first().context("it has no actions")?;
-        Ok(queue)
+    let feature = || -> Result<(PreparedFeature, Option<FeatureQueue>, Option<Actor>)> {
+        let prepared = lane.prepare(package)?;
+        let has_actions = !prepared.facts().descriptor.actions.is_empty();
+        let queue = has_actions.then(|| FeatureQueue::new(prepared.clone(), observer.clone())).transpose()?;
+        let actor = prepared.has_control().then(|| Actor::start(prepared.clone())).transpose()?;
+        prepared.release_code();
+        Ok((prepared, queue.map(|(queue, _)| queue), actor))
     };
     // The first one brings what all share.
     let mut features = vec![feature()?];
