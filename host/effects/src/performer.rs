@@ -76,6 +76,11 @@ impl RecordedActions {
         performer
     }
 
+    /// Notes datagrams as their bytes from now on, whatever these say.
+    pub fn keep_bytes(&self) {
+        self.recorder.keep_bytes();
+    }
+
     fn moment(&self, at: Nanos) -> Instant {
         self.start + Duration::from_nanos(at)
     }

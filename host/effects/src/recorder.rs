@@ -28,6 +28,8 @@ struct Recorded {
     universes: HashMap<String, Universes>,
     /// Host names, each with the number of the address that stands for it.
     hosts: Vec<String>,
+    /// Whether datagrams are kept as their bytes, whatever these say.
+    as_bytes: bool,
 }
 
 /// The network of the addresses that stand for host names: it is there to be discarded (RFC 6666).
@@ -37,6 +39,11 @@ impl Recorder {
     /// What went out since the last call, in order. Keys that are struck together are one effect.
     pub fn take(&self) -> Vec<Effect> {
         strokes(std::mem::take(&mut self.0.lock().effects))
+    }
+
+    /// Keeps datagrams as their bytes from now on, whatever these say.
+    pub fn keep_bytes(&self) {
+        self.0.lock().as_bytes = true;
     }
 
     /// A MIDI output of this name.
@@ -90,6 +97,10 @@ struct RecordedSender {
 impl DatagramSender for RecordedSender {
     fn send(&self, data: &[u8]) -> io::Result<()> {
         let recorded = &mut *self.recorder.0.lock();
+        if recorded.as_bytes {
+            recorded.effects.push(Effect::Datagram { to: self.to.clone(), data: data.to_vec() });
+            return Ok(());
+        }
         let universes = recorded.universes.entry(self.to.clone()).or_default();
         recorded.effects.extend(datagram::effects(&self.to, data, universes));
         Ok(())
@@ -203,6 +214,14 @@ mod tests {
             ["OSC 10.0.0.1:9000 /go", "MIDI synth 90 24 64", "text \"hi\"", "mouse to 3 4", "scroll -2 horizontal"]
         );
         assert!(recorder.take().is_empty());
+    }
+
+    #[test]
+    fn datagrams_are_kept_as_bytes_where_that_is_asked_for() {
+        let recorder = Recorder::default();
+        recorder.keep_bytes();
+        recorder.connect("10.0.0.1:9000".parse().unwrap()).unwrap().send(b"/go\0,\0\0\0").unwrap();
+        assert_eq!(told(&recorder), ["UDP 10.0.0.1:9000 2F 67 6F 00 2C 00 00 00"]);
     }
 
     #[test]
