@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, OpenOptions};
 
-use crate::added_files::AddedFiles;
+use crate::added_files::{AddedFiles, Sum};
 use crate::error::{ServiceError, shown};
 
 /// The longest file that is read or written, in bytes (4 MiB).
@@ -106,13 +106,12 @@ impl GrantedFolder {
     }
 
     /// Makes or replaces a file of at most 4 MiB, whole or not at all; it is on disk when this
-    /// returns. The folder that it goes into must be there. A file that is replaced keeps its
+    /// returns. Folders on its path that are missing are made. A file that is replaced keeps its
     /// permissions (read, write and execute), not its owner.
     ///
     /// # Errors
     /// - `Denied`: the grant is not to write, or a symbolic link leads out of the folder.
     /// - `Invalid`: not a path, longer than 4 MiB, or what is there is not a regular file.
-    /// - `Unavailable`: the folder that it goes into is not there.
     /// - `Exhausted`: the disk is full, or the feature has added as much as it may.
     /// - `Failed`: the system's own refusal, or the disk failed.
     pub fn write(&self, path: &str, data: &[u8]) -> Result<(), ServiceError> {
@@ -126,8 +125,8 @@ impl GrantedFolder {
             )));
         }
         let refusal = |error| refusal(path, &error);
-        let parent = self.folder.open_dir(parent).map_err(refusal)?;
         let mut added = self.added.lock();
+        let parent = self.made(path, parent, &mut added)?;
         let replaced = match parent.symlink_metadata(name) {
             Ok(there) if !there.is_file() => return Err(no_file(path)),
             Ok(there) => Some((there.permissions(), there.len())),
@@ -164,6 +163,18 @@ impl GrantedFolder {
         }
         *added = sum;
         sync(&parent).map_err(refusal)
+    }
+
+    /// The folder that a file goes into. Each that has to be made counts as a file.
+    fn made(&self, path: &str, folder: &str, added: &mut Sum) -> Result<Dir, ServiceError> {
+        let refusal = |error| refusal(path, &error);
+        let ends = folder.match_indices('/').map(|(end, _)| end).chain([folder.len()]);
+        for missing in ends.map(|end| &folder[..end]).filter(|folder| self.folder.symlink_metadata(folder).is_err()) {
+            let sum = added.with(path, None, 0)?;
+            self.folder.create_dir(missing).map_err(refusal)?;
+            *added = sum;
+        }
+        self.folder.open_dir(folder).map_err(refusal)
     }
 
     /// Removes a regular file.
@@ -426,8 +437,26 @@ mod tests {
         unavailable(folder.read("show.toml"));
         unavailable(folder.remove("show.toml"));
         unavailable(folder.names("missing"));
-        unavailable(folder.write("missing/a", b""));
         assert_eq!(folder.names(".").unwrap(), [entry("sub", Kind::Folder, 0)]);
+    }
+
+    #[test]
+    fn folders_on_the_way_are_made_and_count_as_files() {
+        let place = Place::new("made");
+        let folder = place.granted();
+        folder.write("a/b/c/file", b"x").unwrap();
+        folder.write("a/b/other", b"y").unwrap();
+        assert_eq!(folder.read("a/b/c/file").unwrap(), b"x");
+        assert_eq!(folder.names("a/b").unwrap(), [entry("c", Kind::Folder, 0), entry("other", Kind::File, 1)]);
+        symlink(place.at("outside"), place.at("granted/out")).unwrap();
+        denied(folder.write("out/sub/file", b"x"));
+        invalid(folder.write("a/../x", b"x"));
+        assert!(place.untouched());
+        // Three folders and two files are there. As many folders as are left, and no more.
+        let deep = vec!["d"; usize::try_from(crate::added_files::ADDED_FILES).unwrap()].join("/");
+        exhausted(folder.write(&deep, b""));
+        assert!(!place.at(&format!("granted/{deep}")).exists());
+        exhausted(folder.write("one more", b""));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Services behind the host functions: files, git, HTTP, secrets, stores. Each works on the disk or over the network
+//! Services behind the host functions: files, git, HTTP, secrets, signatures, stores. Each works on the disk or over the network
 //! within a scope that its caller passes; none depends on instances, handles or the contract.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -13,5 +13,6 @@ pub mod keychain;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod secret_service;
 pub mod secret_store;
+pub mod signing;
 pub mod store;
 pub mod token_account;

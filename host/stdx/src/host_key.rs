@@ -1,13 +1,14 @@
 //! The host's key: 32 random bytes that only hosts of this user have, in `<home>/host.key`.
 //!
-//! It vouches for what the host itself has written into its home: compiled code, the head of the audit. The two
-//! never stand for each other: what is vouched for begins with what it is.
+//! It vouches for what the host itself has written into its home: compiled code, the head of the audit; and the key by
+//! which features' statements are signed follows from it. None stands for another: what is vouched for begins with what it
+//! is.
 
 use std::io::{Error, ErrorKind, Read as _, Result, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hmac::{Hmac, KeyInit as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::plain_file;
@@ -44,6 +45,11 @@ impl HostKey {
         let mut key = [0; 32];
         plain_file::open(&home.join(FILE))?.read_exact(&mut key)?;
         Ok(Self(key))
+    }
+
+    /// Another key that follows from it: 32 bytes, for one purpose.
+    pub fn derived(&self, purpose: &[u8]) -> [u8; 32] {
+        self.mac().chain_update(purpose).finalize().into_bytes().into()
     }
 
     /// A MAC under it, to be fed with what is vouched for.

@@ -32,6 +32,7 @@ pub mod privileges;
 pub mod repository;
 pub mod runs;
 pub mod runtime_controls;
+pub mod signing;
 pub mod sinks;
 pub mod store_table;
 pub mod task_control;
@@ -61,6 +62,8 @@ pub struct Services {
     pub lane_cpu: limits::Share,
     /// How HTTP requests leave.
     pub http: services::http::HttpClient,
+    /// Signs what features state; without a home it can't.
+    pub signer: services::signing::Signer,
     /// Features' own data; none without a home to keep it in.
     pub stores: Option<Arc<services::store::FeatureStores>>,
     /// The models that can be asked, from when the host is complete.
@@ -86,6 +89,7 @@ impl Services {
                 Arc::new(services::http::SystemNetwork::new()),
                 Arc::new(services::http::EnvironmentSecrets),
             ),
+            signer: services::signing::Signer::default(),
             stores: None,
             models: OnceLock::new(),
             view: OnceLock::new(),
@@ -114,10 +118,12 @@ impl Services {
         Self { stores: Some(Arc::new(FeatureStores::trial(originals))), ..self.secrets_of(home) }
     }
 
+    /// The secrets and the key of a home.
     fn secrets_of(mut self, home: Option<&Path>) -> Self {
         if let Some(home) = home {
             let secrets = Arc::new(services::secret_store::SecretStore::at(home));
             self.http = services::http::HttpClient::new(Arc::new(services::http::SystemNetwork::new()), secrets);
+            self.signer = services::signing::Signer::of(home);
         }
         self
     }
