@@ -1,7 +1,5 @@
 //! A deliberation: independent reviews side by side, rankings without names, the chairman, and the decision.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use crate::decision::{Evidence, Reviewed, decide, quorum, weights};
@@ -14,6 +12,7 @@ use crate::request::{Budget, Effort, MAX_SEED, Members, Operation, Request, Wron
 use crate::result::{AGGREGATOR, Agreed, Cost, PROTOCOL, Ranked, Response, Stage, Verification, Version, merged};
 use crate::review::{self, Chairman, Scores, Verdict};
 use crate::snapshot::{self, Expansion, File, Tree};
+use crate::transcript::{REQUEST, Transcript, file_of, rendered};
 
 /// Shares of the time that is left: of the first stage, and of the second.
 const SHARES: (f64, f64) = (0.6, 0.6);
@@ -24,21 +23,13 @@ const FENCED: usize = 200;
 /// Models that are asked for the verdict, one after the other, until one gives it.
 const MAX_CHAIRMEN: usize = 2;
 
-/// When a deliberation was, and what its record is called.
+/// When a deliberation was, and what its transcript is called.
 #[derive(Debug, Clone)]
 pub struct Occasion {
     /// Random.
     pub verification_id: String,
     /// By RFC 3339.
     pub timestamp: String,
-}
-
-/// The parts of a record, as JSON, by their names.
-pub type Record = BTreeMap<String, String>;
-
-/// The digests of a record's parts.
-pub fn digests(record: &Record) -> BTreeMap<String, String> {
-    record.iter().map(|(name, part)| (name.clone(), sha256(part.as_bytes()))).collect()
 }
 
 /// Work that is ready to be reviewed.
@@ -163,8 +154,9 @@ impl Case {
         Ok(Self { request, commit, expansion, files, models, chairman, fence, seed, hash })
     }
 
-    /// Reviews, ranks and decides.
-    pub fn verify(&self, panel: &impl Panel, occasion: Occasion) -> (Verification, Record) {
+    /// Reviews, ranks and decides. What is asked and answered goes into `transcript` as it comes.
+    pub fn verify(&self, panel: &impl Panel, occasion: Occasion, transcript: &mut Transcript<'_>) -> Verification {
+        transcript.put(REQUEST, rendered(&self.recorded_request()));
         let Self { request, fence, models, .. } = self;
         let budget = request.budget();
         let size = count(models.len());
@@ -189,6 +181,7 @@ impl Case {
         );
         let reviews: Vec<Reviewed> =
             reviewed.into_iter().map(|(index, review)| Reviewed { model: models[index].clone(), review }).collect();
+        record(transcript, &session, Stage::Reviews);
         let authors: Vec<String> = reviews.iter().map(|one| one.model.clone()).collect();
         let texts: Vec<String> = reviews.iter().map(|one| prompt::shown_review(&one.review)).collect();
 
@@ -198,6 +191,7 @@ impl Case {
         if has_quorum {
             session.progress(0.6, "the models rank the reviews");
             weights = ranked(&mut session, fence, "review", "reviews", &authors, &texts, &budget, &mut orders);
+            record(transcript, &session, Stage::Rankings);
             session.progress(0.8, "the chairman writes the verdict");
             let (instructions, schema) = (prompt::chairman_instructions(fence), review::chairman_schema().to_string());
             let order = orders.shuffled(texts.len());
@@ -211,7 +205,8 @@ impl Case {
             };
             chairs = chaired(&mut session, self.chairman.as_ref(), &authors, &inquiry, review::chairman);
         }
-        self.result(session, &reviews, &weights, chairs, occasion)
+        [Stage::Rankings, Stage::Verdict].into_iter().for_each(|stage| record(transcript, &session, stage));
+        self.result(session, &reviews, &weights, chairs, occasion, transcript)
     }
 
     fn result<P: Panel>(
@@ -221,7 +216,8 @@ impl Case {
         weights: &[f64],
         chairs: Option<(String, Chairman)>,
         occasion: Occasion,
-    ) -> (Verification, Record) {
+        transcript: &Transcript<'_>,
+    ) -> Verification {
         let Self { request, expansion, models, .. } = self;
         if expansion.truncated {
             session.incomplete.push("not everything was reviewed; see expansion_warnings".to_owned());
@@ -243,9 +239,7 @@ impl Case {
             _ => decision.reasons.join("; "),
         };
         let session_cost = cost(&session, request.budget());
-        let mut record = responses(&session.responses);
-        record.insert("request".to_owned(), self.recorded_request().to_string());
-        let verification = Verification {
+        Verification {
             verdict: decision.verdict,
             confidence: decision.confidence,
             exit_code: decision.verdict.exit_code(),
@@ -270,11 +264,13 @@ impl Case {
             chairman: chairs.map(|(model, _)| model),
             left_out: session.left_out,
             responses: session.responses,
-            transcript: digests(&record),
+            transcript: transcript.digests(),
+            transcript_path: transcript.path(),
+            transcript_problem: transcript.problem(),
             invoking_agent: request.members.invoking_agent.clone(),
             cost: session_cost,
-        };
-        (verification, record)
+            signature: None,
+        }
     }
 
     fn recorded_request(&self) -> Value {
@@ -317,15 +313,12 @@ fn cost<P: Panel>(session: &Session<'_, P>, budget: Budget) -> Cost {
     }
 }
 
-/// The parts of a record that hold what models answered.
-fn responses(all: &[Response]) -> Record {
-    let part = |stage: Stage| {
-        let of_it = all.iter().filter(|one| one.stage == stage);
-        let shown = of_it
-            .map(|one| json!({ "model": one.model, "sha256": one.sha256, "tokens": one.tokens, "text": one.text }));
-        (stage.as_str().to_owned(), Value::from_iter(shown).to_string())
-    };
-    [Stage::Reviews, Stage::Rankings, Stage::Verdict].map(part).into_iter().collect()
+/// Puts what models answered in a stage into the transcript.
+fn record<P>(transcript: &mut Transcript<'_>, session: &Session<'_, P>, stage: Stage) {
+    let of_it = session.responses.iter().filter(|one| one.stage == stage);
+    let shown =
+        |one: &Response| json!({ "model": one.model, "sha256": one.sha256, "tokens": one.tokens, "text": one.text });
+    transcript.put(file_of(stage), rendered(&Value::from_iter(of_it.map(shown))));
 }
 
 /// What members see otherwise: those that vote for another verdict, and the chairman's own words about it.
@@ -415,7 +408,8 @@ pub fn consensus(
     secret: &[u8],
     panel: &impl Panel,
     occasion: Occasion,
-) -> Result<(Agreed, Record), Wrong> {
+    transcript: &mut Transcript<'_>,
+) -> Result<Agreed, Wrong> {
     let budget = Budget::of(Operation::Consensus, effort);
     let (models, chairman) = chosen(&members, granted, budget.panel)?;
     let size = count(models.len());
@@ -430,6 +424,9 @@ pub fn consensus(
         let problem = format!("{size} models have no room for it within {} tokens; ask fewer, or less", budget.tokens);
         return Err(Wrong::new("question", problem));
     }
+    let request = json!({ "operation": Operation::Consensus, "question": question, "effort": effort, "models": models,
+        "chairman": chairman, "seed": seed, "invoking_agent": members.invoking_agent, "reproducibility_hash": hash });
+    transcript.put(REQUEST, rendered(&request));
     let mut session = Session::new(panel, budget);
     let mut orders = Sequence::new(seed);
 
@@ -444,6 +441,7 @@ pub fn consensus(
     let reserve = later(&budget, size) + estimated(asked.len());
     let inquiries = models.iter().map(ask).collect();
     let answered = session.stage(Stage::Reviews, inquiries, (SHARES.0, reserve), |_, text| review::answer(text));
+    record(transcript, &session, Stage::Reviews);
     let authors: Vec<String> = answered.iter().map(|(index, _)| models[*index].clone()).collect();
     let texts: Vec<String> =
         answered.iter().map(|(_, text)| crate::fence::bounded(text, prompt::SHOWN_REVIEW).to_owned()).collect();
@@ -451,6 +449,7 @@ pub fn consensus(
     if texts.len() >= quorum(models.len()) {
         session.progress(0.6, "the models rank the answers");
         weights = ranked(&mut session, &fence, "answer", "answers", &authors, &texts, &budget, &mut orders);
+        record(transcript, &session, Stage::Rankings);
         session.progress(0.8, "the chairman writes the answer");
         let order = orders.shuffled(texts.len());
         let text =
@@ -470,12 +469,9 @@ pub fn consensus(
     let mut ranking: Vec<Ranked> =
         authors.into_iter().zip(&weights).map(|(model, weight)| Ranked { model, weight: *weight }).collect();
     ranking.sort_by(|one, other| other.weight.total_cmp(&one.weight));
-    let mut record = responses(&session.responses);
-    let request = json!({ "operation": Operation::Consensus, "question": question, "effort": effort, "models": models,
-        "chairman": chairman, "seed": seed, "invoking_agent": members.invoking_agent, "reproducibility_hash": hash });
-    record.insert("request".to_owned(), request.to_string());
+    [Stage::Rankings, Stage::Verdict].into_iter().for_each(|stage| record(transcript, &session, stage));
     let cost = cost(&session, budget);
-    let agreed = Agreed {
+    Ok(Agreed {
         answer: merged.map(|(_, answer)| answer),
         reasons: session.incomplete,
         ranking,
@@ -486,9 +482,11 @@ pub fn consensus(
         seed,
         left_out: session.left_out,
         responses: session.responses,
-        transcript: digests(&record),
+        transcript: transcript.digests(),
+        transcript_path: transcript.path(),
+        transcript_problem: transcript.problem(),
         invoking_agent: members.invoking_agent,
         cost,
-    };
-    Ok((agreed, record))
+        signature: None,
+    })
 }

@@ -2,7 +2,8 @@
 //!
 //! The tools are here, and what they use of the host. The rest knows nothing of it: what a request may say
 //! ([`request`]), which files it means ([`snapshot`]), the fence around what others wrote ([`fence`]), what is asked
-//! ([`prompt`]) and answered ([`review`]), and the way from there to a verdict ([`deliberation`], [`decision`]).
+//! ([`prompt`]) and answered ([`review`]), the way from there to a verdict ([`deliberation`], [`decision`]), and what is
+//! left of it ([`transcript`], [`records`]).
 
 use std::cell::RefCell;
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,9 +14,8 @@ use conductor_feature::models::Access;
 use conductor_feature::parallel_models::{self, Inquiry as Asked};
 use conductor_feature::store::Table;
 use conductor_feature::{
-    Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, clock, git, random, tool_registrar,
+    Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, clock, files, git, random, signing, tool_registrar,
 };
-use serde::Serialize;
 
 pub mod decision;
 pub mod deliberation;
@@ -29,15 +29,19 @@ pub mod request;
 pub mod result;
 pub mod review;
 pub mod snapshot;
+pub mod transcript;
 
-use deliberation::{Case, Occasion, Record, consensus};
+use deliberation::{Case, Occasion, consensus};
 use panel::{Inquiry, Panel, Reply};
-use request::{Audit, Consensus, Gate, Request, Review, Verify, Wrong};
-use result::{Agreed, Verification};
+use request::{Audit, Check, Consensus, Gate, Request, Review, Verify, Wrong};
+use result::{Agreed, Bound, Verification};
 use snapshot::{Entry, Kind, Tree};
+use transcript::{Checked, Seal, Transcript, Validity};
 
 /// The purpose of the repository that is reviewed.
 const PURPOSE: &str = "work";
+/// The purpose of the folder that transcripts are written to.
+const TRANSCRIPTS: &str = "transcripts";
 /// Bytes of randomness for markers.
 const SECRET: u32 = 32;
 /// Bytes of randomness in a verification's id.
@@ -52,6 +56,8 @@ struct State {
     repository: Option<git::Repository>,
     /// Without one no records are kept.
     table: Option<Table>,
+    /// Without one no transcripts are written.
+    folder: Option<Folder>,
 }
 
 thread_local! {
@@ -66,8 +72,10 @@ impl Lifecycle for Council {
         register::<Gate, Verification>(&tools, "council_gate")?;
         register::<Consensus, Agreed>(&tools, "council_consensus")?;
         register::<Audit, records::Found>(&tools, "council_audit")?;
+        register::<Check, Checked>(&tools, "council_check")?;
         let (models, table) = (Access::open(ctx).ok(), Table::open(ctx).ok());
-        STATE.set(State { models, repository: git::Repository::open(ctx, PURPOSE).ok(), table });
+        let folder = files::Folder::open(ctx, TRANSCRIPTS).ok().map(Folder);
+        STATE.set(State { models, repository: git::Repository::open(ctx, PURPOSE).ok(), table, folder });
         Ok(())
     }
 }
@@ -202,12 +210,62 @@ impl records::Shelf for Shelf<'_> {
     }
 }
 
-/// Puts a result on record, where there is a place for it.
-fn keep(state: &State, id: &str, record: Record, result: &impl Serialize) {
-    if let (Some(table), Ok(result)) = (&state.table, serde_json::to_string(result)) {
-        // A verdict stands without its record: what the record would be bound to is in it.
-        let _ = records::keep(&Shelf(table), clock::now(), id, record, &result);
+/// The folder for transcripts.
+struct Folder(files::Folder);
+
+impl transcript::Folder for Folder {
+    fn write(&self, path: &str, bytes: &str) -> Result<(), String> {
+        self.0.write(path, bytes.as_bytes()).map_err(|error| text(&error))
     }
+
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        match self.0.read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Error::Unavailable(_)) => Ok(None),
+            Err(error) => Err(text(&error)),
+        }
+    }
+
+    fn names(&self, path: &str) -> Result<Vec<String>, String> {
+        let names = self.0.names(path).map_err(|error| text(&error))?;
+        Ok(names.into_iter().map(|entry| entry.name).collect())
+    }
+}
+
+/// The host's key.
+struct HostKey;
+
+impl Seal for HostKey {
+    fn sign(&self, statement: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
+        let signature = signing::sign(statement.as_bytes()).map_err(|error| text(&error))?;
+        Ok((signature.key, signature.value))
+    }
+
+    fn validity(&self, statement: &str, key: &[u8], value: &[u8]) -> Validity {
+        let signature = signing::Signature { key: key.to_owned(), value: value.to_owned() };
+        match signing::verify(statement.as_bytes(), &signature) {
+            signing::Validity::ThisHost => Validity::ThisHost,
+            signing::Validity::AnotherHost => Validity::AnotherHost,
+            signing::Validity::Invalid => Validity::Invalid,
+        }
+    }
+}
+
+/// The transcript of a verification, in the granted folder if there is one.
+fn transcript<'s>(state: &'s State, occasion: &Occasion) -> Transcript<'s> {
+    let folder = state.folder.as_ref().map(|folder| folder as &dyn transcript::Folder);
+    Transcript::new(folder, &occasion.timestamp, &occasion.verification_id)
+}
+
+/// Signs a result, and puts it on record where there is a place for it.
+fn finish<R: Bound>(state: &State, id: &str, transcript: Transcript<'_>, mut result: R) -> R {
+    let finished = transcript.finish(&result, &HostKey);
+    result.bind(&finished);
+    if let Some(table) = &state.table {
+        // A verdict stands without its record: what the record would be bound to is in it.
+        let _ = records::keep(&Shelf(table), clock::now(), id, finished.files);
+    }
+    result
 }
 
 fn not_granted(what: &str) -> Error {
@@ -223,9 +281,10 @@ fn verify(request: Result<Request, Wrong>, invoked: &Invocation) -> Result<Verif
         let commit = Commit(repository.at(&request.snapshot_id)?);
         let id = commit.0.commit();
         let case = Case::prepare(request, id, &commit, &panel.names(), &random::bytes(SECRET));
-        let (result, record) = case.map_err(|wrong| invalid(&wrong))?.verify(&panel, occasion());
-        keep(state, &result.verification_id, record, &result);
-        Ok(result)
+        let occasion = occasion();
+        let (id, mut transcript) = (occasion.verification_id.clone(), transcript(state, &occasion));
+        let result = case.map_err(|wrong| invalid(&wrong))?.verify(&panel, occasion, &mut transcript);
+        Ok(finish(state, &id, transcript, result))
     })
 }
 
@@ -233,17 +292,26 @@ fn agree(asked: Consensus, invoked: &Invocation) -> Result<Agreed, Error> {
     let question = asked.checked().map_err(|wrong| invalid(&wrong))?;
     STATE.with_borrow(|state| {
         let panel = Granted::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
-        let agreed = consensus(question, &panel.names(), &random::bytes(SECRET), &panel, occasion());
-        let (result, record) = agreed.map_err(|wrong| invalid(&wrong))?;
-        keep(state, &result.verification_id, record, &result);
-        Ok(result)
+        let occasion = occasion();
+        let (id, mut transcript) = (occasion.verification_id.clone(), transcript(state, &occasion));
+        let secret = random::bytes(SECRET);
+        let agreed = consensus(question, &panel.names(), &secret, &panel, occasion, &mut transcript);
+        Ok(finish(state, &id, transcript, agreed.map_err(|wrong| invalid(&wrong))?))
     })
 }
 
 fn audit(asked: &Audit) -> Result<records::Found, Error> {
     STATE.with_borrow(|state| {
         let table = state.table.as_ref().ok_or_else(|| not_granted("store"))?;
-        records::find(&Shelf(table), asked.verification_id.as_deref()).map_err(Error::Invalid)
+        records::find(&Shelf(table), asked.verification_id.as_deref(), &HostKey).map_err(Error::Invalid)
+    })
+}
+
+fn check(asked: &Check) -> Result<Checked, Error> {
+    let path = transcript::path_of(&asked.path).map_err(|wrong| invalid(&wrong))?;
+    STATE.with_borrow(|state| {
+        let folder = state.folder.as_ref().ok_or_else(|| not_granted("folder for transcripts"))?;
+        transcript::check(folder, &path, &HostKey, asked.public_key.as_deref()).map_err(Error::Invalid)
     })
 }
 
@@ -255,6 +323,7 @@ impl ReadOnlyTools for Council {
             "council_gate" => answer(&args, |asked: Gate| verify(Request::try_from(asked), invoked)),
             "council_consensus" => answer(&args, |asked: Consensus| agree(asked, invoked)),
             "council_audit" => answer(&args, |asked: Audit| audit(&asked)),
+            "council_check" => answer(&args, |asked: Check| check(&asked)),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }
     }

@@ -291,6 +291,16 @@ pub struct Audit {
     pub verification_id: Option<String>,
 }
 
+/// What `council_check` is asked.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The transcript's folder, below the folder that was granted: `.council/logs/TIME-ID`, as `transcript_path` has it.
+    pub path: String,
+    /// The public key of another host, 64 hexadecimal digits, where the transcript is that host's.
+    pub public_key: Option<String>,
+}
+
 fn short(place: &str, text: Option<&String>, most: usize) -> Result<(), Wrong> {
     match text {
         Some(text) if text.len() > most => {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::request::{Effort, Operation};
 use crate::review::{Issue, Scores, Severity, Verdict};
+use crate::transcript::{Finished, Signature};
 
 /// The version of the stages, of the decision and of this form.
 pub const PROTOCOL: &str = "council/1";
@@ -162,13 +163,22 @@ pub struct Verification {
     pub left_out: Vec<LeftOut>,
     /// The digests of all answers.
     pub responses: Vec<Response>,
-    /// SHA-256 of the parts of the record.
+    /// SHA-256 of the files of the transcript, by their names.
     pub transcript: BTreeMap<String, String>,
+    /// Where the transcript is, below the folder that was granted for it; none without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript_path: Option<String>,
+    /// Why the transcript is not whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript_problem: Option<String>,
     /// Who asked, as they said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoking_agent: Option<String>,
     /// What it cost.
     pub cost: Cost,
+    /// The host's signature of all of the above, as `result.json` has it; none where the host has no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
 }
 
 /// The council's answer to a question.
@@ -195,13 +205,42 @@ pub struct Agreed {
     pub left_out: Vec<LeftOut>,
     /// The digests of all answers.
     pub responses: Vec<Response>,
-    /// SHA-256 of the parts of the record.
+    /// SHA-256 of the files of the transcript, by their names.
     pub transcript: BTreeMap<String, String>,
+    /// Where the transcript is, below the folder that was granted for it; none without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript_path: Option<String>,
+    /// Why the transcript is not whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript_problem: Option<String>,
     /// Who asked, as they said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoking_agent: Option<String>,
     /// What it cost.
     pub cost: Cost,
+    /// The host's signature of all of the above, as `result.json` has it; none where the host has no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
+}
+
+/// A result that is bound to its transcript.
+pub trait Bound: Serialize {
+    /// Takes over what became of the transcript once it was written.
+    fn bind(&mut self, finished: &Finished);
+}
+
+impl Bound for Verification {
+    fn bind(&mut self, finished: &Finished) {
+        self.signature.clone_from(&finished.signature);
+        self.transcript_problem.clone_from(&finished.problem);
+    }
+}
+
+impl Bound for Agreed {
+    fn bind(&mut self, finished: &Finished) {
+        self.signature.clone_from(&finished.signature);
+        self.transcript_problem.clone_from(&finished.problem);
+    }
 }
 
 /// A model, and what its peers think of what it said.

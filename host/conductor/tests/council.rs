@@ -101,9 +101,10 @@ fn council(model: &Model, members: usize, repository: &Path) -> Stage {
     text += &format!(
         "[features.openai-compatible.grants]\nhttp = ['127.0.0.1:{port}']\n\n\
          [features.council.grants]\nmodels = [{}]\nmodel_tokens = 400000\n\
-         git = [{{ purpose = 'work', path = '{}' }}]\n",
+         git = [{{ purpose = 'work', path = '{path}' }}]\n\
+         files = [{{ purpose = 'transcripts', path = '{path}', write = true }}]\n",
         names.join(", "),
-        repository.display()
+        path = repository.display()
     );
     Stage::with_features(folder, Home::beside(compiled, &text), SimulatedPorts::new())
 }
@@ -160,8 +161,8 @@ fn a_panel_reviews_a_commit_side_by_side_and_passes_or_fails_it() {
     let id = result["verification_id"].as_str().unwrap();
     let found = call(&stage, "council_audit", &json!({ "verification_id": id })).unwrap();
     assert_eq!((&found["intact"], found["verifications"].as_array().unwrap().len()), (&json!(true), 2));
-    assert_eq!(found["record"]["request"]["commit"], result["snapshot_id"]);
-    assert_eq!(found["record"]["reviews"].as_array().unwrap().len(), 3);
+    assert_eq!(found["record"]["request.json"]["commit"], result["snapshot_id"]);
+    assert_eq!(found["record"]["stage1.json"].as_array().unwrap().len(), 3);
 }
 
 /// CNC-5: the command's exit code is the verdict's, and 2 where there is none; the route answers the result itself.
@@ -185,6 +186,50 @@ fn a_verdict_is_had_by_a_command_and_by_a_route() {
     let routed = stage.post("/v1/council/gate", &args(&["bad"]));
     assert_eq!((routed.0, &routed.1["verdict"]), (200, &json!("fail")), "{:#}", routed.1);
     assert_eq!(stage.post("/v1/council/gate", &args(&["nowhere"])).0, 422);
+}
+
+/// CNC-4, CNC-7: the transcript is files in the project, signed by the host; what is altered in them is named.
+#[test]
+fn a_transcript_is_checked_and_what_was_altered_is_named() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    let stage = council(&model, 3, &repository.0);
+    let result: Value = serde_json::from_slice(&stage.run(&["council", "verify", "src", "--json"]).stdout).unwrap();
+    let path = result["transcript_path"].as_str().unwrap();
+    assert!(path.starts_with(".council/logs/") && path.ends_with(result["verification_id"].as_str().unwrap()));
+    let written: Value =
+        serde_json::from_slice(&fs::read(repository.0.join(path).join("result.json")).unwrap()).unwrap();
+    let mut unsigned = result.clone();
+    assert!(unsigned.as_object_mut().unwrap().remove("signature").is_some());
+    assert_eq!(written, unsigned);
+    let check = |path: &str| {
+        let done = stage.run(&["council", "check", path, "--json"]);
+        let error = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), serde_json::from_slice::<Value>(&done.stdout).unwrap_or_default(), error)
+    };
+    let (code, checked, error) = check(path);
+    assert_eq!((code, &checked["intact"]), (Some(0), &json!(true)), "{checked:#} {error}");
+    assert_eq!(checked["public_key"], result["signature"]["public_key"]);
+
+    let stage2 = repository.0.join(path).join("stage2.json");
+    let whole = fs::read(&stage2).unwrap();
+    let mut flipped = whole.clone();
+    flipped[10] ^= 1;
+    fs::write(&stage2, flipped).unwrap();
+    let (code, checked, _) = check(path);
+    assert_eq!((code, &checked["findings"][0]["file"]), (Some(1), &json!("stage2.json")), "{checked:#}");
+    let shown = stage.run(&["council", "check", path]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("stage2.json"));
+    fs::write(&stage2, whole).unwrap();
+    let text = String::from_utf8(fs::read(repository.0.join(path).join("result.json")).unwrap()).unwrap();
+    fs::write(repository.0.join(path).join("result.json"), text.replace("pass", "fail")).unwrap();
+    assert_eq!(check(path).1["findings"][0]["file"], "result.json");
+    for (path, why) in
+        [("/etc", "it is absolute"), ("../x", "it names no transcript"), (".council/logs/none", "not there")]
+    {
+        let (code, _, error) = check(path);
+        assert!(code == Some(2) && error.contains(why), "{path}: {code:?} {error}");
+    }
 }
 
 /// CNC-2: two models of five that give no review leave it unclear.

@@ -8,6 +8,7 @@ use council::panel::{Inquiry, Panel, Reply};
 use council::request::{Request, Verify, Wrong};
 use council::result::Verification;
 use council::snapshot::{Entry, Kind, Tree};
+use council::transcript::Transcript;
 use serde_json::{Value, json};
 
 /// What a text has that gives an order to models.
@@ -160,9 +161,26 @@ impl Panel for Scripted {
 /// # Errors
 /// What is wrong with the arguments.
 pub fn verified(panel: &Scripted, commit: &Commit, args: Value) -> Result<Verification, Wrong> {
+    let id = "0".repeat(32);
+    deliberated(panel, commit, args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
+}
+
+const TIMESTAMP: &str = "2026-01-01T00:00:00Z";
+
+/// The same, with an id and a transcript.
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub fn deliberated(
+    panel: &Scripted,
+    commit: &Commit,
+    args: Value,
+    id: &str,
+    transcript: &mut Transcript<'_>,
+) -> Result<Verification, Wrong> {
     let asked: Verify = serde_json::from_value(args).map_err(|error| Wrong::new("arguments", error.to_string()))?;
     let request = Request::try_from(asked)?;
     let case = Case::prepare(request, "c0ffee".repeat(7)[..40].to_owned(), commit, &panel.names(), b"a secret")?;
-    let occasion = Occasion { verification_id: "0".repeat(32), timestamp: "2026-01-01T00:00:00Z".to_owned() };
-    Ok(case.verify(panel, occasion).0)
+    let occasion = Occasion { verification_id: id.to_owned(), timestamp: TIMESTAMP.to_owned() };
+    Ok(case.verify(panel, occasion, transcript))
 }

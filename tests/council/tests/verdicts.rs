@@ -29,7 +29,10 @@ fn work_that_is_right_passes_and_a_fault_fails() {
     assert!((result.confidence - 0.9).abs() < 1e-9 && result.dissent.is_none());
     assert_eq!(panel.asked.borrow().len(), 3 + 3 + 1, "reviews, rankings, the chairman");
     assert_eq!(result.responses.len(), 7);
-    assert_eq!(result.transcript.keys().collect::<Vec<_>>(), ["rankings", "request", "reviews", "verdict"]);
+    assert_eq!(
+        result.transcript.keys().collect::<Vec<_>>(),
+        ["request.json", "stage1.json", "stage2.json", "stage3.json"]
+    );
 
     let result = verified(&Scripted::new(&[Obeys; 3]), &wrong(), args()).unwrap();
     assert_eq!((result.verdict, result.exit_code), (Verdict::Fail, 1));
