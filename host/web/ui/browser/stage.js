@@ -48,10 +48,11 @@ export async function until(what, check, deadline = DEADLINE) {
 }
 
 /** A program that runs, with the lines that it has printed. */
-class Program {
-  constructor(args) {
+export class Program {
+  /** `env` are variables beside those of this process. */
+  constructor(program, args, env = {}) {
     this.lines = []
-    this.child = spawn(told('CONDUCTOR_BIN'), args, { env: { ...process.env, NO_COLOR: '1' }, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.child = spawn(program, args, { env: { ...process.env, NO_COLOR: '1', ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
     for (const stream of [this.child.stdout, this.child.stderr]) {
       let rest = ''
       stream.setEncoding('utf8').on('data', (text) => {
@@ -116,15 +117,16 @@ const LOST_STREAM = /^Error: (Firefox can.t establish a connection to the server
 export class Stage {
   browsers = []
 
-  /** `config` makes the configuration, of the port at which the host is to hear OSC. */
-  static async start(config) {
+  /** `config` makes the configuration, of the port at which the host is to hear OSC; `env` are variables of the host's. */
+  static async start(config, env = {}) {
     const stage = new Stage()
+    stage.env = env
     stage.home = await mkdtemp(join(tmpdir(), 'conductor-shell-'))
     stage.osc = await freePort()
     await writeFile(join(stage.home, 'config.toml'), config(stage.osc))
     try {
       await stage.run()
-      stage.ui = new Program(['--home', stage.home, 'ui', '--no-open'])
+      stage.ui = new Program(told('CONDUCTOR_BIN'), ['--home', stage.home, 'ui', '--no-open'])
       stage.link = await stage.ui.line(/^http:\/\/127\.0\.0\.1:/)
       stage.origin = new URL(stage.link).origin
       stage.browser = await stage.#open()
@@ -137,7 +139,7 @@ export class Stage {
 
   /** Starts the host. */
   async run() {
-    this.host = new Program(['--home', this.home, 'run'])
+    this.host = new Program(told('CONDUCTOR_BIN'), ['--home', this.home, 'run'], this.env)
     await this.host.line(/ready: /)
   }
 
@@ -229,6 +231,14 @@ export class Tab {
 
   /** Waits for an element with this text within, and gives it. */
   async find(selector, text = '') {
+    const found = this.#find(selector, text)
+    return found.catch(async (error) => {
+      const there = await this.page.evaluate(() => (document.querySelector('dialog[open]') ?? document.querySelector('main') ?? document.body).innerText)
+      throw new Error(`${error.message}; there is:\n${there.slice(0, 2000)}`)
+    })
+  }
+
+  async #find(selector, text) {
     return until(`${selector} with ${JSON.stringify(text)}`, async () => {
       const handle = await this.page.evaluateHandle(
         (selector, text) => {
