@@ -53,6 +53,9 @@ struct Which {
     id: Option<String>,
     /// Or an input: a device, or a port's name.
     port: Option<String>,
+    /// Whether places are wanted, too.
+    #[serde(default)]
+    drawing: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -131,7 +134,8 @@ fn get(reader: &Reader, which: Which) -> Result<DeviceProfile, Error> {
         }
         _ => return Err(Error::Invalid("either `id` or `port` says which".into())),
     };
-    Ok(DeviceProfile::from(profile))
+    let view = DeviceProfile::from(profile);
+    Ok(if which.drawing { view.with_places(profile) } else { view })
 }
 
 /// What is suggested, with the description of the plan.

@@ -40,6 +40,9 @@ pub struct DeviceProfile {
     /// The first is the usual one.
     pub modes: Vec<Mode>,
     pub lights: Vec<LightView>,
+    /// Rows and columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<[u16; 2]>,
     pub series: Vec<Series>,
     pub sources: Vec<Source>,
 }
@@ -76,6 +79,9 @@ pub struct Series {
     pub kind: String,
     /// `pad 1: note 36 ch 9`
     pub controls: Vec<String>,
+    /// Row and column of each, from 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Option<[u16; 2]>>,
     pub range: [u16; 2],
     /// Of an encoder.
     pub encoding: Option<String>,
@@ -116,9 +122,26 @@ impl From<&Profile> for DeviceProfile {
             ports: profile.identity.ports.all().map(str::to_owned).collect(),
             modes: modes.collect(),
             lights: profile.lights.iter().map(LightView::from).collect(),
-            series: profile.controls.chunk_by(|one, other| one.line == other.line).filter_map(Series::of).collect(),
+            layout: None,
+            series: series(profile).filter_map(Series::of).collect(),
             sources: sources.collect(),
         }
+    }
+}
+
+/// The controls of each entry of the file.
+fn series(profile: &Profile) -> impl Iterator<Item = &[Control]> {
+    profile.controls.chunk_by(|one, other| one.line == other.line)
+}
+
+impl DeviceProfile {
+    /// The same with what a drawing takes. A model has no use for it.
+    pub fn with_places(mut self, profile: &Profile) -> Self {
+        self.layout = profile.layout.map(|layout| [layout.rows, layout.columns]);
+        for (shown, controls) in self.series.iter_mut().zip(series(profile)) {
+            shown.places = controls.iter().map(|control| control.place).collect();
+        }
+        self
     }
 }
 
@@ -141,6 +164,7 @@ impl Series {
         Some(Self {
             kind: first.kind.as_str().to_owned(),
             controls: controls.iter().map(|control| format!("{}: {}", control.name, control.message)).collect(),
+            places: Vec::new(),
             range: first.range,
             encoding: first.encoding.map(|encoding| encoding.as_str().to_owned()),
             light: first.light.clone(),
@@ -164,6 +188,21 @@ mod tests {
             let shown: usize = view.series.iter().map(|series| series.controls.len()).sum();
             assert_eq!(shown, profile.controls.len(), "{}", profile.id);
         }
+    }
+
+    #[test]
+    fn what_is_drawn_has_its_places_and_what_a_model_reads_has_none() {
+        let library = Library::bundled();
+        let profile = library.get("akai-apc-mini").expect("it is known");
+        let read = DeviceProfile::from(profile);
+        assert!(read.layout.is_none() && read.series.iter().all(|series| series.places.is_empty()));
+        let drawn = read.with_places(profile);
+        assert_eq!(drawn.layout, Some([10, 9]));
+        // 64 pads in rows of eight, and the scenes in the column beside them.
+        assert_eq!(drawn.series[0].places[..2], [Some([1, 1]), Some([1, 2])]);
+        assert_eq!(drawn.series[0].places[8], Some([2, 1]));
+        assert_eq!(drawn.series[1].places[..2], [Some([1, 9]), Some([2, 9])]);
+        assert!(drawn.series.iter().all(|series| series.places.len() == series.controls.len()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ import { eventOf, heardPicture, isBlack, pictureOf } from './picture'
 
 test('a profile has its controls at their places, and the same key as their events', () => {
   const picture = pictureOf({
-    id: 'x', vendor: 'Acme', name: 'Pads', layout: { rows: 1, columns: 2 },
+    id: 'x', vendor: 'Acme', name: 'Pads', layout: [1, 2],
     series: [{ kind: 'pad', controls: ['pad 1: note 36 ch 9', 'pad 2: note 37 ch 9'], places: [[1, 1], [1, 2]] }, { kind: 'fader', controls: ['fader 1: cc 7'] }],
   })
   expect(picture).toMatchObject({ title: 'Acme Pads', isKnown: true, rows: 1, columns: 2 })
@@ -16,9 +16,23 @@ test('a profile has its controls at their places, and the same key as their even
   expect(parseEvent(eventOf('note 36 ch 9') ?? '').control).toBe('note 36 9')
 })
 
+test('a device is drawn as it comes, and what it sends in another mode is not drawn over it', () => {
+  const lights = [{ id: 'palette', message: 'note', values: ['off = 0', 'red = 5'] }]
+  const picture = pictureOf({
+    id: 'x', vendor: 'Acme', name: 'Grid', layout: [1, 1], modes: [{ name: 'Programmer' }, { name: 'Live' }], lights,
+    series: [
+      { kind: 'pad', controls: ['pad 1: note 81'], places: [[1, 1]], modes: ['Programmer'], light: 'palette' },
+      { kind: 'pad', controls: ['pad 1: note 64'], places: [[1, 1]], modes: ['Live'] },
+      { kind: 'fader', controls: ['fader 1: cc 7'], modes: [] },
+    ],
+  })
+  expect(picture.placed.map(({ key, light }) => [key, light?.id])).toEqual([['note 81 0', 'palette']])
+  expect(picture.loose.map(({ controls }) => controls[0]?.light)).toEqual([null])
+})
+
 test('places that are none, and controls without number, are not drawn there', () => {
   const picture = pictureOf({
-    id: 'x', vendor: '', name: '', layout: { rows: 1e9, columns: 1e9 },
+    id: 'x', vendor: '', name: '', layout: [1e9, 1e9],
     series: [{ kind: 'pad', controls: Array.from({ length: 5000 }, (_, at) => `p${at}: note ${at % 128}`), places: [[0, 1], [1, 9e9]] }],
   })
   expect(picture.placed).toEqual([])

@@ -16,6 +16,8 @@ export interface PictureControl {
   event: string
   /** Row and column, from 1, where its place is known. */
   at: [number, number] | null
+  /** How its light is set, where that is known. */
+  light: DeviceLight | null
 }
 
 /** A device, drawn. */
@@ -35,8 +37,30 @@ export interface DeviceProfile {
   id: string
   vendor: string
   name: string
-  layout?: { rows: number; columns: number } | null
-  series: { kind: string; controls: string[]; places?: ([number, number] | null)[] | null }[]
+  /** Rows and columns. */
+  layout?: [number, number] | null
+  /** The first is the one that the device is in as it comes. */
+  modes?: { name: string }[]
+  lights?: DeviceLight[]
+  series: {
+    kind: string
+    controls: string[]
+    places?: ([number, number] | null)[] | null
+    /** The modes that it is for; none is all. */
+    modes?: string[]
+    light?: string | null
+  }[]
+}
+
+/** How lights of a device are set. */
+export interface DeviceLight {
+  id: string
+  /** What sets it, with the control's number: `note`, `cc`, `sysex` or `osc`. */
+  message: string
+  /** Where it is not the control's. */
+  channel?: number | null
+  /** `red = 5` */
+  values: string[]
 }
 
 /** Controls that are drawn, at most. */
@@ -82,7 +106,11 @@ export function eventOf(message: string): string | null {
 /** The picture of a profile. */
 export function pictureOf(profile: DeviceProfile): Picture {
   const controls: PictureControl[] = []
+  const first = profile.modes?.[0]?.name
   for (const series of profile.series) {
+    // What it sends in another mode is of the same controls, at the same places.
+    if (first !== undefined && series.modes && series.modes.length > 0 && !series.modes.includes(first)) continue
+    const light = profile.lights?.find((one) => one.id === series.light) ?? null
     series.controls.forEach((text, index) => {
       if (controls.length >= MAX_CONTROLS) return
       const split = text.lastIndexOf(': ')
@@ -92,11 +120,12 @@ export function pictureOf(profile: DeviceProfile): Picture {
       const at = series.places?.[index] ?? null
       controls.push({
         key: parseEvent(event).control, name: text.slice(0, split), shape: SHAPES[series.kind] ?? 'button', event,
-        at: at && at[0] >= 1 && at[1] >= 1 && at[0] <= MAX_SIDE && at[1] <= MAX_SIDE ? at : null,
+        at: at && at[0] >= 1 && at[1] >= 1 && at[0] <= MAX_SIDE && at[1] <= MAX_SIDE ? at : null, light,
       })
     })
   }
-  return arranged(`${profile.vendor} ${profile.name}`, true, profile.layout ?? { rows: 0, columns: 0 }, controls)
+  const [rows, columns] = profile.layout ?? [0, 0]
+  return arranged(`${profile.vendor} ${profile.name}`, true, { rows, columns }, controls)
 }
 
 /** The picture of what was heard of a device: a keyboard of its notes, a bank of its faders. */
@@ -105,7 +134,7 @@ export function heardPicture(title: string, heard: Iterable<{ parts: EventParts;
   for (const { parts, text, name } of heard) {
     const shape = heardShape(parts)
     if (!shape || controls.length >= MAX_CONTROLS) continue
-    controls.push({ key: parts.control, name: name ?? heardName(parts), shape, event: pressing(parts, text), at: null })
+    controls.push({ key: parts.control, name: name ?? heardName(parts), shape, event: pressing(parts, text), at: null, light: null })
   }
   controls.sort((one, other) => {
     const number = (control: PictureControl) => parseEvent(control.event).number ?? 0
