@@ -1,0 +1,111 @@
+// Lights of a drawn device: what a control's light can show, which mappings it shows, and what a choice changes.
+
+import type { BatchChange } from '../mapping/batch'
+import type { EventParts } from '../stream/event-text'
+import type { DeviceLight } from './picture'
+
+/** When a light shows something of a mapping: while it waits, and from when it has fired. */
+export type LightState = 'idle' | 'fired'
+
+/** Something that a light can show, as its device calls it; by the number alone where nothing is known. */
+export interface LightValue {
+  name: string
+  /** 0 to 127. */
+  value: number
+}
+
+/** A mapping, as far as lights go. */
+interface Mapped {
+  place: string
+  mode?: string | null
+  mapping: Record<string, unknown>
+}
+
+/** Triggers that are for one note, and those that are for one controller. */
+const OF_NOTES = new Set(['Note', 'VelocityRange', 'LongPress', 'DoubleTap'])
+const OF_CONTROLLERS = new Set(['CC', 'EncoderTurn'])
+const STEPS: Record<string, number> = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 }
+
+/** What a light can show; the first is what turns it off, where that is known. Empty for what no message of MIDI sets. */
+export function lightValues(light: DeviceLight): LightValue[] {
+  if (light.message !== 'note' && light.message !== 'cc') return []
+  const values = light.values.flatMap((text) => {
+    const [, name, value] = /^(.*) = (\d+)$/.exec(text) ?? []
+    return name && Number(value) <= 127 ? [{ name, value: Number(value) }] : []
+  })
+  return [...values.filter(({ name }) => name === 'off'), ...values.filter(({ name }) => name !== 'off')]
+}
+
+/** A number as a configuration writes it: `36`, `"36"`, `"C4"` (60), `"ch10"` (9); `null` for what is none. */
+function numberOf(written: unknown): number | null {
+  if (typeof written === 'number') return written
+  if (typeof written !== 'string') return null
+  const text = written.trim()
+  if (/^\d+$/.test(text)) return Number(text)
+  const [, channel] = /^ch(\d+)$/i.exec(text) ?? []
+  if (channel) return Number(channel) - 1
+  const [, letter = '', sign = '', octave] = /^([A-G])([#b]?)(-?\d)$/i.exec(text) ?? []
+  const step = STEPS[letter.toUpperCase()]
+  if (step === undefined || octave === undefined) return null
+  return step + (sign === '#' ? 1 : sign === 'b' ? -1 : 0) + (Number(octave) + 1) * 12
+}
+
+/** Whether what a trigger names is this number: one number, a range such as `"36..51"`, or any where it names none. */
+function isNamed(written: unknown, number: number | null): boolean {
+  if (written === undefined || written === null) return true
+  if (number === null) return false
+  const [from, to = from] = String(written).split('..')
+  const [least, most] = [numberOf(from), numberOf(to)]
+  return least !== null && most !== null && least <= number && number <= most
+}
+
+/** The mappings that are for this control of this device, in the mode that is active: each by its press, turn or hold. */
+export function mappingsOf<M extends Mapped>(all: readonly M[], device: string, parts: EventParts, mode: string | null | undefined): M[] {
+  return all.filter(({ mode: of, mapping }) => {
+    if (of && of !== mode) return false
+    const trigger = mapping['trigger'] as Record<string, unknown> | undefined
+    if (typeof trigger !== 'object' || trigger === null || trigger['on'] === 'release') return false
+    if (trigger['device'] !== undefined && trigger['device'] !== device) return false
+    const type = String(trigger['type'])
+    const key = OF_NOTES.has(type) ? 'note' : OF_CONTROLLERS.has(type) ? 'cc' : null
+    const sends = parts.kind === 'cc' ? 'cc' : parts.kind.startsWith('note') ? 'note' : null
+    return key !== null && key === sends && trigger[key] !== undefined && isNamed(trigger[key], parts.number) && isNamed(trigger['channel'], parts.channel)
+  })
+}
+
+/** The value that a mapping has its light show; `null` for nothing, `undefined` for a message that was written by hand. */
+export function shownOf(mapping: Record<string, unknown>, state: LightState): number | null | undefined {
+  const feedback = mapping['feedback'] as Record<string, Record<string, unknown>> | undefined
+  const message = feedback?.[state]
+  if (!message) return null
+  const value = message['message_type'] === 'CC' ? message['value'] : message['velocity']
+  return typeof value === 'number' ? value : undefined
+}
+
+/**
+ * The changes that have a mapping's light show these values: `null` is nothing, and what is `undefined` stays. The message has
+ * the control's own number; that of the event where the mapping is for several.
+ */
+export function lightChanges(
+  { place, mapping }: Mapped, device: string, parts: EventParts, light: DeviceLight, wanted: Record<LightState, number | null | undefined>,
+): BatchChange[] {
+  const trigger = mapping['trigger'] as Record<string, unknown>
+  const key = light.message === 'cc' ? 'cc' : 'note'
+  const sends = parts.kind === 'cc' ? 'cc' : 'note'
+  // The number of a note in a message is the trigger's own where both are notes, so that a range is lit as a whole.
+  const isRange = key === sends && String(trigger[key]).includes('..')
+  const number = isRange ? `{${key}}` : parts.number
+  const channel = light.channel ?? parts.channel ?? 0
+  const before = (mapping['feedback'] ?? {}) as Record<string, unknown>
+  const after: Record<string, unknown> = { ...before }
+  for (const state of ['idle', 'fired'] as const) {
+    const value = wanted[state]
+    if (value === undefined) continue
+    if (value === null) delete after[state]
+    else after[state] = key === 'cc' ? { message_type: 'CC', channel, cc: number, value } : { message_type: 'NoteOn', channel, note: number, velocity: value }
+  }
+  const path = `${place}/feedback`
+  if (after['idle'] === undefined && after['fired'] === undefined) return mapping['feedback'] === undefined ? [] : [{ path }]
+  if (trigger['device'] === undefined) after['target'] ??= device
+  return JSON.stringify(after) === JSON.stringify(before) ? [] : [{ path, value: after }]
+}
