@@ -70,6 +70,11 @@ impl Synth {
         self.received.recv_timeout(TEST_TIMEOUT).expect("no MIDI message came")
     }
 
+    /// The messages that it gets, as they come, for as long as it is plugged in.
+    pub fn heard(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.received.iter()
+    }
+
     /// The next messages that it gets.
     pub fn messages(&self, count: usize) -> Vec<Vec<u8>> {
         (0..count).map(|_| self.next()).collect()

@@ -181,7 +181,11 @@ impl Run<'_> {
         self.board.logged("test programs for JACK", |log| {
             let test = with(self.repo.workspace_cargo("test"), ["--features=conductor-tests/jack", "--test=jack"]);
             programs = Some(Programs::build(test, log)?);
-            Ok(())
+            let mut instrument = web::instrument_build(self.repo);
+            if let Some(log) = log {
+                instrument.stderr(log.try_clone()?);
+            }
+            process::run(&mut instrument)
         });
         programs
     }
@@ -431,7 +435,12 @@ impl Run<'_> {
         }
         match web::ensure(self.repo).and_then(|()| setup::ensure_browsers()) {
             Ok(()) if built.product && built.pages => {
-                self.board.step(NAME, self.with_built(built, with(self.repo.xtask("web"), ["--browser"])));
+                let mut web = self.with_built(built, with(self.repo.xtask("web"), ["--browser"]));
+                if built.jack.is_some() {
+                    // Beyond MIDI the two builds are the same program.
+                    web.env(host::PROGRAM, host::program(self.repo, Midi::Jack, Profile::Dev));
+                }
+                self.board.step(NAME, web);
             }
             Ok(()) => self.board.blocked(NAME, NOTHING),
             Err(reason) => {
@@ -452,7 +461,6 @@ impl Run<'_> {
         let Some(program) = built.jack.as_ref().and_then(|all| all.named("jack")) else {
             return self.board.blocked(NAME, NOTHING);
         };
-        // Beyond MIDI the two builds are the same program.
         let mut lane = self.repo.xtask("with-jack");
         lane.arg("--").arg(program);
         lane.env(host::PROGRAM, host::program(self.repo, Midi::Jack, Profile::Dev));

@@ -11,7 +11,12 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{host, process, repo::Repo, setup};
+use crate::{
+    host::{self, Midi, Profile},
+    jack, process,
+    repo::Repo,
+    setup,
+};
 
 /// The package, below the repository.
 const UI: &str = "host/web/ui";
@@ -28,12 +33,16 @@ pub struct Args {
     /// Run their unit tests, too.
     #[arg(long)]
     test: bool,
-    /// Run their tests in Chromium and in Firefox against a host instead. Each is installed if it is not there.
+    /// Run their tests in Chromium and in Firefox against a host instead, with MIDI through a JACK server where there can be
+    /// one. All of this is installed if it is not there.
     #[arg(long, conflicts_with = "test")]
     browser: bool,
     /// Make the pictures in docs/pictures anew instead, in Chromium.
     #[arg(long, conflicts_with_all = ["test", "browser"])]
     pictures: bool,
+    /// Measure what open shells cost a host instead, in Chromium. `CONDUCTOR_BIN` names the host: an optimised one says more.
+    #[arg(long, conflicts_with_all = ["test", "browser", "pictures"])]
+    figures: bool,
 }
 
 /// The package.
@@ -44,9 +53,15 @@ pub fn folder(repo: &Repo) -> PathBuf {
 /// The chore.
 pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
     node()?;
-    if args.browser || args.pictures {
-        let (script, browsers) = if args.pictures { ("pictures", &BROWSERS[..1]) } else { ("browser", &BROWSERS[..]) };
-        return in_browsers(repo, &folder(repo), script, browsers);
+    let in_browsers = |script, browsers| in_browsers(repo, &folder(repo), script, browsers);
+    if args.browser {
+        return in_browsers("browser", &BROWSERS);
+    }
+    if args.pictures {
+        return in_browsers("pictures", &BROWSERS[..1]);
+    }
+    if args.figures {
+        return in_browsers("figures", &BROWSERS[..1]);
     }
     println!("{}", build(repo, args.test)?.display());
     Ok(ExitCode::SUCCESS)
@@ -161,22 +176,55 @@ fn modified(path: &Path) -> Result<SystemTime> {
     fs::metadata(path).and_then(|about| about.modified()).with_context(|| format!("cannot look at {}", path.display()))
 }
 
-/// What `CONDUCTOR_BROWSER` may be. The pictures are made in the first.
+/// What `CONDUCTOR_BROWSER` may be. Pictures and figures are made in the first.
 const BROWSERS: [&str; 2] = ["chromium", "firefox"];
+
+/// Says where the program is that plays MIDI to the tests. Without it they say which of them they leave out.
+const INSTRUMENT: &str = "CONDUCTOR_INSTRUMENT";
 
 /// Runs a script of the package in each of these browsers, against the host of this repository.
 fn in_browsers(repo: &Repo, ui: &Path, script: &str, browsers: &[&str]) -> Result<ExitCode> {
     setup::ensure_browsers()?;
     install(ui)?;
-    let conductor = host::ready(repo)?;
+    let with_midi = script == "browser" && jack::unavailable().is_none();
+    let (instrument, server) = if with_midi {
+        setup::ensure_jack()?;
+        (Some(instrument(repo)?), Some(jack::Server::start()?))
+    } else {
+        (None, None)
+    };
+    let midi = if with_midi { Midi::Jack } else { Midi::System };
+    let conductor = env::var_os(host::PROGRAM)
+        .map_or_else(|| host::build(repo, midi, Profile::Dev), |program| Ok(PathBuf::from(program)))?;
     let features = env::var_os(host::FEATURES).map_or_else(|| repo.components(), PathBuf::from);
     for browser in browsers {
         let mut npm = Command::new("npm");
         npm.args(["run", script]).current_dir(ui).stdin(Stdio::null());
         npm.env(host::PROGRAM, &conductor).env(host::FEATURES, &features).env("CONDUCTOR_BROWSER", browser);
-        process::run(&mut npm).with_context(|| format!("in {browser}"))?;
+        npm.envs(instrument.iter().map(|program| (INSTRUMENT, program)));
+        let status = match &server {
+            Some(server) => server.run(&mut npm),
+            None => npm.status(),
+        };
+        let status = status.context("cannot start npm")?;
+        if !status.success() {
+            bail!("the tests failed in {browser} ({status})");
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the program that plays MIDI through JACK, and returns its path.
+fn instrument(repo: &Repo) -> Result<PathBuf> {
+    process::run(&mut instrument_build(repo))?;
+    Ok(repo.target().join("debug").join(format!("instrument{}", env::consts::EXE_SUFFIX)))
+}
+
+/// The command that builds it.
+pub fn instrument_build(repo: &Repo) -> Command {
+    let mut build = repo.workspace_cargo("build");
+    build.args(["--features=conductor-tests/jack", "--bin=instrument"]);
+    build
 }
 
 #[cfg(test)]

@@ -1,0 +1,225 @@
+// Controllers in the shell, over real MIDI: drawn, mapped, lit, told apart, and sent to.
+
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+
+import { Instrument, NO_MIDI } from './instrument.js'
+import { OscPeer, Stage, until } from './stage.js'
+
+/** As its profile in the library knows it. Pad 1 is note 56, at the top left of eight rows of eight. */
+const GRID = 'APC MINI'
+/** One more that is known, with lights. JACK has one name for one port: it plays on one, and is lit on the other. */
+const PADS = 'Launchpad Mini MK3 LPMiniMK3 MIDI'
+const LIGHTS = `${PADS} lights`
+
+const config = (osc, port) => `
+[advanced_settings]
+listen_mode = "all"
+
+[[bindings]]
+alias = "tablet"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${osc} }
+
+[[bindings]]
+alias = "synth"
+output = { matchers = [{ type = "name_contains", value = "Sampler" }] }
+
+[[bindings]]
+alias = "pedal"
+name = "Twin Pedal"
+
+[[bindings]]
+alias = "pads"
+name = "LPMiniMK3"
+
+[[modes]]
+name = "Play"
+
+[[modes.mappings]]
+name = "verse"
+trigger = { type = "Note", note = 81, device = "pads" }
+action = { type = "OscSend", target = "127.0.0.1:${port}", address = "/verse" }
+
+[[modes.mappings]]
+name = "sampled"
+trigger = { type = "Note", note = 11, device = "pads" }
+action = { type = "MidiForward", target = "synth" }
+`
+
+describe('controllers', { concurrency: false, skip: NO_MIDI }, () => {
+  let stage
+  let midi
+  let peer
+  let tab
+
+  before(async () => {
+    midi = new Instrument()
+    for (const name of [GRID, PADS, 'Twin Pedal one', 'Twin Pedal two']) await midi.controller(name)
+    for (const name of ['Sampler', LIGHTS]) await midi.synth(name)
+    peer = await OscPeer.open()
+    stage = await Stage.start((osc) => config(osc, peer.port))
+    const { unreachable } = await stage.ask('GET', '/v1/status')
+    assert.deepEqual(unreachable, [], 'CONDUCTOR_BIN is built for JACK: `cargo xtask host --jack` does')
+    tab = await stage.tab(stage.link)
+    await tab.find('[data-state=open]')
+  })
+  after(async () => {
+    peer?.close()
+    await stage?.end()
+    await midi?.end()
+  })
+  afterEach(async () => {
+    assert.deepEqual(await tab.wrong(), [], 'nothing is refused by the policy, fails or comes from elsewhere')
+  })
+
+  /** Opens a page anew, and waits for its stream. */
+  const go = async (page) => {
+    await tab.page.goto(`${stage.origin}/${page}`)
+    await tab.find('[data-state=open]')
+  }
+  /** Reaches what is named so with Tab, and presses Enter. */
+  const press = async (text) => {
+    await tab.tabTo(text)
+    await tab.page.keyboard.press('Enter')
+  }
+  /** Waits until this OSC message came. */
+  const came = (address) => until(address, () => peer.received.some((bytes) => bytes.toString('latin1').startsWith(`${address}\0`)))
+  /** Waits until a synthesizer has heard this. */
+  const heard = (name, bytes) => until(`${bytes} at ${name}`, () => midi.heard(name).includes(bytes))
+
+  test('a controller that is known is drawn as it is, and its pad is lit while it is held', async () => {
+    await go('')
+    await tab.find(`[data-device="player:${GRID}"]`, 'nothing heard yet')
+    await press(GRID)
+    await tab.find('h2', 'Akai Professional APC mini')
+    await tab.find('span', 'from the device library')
+    const place = await (await tab.find('[data-control="note 48 0"]')).evaluate((one) => [one.style.gridRow, one.style.gridColumn].map((part) => parseInt(part, 10)))
+    assert.deepEqual(place, [2, 1], 'the ninth pad is the first of the second row')
+    await midi.play(GRID, '90 38 64')
+    await tab.find('[data-control="note 56 0"][data-lit]')
+    await tab.find('[role=row]', 'pad 1')
+    await midi.play(GRID, '80 38 00')
+    await tab.find('[data-control="note 56 0"]:not([data-lit])')
+    await midi.play(GRID, 'B0 30 7F')
+    await until('the fader at its top', () => tab.page.evaluate(() => document.querySelector('[data-control="cc 48 0"]')?.getAttribute('aria-label')?.endsWith('100 %')))
+    assert.deepEqual(await tab.violations(), [])
+  })
+
+  test('"+ Map" binds what has no binding and maps it, in one plan: by keyboard alone', async () => {
+    const { keyboard } = tab.page
+    await go('')
+    await midi.play(GRID, '90 38 64')
+    await tab.find(`[data-section=unbound] [data-device="player:${GRID}"]`, 'note-on')
+    await press(`Map player:${GRID}`)
+    await tab.find('dialog legend', 'When')
+    await until('the actions', () => tab.page.evaluate(() => [...document.querySelectorAll('dialog option')].some((one) => one.value === 'OscSend')))
+    await tab.tabTo('It gets one of this name first')
+    await keyboard.down('Control')
+    await keyboard.press('a')
+    await keyboard.up('Control')
+    await keyboard.type('grid')
+    await tab.tabTo('Action')
+    await keyboard.type('OscSend')
+    await tab.tabTo('target')
+    await keyboard.type(`127.0.0.1:${peer.port}`)
+    await tab.tabTo('address')
+    await keyboard.type('/pad')
+    await tab.tabTo('Name')
+    await keyboard.type('first pad')
+    await press('Show the plan')
+    await tab.find('dialog [data-plan]', 'alias = "grid"')
+    await tab.find('dialog [data-plan]', '/pad')
+    assert.deepEqual(await tab.violations(), [])
+    await press('Apply')
+    await tab.find('dialog [role=status]', 'applied')
+    await keyboard.press('Escape')
+    await tab.gone('dialog[open]')
+    await tab.find('[data-device="grid"]')
+    await tab.gone('[data-section=unbound] [data-device]', GRID)
+    await midi.play(GRID, '90 38 64')
+    await came('/pad')
+  })
+
+  test('what is sent to a device is shown and agreed to twice: by keyboard alone', async () => {
+    const { keyboard } = tab.page
+    await go('devices')
+    await tab.find('[data-binding=synth]', 'Sampler')
+    await press('conductor_send_midi')
+    await tab.find('dialog label', 'bytes')
+    await tab.tabTo('target')
+    await keyboard.type('synth')
+    await tab.tabTo('bytes')
+    await keyboard.type('90 3C 64')
+    await press('Call')
+    await tab.find('dialog .note', 'sends to "synth"')
+    await tab.find('dialog pre', '90 3C 64 (3 bytes)')
+    assert.deepEqual(await tab.violations(), [])
+    await tab.find('dialog button:disabled', 'Do it')
+    await tab.tabTo('want exactly this')
+    await keyboard.press('Space')
+    await tab.find('dialog label', 'Type synth to go on')
+    await tab.find('dialog button:disabled', 'Do it')
+    await tab.tabTo('Type synth to go on')
+    await keyboard.type('synthesizer')
+    await tab.find('dialog button:disabled', 'Do it')
+    for (let count = 0; count < 'esizer'.length; count += 1) await keyboard.press('Backspace')
+    await tab.find('dialog button:not(:disabled)', 'Do it')
+    assert.deepEqual(midi.heard('Sampler'), [], 'nothing is sent before both')
+    await press('Do it')
+    await tab.find('dialog h3', 'Result')
+    await heard('Sampler', '90 3C 64')
+    assert.equal(midi.heard('Sampler').length, 1, 'once')
+    await keyboard.press('Escape')
+    await tab.gone('dialog[open]')
+  })
+
+  test('lights are chosen on the picture, and sent: by keyboard alone', async () => {
+    const { keyboard } = tab.page
+    await go('?device=pads')
+    await tab.find('h2', 'Novation Launchpad Mini MK3')
+    await tab.find('[data-control="note 81 0"]')
+    await press('pad 1,')
+    await tab.find('dialog [data-lights="modes/0/mappings/0"]', 'verse')
+    await tab.tabTo('While it waits')
+    await keyboard.type('red')
+    await tab.tabTo('Once it has fired')
+    await keyboard.type('green')
+    assert.deepEqual(await tab.violations(), [])
+    await press('Show the plan')
+    await tab.find('dialog [data-plan]', 'Set the light of verse.')
+    assert.deepEqual(midi.heard(LIGHTS), [], 'nothing is lit before it is applied')
+    await press('Apply')
+    await tab.find('.notice', 'Applied: Set the light of verse.')
+    await heard(LIGHTS, '90 51 05')
+    await midi.play(PADS, '90 51 64')
+    await came('/verse')
+    await heard(LIGHTS, '90 51 15')
+    // It is shown as it is, and taken back where the hand is.
+    await press('pad 1,')
+    await tab.find('dialog [data-lights]', 'verse')
+    const chosen = await tab.page.evaluate(() => [...document.querySelectorAll('[data-lights] select')].map((one) => one.selectedOptions[0]?.textContent))
+    assert.deepEqual(chosen, ['red', 'green'])
+    await keyboard.press('Escape')
+    await tab.gone('dialog[open]')
+    await press('Undo')
+    await tab.find('.notice', 'Undone')
+  })
+
+  test('of twins the one that is touched gets the name: by keyboard alone', async () => {
+    await go('devices')
+    await tab.find('[data-binding=pedal]', 'match it equally well')
+    await press('Choose by touch pedal')
+    await tab.find('[data-binding=pedal] [role=status]', 'Touch the device that is to be pedal')
+    await midi.play('Twin Pedal two', 'B0 40 7F')
+    await tab.find('dialog [data-plan]', 'Twin Pedal two')
+    assert.deepEqual(await tab.violations(), [])
+    await press('Apply')
+    await tab.gone('dialog[open]')
+    await tab.find('[data-binding=pedal]', 'player:Twin Pedal two')
+    await go('')
+    await midi.play('Twin Pedal two', 'B0 40 00')
+    const row = await tab.find('[role=row][data-kind=event]', 'cc 64 0')
+    assert.match(await row.evaluate((one) => one.textContent), /pedal/)
+  })
+})

@@ -1,0 +1,129 @@
+// Measures what shells cost: the host beside none and beside four, in one run, and what a page shows of it.
+//
+// An OSC app plays at a fixed rate, each event is mapped to a packet, and the time from the one to the other is taken here.
+
+import { readFile } from 'node:fs/promises'
+import { performance } from 'node:perf_hooks'
+
+import { OscPeer, Stage, until } from './stage.js'
+
+/** Events a second, and for how long, in milliseconds. */
+const RATE = 1000
+const LONG = 8000
+/** Rates at which frames are counted. */
+const FRAMES_AT = [1000, 5000]
+const SHELLS = 4
+/** Microseconds of a tick of the processor's clock, as Linux counts them. */
+const TICK = 10_000
+
+const config = (mixer) => (port) => `
+[[bindings]]
+alias = "tablet"
+protocol = "osc"
+input = { host = "127.0.0.1", port = ${port} }
+
+[[modes]]
+name = "Play"
+
+[[modes.mappings]]
+name = "through"
+trigger = { type = "OscMessage", address = "/fader/1" }
+action = { type = "OscSend", target = "127.0.0.1:${mixer}", address = "/level" }
+
+[features.osc-output.grants]
+udp = ["127.0.0.1:${mixer}"]
+`
+
+const mixer = await OscPeer.open()
+const stage = await Stage.start(config(mixer.port))
+
+/** Plays at this rate for as long, and gives when each event was sent. */
+async function play(rate, milliseconds) {
+  const sent = []
+  const begun = performance.now()
+  for (;;) {
+    const now = performance.now() - begun
+    if (now >= milliseconds) return sent
+    while (sent.length < (now * rate) / 1000) {
+      sent.push(performance.now())
+      await mixer.send(stage.osc, '/fader/1', (sent.length % 100) / 100)
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** Microseconds of processor time that a process took so far. */
+async function processor(program) {
+  const fields = (await readFile(`/proc/${program.child.pid}/stat`, 'utf8')).split(') ')[1].split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK
+}
+
+const quantile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
+
+/** The host under the rate: latency in milliseconds, and microseconds of processor time for each event. */
+async function measured() {
+  const came = []
+  mixer.socket.removeAllListeners('message')
+  mixer.socket.on('message', () => came.push(performance.now()))
+  const [host, ui] = [await processor(stage.host), await processor(stage.ui)]
+  const sent = await play(RATE, LONG)
+  await until('every packet', () => came.length >= sent.length)
+  const late = sent.map((at, index) => came[index] - at).sort((one, other) => one - other)
+  return {
+    median: quantile(late, 0.5), most: quantile(late, 0.99),
+    host: ((await processor(stage.host)) - host) / sent.length, ui: ((await processor(stage.ui)) - ui) / sent.length,
+  }
+}
+
+/** Frames that a page draws a second while events come at this rate, and its longest frame in milliseconds. */
+async function frames(tab, rate) {
+  const counted = tab.page.evaluate((milliseconds) => new Promise((resolve) => {
+    const begun = performance.now()
+    let [count, last, longest] = [0, begun, 0]
+    const frame = (now) => {
+      count += 1
+      longest = Math.max(longest, now - last)
+      last = now
+      if (now - begun < milliseconds) requestAnimationFrame(frame)
+      else resolve({ rate: (count * 1000) / (now - begun), longest })
+    }
+    requestAnimationFrame(frame)
+  }), LONG / 2)
+  await play(rate, LONG / 2)
+  return counted
+}
+
+try {
+  // The first calls of a feature are slower, and are not what is measured.
+  await play(RATE, 2000)
+  const none = await measured()
+  const tabs = [await stage.tab(stage.link)]
+  while (tabs.length < SHELLS) tabs.push(await stage.tab(stage.origin))
+  for (const tab of tabs) await tab.find('[data-state=open]')
+  const four = await measured()
+
+  const line = (what, unit, key, digits) =>
+    console.log(`${what.padEnd(34)} ${none[key].toFixed(digits).padStart(8)} ${four[key].toFixed(digits).padStart(8)} ${unit.padEnd(3)} ${none[key] > 0 ? `${(four[key] / none[key]).toFixed(2).padStart(5)} times` : ''}`)
+  console.log(`\n${RATE} events/s, each mapped to a packet     no shell   ${SHELLS} shells`)
+  line('latency, median', 'ms', 'median', 3)
+  line('latency, 99 of 100', 'ms', 'most', 3)
+  line('processor time of the host', 'µs', 'host', 0)
+  line('processor time of `conductor ui`', 'µs', 'ui', 0)
+
+  const [tab, ...others] = tabs
+  for (const other of others) await other.page.close()
+  await tab.page.bringToFront()
+  for (const rate of FRAMES_AT) {
+    const { rate: drawn, longest } = await frames(tab, rate)
+    console.log(`frames at ${rate} events/s: ${drawn.toFixed(1)} a second, the longest took ${longest.toFixed(0)} ms`)
+  }
+  const begun = performance.now()
+  await tab.page.goto(stage.origin)
+  await tab.find('[data-state=open]')
+  await mixer.send(stage.osc, '/fader/1', 0.5)
+  await tab.find('[role=row][data-kind=event]', '/fader/1')
+  console.log(`from the address to the first event shown: ${(performance.now() - begun).toFixed(0)} ms`)
+} finally {
+  mixer.close()
+  await stage.end()
+}
