@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 
-import { type BatchChange, listOfMode, moves, removals } from './batch'
+import { type BatchChange, fromDevice, listOfMode, moves, removals } from './batch'
 
 type Lists = Record<string, string[]>
 
@@ -51,4 +51,14 @@ test('what is there already stays, and a mode without mappings gets its first', 
   expect(moves(all(lists), new Set(['modes/1/mappings/0']), listOfMode(1))).toEqual([])
   expect(made(lists, moves(all(lists), new Set(['modes/1/mappings/0', 'modes/11/mappings/0']), listOfMode(1)))).toEqual({ 'modes/1/mappings': ['x', 'y', 'z'], 'modes/11/mappings': [] })
   expect(made(lists, moves(all(lists), new Set(['modes/1/mappings/1']), listOfMode(2)))['modes/2/mappings']).toEqual(['y'])
+})
+
+test('what waits for another device waits for the one that was chosen, and the rest stays as it is', () => {
+  const trigger = (device?: string) => ({ trigger: { type: 'Note', note: 1, ...(device ? { device } : {}) } })
+  const mappings = [trigger('pads'), trigger('old'), trigger(), trigger('old')].map((mapping, index) => ({ place: `global_mappings/${index}`, mapping }))
+  const chosen = new Set(['global_mappings/0', 'global_mappings/1', 'global_mappings/2'])
+  expect(fromDevice(mappings, chosen, 'pads')).toEqual([
+    { path: 'global_mappings/1/trigger/device', value: 'pads' }, { path: 'global_mappings/2/trigger/device', value: 'pads' },
+  ])
+  expect(fromDevice(mappings, chosen, null)).toEqual([{ path: 'global_mappings/0/trigger/device' }, { path: 'global_mappings/1/trigger/device' }])
 })

@@ -38,3 +38,11 @@ export function moves(all: readonly Placed[], places: ReadonlySet<string>, list:
   const added = moved.map((one, index) => ({ path: `${list}/${end + index}`, value: one.mapping }))
   return [...removals(moved.map((one) => one.place)), ...added]
 }
+
+/** Has the mappings at `places` wait for this device alone; for any with `null`. No change for those that do already. */
+export function fromDevice(all: readonly Placed[], places: ReadonlySet<string>, device: string | null): BatchChange[] {
+  const of = ({ mapping }: Placed) => (mapping['trigger'] as { device?: unknown } | undefined)?.device ?? null
+  return all
+    .filter((one) => places.has(one.place) && of(one) !== device)
+    .map(({ place }) => ({ path: `${place}/trigger/device`, ...(device === null ? {} : { value: device }) }))
+}
