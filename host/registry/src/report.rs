@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Entry;
 use crate::TaskReport;
 use conductor_package::Grants;
+use conductor_package::admission::Provenance;
 use conductor_package::descriptor::Tier;
 use conductor_sandbox::task::Task;
 
@@ -26,6 +27,9 @@ pub struct FeatureReport {
     pub path: PathBuf,
     /// Whether it came with the host.
     pub bundled: bool,
+    /// Whether it was installed, so that it can be disabled and its grants be changed. Those of one that is not are in the
+    /// configuration.
+    pub installed: bool,
     /// The id of the feature that comes with the host and is not loaded, because this one has its name.
     pub displaces: Option<String>,
     /// Its source-qualified id, version, digest and size; `null` if it was refused.
@@ -126,6 +130,7 @@ pub(super) fn report(entry: &Entry) -> FeatureReport {
         name: source.name.clone(),
         path: source.path.clone(),
         bundled: source.bundled,
+        installed: matches!(source.provenance, Provenance::Installed),
         displaces: source.displaces_bundled.then(|| format!("builtin:{}", source.name)),
         package: None,
         refused,
