@@ -25,6 +25,9 @@ action = { type = "ModeChange", mode = "Mix" }
 
 [[modes]]
 name = "Mix"
+
+[features.from-a-file]
+path = ${JSON.stringify(join(process.env['CONDUCTOR_FEATURES'], 'tests', 'metronome.wasm'))}
 `
 
 describe('the shell', { concurrency: false }, () => {
@@ -194,6 +197,16 @@ describe('the shell', { concurrency: false }, () => {
     await until('the mode', async () => (await stage.ask('GET', '/v1/modes')).mode === 'Play')
     await stage.ask('POST', '/v1/undo')
     await tab.find('tr[data-place="modes/0/mappings/1"] th', 'one')
+    // The same mappings wait for one device alone, and for any again.
+    for (const name of ['one', 'two']) await (await tab.find(`input[aria-label="Choose ${name}"]`)).evaluate((one) => one.click())
+    await tab.choose('Wait for', 'tablet')
+    await tab.click('button', 'Set for 2 chosen')
+    await tab.find('dialog [data-plan]', 'Have 2 mappings wait for tablet.')
+    await tab.click('dialog button', 'Apply')
+    await tab.gone('dialog[open]')
+    await tab.find('tr[data-place="modes/0/mappings/2"] td', 'device tablet')
+    await stage.ask('POST', '/v1/undo')
+    await tab.gone('td', 'device tablet')
     await stage.ask('POST', '/v1/undo')
     await tab.gone('th', 'three')
   })
@@ -212,9 +225,20 @@ describe('the shell', { concurrency: false }, () => {
     assert.deepEqual(await tab.violations(), [])
     await tab.click('button.primary', 'Install')
     await tab.find('[data-feature="hello"]')
+    // What the configuration or the program brings along is not the installer's to disable.
+    for (const name of ['from-a-file', 'osc-output']) {
+      await tab.find(`[data-feature="${name}"]`)
+      await tab.gone(`[data-feature="${name}"] button`)
+    }
+    await tab.click('[data-feature="from-a-file"] a', 'from-a-file')
+    await tab.find('.details', 'The configuration names its file')
     await tab.click('[data-feature="hello"] button', 'Disable')
     await tab.find('.notice', 'hello is disabled')
     await tab.find('li', 'disable')
+    await tab.find('[data-feature="hello"] .badge', 'disabled')
+    await tab.click('[data-feature="hello"] button', 'Enable')
+    await tab.find('.notice', 'hello is enabled')
+    await tab.find('[data-feature="hello"] .badge', 'loaded')
   })
 
   test('texts of others are text, whatever is in them', async () => {

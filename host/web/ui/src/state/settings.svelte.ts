@@ -1,4 +1,4 @@
-// What a person chose for this browser: language and colour scheme. Kept in the browser, and nowhere else.
+// What a person chose for this browser: language, colour scheme, and whether they were shown around. Kept in the browser, and nowhere else.
 
 import { LANGUAGES, type Language } from '../text/languages'
 
@@ -30,6 +30,11 @@ class Settings {
   language = $state<Language>(firstLanguage())
   scheme = $state<Scheme>((['light', 'dark'] as const).find((scheme) => scheme === kept('scheme')) ?? 'system')
 
+  /** Whether the tour of the first visit was seen or left. */
+  toured = $state(kept('toured') === 'yes')
+  /** Whether it is wanted once more, though there are mappings. */
+  tourWanted = $state(false)
+
   constructor() {
     this.#show()
   }
@@ -44,6 +49,18 @@ class Settings {
     this.scheme = scheme
     keep('scheme', scheme)
     this.#show()
+  }
+
+  /** Shows the tour once more, at the next visit of its page. */
+  tourAgain(): void {
+    this.toured = false
+    this.tourWanted = true
+  }
+
+  endTour(): void {
+    this.toured = true
+    this.tourWanted = false
+    keep('toured', 'yes')
   }
 
   #show(): void {
