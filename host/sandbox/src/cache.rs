@@ -271,6 +271,59 @@ mod tests {
         home
     }
 
+    /// How many bytes of a mapping are resident.
+    #[cfg(target_os = "linux")]
+    fn resident(component: &Component) -> usize {
+        let start = format!("{:x}-", component.image_range().start.addr());
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        // Its parts have different protection, so there are several, one behind the other.
+        let (file, mut bytes) = (maps.lines().find(|line| line.starts_with(&start)).unwrap(), 0);
+        let (file, mut inside) = (file.split_whitespace().last().unwrap(), false);
+        for line in maps.lines() {
+            match line.strip_prefix("Rss:") {
+                Some(size) if inside => {
+                    bytes += size.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024;
+                }
+                _ if line.split('-').next().is_some_and(|at| u64::from_str_radix(at, 16).is_ok()) => {
+                    inside = line.ends_with(file);
+                }
+                _ => {}
+            }
+        }
+        bytes
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn code_whose_memory_was_given_back_runs_as_before() {
+        let descriptor = "id = 'project:x'\nname = 'X'\nversion = '1'\ncontract = '0.1'\n";
+        let wat = format!(
+            "(component
+                (core module $m (@custom \"conductor:feature\" {descriptor:?})
+                    (func (export \"f\") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 2))))
+                (core instance $i (instantiate $m))
+                (func (export \"double\") (param \"x\" s32) (result s32) (canon lift (core func $i \"f\"))))"
+        );
+        let package = Package::from_bytes(Path::new("x.wasm"), wat::parse_str(wat).unwrap()).unwrap();
+        let (home, engine) = (home("pages"), Engine::default());
+        let (component, mapped) = cache(Some(&home)).code(&engine, &package).unwrap().load(&engine).unwrap();
+        let mapped = mapped.expect("code in the cache is mapped");
+        let linker = wasmtime::component::Linker::<()>::new(&engine);
+        let double = |number: i32| {
+            let mut store = wasmtime::Store::new(&engine, ());
+            let instance = linker.instantiate(&mut store, &component).unwrap();
+            let double = instance.get_typed_func::<(i32,), (i32,)>(&mut store, "double").unwrap();
+            double.call(&mut store, (number,)).unwrap().0
+        };
+        assert_eq!(double(4), 8);
+        assert!(resident(&component) > 0);
+        mapped.release_pages();
+        assert_eq!(resident(&component), 0);
+        assert_eq!(double(21), 42, "read again from the file");
+        assert!(resident(&component) > 0);
+        std::fs::remove_dir_all(home).unwrap();
+    }
+
     fn cached(home: &Path) -> PathBuf {
         let files = std::fs::read_dir(home.join("cache/code")).unwrap();
         let mut files = files.map(|file| file.unwrap().path());

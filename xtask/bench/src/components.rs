@@ -22,6 +22,26 @@ pub fn installed(name: &str, file: &Path, grants: &str) -> Result<String> {
     ))
 }
 
+/// The configuration of a host with this many installed features, each of its own id, digest and action: copies in `folder`
+/// of the small test feature, whose names are replaced by others of the same length.
+pub fn many_installed(features: &Path, folder: &Path, count: usize) -> Result<String> {
+    let original = std::fs::read(features.join("tests/hello.wasm"))?;
+    let mut configuration = String::new();
+    for number in 0..count {
+        let (name, action) = (format!("h{number:04}"), format!("H{number:04}"));
+        let mut copy = original.clone();
+        for (from, to) in [(b"hello", &name), (b"Hello", &action)] {
+            for at in memchr::memmem::find_iter(&original, from) {
+                copy[at..at + from.len()].copy_from_slice(to.as_bytes());
+            }
+        }
+        let file = folder.join(format!("{name}.wasm"));
+        std::fs::write(&file, copy)?;
+        configuration += &installed(&name, &file, "")?;
+    }
+    Ok(configuration)
+}
+
 /// The sandbox with services around it, as a host has it; its datagrams go nowhere.
 pub struct Lane {
     sandbox: Sandbox,

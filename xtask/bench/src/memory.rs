@@ -12,11 +12,11 @@ use conductor_sandbox::actor::Actor;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
-use crate::components::Lane;
+use crate::components::{Lane, many_installed};
 use crate::process::{self, Resident};
 use crate::report::{Limit, Section, Unit};
 use crate::scratch::Folder;
-use crate::start::EMPTY;
+use crate::start::{EMPTY, INSTALLED};
 
 /// How many idle features are there to divide by.
 const IDLE: usize = 40;
@@ -36,6 +36,15 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
     section.figure("  of which its own, not a file's", megabytes(warm.anonymous), Unit::Megabytes);
     section.figure("all bundled features, first start (compiled)", megabytes(first.total), Unit::Megabytes);
     section.target("all bundled features", megabytes(warm.total), Unit::Megabytes, Limit::AtMost(50.0));
+
+    let configuration = many_installed(features, home.path(), INSTALLED)?;
+    let (process, _) = process::conductor(program, features, home.path(), &configuration)?;
+    drop(process);
+    let (process, _) = process::conductor(program, features, home.path(), &configuration)?;
+    let crowded = process::resident(&process.id().to_string())?;
+    drop(process);
+    section.figure(format!("with {INSTALLED} installed besides"), megabytes(crowded.total), Unit::Megabytes);
+    section.figure("  of which its own, not a file's", megabytes(crowded.anonymous), Unit::Megabytes);
 
     let kilobytes = |bytes: f64| bytes / 1e3;
     for (name, package) in [

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::arguments::Arguments;
+use crate::components::many_installed;
 use crate::measure::{median, quantile};
 use crate::process;
 use crate::report::{Limit, Section, Unit};
@@ -15,6 +16,8 @@ use crate::scratch::Folder;
 
 const WARM: usize = 15;
 const COLD: usize = 5;
+/// How many features are installed besides the bundled ones, where there are many.
+pub const INSTALLED: usize = 100;
 
 /// The smallest configuration: what is measured is the host and its features.
 pub const EMPTY: &str = "";
@@ -44,6 +47,15 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
         let (_process, took) = process::conductor(&program, &features, Folder::new()?.path(), EMPTY)?;
         released.push(took.as_secs_f64());
     }
+    let crowd = Folder::new()?;
+    let configuration = many_installed(arguments.features()?, crowd.path(), INSTALLED)?;
+    let mut crowded = Vec::new();
+    // The first one compiles.
+    for _ in 0..=COLD {
+        let program = (arguments.conductor()?, arguments.features()?);
+        let (_process, took) = process::conductor(program.0, program.1, crowd.path(), &configuration)?;
+        crowded.push(took.as_secs_f64());
+    }
     let milliseconds = |seconds: f64| seconds * 1e3;
     section.beside(
         format!("warm, median of {WARM}"),
@@ -53,6 +65,8 @@ pub fn measure(arguments: &Arguments, section: &mut Section<'_>) -> Result<()> {
         milliseconds(median(&nothing)),
     );
     section.figure("warm, slowest", milliseconds(quantile(&warm, 1.0)), Unit::Milliseconds);
+    let with_crowd = format!("warm, with {INSTALLED} installed besides, median of {COLD}");
+    section.figure(with_crowd, milliseconds(median(&crowded[1..])), Unit::Milliseconds);
     section.figure(format!("first time, median of {COLD}"), median(&first), Unit::Seconds);
     let first_released = milliseconds(median(&released));
     section.figure(format!("first time of a release, median of {COLD}"), first_released, Unit::Milliseconds);
