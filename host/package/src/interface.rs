@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// SHA-256 of the names and texts of `wit/v0.1`, in the order of the names.
-    const FROZEN: &str = "e422d23ff5d1e68932cc5a2e9f3eb6ccf81bb46c416dfaaaa3182b82ab497f90";
+    const FROZEN: &str = "fc63a44461fe52f8e9ed7807d47e960b07d059db686dc6084c1c596c871007e9";
 
     #[test]
     fn the_contract_is_frozen() {
