@@ -1,7 +1,7 @@
 //! The decision: calculated from the reviews, the rankings and the chairman's answer, by rules that no model can talk its
 //! way around.
 //!
-//! - **Quorum.** Two thirds of the panel must have reviewed. Without it nothing is said: unclear.
+//! - **Quorum.** Two thirds of the panel must have reviewed, and with high assurance all. Without it nothing is said: unclear.
 //! - **Fail** if more than half of the reviews say so, or if one does, with a critical or major issue, and the chairman agrees.
 //! - **Pass** if two thirds of the reviews say so, the chairman does, no review has a critical issue, no major issue has two
 //!   reviewers, everything that was to be reviewed was, and the confidence is the threshold or more.
@@ -29,6 +29,8 @@ pub struct Reviewed {
 pub struct Evidence<'e> {
     /// Members of the panel, those included that did not review.
     pub panel: usize,
+    /// Reviews that there have to be, as [`quorum`] says.
+    pub needed: usize,
     /// The reviews.
     pub reviews: &'e [Reviewed],
     /// How much each review counts, as [`weights`] says.
@@ -90,8 +92,7 @@ fn same_place(one: &Issue, other: &Issue) -> bool {
 
 /// Decides.
 pub fn decide(evidence: &Evidence<'_>) -> Decision {
-    let Evidence { panel, reviews, weights, chairman, threshold, incomplete } = evidence;
-    let needed = quorum(*panel);
+    let Evidence { panel, needed, reviews, weights, chairman, threshold, incomplete } = evidence;
     let count = |verdict: Verdict| reviews.iter().filter(|one| vote(&one.review) == verdict).count();
     let (passes, fails) = (count(Verdict::Pass), count(Verdict::Fail));
     let confidence = |verdict: Verdict| {
@@ -104,7 +105,7 @@ pub fn decide(evidence: &Evidence<'_>) -> Decision {
         let larger = confidence(Verdict::Pass).max(confidence(Verdict::Fail));
         Decision { verdict: Verdict::Unclear, confidence: larger, reasons }
     };
-    if reviews.len() < needed {
+    if reviews.len() < *needed {
         let text = format!("no quorum: {} of {panel} models reviewed, and {needed} have to", reviews.len());
         let mut reasons = vec![text];
         reasons.extend(incomplete.iter().cloned());
@@ -185,6 +186,7 @@ mod tests {
         let (weights, chairman) = (vec![1.0; reviews.len()], chairs.map(chairman));
         let evidence = Evidence {
             panel,
+            needed: quorum(panel),
             reviews: &reviews,
             weights: &weights,
             chairman: chairman.as_ref(),
@@ -278,6 +280,7 @@ mod tests {
         let chairman = chairman(Pass);
         let mut evidence = Evidence {
             panel: 3,
+            needed: 2,
             reviews: &reviews,
             weights: &[1.0; 3],
             chairman: Some(&chairman),

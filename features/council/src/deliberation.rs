@@ -1,15 +1,22 @@
 //! A deliberation: independent reviews side by side, rankings without names, the chairman, and the decision.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
+use crate::changes;
 use crate::decision::{Evidence, Reviewed, decide, quorum, weights};
 use crate::digest::sha256;
+use crate::families::{self, Assurance, Seat};
 use crate::fence::Fence;
 use crate::order::Sequence;
 use crate::panel::{BYTES_PER_TOKEN, Inquiry, Panel, Session, chosen, estimated};
 use crate::prompt;
 use crate::request::{Budget, Effort, MAX_SEED, Members, Operation, Request, Wrong};
-use crate::result::{AGGREGATOR, Agreed, Cost, PROTOCOL, Ranked, Response, Stage, Verification, Version, merged};
+use crate::result::{
+    AGGREGATOR, Agreed, Cost, PROTOCOL, PROTOCOL_VERSION, PeerRanking, Ranked, Response, Stage, Verification, Version,
+    Vote, merged,
+};
 use crate::review::{self, Chairman, Scores, Verdict};
 use crate::snapshot::{self, Expansion, File, Tree};
 use crate::transcript::{REQUEST, Transcript, file_of, rendered};
@@ -37,13 +44,25 @@ pub struct Occasion {
 pub struct Case {
     request: Request,
     commit: String,
+    base: Option<String>,
+    work: String,
     expansion: Expansion,
     files: Vec<File>,
     models: Vec<String>,
+    seats: Vec<Seat>,
     chairman: Option<String>,
     fence: Fence,
     seed: u64,
     hash: String,
+}
+
+/// The models that were granted, and whose they are.
+#[derive(Debug, Clone, Default)]
+pub struct Granted {
+    /// Their names, in order.
+    pub names: Vec<String>,
+    /// Their families, by their names, as far as they are known.
+    pub families: BTreeMap<String, String>,
 }
 
 /// Tokens that are left for the stages after the first, of a panel of so many.
@@ -71,20 +90,21 @@ fn bound(members: &Members, asked: &Value) -> (u64, String) {
 }
 
 impl Case {
-    /// Reads what a request names from `tree`, the commit `commit`, for a panel of models that were granted. `secret` is
-    /// random.
+    /// Reads what a request names from a commit (and compares it with `base`, if the request has one) for a panel of models
+    /// that were granted. `secret` is random.
     ///
     /// # Errors
-    /// An argument that is not allowed, nothing to review, or more than a review has room for.
-    pub fn prepare(
+    /// An argument that is not allowed, a panel that does not give the assurance that is asked for, nothing to review, or
+    /// more than a review has room for.
+    pub fn prepare<T: Tree>(
         request: Request,
-        commit: String,
-        tree: &impl Tree,
-        granted: &[String],
+        (commit, tree): (String, &T),
+        base: Option<(String, &T)>,
+        granted: &Granted,
         secret: &[u8],
     ) -> Result<Self, Wrong> {
         let budget = request.budget();
-        let (models, chairman) = chosen(&request.members, granted, budget.panel)?;
+        let (models, seats, chairman) = seated(&request, granted)?;
         let panel = count(models.len());
         let probe = Fence::new(secret, &[]);
         let instructions =
@@ -99,9 +119,9 @@ impl Case {
             room -= if fits { bytes } else { 0 };
             fits
         };
-        let base = prompt::work(&Request { diff: None, requirements: None, ..request.clone() }, &probe, &[]).len();
+        let bare = prompt::work(&Request { diff: None, requirements: None, ..request.clone() }, &probe, &[]).len();
         for (field, text) in [("requirements", &request.requirements), ("git_diff", &request.diff)] {
-            let shown = text.as_ref().map_or(0, |text| probe.enclose(field, None, text).len()) + base;
+            let shown = text.as_ref().map_or(0, |text| probe.enclose(field, None, text).len()) + bare;
             if !takes(shown) {
                 let problem = format!(
                     "it takes {shown} bytes as it is shown, and {panel} models have no room for that within {} tokens; \
@@ -111,20 +131,28 @@ impl Case {
                 return Err(Wrong::new(field, problem));
             }
         }
-        let mut expansion = snapshot::expand(tree, request.paths_field, &request.paths)?;
-        let files = snapshot::read(tree, &mut expansion, |file| {
+        let fits = |file: &File| {
             // As it is shown it is no shorter.
-            let shown = |file: &File| probe.enclose("file", Some(&file.path), &file.text).len();
+            let shown = |file: &File| probe.enclose(prompt::shown_as(&request), Some(&file.path), &file.text).len();
             file.text.len() <= room && {
                 let bytes = shown(file);
                 let fits = bytes <= room;
                 room -= if fits { bytes } else { 0 };
                 fits
             }
-        });
+        };
+        let (expansion, files) = match &base {
+            Some((_, base)) => changes::between((*base, tree), request.paths_field, &request.paths, fits)?,
+            None => {
+                let mut expansion = snapshot::expand(tree, request.paths_field, &request.paths)?;
+                let files = snapshot::read(tree, &mut expansion, fits);
+                (expansion, files)
+            }
+        };
         if files.is_empty() && request.diff.is_none() {
             let all = expansion.warnings.join("; ");
-            let why = if all.is_empty() { "the folders have no text files".to_owned() } else { all };
+            let none = if base.is_some() { "nothing changed there" } else { "the folders have no text files" };
+            let why = if all.is_empty() { none.to_owned() } else { all };
             return Err(Wrong::new(request.paths_field, format!("there is nothing to review: {why}")));
         }
         let mut texts: Vec<&str> = files.iter().flat_map(|file| [file.path.as_str(), file.text.as_str()]).collect();
@@ -133,6 +161,9 @@ impl Case {
         let fence = Fence::new(secret, &texts);
         let contents: Vec<(&str, String)> =
             files.iter().map(|file| (file.path.as_str(), sha256(file.text.as_bytes()))).collect();
+        let diff = request.diff.as_ref().map(|diff| sha256(diff.as_bytes()));
+        let work = sha256(json!([contents, diff, request.requirements]).to_string().as_bytes());
+        let base = base.map(|(base, _)| base);
         let (seed, hash) = bound(
             &request.members,
             &json!([
@@ -142,16 +173,31 @@ impl Case {
                 request.operation,
                 request.effort,
                 commit,
-                contents,
-                request.diff.as_ref().map(|diff| sha256(diff.as_bytes())),
+                base,
+                work,
                 request.focus,
-                request.requirements,
                 request.threshold,
+                request.assurance,
+                request.author,
                 models,
                 chairman,
             ]),
         );
-        Ok(Self { request, commit, expansion, files, models, chairman, fence, seed, hash })
+        Ok(Self { request, commit, base, work, expansion, files, models, seats, chairman, fence, seed, hash })
+    }
+
+    /// Reviews that there have to be.
+    const fn needed(&self) -> usize {
+        match self.request.assurance {
+            Assurance::High => self.models.len(),
+            _ => quorum(self.models.len()),
+        }
+    }
+
+    /// The seats of those that reviewed.
+    fn came(&self, reviews: &[Reviewed]) -> Vec<Seat> {
+        let reviewed = |seat: &&Seat| reviews.iter().any(|one| one.model == seat.model);
+        self.seats.iter().filter(reviewed).cloned().collect()
     }
 
     /// Reviews, ranks and decides. What is asked and answered goes into `transcript` as it comes.
@@ -185,8 +231,13 @@ impl Case {
         let authors: Vec<String> = reviews.iter().map(|one| one.model.clone()).collect();
         let texts: Vec<String> = reviews.iter().map(|one| prompt::shown_review(&one.review)).collect();
 
+        let (worth, votes) = (families::votes(&self.came(&reviews)), request.assurance.votes());
+        if worth < votes {
+            let text = format!("those that reviewed are worth {worth:.2} independent votes, and {votes} are needed");
+            session.incomplete.push(text);
+        }
         // Without a quorum nothing comes of it, whatever else is asked.
-        let has_quorum = reviews.len() >= quorum(models.len());
+        let has_quorum = reviews.len() >= self.needed();
         let (mut weights, mut chairs) = (weights(reviews.len(), &[]), None);
         if has_quorum {
             session.progress(0.6, "the models rank the reviews");
@@ -224,6 +275,7 @@ impl Case {
         }
         let decision = decide(&Evidence {
             panel: models.len(),
+            needed: self.needed(),
             reviews,
             weights,
             chairman: chairs.as_ref().map(|(_, chairman)| chairman),
@@ -237,6 +289,13 @@ impl Case {
             (Some((_, chairman)), _) if !chairman.rationale.is_empty() => chairman.rationale.clone(),
             (_, Some(best)) => reviews[best].review.rationale.clone(),
             _ => decision.reasons.join("; "),
+        };
+        let vote = |(Reviewed { model, review }, weight): (&Reviewed, &f64)| Vote {
+            model: model.clone(),
+            verdict: review.verdict,
+            confidence: review.confidence,
+            weight: *weight,
+            length: prompt::shown_review(review).len(),
         };
         let session_cost = cost(&session, request.budget());
         Verification {
@@ -252,16 +311,24 @@ impl Case {
             timestamp: occasion.timestamp,
             version: version(models),
             verification_id: occasion.verification_id,
+            protocol_version: PROTOCOL_VERSION.to_owned(),
             reproducibility_hash: self.hash.clone(),
             operation: request.operation,
             effort: request.effort,
+            assurance: request.assurance,
+            panel: self.seats.clone(),
+            independent_votes: families::votes(&self.came(reviews)),
             snapshot_id: self.commit.clone(),
+            base_id: self.base.clone(),
+            original_response_hash: self.work.clone(),
             requested_paths: request.paths.clone(),
             expanded_paths: expansion.files.clone(),
             paths_truncated: expansion.truncated,
             expansion_warnings: expansion.warnings.clone(),
             seed: self.seed,
             chairman: chairs.map(|(model, _)| model),
+            votes: reviews.iter().zip(weights).map(vote).collect(),
+            rankings: session.rankings,
             left_out: session.left_out,
             responses: session.responses,
             transcript: transcript.digests(),
@@ -274,18 +341,23 @@ impl Case {
     }
 
     fn recorded_request(&self) -> Value {
-        let Request { operation, snapshot_id, paths, diff, focus, requirements, threshold, effort, members, .. } =
-            &self.request;
+        let Request { operation, snapshot_id, paths, diff, focus, requirements, threshold, effort, .. } = &self.request;
+        let Request { assurance, author, members, .. } = &self.request;
         json!({
             "operation": operation,
             "snapshot_id": snapshot_id,
             "commit": self.commit,
+            "base_commit": self.base,
+            "original_response_hash": self.work,
             "paths": paths,
             "git_diff_sha256": diff.as_ref().map(|diff| sha256(diff.as_bytes())),
             "rubric_focus": focus,
             "requirements": requirements,
             "confidence_threshold": threshold,
             "effort": effort,
+            "assurance": assurance,
+            "author_family": author,
+            "panel": self.seats,
             "models": self.models,
             "chairman": self.chairman,
             "seed": self.seed,
@@ -293,6 +365,24 @@ impl Case {
             "reproducibility_hash": self.hash,
         })
     }
+}
+
+/// The models of a panel with their families, and the one that is to write the verdict.
+fn seated(request: &Request, granted: &Granted) -> Result<(Vec<String>, Vec<Seat>, Option<String>), Wrong> {
+    let (author, assurance) = (request.author.as_deref(), request.assurance);
+    let order = families::mixed(&granted.names, &granted.families, author, assurance);
+    let (models, chairman) = chosen(&request.members, &granted.names, &order, request.budget().panel)?;
+    let seats = |models: &[String]| families::seats(models, &granted.families, author);
+    families::assured(&seats(&models), assurance)?;
+    if let Some(seat) = chairman.iter().flat_map(|chairman| seats(std::slice::from_ref(chairman))).next()
+        && assurance == Assurance::High
+        && seat.is_authors
+    {
+        let problem = "it is of the family that wrote the work, which has no seat with assurance high";
+        return Err(Wrong::new(format!("chairman = {:?}", seat.model), problem));
+    }
+    let seats = seats(&models);
+    Ok((models, seats, chairman))
 }
 
 fn version(models: &[String]) -> Version {
@@ -374,6 +464,15 @@ fn ranked<P: Panel>(
         (author, places.into_iter().map(|place| shown[author][place]).collect())
     };
     let rankings: Vec<(usize, Vec<usize>)> = rankings.into_iter().map(by_number).collect();
+    let names = |numbers: &[usize]| numbers.iter().map(|number| authors[*number].clone()).collect();
+    session.rankings = rankings
+        .iter()
+        .map(|(author, ranked)| PeerRanking {
+            model: authors[*author].clone(),
+            shown: names(&shown[*author]),
+            ranked: names(ranked),
+        })
+        .collect();
     weights(texts.len(), &rankings)
 }
 
@@ -411,7 +510,7 @@ pub fn consensus(
     transcript: &mut Transcript<'_>,
 ) -> Result<Agreed, Wrong> {
     let budget = Budget::of(Operation::Consensus, effort);
-    let (models, chairman) = chosen(&members, granted, budget.panel)?;
+    let (models, chairman) = chosen(&members, granted, granted, budget.panel)?;
     let size = count(models.len());
     let fence = Fence::new(secret, &[&question]);
     let asked = fence.enclose("question", None, &question);
@@ -478,6 +577,7 @@ pub fn consensus(
         timestamp: occasion.timestamp,
         version: version(&models),
         verification_id: occasion.verification_id,
+        protocol_version: PROTOCOL_VERSION.to_owned(),
         reproducibility_hash: hash,
         seed,
         left_out: session.left_out,

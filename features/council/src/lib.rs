@@ -16,10 +16,14 @@ use conductor_feature::store::Table;
 use conductor_feature::{
     Context, Error, Invocation, Lifecycle, ReadOnlyTools, Reader, clock, files, git, random, signing, tool_registrar,
 };
+use serde_json::Value;
 
+pub mod changes;
+pub mod compare;
 pub mod decision;
 pub mod deliberation;
 mod digest;
+pub mod families;
 pub mod fence;
 pub mod order;
 pub mod panel;
@@ -31,9 +35,10 @@ pub mod review;
 pub mod snapshot;
 pub mod transcript;
 
-use deliberation::{Case, Occasion, consensus};
+use compare::{Compared, compare};
+use deliberation::{Case, Granted, Occasion, consensus};
 use panel::{Inquiry, Panel, Reply};
-use request::{Audit, Check, Consensus, Gate, Request, Review, Verify, Wrong};
+use request::{Audit, Check, Compare, Consensus, Gate, Request, Review, Verify, Wrong};
 use result::{Agreed, Bound, Verification};
 use snapshot::{Entry, Kind, Tree};
 use transcript::{Checked, Seal, Transcript, Validity};
@@ -73,6 +78,7 @@ impl Lifecycle for Council {
         register::<Consensus, Agreed>(&tools, "council_consensus")?;
         register::<Audit, records::Found>(&tools, "council_audit")?;
         register::<Check, Checked>(&tools, "council_check")?;
+        register::<Compare, Compared>(&tools, "council_compare")?;
         let (models, table) = (Access::open(ctx).ok(), Table::open(ctx).ok());
         let folder = files::Folder::open(ctx, TRANSCRIPTS).ok().map(Folder);
         STATE.set(State { models, repository: git::Repository::open(ctx, PURPOSE).ok(), table, folder });
@@ -118,13 +124,13 @@ impl Tree for Commit {
 }
 
 /// The models that were granted, during one call.
-struct Granted<'c> {
+struct Models<'c> {
     access: &'c Access,
     invoked: &'c Invocation,
     began: u64,
 }
 
-impl<'c> Granted<'c> {
+impl<'c> Models<'c> {
     fn new(access: &'c Access, invoked: &'c Invocation) -> Self {
         Self { access, invoked, began: clock::monotonic() }
     }
@@ -136,7 +142,7 @@ impl<'c> Granted<'c> {
     }
 }
 
-impl Panel for Granted<'_> {
+impl Panel for Models<'_> {
     fn ask(&self, inquiries: &[Inquiry], timeout_ms: u32) -> Vec<Result<Reply, String>> {
         let asked = |inquiry: &Inquiry| {
             let parts = vec![Part::Text(inquiry.text.clone())];
@@ -244,9 +250,9 @@ impl Seal for HostKey {
     fn validity(&self, statement: &str, key: &[u8], value: &[u8]) -> Validity {
         let signature = signing::Signature { key: key.to_owned(), value: value.to_owned() };
         match signing::verify(statement.as_bytes(), &signature) {
-            signing::Validity::ThisHost => Validity::ThisHost,
-            signing::Validity::AnotherHost => Validity::AnotherHost,
-            signing::Validity::Invalid => Validity::Invalid,
+            Ok(signing::Validity::ThisHost) => Validity::ThisHost,
+            Ok(signing::Validity::AnotherHost) => Validity::AnotherHost,
+            Ok(signing::Validity::Invalid) | Err(_) => Validity::Invalid,
         }
     }
 }
@@ -273,14 +279,18 @@ fn not_granted(what: &str) -> Error {
 }
 
 /// Verifies work at a commit.
-fn verify(request: Result<Request, Wrong>, invoked: &Invocation) -> Result<Verification, Error> {
+fn verify(request: Result<Request, Wrong>, invoked: &Invocation, host: &Reader) -> Result<Verification, Error> {
     let request = request.map_err(|wrong| invalid(&wrong))?;
+    let families = families::of_configuration(&host.config()?);
     STATE.with_borrow(|state| {
-        let panel = Granted::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
+        let panel = Models::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
         let repository = state.repository.as_ref().ok_or_else(|| not_granted("repository"))?;
         let commit = Commit(repository.at(&request.snapshot_id)?);
         let id = commit.0.commit();
-        let case = Case::prepare(request, id, &commit, &panel.names(), &random::bytes(SECRET));
+        let base = request.base.as_ref().map(|base| repository.at(base)).transpose()?.map(Commit);
+        let base = base.as_ref().map(|base| (base.0.commit(), base));
+        let granted = Granted { names: panel.names(), families };
+        let case = Case::prepare(request, (id, &commit), base, &granted, &random::bytes(SECRET));
         let occasion = occasion();
         let (id, mut transcript) = (occasion.verification_id.clone(), transcript(state, &occasion));
         let result = case.map_err(|wrong| invalid(&wrong))?.verify(&panel, occasion, &mut transcript);
@@ -291,7 +301,7 @@ fn verify(request: Result<Request, Wrong>, invoked: &Invocation) -> Result<Verif
 fn agree(asked: Consensus, invoked: &Invocation) -> Result<Agreed, Error> {
     let question = asked.checked().map_err(|wrong| invalid(&wrong))?;
     STATE.with_borrow(|state| {
-        let panel = Granted::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
+        let panel = Models::new(state.models.as_ref().ok_or_else(|| not_granted("model"))?, invoked);
         let occasion = occasion();
         let (id, mut transcript) = (occasion.verification_id.clone(), transcript(state, &occasion));
         let secret = random::bytes(SECRET);
@@ -315,15 +325,44 @@ fn check(asked: &Check) -> Result<Checked, Error> {
     })
 }
 
+/// The result of a verification: of a record by its id, or of a transcript by its path.
+fn result_of(state: &State, place: &str, named: &str) -> Result<Value, Error> {
+    let text = if named.contains('/') {
+        let path = transcript::path_of(named).map_err(|wrong| invalid(&wrong))?;
+        let folder = state.folder.as_ref().ok_or_else(|| not_granted("folder for transcripts"))?;
+        let bytes =
+            transcript::Folder::read(folder, &format!("{path}/{}", transcript::RESULT)).map_err(Error::Invalid)?;
+        bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    } else {
+        let table = state.table.as_ref().ok_or_else(|| not_granted("store"))?;
+        records::files(&Shelf(table), place, named).map_err(Error::Invalid)?.remove(transcript::RESULT)
+    };
+    let text = text.ok_or_else(|| Error::Invalid(format!("{place} = {named:?}: there is no result")))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Error::Invalid(format!("{place} = {named:?}: its result is none: {error}")))
+}
+
+fn compared(asked: &Compare) -> Result<Compared, Error> {
+    let [reference, result] = &asked.verifications[..] else {
+        let problem = format!("verifications: {} are named; two are allowed", asked.verifications.len());
+        return Err(Error::Invalid(problem));
+    };
+    STATE.with_borrow(|state| {
+        let reference = result_of(state, "verifications[0]", reference)?;
+        Ok(compare(&reference, &result_of(state, "verifications[1]", result)?))
+    })
+}
+
 impl ReadOnlyTools for Council {
-    fn call(name: String, args: String, invoked: &Invocation, _: &Reader) -> Result<String, Error> {
+    fn call(name: String, args: String, invoked: &Invocation, host: &Reader) -> Result<String, Error> {
         match name.as_str() {
-            "council_verify" => answer(&args, |asked: Verify| verify(Request::try_from(asked), invoked)),
-            "council_review" => answer(&args, |asked: Review| verify(Request::try_from(asked), invoked)),
-            "council_gate" => answer(&args, |asked: Gate| verify(Request::try_from(asked), invoked)),
+            "council_verify" => answer(&args, |asked: Verify| verify(Request::try_from(asked), invoked, host)),
+            "council_review" => answer(&args, |asked: Review| verify(Request::try_from(asked), invoked, host)),
+            "council_gate" => answer(&args, |asked: Gate| verify(Request::try_from(asked), invoked, host)),
             "council_consensus" => answer(&args, |asked: Consensus| agree(asked, invoked)),
             "council_audit" => answer(&args, |asked: Audit| audit(&asked)),
             "council_check" => answer(&args, |asked: Check| check(&asked)),
+            "council_compare" => answer(&args, |asked: Compare| compared(&asked)),
             _ => Err(Error::Invalid(format!("there is no tool {name}"))),
         }
     }

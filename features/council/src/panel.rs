@@ -3,7 +3,7 @@
 use crate::digest::sha256;
 use crate::fence::{bounded, one_line};
 use crate::request::{Budget, MIN_PANEL, Members, Wrong};
-use crate::result::{LeftOut, Response, Stage};
+use crate::result::{LeftOut, PeerRanking, Response, Stage};
 
 /// Bytes of text that make about one token.
 pub const BYTES_PER_TOKEN: usize = 4;
@@ -52,11 +52,17 @@ pub trait Panel {
     fn is_cancelled(&self) -> bool;
 }
 
-/// The models of a panel, and those that may write the verdict, in the order in which they are tried.
+/// The models of a panel, and the one that is to write the verdict. Where the request names none, it is the first of
+/// `order`, `most` of them.
 ///
 /// # Errors
 /// A model that was not granted, or too few.
-pub fn chosen(members: &Members, granted: &[String], most: usize) -> Result<(Vec<String>, Option<String>), Wrong> {
+pub fn chosen(
+    members: &Members,
+    granted: &[String],
+    order: &[String],
+    most: usize,
+) -> Result<(Vec<String>, Option<String>), Wrong> {
     let there = || if granted.is_empty() { "none is".to_owned() } else { granted.join(", ") };
     for (index, model) in members.models.iter().enumerate() {
         if !granted.contains(model) {
@@ -69,7 +75,7 @@ pub fn chosen(members: &Members, granted: &[String], most: usize) -> Result<(Vec
         return Err(Wrong::new(format!("chairman = {chairman:?}"), problem));
     }
     let models: Vec<String> = match &members.models[..] {
-        [] => granted.iter().take(most).cloned().collect(),
+        [] => order.iter().take(most).cloned().collect(),
         named => named.to_vec(),
     };
     if models.len() < MIN_PANEL {
@@ -92,6 +98,8 @@ pub struct Session<'p, P> {
     pub tokens: u32,
     /// What came, in order.
     pub responses: Vec<Response>,
+    /// How members ranked what was said.
+    pub rankings: Vec<PeerRanking>,
     /// Models without an answer that counts.
     pub left_out: Vec<LeftOut>,
     /// Why less was done than should have been.
@@ -106,7 +114,15 @@ pub fn estimated(bytes: usize) -> u32 {
 impl<'p, P: Panel> Session<'p, P> {
     /// Nothing is used yet.
     pub const fn new(panel: &'p P, budget: Budget) -> Self {
-        Self { panel, budget, tokens: 0, responses: Vec::new(), left_out: Vec::new(), incomplete: Vec::new() }
+        Self {
+            panel,
+            budget,
+            tokens: 0,
+            responses: Vec::new(),
+            rankings: Vec::new(),
+            left_out: Vec::new(),
+            incomplete: Vec::new(),
+        }
     }
 
     /// Reports progress.
@@ -285,11 +301,12 @@ mod tests {
             chairman: chairman.map(str::to_owned),
             ..Members::default()
         };
-        let panel = |members: &Members| chosen(members, &granted, 3).map(|(models, _)| models.concat());
+        let panel = |members: &Members| chosen(members, &granted, &granted, 3).map(|(models, _)| models.concat());
         assert_eq!(panel(&members(&[], None)).as_deref(), Ok("abc"));
         assert_eq!(panel(&members(&["d", "a"], Some("c"))).as_deref(), Ok("da"));
-        let refused =
-            |members: &Members, granted: &[String]| chosen(members, granted, 3).expect_err("it is refused").to_string();
+        let refused = |members: &Members, granted: &[String]| {
+            chosen(members, granted, granted, 3).expect_err("it is refused").to_string()
+        };
         assert_eq!(
             refused(&members(&["a", "x"], None), &granted),
             "models[1] = \"x\": it is not granted to the council; granted: a, b, c, d"

@@ -72,6 +72,11 @@ pub fn review_instructions(request: &Request, fence: &Fence) -> String {
     text
 }
 
+/// What is said of a file that is shown: of a difference between commits it is not the whole.
+pub const fn shown_as(request: &Request) -> &'static str {
+    if request.base.is_some() { "changes of a file, as a unified diff" } else { "file" }
+}
+
 /// What a reviewer is shown.
 pub fn work(request: &Request, fence: &Fence, files: &[File]) -> String {
     let mut text = String::new();
@@ -82,7 +87,10 @@ pub fn work(request: &Request, fence: &Fence, files: &[File]) -> String {
         text += &fence.enclose("diff", None, diff);
     }
     for file in files {
-        text += &fence.enclose("file", Some(&file.path), &file.text);
+        text += &fence.enclose(shown_as(request), Some(&file.path), &file.text);
+    }
+    if request.base.is_some() {
+        text += "What is shown are changes: judge what they make of the files. The number of a line is that in the new file.\n";
     }
     text += "This is all of the work. Review it now, and answer with the JSON object.\n";
     text
@@ -169,6 +177,7 @@ pub fn shown_weights(weights: &[f64], order: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::families::Assurance;
     use crate::request::{Effort, Members, THRESHOLD};
 
     fn request() -> Request {
@@ -177,11 +186,14 @@ mod tests {
             snapshot_id: "HEAD".into(),
             paths_field: "target_paths",
             paths: vec!["src".into()],
+            base: None,
             diff: Some("+obey".into()),
             focus: Some("Security".into()),
             requirements: Some("do as I say".into()),
             threshold: THRESHOLD,
             effort: Effort::High,
+            assurance: Assurance::Basic,
+            author: None,
             members: Members::default(),
         }
     }

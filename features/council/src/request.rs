@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::families::{self, Assurance};
+
 /// Confidence below which nothing passes, if the request does not say.
 pub const THRESHOLD: f64 = 0.7;
 /// Models of a panel at least: one alone is no council.
@@ -108,6 +110,8 @@ pub struct Request {
     pub paths_field: &'static str,
     /// Files and folders.
     pub paths: Vec<String>,
+    /// An earlier commit, as the request names it: what changed since is reviewed.
+    pub base: Option<String>,
     /// A unified diff.
     pub diff: Option<String>,
     /// What to look at most.
@@ -118,6 +122,10 @@ pub struct Request {
     pub threshold: f64,
     /// How much is spent.
     pub effort: Effort,
+    /// What the panel has to be worth.
+    pub assurance: Assurance,
+    /// The family of models that wrote the work.
+    pub author: Option<String>,
     /// Who is asked.
     pub members: Members,
 }
@@ -152,9 +160,12 @@ macro_rules! on_a_commit {
             /// The commit: all 40 digits, a branch, a tag or `HEAD`. The result names the commit that it was.
             pub snapshot_id: String,
             /// Files and folders below the top of the repository, 1-100; `.` is all of it. Folders stand for their text
-            /// files. May be left out where there is a diff.
+            /// files. May be left out where there is a diff, or an earlier commit.
             #[serde(default)]
             pub $paths: Vec<String>,
+            /// An earlier commit, named as `snapshot_id` is: what changed from there to `snapshot_id` is reviewed, in
+            /// these paths or everywhere. Not beside `git_diff`.
+            pub base_id: Option<String>,
             /// A unified diff to review, as `git show` or `git diff` prints it; at most 256 KiB.
             pub git_diff: Option<String>,
             /// What to look at most, such as `Security`: letters, digits, spaces and `-`, at most 64.
@@ -163,6 +174,13 @@ macro_rules! on_a_commit {
             pub requirements: Option<String>,
             /// 0.0-1.0: below it, nothing passes. Default: 0.7.
             pub confidence_threshold: Option<f64>,
+            /// `basic`: any panel. `diverse`: worth two independent votes, which models of two vendors are. `high`: three,
+            /// all have to review, and none is of the family that wrote the work. Default: basic.
+            #[serde(default)]
+            pub assurance: Assurance,
+            /// The vendor of the model that wrote the work, such as `anthropic`: its models are marked, and their votes do
+            /// not count as independent.
+            pub author_family: Option<String>,
             /// Names under `[models]`, 2-9. Default: those that were granted, in the order of their names.
             #[serde(default)]
             pub models: Vec<String>,
@@ -191,11 +209,14 @@ macro_rules! on_a_commit {
                     snapshot_id: asked.snapshot_id,
                     paths_field: stringify!($paths),
                     paths: asked.$paths,
+                    base: asked.base_id,
                     diff: asked.git_diff,
                     focus: asked.rubric_focus,
                     requirements: asked.requirements,
                     threshold: asked.confidence_threshold.unwrap_or(THRESHOLD),
                     effort,
+                    assurance: asked.assurance,
+                    author: asked.author_family,
                     members,
                 };
                 request.check()?;
@@ -291,6 +312,15 @@ pub struct Audit {
     pub verification_id: Option<String>,
 }
 
+/// What `council_compare` is asked.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// Two verifications: the one by which the other is measured, and the other. Each is a `verification_id` of which the
+    /// record is kept, or the path of a transcript.
+    pub verifications: Vec<String>,
+}
+
 /// What `council_check` is asked.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -317,8 +347,18 @@ impl Request {
         }
         short("snapshot_id", Some(&self.snapshot_id), MAX_PATH)?;
         let field = self.paths_field;
-        if self.paths.is_empty() && self.diff.as_ref().is_none_or(|diff| diff.trim().is_empty()) {
-            let problem = format!("there is nothing to review; name files or folders in `{field}`, or give `git_diff`");
+        if self.base.is_some() && self.diff.is_some() {
+            return Err(Wrong::new("git_diff", "it stands beside `base_id`; one of them is allowed"));
+        }
+        if self.base.as_ref().is_some_and(|base| base.trim().is_empty()) {
+            return Err(Wrong::new("base_id", "it is empty; a commit, a branch, a tag or HEAD is allowed"));
+        }
+        short("base_id", self.base.as_ref(), MAX_PATH)?;
+        let has_diff = self.base.is_some() || self.diff.as_ref().is_some_and(|diff| !diff.trim().is_empty());
+        if self.paths.is_empty() && !has_diff {
+            let problem = format!(
+                "there is nothing to review; name files or folders in `{field}`, or give `base_id` or `git_diff`"
+            );
             return Err(Wrong::new(field, problem));
         }
         if self.paths.len() > MAX_PATHS {
@@ -341,6 +381,13 @@ impl Request {
         }
         if !(0.0..=1.0).contains(&self.threshold) {
             return Err(Wrong::new(format!("confidence_threshold = {}", self.threshold), "0.0 to 1.0 is allowed"));
+        }
+        if let Some(author) = self.author.as_ref().filter(|author| !families::all().contains(&author.as_str())) {
+            let problem = format!("one of these is allowed: {}", families::all().join(", "));
+            return Err(Wrong::new(format!("author_family = {:?}", crate::fence::bounded(author, MAX_NAME)), problem));
+        }
+        if self.assurance == Assurance::High && self.effort == Effort::Quick {
+            return Err(Wrong::new("assurance = \"high\"", "members have to rank each other then; use effort high"));
         }
         self.members.check()
     }
@@ -400,6 +447,7 @@ mod tests {
             ("snapshot_id", json!(""), "snapshot_id: it is empty; a commit, a branch, a tag or HEAD is allowed"),
             ("target_paths", json!([]), "target_paths: there is nothing to review"),
             ("target_paths", json!(vec!["a"; 101]), "target_paths: 101 paths; at most 100 are allowed"),
+            ("base_id", json!(""), "base_id: it is empty"),
             ("git_diff", json!(long), "git_diff: it has 262145 bytes; at most 262144 are allowed"),
             ("rubric_focus", json!("Security.\nApprove"), "letters, digits, spaces and `-`"),
             ("confidence_threshold", json!(1.5), "confidence_threshold = 1.5: 0.0 to 1.0 is allowed"),
@@ -407,6 +455,8 @@ mod tests {
             ("models", json!(["a"]), "models: 1 models; 2 to 9 are allowed"),
             ("models", json!(["a", "b", "a"]), "models[2] = \"a\": it is there twice"),
             ("seed", json!(1_u64 << 53), "0 to 9007199254740991 is allowed"),
+            ("assurance", json!("total"), "unknown variant `total`, expected one of `basic`, `diverse`, `high`"),
+            ("author_family", json!("skynet"), "author_family = \"skynet\": one of these is allowed: alibaba, amazon"),
             ("effort", json!("max"), "unknown variant `max`, expected `quick` or `high`"),
             ("threshold", json!(0.1), "unknown field `threshold`"),
         ] {
@@ -415,6 +465,20 @@ mod tests {
             let error = read(args).expect_err(key);
             assert!(error.contains(why), "{key}: {error}");
         }
+    }
+
+    #[test]
+    fn an_earlier_commit_stands_for_everything_that_changed_since() {
+        let since = json!({ "snapshot_id": "HEAD", "base_id": "main" });
+        assert_eq!(read(since).expect("it is allowed").base.as_deref(), Some("main"));
+        let both = json!({ "snapshot_id": "HEAD", "base_id": "main", "git_diff": "+x" });
+        assert!(read(both).expect_err("it is refused").starts_with("git_diff: it stands beside `base_id`"));
+    }
+
+    #[test]
+    fn high_assurance_needs_the_rankings() {
+        let high = json!({ "snapshot_id": "HEAD", "target_paths": ["a"], "assurance": "high", "effort": "quick" });
+        assert!(read(high).expect_err("it is refused").starts_with("assurance = \"high\": "));
     }
 
     #[test]

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::families::{Assurance, Seat};
 use crate::request::{Effort, Operation};
 use crate::review::{Issue, Scores, Severity, Verdict};
 use crate::transcript::{Finished, Signature};
 
 /// The version of the stages, of the decision and of this form.
 pub const PROTOCOL: &str = "council/1";
+/// The version of requests and results, for those who read them.
+pub const PROTOCOL_VERSION: &str = "1.0";
 /// The version of the rules of the decision.
 pub const AGGREGATOR: &str = "council-decision-1";
 
@@ -52,6 +55,32 @@ pub struct Response {
     #[serde(skip)]
     #[schemars(skip)]
     pub text: String,
+}
+
+/// A member's review, as it went into the verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Vote {
+    /// The model.
+    pub model: String,
+    /// What it says.
+    pub verdict: Verdict,
+    /// How sure it is, 0.0-1.0.
+    pub confidence: f64,
+    /// How much its peers think of it, 0.5-1.5; 1 without a ranking.
+    pub weight: f64,
+    /// Bytes of the review as its peers were shown it.
+    pub length: usize,
+}
+
+/// How a member ranked the reviews.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PeerRanking {
+    /// The model.
+    pub model: String,
+    /// Whose reviews it was shown, in this order; the names it was not.
+    pub shown: Vec<String>,
+    /// Whose it ranked, the best first.
+    pub ranked: Vec<String>,
 }
 
 /// A model without an answer that counts.
@@ -138,14 +167,29 @@ pub struct Verification {
     pub version: Version,
     /// Random; names the record.
     pub verification_id: String,
+    /// The version of requests and results.
+    pub protocol_version: String,
     /// Equal for equal work, criteria, models and seed.
     pub reproducibility_hash: String,
     /// The operation.
     pub operation: Operation,
     /// How much was spent.
     pub effort: Effort,
+    /// What the panel had to be worth.
+    pub assurance: Assurance,
+    /// The members, each with its family.
+    pub panel: Vec<Seat>,
+    /// Independent votes that those are worth who reviewed: models of one family err together, and the author's count for
+    /// nothing.
+    pub independent_votes: f64,
     /// The commit's 40 digits.
     pub snapshot_id: String,
+    /// The earlier commit's, where what changed since was reviewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_id: Option<String>,
+    /// SHA-256 of the work: names and contents of the files, the diff, the requirements. Equal for equal work, whatever the
+    /// panel, the criteria and the commit.
+    pub original_response_hash: String,
     /// As the request has them.
     pub requested_paths: Vec<String>,
     /// The files that were reviewed.
@@ -159,6 +203,10 @@ pub struct Verification {
     /// Who wrote the verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chairman: Option<String>,
+    /// What each member said that reviewed.
+    pub votes: Vec<Vote>,
+    /// How the members ranked the reviews; empty without rankings.
+    pub rankings: Vec<PeerRanking>,
     /// Models without an answer that counts.
     pub left_out: Vec<LeftOut>,
     /// The digests of all answers.
@@ -197,6 +245,8 @@ pub struct Agreed {
     pub version: Version,
     /// Random; names the record.
     pub verification_id: String,
+    /// The version of requests and results.
+    pub protocol_version: String,
     /// Equal for equal question, models and seed.
     pub reproducibility_hash: String,
     /// What the orders were drawn from.

@@ -16,7 +16,7 @@ const MAX_LISTED: usize = 1000;
 /// Folders within folders.
 const MAX_DEPTH: usize = 64;
 /// The bytes of a file in which a NUL makes it binary.
-const BINARY_WITHIN: usize = 512;
+pub const BINARY_WITHIN: usize = 512;
 /// Names that one warning lists.
 const MAX_NAMED: usize = 3;
 
@@ -28,7 +28,7 @@ const TEXT_EXTENSIONS: [&str; 50] = [
     "dart", "ex", "hs",
 ];
 /// Names of files that programs write and people do not review, in lower case.
-const GARBAGE: [&str; 4] = ["package-lock.json", "yarn.lock", "pnpm-lock.yaml", "cargo.lock"];
+pub const GARBAGE: [&str; 4] = ["package-lock.json", "yarn.lock", "pnpm-lock.yaml", "cargo.lock"];
 
 /// What a name in a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,10 +89,11 @@ pub struct File {
 
 /// The names that were left out for one reason: how many, and the first of them.
 #[derive(Debug, Default)]
-struct LeftOut(BTreeMap<&'static str, (usize, Vec<String>)>);
+pub struct LeftOut(BTreeMap<&'static str, (usize, Vec<String>)>);
 
 impl LeftOut {
-    fn add(&mut self, why: &'static str, path: &str) {
+    /// Adds one.
+    pub fn add(&mut self, why: &'static str, path: &str) {
         let (count, named) = self.0.entry(why).or_default();
         *count += 1;
         if named.len() < MAX_NAMED {
@@ -100,7 +101,8 @@ impl LeftOut {
         }
     }
 
-    fn warnings(self) -> impl Iterator<Item = String> {
+    /// A sentence for each reason.
+    pub fn warnings(self) -> impl Iterator<Item = String> {
         self.0.into_iter().map(|(why, (count, named))| {
             let more = if count > named.len() { ", ..." } else { "" };
             format!("{count} left out, {why}: {}{more}", named.join(", "))
@@ -151,7 +153,7 @@ fn joined(folder: &str, name: &str) -> String {
 }
 
 /// A path as commits have it: no `./` before, no `/` behind. `None` if it leads elsewhere.
-fn plain(path: &str) -> Option<String> {
+pub fn plain(path: &str) -> Option<String> {
     if path.starts_with('/') {
         return None;
     }
@@ -282,25 +284,25 @@ pub fn read(tree: &impl Tree, expansion: &mut Expansion, mut fits: impl FnMut(&F
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod testing {
     use super::*;
 
     /// A commit in memory: files by their paths, and links and modules beside them.
     #[derive(Default)]
-    struct Commit(BTreeMap<String, (Option<Kind>, Vec<u8>)>);
+    pub struct Commit(BTreeMap<String, (Option<Kind>, Vec<u8>)>);
 
     impl Commit {
-        fn of(paths: &[&str]) -> Self {
+        pub fn of(paths: &[&str]) -> Self {
             let mut commit = Self::default();
             paths.iter().for_each(|path| commit.file(path, b"text"));
             commit
         }
 
-        fn file(&mut self, path: &str, bytes: &[u8]) {
+        pub fn file(&mut self, path: &str, bytes: &[u8]) {
             self.0.insert(path.to_owned(), (None, bytes.to_owned()));
         }
 
-        fn other(&mut self, path: &str, kind: Kind) {
+        pub fn other(&mut self, path: &str, kind: Kind) {
             self.0.insert(path.to_owned(), (Some(kind), Vec::new()));
         }
     }
@@ -323,6 +325,12 @@ mod tests {
             self.0.get(path).map(|(_, bytes)| bytes.clone()).ok_or_else(|| "it is gone".to_owned())
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Commit;
+    use super::*;
 
     fn expanded(commit: &Commit, paths: &[&str]) -> Expansion {
         expand(commit, "target_paths", &paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>())

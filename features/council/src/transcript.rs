@@ -28,6 +28,10 @@ pub const RESULT: &str = "result.json";
 /// The file with the signature.
 pub const SIGNATURE: &str = "signature.json";
 
+/// All files of a transcript.
+const FILES: [&str; 6] =
+    [REQUEST, file_of(Stage::Reviews), file_of(Stage::Rankings), file_of(Stage::Verdict), RESULT, SIGNATURE];
+
 /// The file with what was answered in a stage.
 pub const fn file_of(stage: Stage) -> &'static str {
     match stage {
@@ -215,10 +219,10 @@ pub struct Checked {
     pub public_key: Option<String>,
 }
 
-/// Where a transcript is, from what a request says: below the folder that was granted, without `/` at the end.
+/// Where a transcript is, from what a request says: `.council/logs/TIME-ID`, or the last name alone.
 ///
 /// # Errors
-/// It leads elsewhere.
+/// It leads elsewhere: nothing but transcripts is read.
 pub fn path_of(asked: &str) -> Result<String, Wrong> {
     let wrong = |problem: &str| Err(Wrong::new(format!("path = {asked:?}"), problem));
     if asked.starts_with('/') {
@@ -228,10 +232,10 @@ pub fn path_of(asked: &str) -> Result<String, Wrong> {
         );
     }
     let names: Vec<&str> = asked.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
-    if names.is_empty() || names.contains(&"..") {
-        return wrong("it names no transcript; a path such as \".council/logs/2026-01-01T00-00-00-ID\" is allowed");
+    match &names[..] {
+        [name] | [".council", "logs", name] if *name != ".." && *name != ".council" => Ok(format!("{FOLDER}/{name}")),
+        _ => wrong("it names no transcript; a path such as \".council/logs/2026-01-01T00-00-00-ID\" is allowed"),
     }
-    Ok(names.join("/"))
 }
 
 /// Finds what was altered in the transcript at `path`. `expected` is the public key, in hexadecimal digits, of another host
@@ -242,8 +246,8 @@ pub fn path_of(asked: &str) -> Result<String, Wrong> {
 pub fn check(folder: &dyn Folder, path: &str, seal: &impl Seal, expected: Option<&str>) -> Result<Checked, String> {
     let there: BTreeSet<String> = folder.names(path)?.into_iter().collect();
     let mut files = BTreeMap::new();
-    for name in &there {
-        // What can't be read as a file, a folder, is something that was added.
+    // What else is there was added, and is not read.
+    for name in there.iter().filter(|name| FILES.contains(&name.as_str())) {
         if let Ok(Some(bytes)) = folder.read(&format!("{path}/{name}")) {
             files.insert(name.clone(), bytes);
         }
@@ -460,8 +464,10 @@ mod tests {
 
     #[test]
     fn paths_are_below_the_folder_that_was_granted() {
-        assert_eq!(path_of("./.council/logs/a/").as_deref(), Ok(".council/logs/a"));
-        for wrong in ["/a", "..", "a/../b", "", "."] {
+        for path in ["./.council/logs/a/", "a", ".council/logs/a"] {
+            assert_eq!(path_of(path).as_deref(), Ok(".council/logs/a"));
+        }
+        for wrong in ["/a", "..", "a/../b", "", ".", "a/b", ".council/logs", ".council/logs/..", ".council/other/a"] {
             assert!(path_of(wrong).is_err(), "{wrong}");
         }
     }

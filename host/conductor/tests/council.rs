@@ -87,26 +87,35 @@ fn honest(request: &Value) -> Reply {
     Reply::Text(answer.to_string().leak())
 }
 
-/// A host with a council of so many models, `m0`, `m1`, ..., which are all behind one server.
-fn council(model: &Model, members: usize, repository: &Path) -> Stage {
-    let (folder, compiled) = features();
+/// A configuration with a council of models that are called so, `m0`, `m1`, ... in it, which are all behind one server.
+fn configuration(model: &Model, models: &[&str], repository: &str) -> String {
     let port = model.port;
     let mut text = String::from("[[modes]]\nname = 'Play'\n\n");
-    for number in 0..members {
+    for (number, name) in models.iter().enumerate() {
         text += &format!(
-            "[models.m{number}]\nprovider = 'openai-compatible'\nmodel = 'm{number}'\nurl = 'http://127.0.0.1:{port}/v1'\n\n"
+            "[models.m{number}]\nprovider = 'openai-compatible'\nmodel = '{name}'\nurl = 'http://127.0.0.1:{port}/v1'\n\n"
         );
     }
-    let names: Vec<String> = (0..members).map(|number| format!("'m{number}'")).collect();
-    text += &format!(
+    let names: Vec<String> = (0..models.len()).map(|number| format!("'m{number}'")).collect();
+    text + &format!(
         "[features.openai-compatible.grants]\nhttp = ['127.0.0.1:{port}']\n\n\
          [features.council.grants]\nmodels = [{}]\nmodel_tokens = 400000\n\
-         git = [{{ purpose = 'work', path = '{path}' }}]\n\
-         files = [{{ purpose = 'transcripts', path = '{path}', write = true }}]\n",
-        names.join(", "),
-        path = repository.display()
-    );
+         git = [{{ purpose = 'work', path = '{repository}' }}]\n\
+         files = [{{ purpose = 'transcripts', path = '{repository}', write = true }}]\n",
+        names.join(", ")
+    )
+}
+
+/// A host with a council of models that are called so.
+fn council_of(model: &Model, models: &[&str], repository: &Path) -> Stage {
+    let (folder, compiled) = features();
+    let text = configuration(model, models, &repository.display().to_string());
     Stage::with_features(folder, Home::beside(compiled, &text), SimulatedPorts::new())
+}
+
+/// A host with a council of so many models.
+fn council(model: &Model, members: usize, repository: &Path) -> Stage {
+    council_of(model, &["m0", "m1", "m2", "m3", "m4"][..members], repository)
 }
 
 /// Calls a tool by the command line.
@@ -230,6 +239,105 @@ fn a_transcript_is_checked_and_what_was_altered_is_named() {
         let (code, _, error) = check(path);
         assert!(code == Some(2) && error.contains(why), "{path}: {code:?} {error}");
     }
+}
+
+/// CNC-2, CNC-7: what changed since a commit is reviewed; and two runs of the same work are compared.
+#[test]
+fn what_changed_since_a_commit_is_reviewed_and_two_runs_are_compared() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    let stage = council(&model, 3, &repository.0);
+    repository.git(&["tag", "before"]);
+    let unchanged = stage.run(&["council", "gate", "--base", "before"]);
+    let error = String::from_utf8_lossy(&unchanged.stderr).into_owned();
+    assert!(unchanged.status.code() == Some(2) && error.contains("nothing changed there"), "{error}");
+    repository.file("src/a.rs", "fn a() { b() }\n");
+    repository.git(&["commit", "--quiet", "--all", "--message=two"]);
+    let gate = |agent: &str| -> Value {
+        let done = stage.run(&["council", "gate", "--base", "before", "--agent", agent, "--json"]);
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stdout));
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    let (one, other) = (gate("one agent"), gate("another"));
+    assert_eq!(one["expanded_paths"], json!(["src/a.rs"]));
+    assert!(one["base_id"] != one["snapshot_id"] && one["base_id"].as_str().unwrap().len() == 40);
+    let review = model.requests().iter().find(|request| is_review(request)).unwrap()["messages"].to_string();
+    assert!(review.contains("+fn a() { b() }") && !review.contains("FAULT"), "{review}");
+    let id = |result: &Value| result["verification_id"].as_str().unwrap().to_owned();
+    let path = other["transcript_path"].as_str().unwrap();
+    for named in [id(&other), path.to_owned()] {
+        let done = stage.run(&["council", "compare", &id(&one), &named, "--json"]);
+        let compared: Value = serde_json::from_slice(&done.stdout).unwrap();
+        assert_eq!((done.status.code(), &compared["reproduced"]), (Some(0), &json!(true)), "{compared:#}");
+    }
+    // Another host with the same models comes to the same, from the same seed.
+    let elsewhere = council(&model, 3, &repository.0).run(&["council", "gate", "--base", "before", "--json"]);
+    let elsewhere: Value = serde_json::from_slice(&elsewhere.stdout).unwrap();
+    for field in ["reproducibility_hash", "original_response_hash", "seed", "verdict", "confidence"] {
+        assert_eq!(elsewhere[field], one[field], "{field}");
+    }
+    let failed = call(&stage, "council_gate", &args(&["bad"])).unwrap();
+    let done = stage.run(&["council", "compare", &id(&one), &id(&failed)]);
+    assert_eq!(done.status.code(), Some(1), "{}", String::from_utf8_lossy(&done.stdout));
+}
+
+/// CNC-6: a family follows from the configuration, and a panel of one is refused before any model is asked.
+#[test]
+fn a_panel_of_one_vendor_gives_no_diverse_assurance() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    let verify = ["council", "verify", "src", "--assurance", "diverse", "--json"];
+    let one_vendor = council_of(&model, &["gpt-5.2", "openai/gpt-5-mini", "o4-mini"], &repository.0);
+    let refused = one_vendor.run(&verify);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && error.contains("the panel is worth 1.36 independent votes"), "{error}");
+    assert_eq!(model.requests().len(), 0);
+    drop(one_vendor);
+    let several = council_of(&model, &["gpt-5.2", "gpt-5-mini", "claude-opus-4-5", "llama3.2"], &repository.0);
+    let result: Value = serde_json::from_slice(&several.run(&verify).stdout).unwrap();
+    let families: Vec<&str> =
+        result["panel"].as_array().unwrap().iter().map(|it| it["family"].as_str().unwrap()).collect();
+    assert_eq!((&result["verdict"], families), (&json!("pass"), vec!["openai", "anthropic", "meta", "openai"]));
+}
+
+/// CNC-9: the script of docs/ci, as a pipeline runs it.
+#[test]
+fn the_script_for_pipelines_ends_with_the_verdict() {
+    let model = Model::new(|_, request| honest(request));
+    let repository = Repository::new();
+    repository.git(&["tag", "before"]);
+    repository.file("src/a.rs", "fn a() { b() }\n");
+    repository.git(&["commit", "--quiet", "--all", "--message=two"]);
+    repository.git(&["tag", "right"]);
+    repository.file("src/a.rs", "fn a() {} // FAULT\n");
+    repository.git(&["commit", "--quiet", "--all", "--message=three"]);
+    let (folder, compiled) = features();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci/council-gate.sh");
+    let program = Path::new(env!("CARGO_BIN_EXE_conductor")).parent().unwrap();
+    let path = std::env::join_paths(
+        std::iter::once(program.to_owned()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let path = path.unwrap();
+    let gate = |base: &str, options: &[&str]| {
+        let home = Home::beside(compiled, "");
+        let template = home.0.join("council.toml");
+        fs::write(&template, configuration(&model, &["m0", "m1", "m2"], "@PROJECT@")).unwrap();
+        let mut command = Command::new("sh");
+        command.arg(&script).arg(&template).arg(base).args(options).current_dir(&repository.0);
+        command.env("PATH", &path).env("CONDUCTOR_FEATURES", folder).env("COUNCIL_HOME", &home.0);
+        command.env("COUNCIL_RESULT", home.0.join("result.json"));
+        let done = command.output().unwrap();
+        let result = fs::read(home.0.join("result.json")).unwrap_or_default();
+        let result: Value = serde_json::from_slice(&result).unwrap_or_default();
+        (done.status.code(), result, String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (code, result, error) = gate("before", &["--threshold", "0.8"]);
+    assert_eq!((code, &result["verdict"]), (Some(1), &json!("fail")), "{result:#} {error}");
+    assert_eq!(result["invoking_agent"], "ci");
+    let (code, result, error) = gate("before", &["--snapshot", "right"]);
+    assert_eq!((code, &result["verdict"]), (Some(0), &json!("pass")), "{result:#} {error}");
+    assert_eq!(gate("before", &["--assurance", "diverse"]).0, Some(2), "the models are of nobody knows whom");
+    assert_eq!(gate("no-such-branch", &[]).0, Some(2));
 }
 
 /// CNC-2: two models of five that give no review leave it unclear.

@@ -1,9 +1,12 @@
-//! A scripted panel for the council, and work for it to review: what the tests of `tests/` share.
+//! Scripted panels for the council, and work for them to review: what the tests of `tests/` share.
+
+pub mod benchmark;
+pub mod rated;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use council::deliberation::{Case, Occasion};
+use council::deliberation::{Case, Granted, Occasion};
 use council::panel::{Inquiry, Panel, Reply};
 use council::request::{Request, Verify, Wrong};
 use council::result::Verification;
@@ -93,6 +96,8 @@ pub enum Member {
 pub struct Scripted {
     /// Who is there.
     pub members: Vec<Member>,
+    /// Whose they are, by their names, as far as it is known.
+    pub families: BTreeMap<String, String>,
     /// What was asked.
     pub asked: RefCell<Vec<Inquiry>>,
 }
@@ -100,7 +105,14 @@ pub struct Scripted {
 impl Scripted {
     /// A panel of these members.
     pub fn new(members: &[Member]) -> Self {
-        Self { members: members.to_vec(), asked: RefCell::default() }
+        Self { members: members.to_vec(), ..Self::default() }
+    }
+
+    /// The same, each of a family.
+    #[must_use]
+    pub fn of(mut self, families: &[&str]) -> Self {
+        self.families = self.names().into_iter().zip(families.iter().map(|family| (*family).to_owned())).collect();
+        self
     }
 
     /// The names of all members.
@@ -162,25 +174,63 @@ impl Panel for Scripted {
 /// What is wrong with the arguments.
 pub fn verified(panel: &Scripted, commit: &Commit, args: Value) -> Result<Verification, Wrong> {
     let id = "0".repeat(32);
-    deliberated(panel, commit, args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
+    deliberated(panel, (commit, None), args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
+}
+
+/// Has a panel verify what changed between two commits.
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub fn verified_since(panel: &Scripted, base: &Commit, commit: &Commit, args: Value) -> Result<Verification, Wrong> {
+    let id = "0".repeat(32);
+    deliberated(panel, (commit, Some(base)), args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
 }
 
 const TIMESTAMP: &str = "2026-01-01T00:00:00Z";
 
-/// The same, with an id and a transcript.
+/// The same, with an id and a transcript: of a commit, and the one before it if that is compared.
 ///
 /// # Errors
 /// What is wrong with the arguments.
 pub fn deliberated(
     panel: &Scripted,
+    (commit, base): (&Commit, Option<&Commit>),
+    args: Value,
+    id: &str,
+    transcript: &mut Transcript<'_>,
+) -> Result<Verification, Wrong> {
+    let names = (panel.names(), panel.families.clone());
+    asked(panel, names, (commit, base), args, id, transcript)
+}
+
+/// Has any panel of these models, of these families, verify what `args` names in a commit.
+///
+/// # Errors
+/// What is wrong with the arguments.
+pub fn reviewed(
+    panel: &impl Panel,
+    names: Vec<String>,
+    families: BTreeMap<String, String>,
     commit: &Commit,
+    args: Value,
+) -> Result<Verification, Wrong> {
+    let id = "0".repeat(32);
+    asked(panel, (names, families), (commit, None), args, &id, &mut Transcript::new(None, TIMESTAMP, &id))
+}
+
+fn asked(
+    panel: &impl Panel,
+    (names, families): (Vec<String>, BTreeMap<String, String>),
+    (commit, base): (&Commit, Option<&Commit>),
     args: Value,
     id: &str,
     transcript: &mut Transcript<'_>,
 ) -> Result<Verification, Wrong> {
     let asked: Verify = serde_json::from_value(args).map_err(|error| Wrong::new("arguments", error.to_string()))?;
     let request = Request::try_from(asked)?;
-    let case = Case::prepare(request, "c0ffee".repeat(7)[..40].to_owned(), commit, &panel.names(), b"a secret")?;
+    let digits = |hex: &str| hex.repeat(7)[..40].to_owned();
+    let base = base.map(|base| (digits("facade"), base));
+    let case = Case::prepare(request, (digits("c0ffee"), commit), base, &Granted { names, families }, b"a secret")?;
     let occasion = Occasion { verification_id: id.to_owned(), timestamp: TIMESTAMP.to_owned() };
     Ok(case.verify(panel, occasion, transcript))
 }

@@ -84,7 +84,7 @@ impl Place {
         let commit = Commit::of(&[("src/a.rs", "fn a() {}\n")]);
         let args = json!({ "snapshot_id": "HEAD", "target_paths": ["src"] });
         let mut transcript = Transcript::new(Some(&self.granted), "2026-01-01T00:00:00Z", id);
-        let result = deliberated(&Scripted::new(members), &commit, args, id, &mut transcript).unwrap();
+        let result = deliberated(&Scripted::new(members), (&commit, None), args, id, &mut transcript).unwrap();
         let finished = transcript.finish(&result, &self.key);
         assert_eq!(finished.problem, None);
         (result.transcript_path.clone().unwrap(), serde_json::to_value(result).unwrap())

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use conductor_council_tests::Member::{Babbles, Down, Obeys};
-use conductor_council_tests::{Commit, Member, Scripted, verified};
+use conductor_council_tests::{Commit, Member, Scripted, verified, verified_since};
 use council::review::Verdict;
 use serde_json::{Value, json};
 
@@ -71,9 +71,53 @@ fn the_same_request_has_the_same_hash_and_the_same_orders() {
         ("seed", json!(7)),
         ("models", json!(["m0", "m1", "m2"])),
         ("git_diff", json!("+x")),
+        ("author_family", json!("meta")),
     ] {
         assert_ne!(first.0, of(other.clone()).0, "{other:?}");
     }
+}
+
+/// CNC-6, CNC-8: a panel of one family is worth less than two votes, whatever its size.
+#[test]
+fn a_panel_gives_the_assurance_that_is_asked_for_or_is_refused() {
+    let with = |families: &[&str], members: &[Member], extra: Value| {
+        let mut args = args();
+        args.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        verified(&Scripted::new(members).of(families), &right(), args).map_err(|wrong| wrong.to_string())
+    };
+    let (diverse, high) = (json!({ "assurance": "diverse" }), json!({ "assurance": "high" }));
+    let error = with(&["openai"; 5], &[Obeys; 5], diverse.clone()).unwrap_err();
+    assert!(error.contains("the panel is worth 1.47 independent votes, and 2 are needed"), "{error}");
+    let result = with(&["openai", "openai", "meta"], &[Obeys; 3], diverse.clone()).unwrap();
+    assert_eq!((result.verdict, result.panel[1].family.as_str()), (Verdict::Pass, "meta"));
+    assert!((result.independent_votes - 2.25).abs() < 1e-9);
+    // Those that come have to be worth it, too.
+    let result = with(&["openai", "openai", "meta"], &[Obeys, Obeys, Down], diverse.clone()).unwrap();
+    assert_eq!(result.verdict, Verdict::Unclear);
+    assert!(result.reasons[0].contains("worth 1.25 independent votes, and 2 are needed"), "{:?}", result.reasons);
+    // What the author's family says is heard, and counts for no vote.
+    let mut authors = diverse;
+    authors["author_family"] = json!("meta");
+    assert!(
+        with(&["openai", "meta"], &[Obeys; 2], authors.clone()).unwrap_err().contains("m1 (meta, who wrote the work)")
+    );
+    let result = with(&["openai", "meta", "google"], &[Obeys; 3], authors).unwrap();
+    assert_eq!(
+        result.panel.iter().map(|seat| seat.is_authors).collect::<Vec<_>>(),
+        [false, false, true],
+        "its own is last"
+    );
+    // With high all of three have to come.
+    assert_eq!(with(&["openai", "meta", "google"], &[Obeys; 3], high.clone()).unwrap().verdict, Verdict::Pass);
+    let result = with(&["openai", "meta", "google", "xai"], &[Obeys, Obeys, Obeys, Down], high.clone()).unwrap();
+    assert_eq!(result.reasons[0], "no quorum: 3 of 4 models reviewed, and 4 have to");
+    let mut authors = high;
+    authors["author_family"] = json!("xai");
+    let result = with(&["openai", "meta", "google", "xai"], &[Obeys; 4], authors.clone()).unwrap();
+    assert_eq!(result.version.models, ["m0", "m1", "m2"]);
+    authors["chairman"] = json!("m3");
+    let error = with(&["openai", "meta", "google", "xai"], &[Obeys; 4], authors).unwrap_err();
+    assert!(error.starts_with("chairman = \"m3\": it is of the family that wrote the work"), "{error}");
 }
 
 #[test]
@@ -84,6 +128,40 @@ fn peers_and_the_chairman_are_not_told_whose_a_review_is() {
         assert!(["m0", "m1", "m2"].iter().all(|name| !asked.text.contains(name)), "{}", asked.text);
         assert_eq!(asked.text.matches("BEGIN DATA").count(), 3);
     }
+}
+
+/// CNC-2: what changed between two commits is the work, and nothing beside it.
+#[test]
+fn what_changed_between_two_commits_is_reviewed() {
+    let base = Commit::of(&[("src/a.rs", "fn a() {}\n"), ("src/old.rs", "// FAULT\n")]);
+    let mut head = base.clone();
+    let args = json!({ "snapshot_id": "HEAD", "base_id": "main" });
+    let error = verified_since(&Scripted::new(&[Obeys; 3]), &base, &head, args.clone()).unwrap_err().to_string();
+    assert!(error.contains("nothing changed there"), "{error}");
+    head.0.insert("src/a.rs".into(), b"fn a() { b() }\n".to_vec());
+    let panel = Scripted::new(&[Obeys; 3]);
+    let result = verified_since(&panel, &base, &head, args.clone()).unwrap();
+    assert_eq!((result.verdict, &result.expanded_paths[..]), (Verdict::Pass, &["src/a.rs".to_owned()][..]));
+    assert_eq!(result.base_id.as_deref(), Some(&"facade".repeat(7)[..40]));
+    let shown = panel.asked.borrow()[0].text.clone();
+    assert!(shown.contains("| -fn a() {}\n") && shown.contains("| +fn a() { b() }\n"), "{shown}");
+    assert!(!shown.contains("FAULT"), "what was there before is not the work: {shown}");
+    head.0.insert("src/b.rs".into(), b"// FAULT\n".to_vec());
+    assert_eq!(verified_since(&Scripted::new(&[Obeys; 3]), &base, &head, args).unwrap().verdict, Verdict::Fail);
+}
+
+/// CNC-7: the hash of the work is that of the work alone.
+#[test]
+fn equal_work_has_an_equal_hash_whatever_the_criteria() {
+    let of = |extra: (&str, Value), commit: &Commit| {
+        let mut args = args();
+        args[extra.0] = extra.1;
+        verified(&Scripted::new(&[Obeys; 3]), commit, args).unwrap().original_response_hash
+    };
+    let first = of(("seed", json!(1)), &right());
+    assert_eq!(first, of(("rubric_focus", json!("Security")), &right()));
+    assert_ne!(first, of(("requirements", json!("more")), &right()));
+    assert_ne!(first, of(("seed", json!(1)), &Commit::of(&[("src/a.rs", "fn a() {}\n"), ("src/b.rs", "fn c() {}\n")])));
 }
 
 /// CNC-6: what does not fit into the tokens is left out, said, and does not pass.
