@@ -16,6 +16,7 @@ mod host;
 mod jack;
 mod kills;
 mod layers;
+mod llm_council;
 mod mcp_peers;
 mod model_sdks;
 mod mutants;
@@ -95,6 +96,8 @@ enum Chore {
     Web(web::Args),
     /// Compare what the SDKs of models' vendors make of answers with what the host makes of them.
     ModelSdks(model_sdks::Args),
+    /// Compare the council with another implementation of the same decision record.
+    LlmCouncil(llm_council::Args),
 }
 
 fn main() -> ExitCode {
@@ -131,6 +134,7 @@ fn run(args: Args) -> Result<ExitCode> {
         Chore::Siege(args) => siege::run(&repo, args),
         Chore::Kills(args) => kills::run(&repo, args),
         Chore::ModelSdks(args) => model_sdks::run(&repo, args),
+        Chore::LlmCouncil(args) => llm_council::run(&repo, args),
         Chore::Web(args) => web::run(&repo, args),
     }
 }

@@ -24,7 +24,7 @@ use anyhow::Result;
 use crate::{
     dependencies, guest_rust,
     host::{self, Midi, Profile},
-    jack, layers, mcp_peers, model_sdks, process, registry,
+    jack, layers, llm_council, mcp_peers, model_sdks, process, registry,
     repo::Repo,
     schemathesis, setup, skills_ref, vm, web,
 };
@@ -89,6 +89,7 @@ pub fn run(repo: &Repo, args: Args) -> Result<ExitCode> {
                 run.api(&built);
                 run.agents(&built);
                 run.sdks(&built);
+                run.council(&built);
                 run.browser(&built);
                 run.jack(&built);
                 run.vm(&built, args.no_vm);
@@ -408,6 +409,20 @@ impl Run<'_> {
         }
         match model_sdks::ensure(self.repo) {
             Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("model-sdks")))),
+            Err(error) => self.board.skip(NAME, &format!("{error:#}")),
+        }
+    }
+
+    fn council(&self, built: &Built) {
+        const NAME: &str = "council beside its peer";
+        if !self.board.reached(NAME, self.reach.end_to_end()) {
+            return;
+        }
+        if !built.product {
+            return self.board.blocked(NAME, NOTHING);
+        }
+        match llm_council::ensure(self.repo) {
+            Ok(_) => drop(self.board.step(NAME, self.with_built(built, self.repo.xtask("llm-council")))),
             Err(error) => self.board.skip(NAME, &format!("{error:#}")),
         }
     }
