@@ -368,7 +368,13 @@ impl Case {
 }
 
 /// The models of a panel with their families, and the one that is to write the verdict.
-fn seated(request: &Request, granted: &Granted) -> Result<(Vec<String>, Vec<Seat>, Option<String>), Wrong> {
+type Seated = (Vec<String>, Vec<Seat>, Option<String>);
+
+/// Who is on the panel that a request asks for.
+///
+/// # Errors
+/// A model that was not granted, too few, or a panel that does not give the assurance that is asked for.
+fn seated(request: &Request, granted: &Granted) -> Result<Seated, Wrong> {
     let (author, assurance) = (request.author.as_deref(), request.assurance);
     let order = families::mixed(&granted.names, &granted.families, author, assurance);
     let (models, chairman) = chosen(&request.members, &granted.names, &order, request.budget().panel)?;
