@@ -28,11 +28,9 @@ fn paths_that_lead_out_are_refused() {
         format!("./{absolute}"),
         "/etc/passwd".into(),
         "/proc/self/environ".into(),
-        "~/.ssh/id_rsa".into(),
         "C:\\secret".into(),
         String::new(),
         "a\0b".into(),
-        "\u{2024}\u{2024}/secret".into(),
         "x".repeat(10_000),
         "a/".repeat(2000),
     ] {
@@ -41,9 +39,15 @@ fn paths_that_lead_out_are_refused() {
         }
     }
     assert_eq!(std::fs::read(outside.path().join("secret")).unwrap(), b"outside");
-    // What only looks like a way out is a name, and stays inside.
-    tried(&tools, "write", "..\u{ff0f}secret").unwrap();
-    assert_eq!(std::fs::read_dir(lab.work.path()).unwrap().count(), 1);
+    // What only looks like a way out is a name, and stays inside: folders on its way are made there.
+    for path in ["..\u{ff0f}secret", "~/.ssh/id_rsa", "\u{2024}\u{2024}/secret"] {
+        for how in ["read", "names", "remove"] {
+            assert!(tried(&tools, how, path).is_err(), "{how} {path:?}");
+        }
+        tried(&tools, "write", path).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(lab.work.path()).unwrap().count(), 3);
+    assert_eq!(std::fs::read(lab.work.path().join("~/.ssh/id_rsa")).unwrap(), b"hostile");
     tools.goes_on();
 }
 
