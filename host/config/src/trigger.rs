@@ -391,7 +391,7 @@ pub enum TriggerEvent {
     },
 
     /// A controller of 14 bits moves: it says the coarse part as itself, then, within 3 ms, the fine part as the
-    /// controller 32 above. A fine part that comes before its coarse part is not counted with it.
+    /// controller 32 above. For one that says the fine part first there is `fine_first`.
     CC14 {
         /// The controller or controllers of the coarse part, 0 to 31.
         cc: CoarseRange,
@@ -401,6 +401,9 @@ pub enum TriggerEvent {
         /// Only this MIDI channel, 0 to 15 or `"ch1"` to `"ch16"`. Default: any channel.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel: Option<Channel>,
+        /// Whether the device says the fine part first, and the coarse one within 3 ms. Default: false.
+        #[serde(default)]
+        fine_first: bool,
     },
 
     /// A registered parameter is set.

@@ -409,7 +409,7 @@ fn check_rule<A>(
             check_numbers("controllers", *controllers, wrong);
             check_channel(*channel, wrong);
         }
-        Trigger::FineControl { controllers: NumberRange { first, last }, value, channel } => {
+        Trigger::FineControl { controllers: NumberRange { first, last }, value, channel, .. } => {
             if first > last || *last > 31 {
                 wrong(CompileErrorKind::Coarse { first: *first, last: *last });
             }

@@ -324,6 +324,8 @@ pub enum Trigger {
         value: ValueRange,
         /// On which channel.
         channel: Option<u8>,
+        /// Whether the fine part comes first and the coarse one completes it.
+        fine_first: bool,
     },
     /// A registered or unregistered parameter is set (RPN, NRPN).
     Parameter {
@@ -571,7 +573,7 @@ impl Hash for Trigger {
                 (keys, channel, within).hash(state)
             }
             Self::Turn { controllers, encoding, way, channel } => (controllers, encoding, way, channel).hash(state),
-            Self::FineControl { controllers, value, channel } => (controllers, value, channel).hash(state),
+            Self::FineControl { controllers: c, value, channel, fine_first: f } => (c, value, channel, f).hash(state),
             Self::Parameter { registered, parameter, value, channel } => {
                 (registered, parameter, value, channel).hash(state);
             }

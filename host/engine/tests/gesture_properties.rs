@@ -49,8 +49,7 @@ fn trigger() -> impl Strategy<Value = Trigger> {
             keys: vec![first, first + more], channel, within
         }),
         1 => key().prop_map(move |controller| Trigger::FineControl {
-            controllers: NumberRange::one(controller), value: ValueRange::FOURTEEN_BIT, channel
-        }),
+            controllers: NumberRange::one(controller), value: ValueRange::FOURTEEN_BIT, channel, fine_first: false }),
         1 => Just(Trigger::GamepadStick {
             sticks: NumberRange::one(128), push: Push::Positive, dead_zone: 0.5, readings: Readings::First
         }),

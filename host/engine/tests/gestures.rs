@@ -89,7 +89,12 @@ impl Section {
                 },
                 channel,
             },
-            "fine" => Trigger::FineControl { controllers: numbers(next()), value: wide, channel },
+            kind @ ("fine" | "fine-first") => Trigger::FineControl {
+                controllers: numbers(next()),
+                value: wide,
+                channel,
+                fine_first: kind == "fine-first",
+            },
             kind @ ("rpn" | "nrpn") => Trigger::Parameter {
                 registered: kind == "rpn",
                 parameter: next().parse().expect("a parameter"),

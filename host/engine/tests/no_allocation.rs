@@ -193,7 +193,7 @@ fn gestures() -> RuleSet<u32> {
         Trigger::Sequence { keys: vec![36, 37, 36], channel, within: short },
         Trigger::Chord { keys: vec![36, 38, 40], channel, within: short },
         Trigger::Turn { controllers: NumberRange::ALL, encoding: Encoding::Difference, way: Rotation::Any, channel },
-        Trigger::FineControl { controllers: NumberRange::one(1), value: wide, channel },
+        Trigger::FineControl { controllers: NumberRange::one(1), value: wide, channel, fine_first: false },
         Trigger::Parameter { registered: true, parameter: 0, value: wide, channel },
         Trigger::GamepadStick {
             sticks: NumberRange::one(128),

@@ -47,8 +47,8 @@ impl Overlap for Trigger {
             )
             | (PolyAftertouch { notes: a, value: v, channel: c }, PolyAftertouch { notes: b, value: w, channel: d })
             | (
-                FineControl { controllers: a, value: v, channel: c },
-                FineControl { controllers: b, value: w, channel: d },
+                FineControl { controllers: a, value: v, channel: c, .. },
+                FineControl { controllers: b, value: w, channel: d, .. },
             )
             | (
                 LongPress { keys: a, velocity: v, channel: c, .. },
@@ -410,6 +410,7 @@ mod tests {
             controllers: NumberRange::one(7),
             value: ValueRange { min: 0, max: 16383 },
             channel: None,
+            fine_first: false,
         };
         assert!(cc(7).may_keep_from(false, &fine) && cc(39).may_keep_from(false, &fine));
         assert!(!cc(8).may_keep_from(false, &fine));

@@ -53,8 +53,7 @@ fn trigger() -> impl Strategy<Value = Trigger> {
             controllers: NumberRange::one(number), encoding: Encoding::TwosComplement, way: Rotation::Any, channel
         }),
         1 => channel().prop_map(|channel| Trigger::FineControl {
-            controllers: NumberRange::one(1), value: ValueRange::FOURTEEN_BIT, channel
-        }),
+            controllers: NumberRange::one(1), value: ValueRange::FOURTEEN_BIT, channel, fine_first: false }),
         1 => channel().prop_map(|channel| Trigger::Parameter {
             registered: false, parameter: 129, value: ValueRange::FOURTEEN_BIT, channel
         }),

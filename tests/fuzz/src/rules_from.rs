@@ -171,6 +171,7 @@ fn trigger(bytes: &mut Bytes<'_>, sense: Sense) -> Trigger {
             controllers: numbers(bytes, 0, 31, sense),
             value: values(bytes, 16_383, sense),
             channel: channel(bytes, sense),
+            fine_first: false,
         },
         17 => Trigger::Parameter {
             registered: bytes.one_in(2),

@@ -110,8 +110,8 @@ fn every_trigger_is_checked() {
         chord(&[1, 2], 0),
         Trigger::Turn { controllers: too_far, encoding: Encoding::IncDec, way: Rotation::Any, channel: None },
         Trigger::Turn { controllers: all, encoding: Encoding::IncDec, way: Rotation::Any, channel },
-        Trigger::FineControl { controllers: NumberRange::one(32), value: seven, channel: None },
-        Trigger::FineControl { controllers: NumberRange::one(31), value: seven, channel },
+        Trigger::FineControl { controllers: NumberRange::one(32), value: seven, channel: None, fine_first: false },
+        Trigger::FineControl { controllers: NumberRange::one(31), value: seven, channel, fine_first: false },
         Trigger::Parameter { registered: true, parameter: 16_384, value: seven, channel: None },
         Trigger::Parameter { registered: true, parameter: 0, value: seven, channel },
     ];

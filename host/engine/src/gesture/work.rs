@@ -294,10 +294,11 @@ impl<A, S: Sink<A>> Work<'_, A, S> {
                     let steps = encoding.steps(value, stood.map(|stood| stood as u8));
                     way.is(steps).then_some(GestureEvent::Turn { channel, controller, steps })
                 }
-                Trigger::FineControl { .. } => {
-                    let coarse = controller % 32;
-                    let value = fourteen_bits(held(coarse), if controller < 32 { 0 } else { value });
-                    self.part(here, rule, Key::note(channel, coarse), controller >= 32, value, None, candidate.position)
+                Trigger::FineControl { fine_first, .. } => {
+                    let (coarse, is_fine) = (controller % 32, controller >= 32);
+                    let low = if is_fine || *fine_first { held(coarse + 32) } else { 0 };
+                    let (key, value) = (Key::note(channel, coarse), fourteen_bits(held(coarse), low));
+                    self.part(here, rule, key, is_fine != *fine_first, value, None, candidate.position)
                 }
                 Trigger::Parameter { registered, parameter: wanted, .. } => {
                     let Some(selected) = context.held.parameter(&device, channel) else { continue };

@@ -155,7 +155,8 @@ pub(super) fn trigger(
             },
             channel: channel.map(config::Channel::get),
         },
-        TriggerEvent::CC14 { cc, value_range, channel } => Trigger::FineControl {
+        TriggerEvent::CC14 { cc, value_range, channel, fine_first } => Trigger::FineControl {
+            fine_first: *fine_first,
             controllers: range(*cc),
             value: values(*value_range),
             channel: channel.map(config::Channel::get),
