@@ -13,7 +13,7 @@ use super::desktop_action::{Keystroke, MouseClick, Scroll, TypeText, VolumeContr
 use super::process_action::{Launch, Shell};
 use super::text::SysExMessage;
 use super::variable::{AddToVariable, CycleVariable, SetVariable, StepMode, ToggleVariable};
-use conductor_expression::{Bound, Mistake};
+use conductor_expression::{Bound, Expression, Mistake};
 use conductor_quantity::{
     Channel, ChannelExpr, Controller, ControllerExpr, DATA_MAX, DataBounds, Note, NoteExpr, NumberExpr,
 };
@@ -253,6 +253,31 @@ pub enum MidiMessage {
 }
 
 impl MidiMessage {
+    /// The numbers that are calculated, with their keys.
+    pub fn calculated(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
+        let (channel, numbers) = match self {
+            Self::NoteOn { channel, note, velocity } | Self::NoteOff { channel, note, velocity } => {
+                (Some(channel), [("note", note.expression()), ("velocity", velocity.expression())])
+            }
+            Self::CC { channel, cc, value } => {
+                (Some(channel), [("cc", cc.expression()), ("value", value.expression())])
+            }
+            Self::ProgramChange { channel, program } => {
+                (Some(channel), [("program", program.expression()), ("", None)])
+            }
+            Self::PitchBend { channel, value } => (Some(channel), [("value", value.expression()), ("", None)]),
+            Self::Aftertouch { channel, pressure } => {
+                (Some(channel), [("pressure", pressure.expression()), ("", None)])
+            }
+            Self::PolyAftertouch { channel, note, pressure } => {
+                (Some(channel), [("note", note.expression()), ("pressure", pressure.expression())])
+            }
+            Self::SysEx { .. } => (None, [("", None), ("", None)]),
+        };
+        let channel = ("channel", channel.and_then(NumberExpr::expression));
+        [channel].into_iter().chain(numbers).filter_map(|(key, number)| Some((key, number?)))
+    }
+
     /// Puts variables in the place of their names, in every number.
     ///
     /// # Errors

@@ -72,6 +72,17 @@ pub enum Connection {
         /// Default: none; the device's own ports are looked for.
         #[serde(rename = "virtual", default, skip_serializing_if = "Option::is_none")]
         virtual_port: Option<VirtualPort>,
+
+        /// The most bytes that are sent to the device in a second, 100 to 10000000: 3125 is what a DIN cable carries. What
+        /// comes faster waits; of a controller that moves meanwhile the latest value counts. Default: as fast as they come.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 100, max = 10_000_000))]
+        max_bytes_per_sec: Option<u32>,
+
+        /// How long the device needs after a SysEx message, in milliseconds, 0 to 10000. Default: 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 0, max = 10_000))]
+        after_sysex_ms: Option<u16>,
     },
 
     /// A gamepad.
@@ -143,6 +154,8 @@ impl<'de> Deserialize<'de> for Connection {
             channels: Option<Vec<u8>>,
             #[serde(rename = "virtual")]
             virtual_port: Option<VirtualPort>,
+            max_bytes_per_sec: Option<u32>,
+            after_sysex_ms: Option<u16>,
             dead_zone: Option<f32>,
         }
 
@@ -200,6 +213,8 @@ impl<'de> Deserialize<'de> for Connection {
                 output: output.map(AnyEnd::side),
                 channels: fields.channels,
                 virtual_port: fields.virtual_port,
+                max_bytes_per_sec: fields.max_bytes_per_sec,
+                after_sysex_ms: fields.after_sysex_ms,
             },
             Protocol::Hid => {
                 let dead_zone = fields.dead_zone.unwrap_or_else(usual_dead_zone);

@@ -1,6 +1,6 @@
 //! The clock: whose time counts for beats, and what goes by it.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 /// The variables that a configuration with a clock has besides its own: what people call musical time.
@@ -22,10 +22,23 @@ pub struct Clock {
     #[schemars(range(min = 20.0, max = 999.0))]
     pub tempo: f64,
 
+    /// The devices that get it as a MIDI clock, at most 16, by the aliases of their bindings or the names of their ports: 24
+    /// pulses a beat while it plays, start, continue, stop and song position. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 1)), transform = mentions_bindings)]
+    pub outputs: Vec<String>,
+
     /// How many beats a bar has, 1 to 64. Default: 4.
     #[serde(default = "beats_per_bar")]
     #[schemars(range(min = 1, max = 64))]
     pub beats_per_bar: u8,
+}
+
+/// Says of a list that its items mention bindings.
+fn mentions_bindings(schema: &mut Schema) {
+    if let Some(items) = schema.get_mut("items") {
+        items["x-mentions"] = "binding".into();
+    }
 }
 
 fn tempo() -> f64 {

@@ -22,6 +22,7 @@ mod composite_action;
 mod condition;
 mod desktop_action;
 mod diagnostic;
+mod light;
 mod llm;
 pub mod migrate;
 mod model;
@@ -66,6 +67,7 @@ pub use desktop_action::{
     Axis, Keystroke, MouseButton, MouseClick, Scroll, Stroke, TypeText, VolumeControl, VolumeOperation,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use light::Light;
 pub use llm::Llm;
 pub use model::{
     Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,

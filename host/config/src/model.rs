@@ -15,6 +15,7 @@ use super::binding::Binding;
 use super::chat::Chat;
 use super::clock::{CLOCK_VARIABLES, Clock, Quantize};
 use super::condition::Condition;
+use super::light::Light;
 use super::llm::Llm;
 use super::shared;
 use super::trigger::Trigger;
@@ -47,6 +48,11 @@ pub struct Config {
     /// The clock that beats and bars go by. Default: none. No plan changes this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+
+    /// Lights, rings and motor faders that show what variables hold, up to 1024. Default: none. No plan changes this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub lights: Vec<Light>,
 
     /// Which mode applies for which application in front. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

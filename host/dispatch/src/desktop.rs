@@ -157,7 +157,7 @@ impl Worker {
                     self.let_up(up);
                 }
                 Next::ReleaseAll => self.let_everything_up(),
-                Next::Command(()) | Next::Timeout => {}
+                Next::Command(()) | Next::Timeout | Next::Look => {}
                 Next::Stop => break,
             }
         }

@@ -21,6 +21,7 @@ use conductor_engine::{
     RuleSet, Trigger,
 };
 
+pub mod clock_out;
 pub mod conditioner;
 pub mod desktop;
 pub mod event_hook;
@@ -33,6 +34,7 @@ pub mod lights;
 pub mod midi_message;
 pub mod midi_out;
 pub mod outputs;
+pub mod paced_port;
 pub mod prepared_action;
 mod prepared_instance;
 pub mod process;
@@ -318,7 +320,7 @@ impl Envelope {
         }
     }
 
-    /// That this was not done by `worker`, and why.
+    /// That this was not done by `worker`, and why. It is tried again if it is to be.
     pub fn failure(&self, worker: &Arc<str>, reason: Reason) -> Failure {
         Failure {
             at: self.at,
@@ -386,7 +388,9 @@ pub struct WorkerCounters {
     pub failed: AtomicU64,
     /// Of those, the ones that cost the instance: traps and overruns.
     pub trapped: AtomicU64,
-    /// Of those, the ones that found the queue full.
+    /// Values that a later one of the same controller has replaced while they waited for a slow port.
+    pub merged: AtomicU64,
+    /// Of those that failed, the ones that found the queue full.
     pub queue_full: AtomicU64,
     /// Jobs done by the thread that had brought them, instead of the worker's own; only features have such.
     pub carried: AtomicU64,

@@ -4,16 +4,18 @@
 //! under it. What it has switched on it switches off before it lets go of a port.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use conductor_engine::{Event, MidiMessage, ModeIx};
 
+use super::clock_out::{ClockMessage, InStep};
 use super::conditioner::{Conditioner, Forwarding};
 use super::ledger::{Ledger, Owner, Release};
-use super::lights::Lights;
+use super::lights::{Lights, OutputLights};
 use super::midi_message::MidiTemplate;
+use super::paced_port::{Pace, PacedPort};
 use super::queue::{Inbox, Job, Next, Queue};
 use super::{Envelope, Reason, WorkerCounters};
 use conductor_observer::{Observation, Observer};
@@ -31,6 +33,8 @@ pub enum MidiJob {
     Light(Envelope, Arc<Feedback>),
     /// Send this message, for a feature.
     Message(MidiMessage),
+    /// Say this of the clock.
+    Clock(ClockMessage),
 }
 
 impl Job for MidiJob {
@@ -43,15 +47,15 @@ impl Job for MidiJob {
                 Event::Midi(message) => switches_off(message),
                 _ => false,
             },
-            Self::Light(..) => false,
+            Self::Light(..) | Self::Clock(_) => false,
         }
     }
 }
 
-/// Whether the message ends a note, or lets the sustain pedal up.
+/// Whether the message ends notes, or lets the sustain pedal up.
 fn switches_off(message: &MidiMessage) -> bool {
     match *message {
-        MidiMessage::NoteOff { .. } => true,
+        MidiMessage::NoteOff { .. } | MidiMessage::ControlChange { controller: ALL_NOTES_OFF, .. } => true,
         MidiMessage::ControlChange { controller: SUSTAIN, value, .. } => value < 64,
         _ => false,
     }
@@ -65,8 +69,17 @@ pub enum MidiCommand {
     Detach,
     /// Have it end all notes when it is there, whichever rule began them.
     EndAllNotes,
-    /// Other rules are in use: what lights show while nothing has happened, by mode.
-    Lights(Vec<(Option<ModeIx>, MidiMessage)>),
+    /// Other rules are in use.
+    Follow {
+        /// What lights show.
+        lights: OutputLights,
+        /// Which mode is below each.
+        below: Arc<[ModeIx]>,
+        /// How fast the port takes messages.
+        pace: Pace,
+        /// Whether it gets the clock.
+        clock: bool,
+    },
 }
 
 /// What lights show of a mapping.
@@ -84,7 +97,7 @@ impl std::fmt::Debug for MidiCommand {
             Self::Attach(_) => "Attach",
             Self::Detach => "Detach",
             Self::EndAllNotes => "EndAllNotes",
-            Self::Lights(_) => "Lights",
+            Self::Follow { .. } => "Follow",
         })
     }
 }
@@ -92,11 +105,18 @@ impl std::fmt::Debug for MidiCommand {
 /// The way to a worker; its name is the output's, as configuration has it. Clones share it.
 pub type MidiQueue = Queue<MidiJob, MidiCommand>;
 
-/// Starts the worker for the output that configuration calls `target`.
+/// Starts the worker for the output that configuration calls `target`. It looks whether variables that its lights show are
+/// `stale` when it is woken. In a rehearsal time does not pass by itself: a light that blinks stays on, nothing waits for a slow
+/// port, and of a clock only what its transport does is sent.
 ///
 /// # Errors
 /// When the system has no thread left.
-pub fn start(target: &str, observer: Observer) -> std::io::Result<(MidiQueue, JoinHandle<()>)> {
+pub fn start(
+    target: &str,
+    observer: Observer,
+    stale: Arc<AtomicBool>,
+    rehearses: bool,
+) -> std::io::Result<(MidiQueue, JoinHandle<()>)> {
     let (queue, inbox) = Queue::new(target);
     let worker = Worker {
         target: Arc::clone(queue.name()),
@@ -111,6 +131,11 @@ pub fn start(target: &str, observer: Observer) -> std::io::Result<(MidiQueue, Jo
         ends_all_notes: false,
         conditioner: Conditioner::default(),
         lights: Lights::default(),
+        stale,
+        rehearses,
+        pace: Pace::default(),
+        clock: InStep::default(),
+        flip_at: None,
         bytes: Vec::with_capacity(64),
     };
     let thread = std::thread::Builder::new().name(format!("midi-out {target}")).spawn(move || {
@@ -152,6 +177,12 @@ const SUSTAIN: u8 = 64;
 /// The controller that ends all notes of a channel (MIDI 1.0).
 const ALL_NOTES_OFF: u8 = 123;
 
+/// How long a light that blinks is on, and then off.
+const BLINK: Duration = Duration::from_millis(250);
+
+/// How long what waits for a slow port may take at the end.
+const DRAINS_FOR: Duration = Duration::from_secs(1);
+
 /// How long it is before a port that refused to end something is asked again.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -159,7 +190,9 @@ struct Worker {
     target: Arc<str>,
     counters: Arc<WorkerCounters>,
     observer: Observer,
-    port: Option<Box<dyn MidiOut>>,
+    port: Option<PacedPort>,
+    /// How fast it takes messages.
+    pace: Pace,
     /// What rules have switched on.
     held: Ledger<ActiveOutput>,
     /// What features have switched on: a bit per note, per channel.
@@ -174,6 +207,14 @@ struct Worker {
     ends_all_notes: bool,
     conditioner: Conditioner,
     lights: Lights,
+    /// Whether variables have changed that lights show.
+    stale: Arc<AtomicBool>,
+    /// What the port was told of the clock.
+    clock: InStep,
+    /// Whether time passes only as a script says.
+    rehearses: bool,
+    /// When those that blink go on or off; `None` if none does.
+    flip_at: Option<Instant>,
     bytes: Vec<u8>,
 }
 
@@ -183,10 +224,18 @@ impl Worker {
             if self.pay_at.is_some_and(|at| at <= Instant::now()) {
                 self.pay();
             }
-            match inbox.next(self.pay_at) {
+            if self.stale.swap(false, Ordering::SeqCst) {
+                let changes = self.lights.refresh();
+                self.show(&changes);
+            }
+            self.blink();
+            self.go_on();
+            let port = self.port.as_ref().and_then(PacedPort::due);
+            match inbox.next([self.pay_at, self.flip_at, port].into_iter().flatten().min()) {
                 Next::Job(job) => self.perform(job),
                 Next::Command(MidiCommand::Attach(port)) => {
-                    self.port = Some(port);
+                    self.port = Some(PacedPort::new(port, self.pace, Instant::now()));
+                    self.clock.forget();
                     if std::mem::take(&mut self.ends_all_notes) {
                         self.end((0..16).map(|channel| ActiveOutput::Channel { channel }));
                     }
@@ -206,8 +255,15 @@ impl Worker {
                     self.port = None;
                 }
                 Next::Command(MidiCommand::EndAllNotes) => self.ends_all_notes = true,
-                Next::Command(MidiCommand::Lights(idle)) => {
-                    let changes = self.lights.replace(&idle, Some(inbox.mode()));
+                Next::Command(MidiCommand::Follow { lights, below, pace, clock }) => {
+                    self.pace = if self.rehearses { Pace::default() } else { pace };
+                    if let Some(port) = &mut self.port {
+                        port.set_pace(self.pace);
+                    }
+                    if !clock {
+                        self.tell_clock(|clock, send| clock.stop(send));
+                    }
+                    let changes = self.lights.replace(lights, below, Some(inbox.mode()));
                     self.show(&changes);
                 }
                 Next::Release(release) => {
@@ -225,15 +281,52 @@ impl Worker {
                     let off = self.everything_on();
                     self.end(off);
                 }
-                Next::Timeout => {}
+                Next::Timeout | Next::Look => {}
                 Next::Stop => break,
             }
         }
         let on = self.everything_on();
         self.end(on);
         self.pay();
+        self.tell_clock(|clock, send| clock.stop(send));
         let dark = self.lights.out();
         self.show(&dark);
+        self.drain();
+    }
+
+    /// Says something of the clock.
+    fn tell_clock(&mut self, tell: impl FnOnce(&mut InStep, &mut dyn FnMut(MidiMessage))) {
+        let mut clock = std::mem::take(&mut self.clock);
+        tell(&mut clock, &mut |message| {
+            // There would be 24 a beat to read.
+            let is_shown = !self.rehearses || message != MidiMessage::Clock;
+            // Where there is no port, the one that comes is told where the clock is.
+            if is_shown
+                && self.port.is_some()
+                && let Err(reason) = self.put(&message)
+            {
+                self.counters.failure(&reason);
+            }
+        });
+        self.clock = clock;
+    }
+
+    /// Sends what has waited for a slow port and may go now.
+    fn go_on(&mut self) {
+        let Some(port) = self.port.as_mut().filter(|port| port.due().is_some()) else { return };
+        if let Err(refused) = port.go_on(Instant::now()) {
+            refused.iter().for_each(|error| self.counters.failure(&Reason::Failed(error.to_string())));
+        }
+        self.counters.merged.fetch_add(port.take_merged(), Ordering::Relaxed);
+    }
+
+    /// Has what waits for a slow port go before the end, at its pace as far as there is time.
+    fn drain(&mut self) {
+        let until = Instant::now() + DRAINS_FOR;
+        while let Some(due) = self.port.as_ref().and_then(PacedPort::due).filter(|due| *due <= until) {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            self.go_on();
+        }
     }
 
     fn perform(&mut self, job: MidiJob) {
@@ -265,6 +358,7 @@ impl Worker {
                     self.account(&envelope, Err(reason));
                 }
             }
+            MidiJob::Clock(message) => self.tell_clock(|clock, send| clock.follow(message, send)),
             MidiJob::Message(message) => match self.send(&message, None) {
                 Ok(()) => drop(self.counters.done.fetch_add(1, Ordering::Relaxed)),
                 Err(reason) => self.counters.failure(&reason),
@@ -314,13 +408,31 @@ impl Worker {
         };
         self.bytes.clear();
         message.encode(&mut self.bytes);
-        port.send(&self.bytes).map_err(|error| Reason::Failed(error.to_string()))
+        let ends = switches_off(message);
+        port.send(&self.bytes, ends, Instant::now).map_err(|error| Reason::Failed(error.to_string()))
     }
 
     /// Sends what lights show. Where the port is not there, it gets everything when it comes.
     fn show(&mut self, messages: &[MidiMessage]) {
         for message in messages {
             let _ = self.put(message);
+        }
+    }
+
+    /// Has lights that blink go on or off when it is time.
+    fn blink(&mut self) {
+        if self.rehearses || !self.lights.blink() {
+            self.lights.begin_on();
+            self.flip_at = None;
+            return;
+        }
+        let now = Instant::now();
+        let at = *self.flip_at.get_or_insert(now + BLINK);
+        if at <= now {
+            // What was missed is left out.
+            self.flip_at = Some(if at + BLINK > now { at + BLINK } else { now + BLINK });
+            let changes = self.lights.flip();
+            self.show(&changes);
         }
     }
 
@@ -384,8 +496,6 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use crossbeam_channel::Sender;
 
     use super::*;
@@ -415,7 +525,7 @@ mod tests {
     fn an_end_that_the_port_refuses_is_said_again() {
         let (_, said) = SinkQueue::new();
         let (observer, _, _) = observer::start(said, None).unwrap();
-        let (queue, thread) = start("synth", observer).unwrap();
+        let (queue, thread) = start("synth", observer, Arc::default(), false).unwrap();
         let (heard, hears) = crossbeam_channel::unbounded();
         let is_loose = Arc::new(AtomicBool::new(false));
         queue.command(MidiCommand::Attach(Box::new(LooseCable { is_loose: Arc::clone(&is_loose), heard })));

@@ -145,7 +145,7 @@ fn run(
             Next::Job(job) => job,
             Next::Stop => break,
             // A program that was started was started; it holds nothing that could be let go of.
-            Next::Command(()) | Next::Release(_) | Next::ReleaseAll | Next::Timeout => continue,
+            Next::Command(()) | Next::Release(_) | Next::ReleaseAll | Next::Timeout | Next::Look => continue,
         };
         match &*action {
             ProcessAction::Launch(launch, view) => {

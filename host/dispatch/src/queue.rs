@@ -54,7 +54,7 @@ impl<J, O> Clone for Queue<J, O> {
 enum Message<J> {
     Job(J),
     Release(Release),
-    /// Nothing: the worker should look whether it is behind.
+    /// Nothing: the worker should look whether it is behind, and what else there is.
     Look,
 }
 
@@ -79,6 +79,8 @@ pub enum Next<J, O> {
     ReleaseAll,
     /// The time that was waited until is over.
     Timeout,
+    /// There is something else for it to look at.
+    Look,
     /// End.
     Stop,
 }
@@ -200,6 +202,12 @@ impl<J, O> Queue<J, O> {
         answer.recv_timeout(within).is_ok()
     }
 
+    /// Wakes the worker, behind what was handed over before: there is something else for it to look at. Waits for nothing.
+    /// Where there is no room it has jobs, and looks after each.
+    pub fn look(&self) {
+        let _ = self.put(Message::Look);
+    }
+
     /// Has the worker release everything when it has done what waits.
     fn fall_behind(&self) {
         self.behind.store(true, Ordering::SeqCst);
@@ -258,10 +266,7 @@ impl<J, O> Inbox<J, O> {
                 continue;
             }
             if let Some(message) = self.head.take() {
-                match self.take(message) {
-                    Some(next) => return next,
-                    None => continue,
-                }
+                return self.take(message);
             }
             if self.behind.swap(false, Ordering::SeqCst) {
                 return Next::ReleaseAll;
@@ -288,12 +293,12 @@ impl<J, O> Inbox<J, O> {
         }
     }
 
-    fn take(&mut self, message: Message<J>) -> Option<Next<J, O>> {
+    fn take(&mut self, message: Message<J>) -> Next<J, O> {
         self.taken += 1;
         match message {
-            Message::Job(job) => Some(Next::Job(job)),
-            Message::Release(release) => Some(Next::Release(release)),
-            Message::Look => None,
+            Message::Job(job) => Next::Job(job),
+            Message::Release(release) => Next::Release(release),
+            Message::Look => Next::Look,
         }
     }
 }

@@ -324,7 +324,7 @@ impl Runner {
                     let ended = self.runs.cancel(|script| script.cancel_on_mode_change || script.cancel_on_reload);
                     self.let_go(ended);
                 }
-                Next::Command(()) => {}
+                Next::Command(()) | Next::Look => {}
                 Next::Stop => return,
             }
         }

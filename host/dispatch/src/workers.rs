@@ -84,7 +84,7 @@ impl Workers {
     pub fn rehearsing(observer: Observer, connect: Connect) -> Self {
         let workers = Self::new(observer, connect, Box::new(|_| Err(Reason::Gone)));
         workers.started().without_scripts = true;
-        workers
+        Self { outputs: workers.outputs.clone().rehearsing(), ..workers }
     }
 
     fn started(&self) -> MutexGuard<'_, Started> {

@@ -188,6 +188,15 @@ impl RecordedActions {
         self.note(None);
     }
 
+    /// Waits for what follows by itself: lights that show variables, and what gets the clock. False if there is nothing such.
+    fn settle_followers(&self) -> bool {
+        let follow = self.workers.outputs.follow_something();
+        if follow {
+            self.workers.outputs.queues().iter().for_each(settle);
+        }
+        follow
+    }
+
     fn begin_scripts(&mut self) {
         for (envelope, script) in mem::take(&mut self.begun) {
             if self.runs.are_full() {
@@ -249,6 +258,10 @@ impl Performer<Action> for RecordedActions {
         self.release(&Release::Device(device.clone()));
     }
 
+    fn follow(&mut self, at: Nanos) {
+        self.move_to(at);
+    }
+
     fn due(&self) -> Option<Nanos> {
         let script = self.runs.due().map(|due| {
             let since = due.saturating_duration_since(self.start);
@@ -270,6 +283,7 @@ impl Performer<Action> for RecordedActions {
                 || now,
                 |action, envelope| {
                     self.step(action, envelope);
+                    self.settle_followers();
                     self.note(Some(envelope.rule));
                 },
             );
@@ -280,6 +294,9 @@ impl Performer<Action> for RecordedActions {
     }
 
     fn sent(&mut self) -> Vec<Sent> {
+        if self.settle_followers() {
+            self.note(None);
+        }
         mem::take(&mut self.sent)
     }
 }

@@ -71,8 +71,8 @@ pub trait Sink<A> {
     }
 
     /// The clock that rules go by has another time. Its follower is to get it, unless what happens only is rehearsed.
-    fn musical_time(&mut self, follower: &Follower, time: MusicalTime) {
-        let _ = (follower, time);
+    fn musical_time(&mut self, follower: &Follower, time: MusicalTime, change: Change) {
+        let _ = (follower, time, change);
     }
 
     /// Another mode is active: its name, and its place in the rule set that is in use.
@@ -323,9 +323,7 @@ impl<A> Engine<A> {
             // One from before may still be on.
             musical.held.retain(|held| matches!(KeyChange::of(&held.event), KeyChange::Up(_) | KeyChange::AllUp(_)));
         }
-        if event.is_some() || change == Change::Moved {
-            grid.sink.musical_time(&musical.source.follower, time);
-        }
+        grid.sink.musical_time(&musical.source.follower, time, change);
         if let Some(event) = event {
             let device = musical.device.clone();
             self.meet_rules(DeviceEvent { device, event: Event::Musical(event) }, grid);

@@ -69,7 +69,7 @@ pub use conductor_local_time::{Day, Days, LocalTime, TimeRange};
 pub use conductor_message_pattern::{
     OscAddressError, OscPattern, OscPatternError, OscPatternErrorKind, SysExPattern, SysExPatternError, check_address,
 };
-pub use conductor_musical_time::MusicalTime;
+pub use conductor_musical_time::{Change as ClockChange, MusicalTime};
 pub use device::{DeviceEvent, DeviceId};
 pub use engine::{Engine, Firing, Sink};
 pub use event::{ArtNetChange, Event, EventKind, GamepadEvent, VariableChange};

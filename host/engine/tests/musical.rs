@@ -22,8 +22,8 @@ impl Sink<&'static str> for Fires {
         firing.rule.action.strip_prefix("to ").map(Arc::from)
     }
 
-    fn musical_time(&mut self, follower: &Follower, time: MusicalTime) {
-        follower.follow(time);
+    fn musical_time(&mut self, follower: &Follower, time: MusicalTime, change: ClockChange) {
+        follower.follow(time, change);
     }
 
     fn brought_about(&mut self) -> Option<DeviceEvent<Event>> {
@@ -37,7 +37,7 @@ fn clock(device: Option<&str>) -> ClockSource {
         tempo: 120.0,
         beats_per_bar: 4,
         variables: device.is_none().then_some((0, 1)),
-        follower: Follower::new(|_| ()),
+        follower: Follower::new(|_, _| ()),
     }
 }
 
@@ -266,8 +266,10 @@ fn a_clock_by_tempo_follows_its_variables() {
 fn followers_get_the_time() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&heard);
-    let follower = Follower::new(move |time| {
-        into.lock().unwrap().push((time.bar, time.beat, time.plays, time.time_code));
+    let follower = Follower::new(move |time, change| {
+        if !change.is_between_beats() {
+            into.lock().unwrap().push((time.bar, time.beat, time.plays, time.time_code));
+        }
     });
     let rules = Arc::new(RuleSetHandle::new(set(Vec::new(), ClockSource { follower, ..clock(Some("drums")) })));
     let mut engine = Engine::new(rules, Arc::default());

@@ -248,7 +248,7 @@ fn a_clock_and_what_waits_for_it_allocate_nothing() {
         tempo: 120.0,
         beats_per_bar: 4,
         variables: None,
-        follower: Follower::new(|time| {
+        follower: Follower::new(|time, _| {
             black_box(time);
         }),
     };

@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use arrayvec::ArrayVec;
 use conductor_engine::{
-    DeviceEvent, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos, Record, RuleSetHandle,
-    Sink,
+    ClockChange, DeviceEvent, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos, Record,
+    RuleSetHandle, Sink,
 };
 use crossbeam_channel::{Receiver, TryRecvError};
 
@@ -307,8 +307,8 @@ impl Sink<Action> for Out {
         self.brought_about.pop_front()
     }
 
-    fn musical_time(&mut self, follower: &Follower, time: MusicalTime) {
-        follower.follow(time);
+    fn musical_time(&mut self, follower: &Follower, time: MusicalTime, change: ClockChange) {
+        follower.follow(time, change);
     }
 
     fn record(&mut self, record: Record) {

@@ -63,6 +63,13 @@ pub enum Change {
     Moved,
 }
 
+impl Change {
+    /// Whether it is a pulse on which no beat begins.
+    pub fn is_between_beats(self) -> bool {
+        matches!(self, Self::Pulse(pulse) if !pulse.is_multiple_of(PULSES_PER_BEAT.into()))
+    }
+}
+
 /// Where a clock is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MusicalTime {
@@ -76,6 +83,8 @@ pub struct MusicalTime {
     pub plays: bool,
     /// The time code of the device, in seconds.
     pub time_code: f64,
+    /// The pulse that comes next, from 0: where it plays on.
+    pub next: u64,
 }
 
 /// A clock. See the [crate](crate).
@@ -136,6 +145,7 @@ impl Clock {
             bar: u32::try_from(beats / beats_per_bar + 1).unwrap_or(u32::MAX),
             plays: self.plays,
             time_code: self.time_code,
+            next: self.next,
         }
     }
 
@@ -337,7 +347,7 @@ mod tests {
         let mut clock = external();
         let changes: Vec<_> = (0..48).map(|pulse| clock.receive(pulse * 10 * MS, Message::Pulse)).collect();
         assert_eq!(changes.iter().flatten().collect::<Vec<_>>(), [&Change::Moved; 2]);
-        assert_eq!(clock.time(), MusicalTime { tempo: 250.0, beat: 1, bar: 1, plays: false, time_code: 0.0 });
+        assert_eq!(clock.time(), MusicalTime { tempo: 250.0, beat: 1, bar: 1, plays: false, time_code: 0.0, next: 0 });
         assert_eq!(clock.deadline(), Nanos::MAX);
     }
 

@@ -3,22 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::MusicalTime;
+use crate::{Change, MusicalTime};
 
-/// Gets the time of a clock whenever it has changed. Clones are the same follower, and any two count as equal: who follows a
+/// Gets the time of a clock whenever it has changed, pulse by pulse, and what has changed. Clones are the same follower, and any two count as equal: who follows a
 /// clock makes no other clock of it.
 #[derive(Clone)]
-pub struct Follower(Arc<dyn Fn(MusicalTime) + Send + Sync>);
+pub struct Follower(Arc<dyn Fn(MusicalTime, Change) + Send + Sync>);
 
 impl Follower {
     /// A follower; `follow` takes no lock and allocates nothing.
-    pub fn new(follow: impl Fn(MusicalTime) + Send + Sync + 'static) -> Self {
+    pub fn new(follow: impl Fn(MusicalTime, Change) + Send + Sync + 'static) -> Self {
         Self(Arc::new(follow))
     }
 
     /// Tells it the time.
-    pub fn follow(&self, time: MusicalTime) {
-        (self.0)(time);
+    pub fn follow(&self, time: MusicalTime, change: Change) {
+        (self.0)(time, change);
     }
 }
 

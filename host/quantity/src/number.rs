@@ -281,6 +281,14 @@ impl<const NAMES: u8> NumberExpr<NAMES> {
         }
     }
 
+    /// What it is calculated by; `None` if it is the same for every event.
+    pub fn expression(&self) -> Option<&Expression> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Calculated(expression) => Some(expression),
+        }
+    }
+
     /// Puts variables in the place of their names.
     ///
     /// # Errors

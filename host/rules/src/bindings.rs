@@ -1,6 +1,7 @@
 //! Compiles the bindings of a configuration into those of the port thread.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
 
@@ -8,6 +9,7 @@ use conductor_config::{
     self as config, Config, Connection, Diagnostic, Diagnostics, ListenMode, Loaded, OscTransport, PathStep,
     VirtualPort,
 };
+use conductor_dispatch::paced_port::Pace;
 use conductor_ports::binding::{Channels, Listen, OwnPorts, Place, Transport};
 use conductor_ports::midi::virtual_key;
 use conductor_ports::supervisor::PortPlan;
@@ -46,6 +48,18 @@ pub fn places(config: &Config) -> BTreeMap<String, String> {
         _ => None,
     });
     places.collect()
+}
+
+/// How fast outputs take messages, by alias.
+pub fn paces(config: &Config) -> BTreeMap<String, Pace> {
+    let paces = config.bindings.iter().filter_map(|binding| match &binding.connection {
+        Connection::Midi { max_bytes_per_sec, after_sysex_ms, .. } => {
+            let after_sysex = Duration::from_millis(after_sysex_ms.unwrap_or_default().into());
+            Some((binding.alias.clone(), Pace { bytes_per_second: *max_bytes_per_sec, after_sysex }))
+        }
+        _ => None,
+    });
+    paces.filter(|(_, pace)| *pace != Pace::default()).collect()
 }
 
 /// Finds what the schema can't say: regular expressions that are none, and endpoints without an end.

@@ -8,4 +8,4 @@ pub mod ineffective;
 pub mod profile;
 pub mod rules;
 
-pub use crate::rules::{Compiled, Lights, compile, engine_trigger, overlaps, suppresses};
+pub use crate::rules::{Compiled, compile, engine_trigger, overlaps, suppresses};

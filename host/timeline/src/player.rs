@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use conductor_engine::{
-    DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos, Record,
-    RuleId, RuleSetHandle, Sink, UnknownMode, rule_name,
+    ClockChange, DeviceEvent, DeviceId, Engine, EnvironmentHandle, Event, Firing, Follower, ModeIx, MusicalTime, Nanos,
+    Record, RuleId, RuleSetHandle, Sink, UnknownMode, rule_name,
 };
 
 use crate::effect::Effect;
@@ -52,6 +52,11 @@ pub trait Performer<A> {
     /// A device is unplugged.
     fn gone(&mut self, at: Nanos, device: &DeviceId) {
         let _ = (at, device);
+    }
+
+    /// The clock has changed: what follows it or a variable of it does.
+    fn follow(&mut self, at: Nanos) {
+        let _ = at;
     }
 
     /// When something that was started goes on; `None` if nothing does.
@@ -258,8 +263,12 @@ impl<A> Out<'_, A> {
 }
 
 impl<A> Sink<A> for Out<'_, A> {
-    fn musical_time(&mut self, follower: &Follower, time: MusicalTime) {
-        follower.follow(time);
+    fn musical_time(&mut self, follower: &Follower, time: MusicalTime, change: ClockChange) {
+        follower.follow(time, change);
+        if !change.is_between_beats() {
+            self.performer.follow(self.now);
+            self.take_sent();
+        }
     }
 
     fn fire(&mut self, firing: Firing<'_, A>) -> Option<Arc<str>> {

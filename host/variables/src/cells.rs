@@ -1,7 +1,12 @@
 //! The cells that values are in: one for each owner, in a table that never grows.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwapOption;
+
+use crate::Watch;
 
 /// Owners that have a cell of their own; further ones share one.
 pub const MAX_OWNERS: usize = 64;
@@ -40,6 +45,8 @@ pub(crate) struct Cells {
     owners: Box<[Owner]>,
     /// The value of owners that found no room.
     shared: Cell,
+    /// What is called when a value has changed.
+    watch: ArcSwapOption<Watch>,
 }
 
 #[derive(Debug)]
@@ -67,15 +74,29 @@ impl Cells {
     /// Cells that all hold the same.
     pub(crate) fn new(initial: f64) -> Self {
         let owner = |_| Owner { key: AtomicU64::new(0), cell: Cell::new(initial) };
-        Self { owners: (0..=MAX_OWNERS).map(owner).collect(), shared: Cell::new(initial) }
+        let owners = (0..=MAX_OWNERS).map(owner).collect();
+        Self { owners, shared: Cell::new(initial), watch: ArcSwapOption::empty() }
     }
 
     pub(crate) fn get(&self, owner: Key) -> f64 {
         f64::from_bits(self.cell(owner).value.load(Ordering::Acquire))
     }
 
-    pub(crate) fn set(&self, owner: Key, value: f64) {
-        self.cell(owner).value.store(value.to_bits(), Ordering::Release);
+    /// Puts a value in the place of another. True if it is another one.
+    pub(crate) fn set(&self, owner: Key, value: f64) -> bool {
+        self.cell(owner).value.swap(value.to_bits(), Ordering::AcqRel) != value.to_bits()
+    }
+
+    /// Has this be called from now on when a value has changed, instead of what was called before.
+    pub(crate) fn watch(&self, watch: Option<Arc<Watch>>) {
+        self.watch.store(watch);
+    }
+
+    /// Calls what watches.
+    pub(crate) fn changed(&self) {
+        if let Some(watch) = &*self.watch.load() {
+            watch.call();
+        }
     }
 
     /// The value that there is for all, and those of owners that have a cell of their own.

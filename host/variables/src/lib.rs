@@ -15,6 +15,7 @@
 
 mod cells;
 mod change;
+mod watch;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use conductor_number::Range;
 
 pub use cells::{Key, MAX_OWNERS};
 pub use change::{Change, Changed, Step};
+pub use watch::Watch;
 
 use cells::Cells;
 
@@ -130,7 +132,11 @@ impl Variable {
         let (from, to) = self.cells.update(self.owner(owner), at, |before, pause| {
             self.declaration.kind.fitted(change.of(&self.declaration.kind, before, amount, pause))
         });
-        (from != to).then(|| Changed { variable: self.number, from, to, unit: self.unit(to) })
+        if from == to {
+            return None;
+        }
+        self.cells.changed();
+        Some(Changed { variable: self.number, from, to, unit: self.unit(to) })
     }
 
     /// The values that owners have, by owner.
@@ -138,9 +144,18 @@ impl Variable {
         self.cells.values()
     }
 
-    /// Gives an owner the value that it had, as far as the variable may hold it. Nothing follows such a change.
+    /// Gives an owner the value that it had, as far as the variable may hold it. No mapping follows such a change; what
+    /// [watches](Self::watch) hears of it.
     pub fn restore(&self, owner: Key, value: f64) {
-        self.cells.set(self.owner(owner), self.declaration.kind.fitted(value));
+        if self.cells.set(self.owner(owner), self.declaration.kind.fitted(value)) {
+            self.cells.changed();
+        }
+    }
+
+    /// Has this be called from now on whenever some owner's value has changed, instead of what was called before; `None` for
+    /// nothing. It is called on the thread that changes the value, after the change.
+    pub fn watch(&self, watch: Option<Arc<Watch>>) {
+        self.cells.watch(watch);
     }
 
     fn owner(&self, owner: Key) -> Key {

@@ -68,8 +68,11 @@ pub fn config(bytes: &mut Bytes<'_>) -> Value {
         variables[1]["initial"] = json!(bytes.one_in(2));
     }
     config.insert("variables".into(), variables);
-    // Some mappings go by it, and no plan changes it.
+    // Some mappings and lights go by it, and no plan changes it, nor the lights.
     config.insert("clock".into(), parts.whole["clock"].clone());
+    let mut lights = parts.whole["lights"].clone();
+    lights[0]["mode"] = json!(MODES[first % MODES.len()]);
+    config.insert("lights".into(), lights);
     if bytes.one_in(2) {
         let mut profile = parts.whole["profiles"][0].clone();
         profile["mode"] = json!(MODES[(first + usize::from(bytes.below(2))) % MODES.len()]);

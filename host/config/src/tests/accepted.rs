@@ -11,7 +11,16 @@ fn read(text: &str) -> Config {
 /// A MIDI device that these tell in both directions.
 fn midi(matchers: Vec<Matcher>, name: Option<&str>) -> Connection {
     let name = name.map(str::to_owned);
-    Connection::Midi { matchers, name, input: None, output: None, channels: None, virtual_port: None }
+    Connection::Midi {
+        matchers,
+        name,
+        input: None,
+        output: None,
+        channels: None,
+        virtual_port: None,
+        max_bytes_per_sec: None,
+        after_sysex_ms: None,
+    }
 }
 
 /// The configuration that a mapping's trigger and action make up.
@@ -30,6 +39,10 @@ fn everything_is_read_without_a_warning() {
     assert_eq!(config.modes[0].mappings[0].priority, -5);
     let profile = &config.profiles[0];
     assert_eq!((profile.apps.len(), profile.title.as_deref(), &*profile.mode), (2, Some("mix"), "Live"));
+
+    let light = &config.lights[0];
+    assert_eq!((light.mode.as_deref(), light.blink.as_deref()), (Some("Live"), Some("level > 0.9 and playing")));
+    assert_eq!(light.shows.calculated().map(|(key, _)| key).collect::<Vec<_>>(), ["velocity"]);
 
     let trigger = &config.modes[0].mappings[0].trigger;
     assert_eq!(trigger.device.as_deref(), Some("pads"));

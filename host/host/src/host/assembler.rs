@@ -310,7 +310,7 @@ pub fn rehearse(loaded: &Loaded, home: Option<&Path>, features: Option<&Path>) -
         workers.outputs.queue(target)?;
         workers.outputs.attach(target, recorder.output(target));
     }
-    workers.outputs.show(&compiled.lights);
+    workers.outputs.follow(&compiled.outputs);
     let actions = RecordedActions::new(workers, recorder, clock, hand, Box::new(registry));
     Ok(Rehearsal { compiled, actions })
 }

@@ -268,7 +268,7 @@ impl HostBuilder {
         let (registry, compiled) = assembler.make(loaded, &Registry::default())?;
         let plan = assembler.port_plan(&loaded.config, &compiled, &registry);
 
-        workers.outputs.show(&compiled.lights);
+        workers.outputs.follow(&compiled.outputs);
         let rules = Arc::new(RuleSetHandle::new(compiled.rules));
         let clock = services.clock;
         let environment = Arc::new(EnvironmentHandle::new());

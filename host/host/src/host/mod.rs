@@ -266,7 +266,7 @@ impl Host {
         let rules = compiled.rules.rules().len();
         let generation = self.rules.swap(compiled.rules);
         let _ = self.queue.send(Input::Reloaded);
-        self.workers.outputs.show(&compiled.lights);
+        self.workers.outputs.follow(&compiled.outputs);
         self.watch.set_profiles(compiled.profiles);
         let Loaded { config, source, .. } = loaded;
         state.record_grants(&config, &self.audit);

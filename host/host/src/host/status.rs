@@ -88,6 +88,8 @@ pub struct OutputStatus {
     pub target: String,
     /// Messages sent.
     pub sent: u64,
+    /// Values of controllers that a later one replaced while they waited for a slow output.
+    pub merged: u64,
     /// Messages that could not be sent.
     pub failed: u64,
     /// Why the last of those could not.
@@ -116,6 +118,7 @@ impl Host {
         let outputs = self.workers.outputs.queues().into_iter().map(|queue| OutputStatus {
             target: queue.name().to_string(),
             sent: queue.counters().done.load(Ordering::Relaxed),
+            merged: queue.counters().merged.load(Ordering::Relaxed),
             failed: queue.counters().failed.load(Ordering::Relaxed),
             last_failure: queue.counters().last_failure(),
         });

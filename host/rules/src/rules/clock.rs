@@ -1,6 +1,7 @@
 //! The clock: its variables, and the clock that the engine goes by.
 
-use conductor_engine::{ClockSource, DeviceId, Follower, MusicalTime};
+use conductor_dispatch::clock_out::ClockOut;
+use conductor_engine::{ClockChange, ClockSource, DeviceId, Follower, MusicalTime};
 use conductor_number::Range;
 
 use conductor_config::{self as config, CLOCK_VARIABLES, Config};
@@ -29,12 +30,16 @@ pub(super) fn declarations(config: &Config) -> Vec<Declaration> {
         .collect()
 }
 
-/// The clock that the engine goes by; what it says becomes what these variables hold.
-pub(super) fn source(clock: &config::Clock, variables: &Variables) -> ClockSource {
+/// The clock that the engine goes by; what it says becomes what these variables hold, and goes to these outputs.
+pub(super) fn source(clock: &config::Clock, variables: &Variables, outputs: ClockOut) -> ClockSource {
     let found = CLOCK_VARIABLES.map(|name| variables.find(name).cloned());
     let number = |name| variables.find(name).map(|variable| variable.number());
     let [tempo, playing] = FOLLOWED.map(number);
-    let follower = Follower::new(move |time: MusicalTime| {
+    let follower = Follower::new(move |time: MusicalTime, change: ClockChange| {
+        outputs.follow(time, change);
+        if change.is_between_beats() {
+            return;
+        }
         let now = [time.tempo, time.beat.into(), time.bar.into(), time.plays.into(), time.time_code];
         for (variable, value) in found.iter().zip(now) {
             if let Some(variable) = variable {

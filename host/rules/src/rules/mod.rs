@@ -10,6 +10,7 @@ mod edges;
 mod feature_action;
 mod lasts;
 mod layers;
+mod light;
 mod overlaps;
 mod params;
 mod shadowed;
@@ -22,7 +23,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use conductor_engine as engine;
-use conductor_engine::{Choices, MidiMessage, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
+use conductor_engine::{Choices, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
 
 use self::condition::condition;
 use self::edges::{Releases, hears_releases_of_itself, holds};
@@ -33,12 +34,14 @@ use self::variable::{Asking, steps_mode};
 
 use crate::profile::{self, Profile};
 use conductor_config::{self as config, Config, Diagnostic, Diagnostics, Loaded, PathStep, Source};
+use conductor_dispatch::clock_out::ClockOut;
 use conductor_dispatch::variables::View;
 use conductor_dispatch::workers::Workers;
 use conductor_dispatch::{
     Action,
     midi_message::MidiTemplate,
     midi_out::{Feedback, MidiQueue},
+    outputs::OutputPlan,
 };
 use conductor_registry::Registry;
 use conductor_variables::{Key, Variable};
@@ -50,16 +53,13 @@ pub struct Compiled {
     pub rules: RuleSet<Action>,
     /// The MIDI outputs that rules send to, by alias or port name.
     pub targets: BTreeSet<String>,
-    /// What lights show while nothing has happened, by target and mode.
-    pub lights: Lights,
+    /// What the outputs have to know of them.
+    pub outputs: OutputPlan,
     /// Which mode applies for which application.
     pub profiles: Vec<Arc<Profile>>,
     /// What is doubtful in the configuration.
     pub warnings: Diagnostics,
 }
-
-/// What lights show while nothing has happened, by target and mode; no mode is every mode.
-pub type Lights = BTreeMap<String, Vec<(Option<ModeIx>, MidiMessage)>>;
 
 /// What a mapping waits for, as the engine has it; `None` if its trigger can't be compiled.
 pub fn engine_trigger(mapping: &config::Mapping) -> Option<engine::Trigger> {
@@ -91,7 +91,7 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
         diagnostics: warnings.clone(),
         targets: BTreeSet::new(),
         places: crate::bindings::places(config),
-        lights: Lights::new(),
+        outputs: OutputPlan::default(),
         modes: config.modes.iter().map(|mode| mode.name.clone()).collect(),
         choices: Choices::default(),
         view,
@@ -112,6 +112,10 @@ pub fn compile(loaded: &Loaded, registry: &Registry, workers: &Workers) -> Resul
     for (index, mapping) in config.global_mappings.iter().enumerate() {
         compiler.mapping(mapping, Scope::Global, None, &["global_mappings".into(), index.into()]);
     }
+    compiler.outputs.pace = crate::bindings::paces(config);
+    for (index, light) in config.lights.iter().enumerate() {
+        compiler.light(light, &["lights".into(), index.into()]);
+    }
     compiler.finish(config)
 }
 
@@ -123,7 +127,7 @@ struct Compiler<'a> {
     targets: BTreeSet<String>,
     /// Where the endpoints are that bindings name, by alias.
     places: BTreeMap<String, String>,
-    lights: Lights,
+    outputs: OutputPlan,
     modes: Vec<String>,
     /// What the action decides by that is being compiled.
     choices: Choices,
@@ -238,7 +242,7 @@ impl Compiler<'_> {
         if let Some(idle) = &feedback.idle {
             let device = engine::DeviceId::new(trigger.device.as_ref().unwrap_or(target));
             let messages = waiting(&trigger.event).map(|inputs| (mode, idle.filled(&inputs, &device)));
-            self.lights.entry(target.clone()).or_default().extend(messages);
+            self.outputs.lights.entry(target.clone()).or_default().idle.extend(messages);
         }
         Some(Action::Shown { queue, feedback: Arc::new(feedback), action: Box::new(action) })
     }
@@ -261,6 +265,21 @@ impl Compiler<'_> {
         Some(MidiTemplate::new(message, self.view.clone()))
     }
 
+    /// The outputs that get the clock.
+    fn clock_out(&mut self) -> ClockOut {
+        let Some(clock) = self.clock else { return ClockOut::default() };
+        let mut queues = Vec::with_capacity(clock.outputs.len());
+        for (index, target) in clock.outputs.iter().enumerate() {
+            let path = ["clock".into(), "outputs".into(), index.into()];
+            if clock.device.as_ref() == Some(target) {
+                self.error(&path, "the clock comes from this device: it does not get its own back");
+            } else if self.outputs.clock.insert(target.clone()) {
+                queues.extend(self.output(target, &path));
+            }
+        }
+        ClockOut::new(queues)
+    }
+
     fn output(&mut self, target: &str, path: &[PathStep<'_>]) -> Option<MidiQueue> {
         self.targets.insert(target.to_owned());
         let queue = self.workers.outputs.queue(target);
@@ -279,6 +298,7 @@ impl Compiler<'_> {
     fn finish(mut self, config: &Config) -> Result<Compiled, Diagnostics> {
         let modes = config.modes.iter().map(|mode| mode.name.clone()).collect();
         let profiles = profile::compile(config, &mut self.diagnostics);
+        let clock_out = self.clock_out();
         let (below, wrong) = layers::below(config);
         for (number, message) in wrong {
             self.error(&["modes".into(), number.into(), "over".into()], message);
@@ -286,11 +306,12 @@ impl Compiler<'_> {
         match engine::compile(RuleSource { modes, rules: std::mem::take(&mut self.rules) }) {
             Ok(rules) => {
                 let warnings = self.diagnostics.into_result()?;
+                self.outputs.below = below.as_slice().into();
                 let mut rules = rules.layered(below);
                 if let Some(clock) = self.clock {
-                    rules = rules.with_clock(clock::source(clock, &self.view.variables));
+                    rules = rules.with_clock(clock::source(clock, &self.view.variables, clock_out));
                 }
-                Ok(Compiled { rules, targets: self.targets, lights: self.lights, profiles, warnings })
+                Ok(Compiled { rules, targets: self.targets, outputs: self.outputs, profiles, warnings })
             }
             Err(errors) => {
                 let paths = rule_paths(config);
@@ -325,7 +346,7 @@ fn rule_paths(config: &Config) -> Vec<Vec<PathStep<'static>>> {
 mod tests {
     use std::time::Duration;
 
-    use conductor_engine::{DeviceId, Event};
+    use conductor_engine::{DeviceId, Event, MidiMessage};
 
     use super::*;
     use conductor_observer as observer;
