@@ -270,6 +270,7 @@ fn envelope() -> Envelope {
         rule: RuleId(0),
         generation: 0,
         mode: None,
+        tries: None,
     }
 }
 
@@ -463,6 +464,7 @@ fn press(ms: u64) -> Envelope {
         rule: RuleId(0),
         generation: 1,
         mode: Some(ModeIx(0)),
+        tries: None,
     }
 }
 

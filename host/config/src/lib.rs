@@ -71,7 +71,7 @@ pub use light::Light;
 pub use llm::Llm;
 pub use model::{
     Access, AdvancedSettings, AgentAccess, CallsPerMinute, Config, ConfirmedAccess, Feature, Feedback, ListenMode,
-    Mapping, Mode, Model, ModelPrice, Profile, Tools,
+    Mapping, Mode, Model, ModelPrice, Profile, Retry, Tools,
 };
 pub use place::{PathStep, Source};
 pub use process_action::{Launch, Shell};

@@ -359,10 +359,33 @@ pub struct Mapping {
     #[serde(default)]
     pub defer: bool,
 
+    /// How often the action is tried again where it fails. Default: not at all. For actions of features, `Launch`, `Shell` and
+    /// `SendMidi` without a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+
     /// The place of the clock's grid that the action waits for when the mapping fires, such as `"bar"` or `"1/16"`. The end
     /// of a press waits behind it. While the clock does not play, nothing waits. Default: it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantize: Option<Quantize>,
+}
+
+/// How an action is tried again that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// How often at most, 1 to 10.
+    #[schemars(range(min = 1, max = 10))]
+    pub times: u8,
+
+    /// How long after it failed, in milliseconds, 1 to 60000. Default: 200.
+    #[serde(default = "soon")]
+    #[schemars(range(min = 1, max = 60_000))]
+    pub after_ms: u16,
+}
+
+fn soon() -> u16 {
+    200
 }
 
 /// What lights or motor faders show of a mapping. They show it again when the device comes back, and when

@@ -179,6 +179,7 @@ mod tests {
             rule: RuleId(mode.unwrap_or(9).into()),
             generation: 0,
             mode: mode.map(ModeIx),
+            tries: None,
         }
     }
 

@@ -40,6 +40,7 @@ mod prepared_instance;
 pub mod process;
 pub mod queue;
 pub mod releases;
+pub mod retry;
 pub mod script;
 pub mod smoothing;
 mod timer_owners;
@@ -55,6 +56,7 @@ use midi_message::MidiTemplate;
 use midi_out::{Feedback, MidiJob, MidiQueue};
 use prepared_action::PreparedAction;
 use process::{ProcessAction, ProcessQueue};
+use retry::{Retry, Tries};
 use script::{Script, ScriptQueue};
 use variables::VariableAction;
 
@@ -123,6 +125,13 @@ pub enum Action {
         /// The action.
         action: Box<Action>,
     },
+    /// An action that is tried again where it fails.
+    Retried {
+        /// How.
+        retry: Arc<Retry>,
+        /// The action.
+        action: Box<Action>,
+    },
     /// Nothing.
     Suppress,
     /// Nothing yet: no feature that is there has the action that the mapping names.
@@ -183,7 +192,7 @@ impl Action {
                     format!("Conditional ({}, else {})", then.action.describe(), otherwise.action.describe())
                 }
             },
-            Self::Shown { action, .. } => action.describe(),
+            Self::Shown { action, .. } | Self::Retried { action, .. } => action.describe(),
             Self::Suppress => "Suppress".to_owned(),
             Self::Missing { name, .. } => format!("{name} (missing)"),
         }
@@ -221,7 +230,7 @@ impl Action {
             Self::Conditional { choice, then, .. } if answers.holds(*choice) => then.chosen(answers, event),
             Self::Conditional { otherwise: Some(otherwise), .. } => otherwise.chosen(answers, event),
             Self::Conditional { otherwise: None, .. } => &Self::Suppress,
-            Self::Shown { action, .. } => action.chosen(answers, event),
+            Self::Shown { action, .. } | Self::Retried { action, .. } => action.chosen(answers, event),
             other => other,
         }
     }
@@ -274,6 +283,10 @@ impl Action {
                 action.hand_over(&envelope as &dyn Fn() -> Envelope, wake)?;
                 shown.map_err(|reason| (queue.name(), reason))
             }
+            Self::Retried { retry, action } => {
+                let tried = || Envelope { tries: Some(retry.tries()), ..envelope() };
+                action.hand_over(&tried as &dyn Fn() -> Envelope, wake)
+            }
             Self::Variable(_) | Self::ModeChange { .. } | Self::Suppress => Ok(()),
             Self::Missing { name, reason } => Err((name, Reason::Missing(Arc::clone(reason)))),
         }
@@ -301,6 +314,8 @@ pub struct Envelope {
     pub generation: u64,
     /// The mode that the rule is active in; `None` if it is active in every mode.
     pub mode: Option<ModeIx>,
+    /// The tries that are left where the action fails; `None` if it is not tried again.
+    pub tries: Option<Tries>,
 }
 
 impl Envelope {
@@ -317,11 +332,15 @@ impl Envelope {
             rule: firing.rule.id,
             generation: firing.generation,
             mode: firing.rule.mode,
+            tries: None,
         }
     }
 
     /// That this was not done by `worker`, and why. It is tried again if it is to be.
     pub fn failure(&self, worker: &Arc<str>, reason: Reason) -> Failure {
+        if let Some(tries) = &self.tries {
+            tries.go_on(self);
+        }
         Failure {
             at: self.at,
             device: self.device.clone(),

@@ -94,6 +94,7 @@ mod tests {
             rule: RuleId(0),
             generation: 0,
             mode: None,
+            tries: None,
         }
     }
 

@@ -111,6 +111,7 @@ impl RecordedActions {
                 self.wait_for(queue, || queue.try_put(light));
                 self.perform(action, envelope);
             }
+            Action::Retried { action, .. } => self.perform(action, envelope),
             Action::Feature(prepared) => {
                 let worker = prepared.worker();
                 let before = Failures::of(worker.counters());

@@ -235,6 +235,187 @@ fn lights_show_the_mode_and_what_has_fired() {
     assert_eq!([next(), next()], [[0x80, 36, 0], [0x80, 37, 0]]);
 }
 
+const STATE: &str = r#"
+    [[variables]]
+    name = "mute"
+    type = "boolean"
+    [[variables]]
+    name = "gain"
+    type = "number"
+    min = 0
+    max = 1
+    [[modes]]
+    name = "Play"
+    [[modes.mappings]]
+    trigger = { type = "CC", cc = 1 }
+    action = { type = "ModeChange", mode = "Shift" }
+    [[modes]]
+    name = "Shift"
+    over = "Play"
+    [[modes]]
+    name = "Edit"
+    [[global_mappings]]
+    trigger = { type = "CC", cc = 2 }
+    action = { type = "ModeChange", mode = "Edit" }
+    [[global_mappings]]
+    trigger = { type = "OscMessage", address = "/mute" }
+    action = { type = "SetVariable", variable = "mute", value = "{arg0}" }
+    [[global_mappings]]
+    trigger = { type = "CC", cc = 7, device = "keys" }
+    action = { type = "SetVariable", variable = "gain", value = "{unit}" }
+    [[lights]]
+    target = "pads"
+    mode = "Play"
+    shows = { message_type = "NoteOn", note = 36, velocity = "{if(mute, 5, 21)}" }
+    [[lights]]
+    target = "pads"
+    shows = { message_type = "PitchBend", value = "{gain -> 0..16383}" }
+    [[lights]]
+    target = "synth"
+    shows = { message_type = "CC", cc = 20, value = "{gain -> 0..127}" }
+    blink = "mute"
+"#;
+
+// ACT-5: what programs and controllers say of themselves is a colour, a fader's place, and a ring that blinks; in its mode and
+// those over it, and again when the device comes back.
+#[test]
+fn lights_show_what_variables_hold() {
+    let stage = Stage::new(STATE);
+    stage.ports.plug_port(PortInfo::new("mixer", "mixer", "simulated", Protocol::Osc, Direction::Input));
+    until(|| stage.ports.is_open("mixer"));
+    let lights = stage.ports.sent("pads").unwrap();
+    let next = || lights.recv_timeout(TEST_TIMEOUT).unwrap();
+    assert_eq!([next(), next()], [[0x90, 36, 21], [0xE0, 0, 0]]);
+    assert_eq!(stage.next(), [0xB0, 20, 0]);
+
+    let mute = |on: u8| stage.ports.play_osc("mixer", &[&b"/mute\0\0\0,i\0\0\0\0\0"[..], &[on]].concat());
+    assert!(mute(1));
+    assert_eq!(next(), [0x90, 36, 5]);
+    stage.play("keys", [0xB0, 7, 127]);
+    assert_eq!(next(), [0xE0, 0x7F, 0x7F]);
+    // It goes off and on as long as it is muted, from the next change on with light.
+    assert_eq!([stage.next(), stage.next(), stage.next()], [[0xB0, 20, 127], [0xB0, 20, 0], [0xB0, 20, 127]]);
+
+    stage.play("keys", [0xB0, 1, 0]);
+    assert!(mute(0));
+    assert_eq!(next(), [0x90, 36, 21], "the mode above has no other light there");
+    stage.play("keys", [0xB0, 2, 0]);
+    assert_eq!(next(), [0x80, 36, 0]);
+    assert!(mute(1));
+    stage.play("keys", [0xB0, 7, 0]);
+    assert_eq!(next(), [0xE0, 0, 0], "the light of another mode says nothing now");
+
+    stage.ports.unplug("pads", Direction::Output);
+    until(|| {
+        let ports = stage.host.status().ports.ports;
+        !ports.iter().any(|port| port.port.name == "pads" && port.port.direction == Direction::Output)
+    });
+    stage.host.set_mode("Play");
+    stage.ports.plug("pads", Direction::Output);
+    assert_eq!([next(), next()], [[0x90, 36, 5], [0xE0, 0, 0]]);
+    // A reload keeps the values, and so do lights.
+    stage.reload();
+    assert!(mute(0));
+    assert_eq!(next(), [0x90, 36, 21]);
+    stage.host.stop();
+    assert_eq!(next(), [0x80, 36, 0]);
+}
+
+// ACT-4: a failed action is tried again where its mapping asks for it, and each try that fails is shown.
+#[test]
+fn an_action_is_tried_again_as_often_as_is_asked() {
+    let stage = Stage::new(
+        r#"
+        [[global_mappings]]
+        trigger = { type = "Note", note = 1 }
+        action = { type = "SendMidi", target = "late", message_type = "ProgramChange", program = 3 }
+        retry = { times = 10, after_ms = 300 }
+        [[global_mappings]]
+        trigger = { type = "Note", note = 2 }
+        action = { type = "SendMidi", target = "never", message_type = "ProgramChange", program = 4 }
+        retry = { times = 2, after_ms = 1 }
+        [[global_mappings]]
+        trigger = { type = "Note", note = 3 }
+        action = { type = "SendMidi", target = "never", message_type = "ProgramChange", program = 5 }
+        "#,
+    );
+    let failures = |target: &str| {
+        let outputs = stage.host.status().outputs;
+        outputs.into_iter().find(|output| output.target == target).map_or(0, |output| output.failed)
+    };
+    stage.play("pads", [0x90, 1, 100]);
+    until(|| failures("late") > 0);
+    stage.ports.plug("late", Direction::Output);
+    let late = stage.ports.sent("late").unwrap();
+    assert_eq!(late.recv_timeout(TEST_TIMEOUT).unwrap(), [0xC0, 3]);
+    stage.play("pads", [0x90, 2, 100]);
+    until(|| failures("never") == 3);
+    stage.play("pads", [0x90, 3, 100]);
+    until(|| failures("never") == 4);
+    stage.play("pads", [0x90, 2, 100]);
+    until(|| failures("never") == 7);
+    stage.host.stop();
+    assert!(late.try_recv().is_err(), "once");
+}
+
+const CLOCK: &str = r#"
+    [clock]
+    tempo = 480
+    outputs = ["synth"]
+    [[bindings]]
+    alias = "synth"
+    name = "synth"
+    max_bytes_per_sec = 3125
+    [[global_mappings]]
+    trigger = { type = "Note", note = 1, device = "pads" }
+    action = { type = "ToggleVariable", variable = "playing" }
+    [[global_mappings]]
+    trigger = { type = "Note", note = "36..99", on = "both", device = "pads" }
+    action = { type = "MidiForward", target = "synth" }
+"#;
+
+// ENG-14: the clock goes out with its transport, past what waits for a slow port; a device that comes back is placed.
+#[test]
+fn the_clock_goes_out() {
+    let stage = Stage::new(CLOCK);
+    let synth = stage.synth.clone();
+    let next = || synth.recv_timeout(TEST_TIMEOUT).unwrap();
+    let next_but = |skip: u8| std::iter::repeat_with(next).find(|message| *message != [skip]).unwrap();
+    // It plays when the host starts; the output comes a little later.
+    assert!(matches!(next_but(0xF8)[..], [0xFA] | [0xF2, ..]));
+    stage.play("pads", [0x90, 1, 100]);
+    let stopped = std::iter::repeat_with(next).find(|message| *message != [0xF8] && *message != [0xFB]).unwrap();
+    assert_eq!(stopped, [0xFC]);
+    stage.play("pads", [0x90, 1, 100]);
+    assert_eq!([next(), next()], [[0xFA], [0xF8]]);
+
+    stage.ports.unplug("synth", Direction::Output);
+    until(|| stage.host.status().ports.ports.iter().all(|port| port.port.name != "synth"));
+    synth.try_iter().for_each(drop);
+    stage.ports.plug("synth", Direction::Output);
+    let placed = next_but(0xF8);
+    assert_eq!((placed[0], placed.len()), (0xF2, 3), "{placed:?}");
+    assert_eq!([next(), next()], [[0xFB], [0xF8]]);
+
+    // 200 notes and their ends are 1.2 kB: they take longer than the clock can wait.
+    for note in (36..86).cycle().take(200) {
+        stage.play("pads", [0x90, note, 100]);
+        stage.play("pads", [0x80, note, 0]);
+    }
+    let (mut pulses_between, mut came) = (0, Vec::new());
+    while came.len() < 400 {
+        match &next()[..] {
+            [0xF8] => pulses_between += 1,
+            note => came.push(note.to_vec()),
+        }
+    }
+    let played = (36..86).cycle().take(200).flat_map(|note| [[0x90, note, 100], [0x80, note, 0]]);
+    assert!(came.iter().eq(played.collect::<Vec<_>>().iter()), "all of them, in their order");
+    assert!(pulses_between > 0);
+    stage.host.stop();
+    assert_eq!(next_but(0xF8), [0xFC], "a host that ends stops what follows it");
+}
+
 /// A backend with one output, which hangs until its gate is opened.
 struct Hanging {
     gate: Receiver<()>,

@@ -533,5 +533,6 @@ pub fn envelope() -> Envelope {
         rule: RuleId(0),
         generation: 0,
         mode: None,
+        tries: None,
     }
 }

@@ -13,6 +13,7 @@ mod layers;
 mod light;
 mod overlaps;
 mod params;
+mod retry;
 mod shadowed;
 mod transform;
 mod trigger;
@@ -194,6 +195,7 @@ impl Compiler<'_> {
         self.mappings.push(number);
         self.rules.push(RuleSpec {
             scope,
+        let action = action.and_then(|action| self.retried(mapping, action, path));
             device: mapping.trigger.device.clone().filter(|_| !comes_from_no_port(&trigger)),
             trigger,
             condition,
@@ -402,6 +404,74 @@ mod tests {
             name = "Play"
             [[modes]]
             name = "Live"
+    // ACT-5, ENG-14
+    #[test]
+    fn lights_and_a_clock_that_goes_out_have_their_outputs() {
+        const VARIABLES: &str = "variables = [{ name = 'mute', type = 'boolean' }]\n";
+        let toml = format!(
+            "{VARIABLES}[clock]\noutputs = ['synth']\n[[bindings]]\nalias = 'synth'\nmax_bytes_per_sec = 3125\n\
+             [[lights]]\ntarget = 'pads'\nshows = {{ message_type = 'CC', cc = 1, value = '{{beat}}' }}\nblink = 'mute'"
+        );
+        let made = compiled(&toml).unwrap();
+        assert_eq!(made.targets, ["pads", "synth"].map(str::to_owned).into());
+        let light = &made.outputs.lights["pads"].state[0];
+        let names: Vec<_> = light.variables.iter().map(|variable| &*variable.declaration().name).collect();
+        assert_eq!(names, ["beat", "mute"]);
+        assert!(made.outputs.clock.contains("synth"));
+        assert_eq!(made.outputs.pace["synth"].bytes_per_second, Some(3125));
+        assert!(made.rules.rules().is_empty(), "a light is no rule");
+
+        let refused = |rest: &str| compiled(&format!("{VARIABLES}{rest}")).unwrap_err().to_string();
+        let light = |shows: &str, more: &str| {
+            refused(&format!(
+                "[[lights]]\ntarget = 'pads'\nshows = {{ message_type = 'CC', cc = 1, value = {shows} }}\n{more}"
+            ))
+        };
+        assert!(light("1", "").contains("it names none"));
+        let of_event = light("'{value}'", "blink = 'mute'");
+        assert!(of_event.contains("c.toml:4:48: a light has no event"), "{of_event}");
+        assert!(light("'{mute}'", "blink = 'note > 3'").contains("a light has no event"));
+        let own = refused("[clock]\ndevice = 'drums'\noutputs = ['drums']");
+        assert!(own.contains("c.toml:4:12: the clock comes from this device"), "{own}");
+    }
+
+    #[test]
+    fn what_a_gesture_holds_is_doubtful() {
+        let held = |trigger: &str| {
+            let toml = format!(
+                "[[global_mappings]]\ntrigger = {{ {trigger} }}\n\
+                 action = {{ type = 'Keystroke', keys = ['a'], stroke = 'hold' }}"
+            );
+            compiled(&toml).unwrap().warnings.to_string()
+        };
+        let warned = held("type = 'LongPress', note = 1");
+        assert!(warned.contains("c.toml:3:10: what `stroke = \"hold\"` presses stays down"), "{warned}");
+        assert_eq!(held("type = 'Note', note = 1"), "");
+    }
+
+    // ACT-4
+    #[test]
+    fn only_what_may_come_late_is_tried_again() {
+        let mapping = |action: &str| {
+            let toml = format!(
+                "[[global_mappings]]\ntrigger = {{ type = 'Note', note = 1 }}\nretry = {{ times = 2 }}\naction = {action}"
+            );
+            compiled(&toml).map(drop).map_err(|wrong| wrong.to_string())
+        };
+        mapping("{ type = 'Shell', command = 'true' }").unwrap();
+        mapping("{ type = 'SendMidi', target = 'synth', message_type = 'CC', cc = 1, value = 1 }").unwrap();
+        for pressed in [
+            "{ type = 'SendMidi', target = 'synth', message_type = 'NoteOn', note = 1, velocity = 1 }",
+            "{ type = 'MidiForward', target = 'synth' }",
+            "{ type = 'Keystroke', keys = ['a'] }",
+        ] {
+            let wrong = mapping(pressed).unwrap_err();
+            assert!(wrong.contains("c.toml:3:9: only actions of features"), "{wrong}");
+        }
+        let several = mapping("{ type = 'Sequence', actions = [{ type = 'Shell', command = 'true' }] }").unwrap_err();
+        assert!(several.contains("give each a mapping of its own"), "{several}");
+    }
+
             [[global_mappings]]
             trigger = { type = "Note", note = 36 }
             [global_mappings.action]

@@ -323,6 +323,7 @@ impl World {
             rule: RuleId(0),
             generation: 0,
             mode: None,
+            tries: None,
         };
         // A refusal is counted like a failure.
         let _ = action.try_perform(envelope);
