@@ -49,6 +49,20 @@ pub(super) fn holds(action: &config::Action) -> bool {
     }
 }
 
+/// Whether an action holds something down for a trigger of which no release comes.
+pub(super) fn holds_on(event: &TriggerEvent, action: &config::Action) -> bool {
+    let is_gesture = matches!(
+        event,
+        TriggerEvent::LongPress { .. }
+            | TriggerEvent::DoubleTap { .. }
+            | TriggerEvent::NoteChord { .. }
+            | TriggerEvent::GamepadButtonChord { .. }
+            | TriggerEvent::NoteSequence { .. }
+            | TriggerEvent::GamepadButtonSequence { .. }
+    );
+    is_gesture && holds(action)
+}
+
 fn branches(conditional: &config::Conditional) -> impl Iterator<Item = &config::Action> {
     std::iter::once(&*conditional.then).chain(conditional.otherwise.as_deref())
 }

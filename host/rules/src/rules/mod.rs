@@ -27,7 +27,7 @@ use conductor_engine as engine;
 use conductor_engine::{Choices, ModeIx, Place, RuleSet, RuleSource, RuleSpec, Scope};
 
 use self::condition::condition;
-use self::edges::{Releases, hears_releases_of_itself, holds};
+use self::edges::{Releases, hears_releases_of_itself, holds, holds_on};
 pub use self::overlaps::overlaps;
 pub use self::shadowed::shadowed;
 use self::trigger::{some_number, trigger, waiting};
@@ -185,8 +185,17 @@ impl Compiler<'_> {
         } else {
             Releases::AsSaid
         };
+        if holds_on(&mapping.trigger.event, &mapping.action) {
+            let place = self.source.place(&[path, &["action".into()]].concat());
+            let message =
+                "what `stroke = \"hold\"` presses stays down until the mode is left: a gesture has no release";
+            let help =
+                "`tap` strikes it; for as long as a key is down use a `Note`, or a mode with `lasts = \"while_held\"`";
+            self.diagnostics.push(Diagnostic::warning(place, message).with_help(help));
+        }
         let lasts = lasts::of(mapping).map_err(|message| self.error(&[path, &["action".into()]].concat(), message));
         let action = self.action(&mapping.action, releases, &[path, &["action".into()]].concat());
+        let action = action.and_then(|action| self.retried(mapping, action, path));
         let shown = action.and_then(|action| match &mapping.feedback {
             Some(feedback) => self.shown(action, feedback, &mapping.trigger, mode, path),
             None => Some(action),
@@ -195,7 +204,6 @@ impl Compiler<'_> {
         self.mappings.push(number);
         self.rules.push(RuleSpec {
             scope,
-        let action = action.and_then(|action| self.retried(mapping, action, path));
             device: mapping.trigger.device.clone().filter(|_| !comes_from_no_port(&trigger)),
             trigger,
             condition,
@@ -396,14 +404,6 @@ mod tests {
         assert_eq!(fired(&rules, off), ["MidiForward to synth"]);
     }
 
-    /// ACT-1: what an action decides by is asked when its rule fires, and everything it may do is prepared.
-    #[test]
-    fn an_action_decides_by_the_conditions_in_it() {
-        let toml = r#"
-            [[modes]]
-            name = "Play"
-            [[modes]]
-            name = "Live"
     // ACT-5, ENG-14
     #[test]
     fn lights_and_a_clock_that_goes_out_have_their_outputs() {
@@ -472,6 +472,14 @@ mod tests {
         assert!(several.contains("give each a mapping of its own"), "{several}");
     }
 
+    /// ACT-1: what an action decides by is asked when its rule fires, and everything it may do is prepared.
+    #[test]
+    fn an_action_decides_by_the_conditions_in_it() {
+        let toml = r#"
+            [[modes]]
+            name = "Play"
+            [[modes]]
+            name = "Live"
             [[global_mappings]]
             trigger = { type = "Note", note = 36 }
             [global_mappings.action]
