@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::arguments::Arguments;
 use crate::report::Report;
 use crate::{
-    agents, calls, control, devices, gestures, looking, matching, memory, models, neighbours, platform, reload,
-    round_trip, skills, start, timers,
+    agents, calls, clock_out, control, devices, gestures, looking, mapper, matching, memory, models, neighbours,
+    platform, reload, round_trip, skills, start, timers,
 };
 
 /// An entry of the list of what must be reached.
@@ -57,6 +57,14 @@ pub enum Row {
     #[value(name = "GESTURES")]
     #[serde(rename = "GESTURES")]
     Gestures,
+    /// Variables, expressions, layers.
+    #[value(name = "MAPPER")]
+    #[serde(rename = "MAPPER")]
+    Mapper,
+    /// The MIDI clock that goes out.
+    #[value(name = "CLOCK")]
+    #[serde(rename = "CLOCK")]
+    ClockOut,
     /// The API and the record.
     #[value(name = "CONTROL")]
     #[serde(rename = "CONTROL")]
@@ -98,6 +106,8 @@ impl Row {
             Self::Timers => "gestures on time, under 10 000 events a second",
             Self::Reload => "reloading 10 000 rules, and what events feel of it",
             Self::Gestures => "finding gestures in events",
+            Self::Mapper => "rules with variables, expressions and layers",
+            Self::ClockOut => "MIDI clock out, under 10 000 events a second",
             Self::Looking => "calling a tool while a person looks at a plan over 10 000 rules",
             Self::Neighbours => "a round trip beside features that misbehave, reloads, clients",
             Self::Skills => "reading skills, and looking at those that were read",
@@ -120,6 +130,8 @@ impl Row {
             Self::Timers => timers::measure(&mut section),
             Self::Reload => reload::measure(&mut section),
             Self::Gestures => gestures::measure(&mut section),
+            Self::Mapper => mapper::measure(&mut section),
+            Self::ClockOut => clock_out::measure(&mut section),
             Self::Looking => looking::measure(arguments, &mut section),
             Self::Neighbours => neighbours::measure(arguments, &mut section),
             Self::Skills => skills::measure(&mut section),
@@ -143,6 +155,8 @@ impl fmt::Display for Row {
             Self::Timers => "PERF-8",
             Self::Reload => "PERF-9",
             Self::Gestures => "GESTURES",
+            Self::Mapper => "MAPPER",
+            Self::ClockOut => "CLOCK",
             Self::Looking => "LOOKING",
             Self::Neighbours => "NEIGHBOURS",
             Self::Skills => "SKILLS",
