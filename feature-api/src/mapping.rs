@@ -139,6 +139,9 @@ pub struct Trigger {
     pub on: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cc: Option<Number>,
+    /// Of CC14.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fine_first: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_range: Option<Bounds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,6 +212,7 @@ impl Trigger {
             max: None,
             on: None,
             cc: None,
+            fine_first: None,
             value_range: None,
             program: None,
             parameter: None,

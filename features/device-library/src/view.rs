@@ -81,6 +81,7 @@ pub struct Series {
     pub controls: Vec<String>,
     /// Row and column of each, from 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub places: Vec<Option<[u16; 2]>>,
     pub range: [u16; 2],
     /// Of an encoder.

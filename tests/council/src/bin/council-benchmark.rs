@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Measure what a council makes of changes that are right and of seeded faults.
 #[derive(Parser)]
 struct Args {
-    /// Models of a running host, by their names under [models], with commas: they are asked, and that costs.
+    /// Models of a running host, by their names under `[models]`, with commas: they are asked, and that costs.
     #[arg(long, value_delimiter = ',')]
     models: Vec<String>,
     /// The program that asks them.
