@@ -107,8 +107,21 @@ struct Create {
     defer: Option<bool>,
     /// The place on the clock's grid that the action waits for: "bar", "1/4", "1/8t".
     quantize: Option<String>,
+    /// Of an action that failed.
+    retry: Option<Retry>,
     condition: Option<Condition>,
     feedback: Option<Feedback>,
+}
+
+/// How an action is tried again that failed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct Retry {
+    /// 1-10.
+    times: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after_ms: Option<u16>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -124,6 +137,7 @@ struct Update {
     consume: Option<bool>,
     defer: Option<bool>,
     quantize: Option<String>,
+    retry: Option<Retry>,
     condition: Option<Condition>,
     feedback: Option<Feedback>,
 }
@@ -140,6 +154,7 @@ impl Update {
             ("consume", self.consume.map(Value::from)),
             ("defer", self.defer.map(Value::from)),
             ("quantize", self.quantize.clone().map(Value::from)),
+            ("retry", self.retry.as_ref().map(json).transpose()?),
             ("condition", self.condition.as_ref().map(json).transpose()?),
             ("feedback", self.feedback.as_ref().map(json).transpose()?),
         ];
@@ -266,7 +281,7 @@ impl ConfigChangeTools for MappingTools {
                 let what = told.unwrap_or_else(|| kinds(&new.trigger, &new.action));
                 has_actions(reader, &new.action)?;
                 let Create { mode, trigger, action, name, description, .. } = new;
-                let Create { priority, consume, defer, quantize, condition, feedback, .. } = new;
+                let Create { priority, consume, defer, quantize, retry, condition, feedback, .. } = new;
                 let (trigger, action) = (Some(trigger), Some(action));
                 let said = Update {
                     place,
@@ -278,6 +293,7 @@ impl ConfigChangeTools for MappingTools {
                     consume,
                     defer,
                     quantize,
+                    retry,
                     condition,
                     feedback,
                 };
