@@ -20,6 +20,7 @@ use conductor_package::Contributions;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::{Value, json};
 
+use crate::action_keys::{self, ActionKey};
 use crate::config_view::ConfigView;
 
 /// How long the shell waits between two tries to reach a host.
@@ -36,6 +37,8 @@ pub(crate) enum Query {
     Steps,
     Config,
     Actions,
+    /// The keys of an action of this type.
+    ActionKeys(String),
     Conversations,
     /// A plan by its id.
     Plan(String),
@@ -118,6 +121,8 @@ pub(crate) enum Reply {
     Config(Box<ConfigView>),
     /// The types of actions, and what each does.
     Actions(Vec<(String, String)>),
+    /// An action, and the keys that it takes.
+    ActionKeys(String, Vec<ActionKey>),
     Conversations(Vec<ConversationView>),
     Plan(Box<PlanView>),
     Conversation(Vec<Recorded>),
@@ -250,6 +255,11 @@ fn answer(client: &Client, query: &Query) -> Result<Reply, String> {
             let actions = result["actions"].as_array().map(Vec::as_slice).unwrap_or_default();
             Reply::Actions(actions.iter().map(|action| (text(&action["type"]), text(&action["summary"]))).collect())
         }),
+        Query::ActionKeys(action) => {
+            let asked = tool(client, "conductor_list_actions", &json!({ "type": action }));
+            let keys = |result: &Value| action_keys::keys(&result["actions"][0]["keys"]);
+            asked.map(|ToolResult { result, .. }| Reply::ActionKeys(action.clone(), keys(&result)))
+        }
         Query::Conversations => client.conversations(&ConversationQuery::default()).map(Reply::Conversations),
         Query::Plan(id) => client.plan(id).map(|plan| Reply::Plan(Box::new(plan))),
         Query::Conversation { id, after } => {

@@ -20,6 +20,7 @@ use session::{FromTerminal, Session};
 use state::live::TICK;
 use state::{Input, State};
 
+mod action_keys;
 mod api;
 mod config_view;
 mod input;

@@ -54,7 +54,8 @@ impl State {
             Command::Undo => !matches!(&self.plans.steps, Some((Err(_), _))),
             Command::Redo => !matches!(&self.plans.steps, Some((_, Err(_)))),
             Command::Lift => self.chosen_feature().is_some_and(|feature| feature.quarantine.is_some()),
-            Command::Enable | Command::Disable => self.chosen_feature().is_some(),
+            // The rest comes with the program or by the configuration, where its place is to be changed.
+            Command::Enable | Command::Disable => self.chosen_feature().is_some_and(|feature| feature.installed),
             Command::Agree | Command::Decline => conversation.is_some_and(|open| open.approval.is_some()),
             Command::CancelTurn => conversation.is_some_and(|open| open.is_turn),
             Command::Write => conversation.is_some_and(|open| !open.is_turn),

@@ -175,6 +175,7 @@ impl State {
                 self.search();
             }
             Reply::Actions(actions) => self.learn.actions = actions,
+            Reply::ActionKeys(action, keys) => self.learn.keys = Some((action, keys)),
             Reply::Conversations(list) => {
                 let chosen = self.chat.list.get(self.chat.at).map(|view| view.id);
                 let at = chosen.and_then(|id| list.iter().position(|view| view.id == id));
@@ -238,7 +239,11 @@ impl State {
             }
             // What was typed is not lost.
             Act::Say { id, text } => self.write(*id, text),
-            Act::Propose(proposal) => self.ask_action(&proposal.action),
+            Act::Propose(proposal) => {
+                self.ask_action(&proposal.action);
+                // The line that is typed in stands where notices do.
+                self.learn.refused = Some(why.clone());
+            }
             Act::Apply { .. } | Act::Reject { .. } => self.requests.ask(Query::Plans),
             _ => {}
         }

@@ -136,11 +136,14 @@ impl State {
         }
     }
 
-    /// A filter holds while it is typed.
+    /// A filter holds while it is typed, and an action is explained.
     pub(super) fn typed(&mut self) {
-        if let Some(Front::Line(Prompt { purpose: Purpose::Filter, line, .. })) = &self.front {
-            let text = line.text().to_owned();
-            self.filter(&text);
+        let Some(Front::Line(Prompt { purpose, line, .. })) = &self.front else { return };
+        let text = line.text().to_owned();
+        match purpose {
+            Purpose::Filter => self.filter(&text),
+            Purpose::Action => self.look_for_keys(&text),
+            _ => {}
         }
     }
 
@@ -156,6 +159,7 @@ impl State {
             }
             Purpose::Action if text.is_empty() => {}
             Purpose::Action => {
+                self.learn.refused = None;
                 let mode = self.learn.mode.clone();
                 let (learned, control, any) = (self.learn.learned.clone(), self.learn.at, self.learn.any);
                 let proposal = Proposal { learned, control, action: text, mode, any };

@@ -8,6 +8,7 @@ use conductor_learn_mapping::Learned;
 use super::State;
 use super::front::{Front, Prompt, Purpose};
 use super::line::Line;
+use crate::action_keys::ActionKey;
 use crate::api::{Act, Query};
 use crate::input::Screen;
 
@@ -43,6 +44,10 @@ pub(crate) struct Learn {
     pub(crate) mode: Option<String>,
     pub(crate) any: bool,
     pub(crate) actions: Vec<(String, String)>,
+    /// The action whose name is typed, and the keys that it takes.
+    pub(crate) keys: Option<(String, Vec<ActionKey>)>,
+    /// Why the action that was typed last was refused.
+    pub(crate) refused: Option<String>,
 }
 
 impl State {
@@ -93,6 +98,20 @@ impl State {
     pub(super) fn ask_action(&mut self, text: &str) {
         if self.screen == Screen::Learn && self.front.is_none() {
             self.front = Some(Front::Line(Prompt::new("action", Line::new(text), Purpose::Action)));
+        }
+    }
+
+    /// Asks for the keys of the action whose whole name is typed.
+    pub(super) fn look_for_keys(&mut self, text: &str) {
+        let typed = text.split([' ', '{']).next().unwrap_or_default();
+        let named = self.learn.actions.iter().map(|(name, _)| name).find(|name| name.eq_ignore_ascii_case(typed));
+        if let Some(name) = named
+            && self.learn.keys.as_ref().is_none_or(|(known, _)| known != name)
+        {
+            let name = name.clone();
+            self.requests.ask(Query::ActionKeys(name.clone()));
+            // Until they are there, so that the next key pressed does not ask again.
+            self.learn.keys = Some((name, Vec::new()));
         }
     }
 }

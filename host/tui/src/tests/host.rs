@@ -149,6 +149,10 @@ pub(super) fn answer(request: &Request, text: &str, level: &str) -> Result<Reply
             Query::Steps => Reply::Steps { undo: Ok(text.to_owned()), redo: Err(text.to_owned()) },
             Query::Config => Reply::Config(Box::new(config(text))),
             Query::Actions => Reply::Actions(strings(json!([["OscSend", text], [text, text]]))),
+            Query::ActionKeys(action) => {
+                let schema = json!({ "properties": { text: { "description": text } }, "required": [text] });
+                Reply::ActionKeys(action.clone(), crate::action_keys::keys(&schema))
+            }
             Query::Conversations => {
                 let list = json!([{ "id": 1, "title": text, "model": text, "created": 0, "changed": 0, "last": 9 }]);
                 Reply::Conversations(read(list))

@@ -3,6 +3,7 @@
 use conductor_learn_mapping::{Control, Gesture, Unbound};
 
 use super::{Part, field, sentence, title};
+use crate::action_keys::ActionKey;
 use crate::input::{Command, Context, key_of};
 use crate::layout;
 use crate::state::State;
@@ -69,7 +70,7 @@ fn control(state: &State, columns: usize) -> Vec<Row> {
     lines
 }
 
-/// The types of actions that begin as what is typed.
+/// Why what was typed last was refused, the types of actions that begin as what is typed, and the keys of the one that is.
 fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
     let typed = typed.split(' ').next().unwrap_or_default().to_lowercase();
     let fit = |(name, _): &&(String, String)| {
@@ -80,6 +81,17 @@ fn actions(state: &State, typed: &str, columns: usize) -> Vec<Row> {
         Row::of(Look::Plain, " ").cell(Look::Strong, name, 30).put_rest(Look::Dim, what, columns)
     };
     let rows = layout::lower_rows(state);
-    let lines: Vec<Row> = state.learn.actions.iter().filter(fit).take(rows).map(row).collect();
-    if lines.is_empty() { sentence(Look::Dim, "", "no action is known that begins so", columns) } else { lines }
+    let mut lines = state.learn.refused.as_ref().map_or_else(Vec::new, |why| sentence(Look::Bad, "", why, columns));
+    let before = lines.len();
+    lines.extend(state.learn.actions.iter().filter(fit).take(rows).map(row));
+    if lines.len() == before {
+        lines.extend(sentence(Look::Dim, "", "no action is known that begins so", columns));
+    }
+    let keys = state.learn.keys.iter().filter(|(name, _)| name.to_lowercase() == typed).flat_map(|(_, keys)| keys);
+    for ActionKey { name, required, help } in keys {
+        let needed = if *required { "needed" } else { "" };
+        let row = Row::of(Look::Plain, "   ").cell(Look::Accent, name, 20).cell(Look::Doubt, needed, 8);
+        lines.push(row.put_rest(Look::Dim, help, columns));
+    }
+    lines
 }
