@@ -145,16 +145,33 @@ impl Bindings {
         Ok(place)
     }
 
-    /// The matchers of the binding at a place, in the words of the file.
-    pub fn matchers(&self, place: &str) -> Vec<String> {
+    /// The binding at a place.
+    fn at(&self, place: &str) -> Option<&Value> {
         let mut steps = place.split('/');
-        let start = steps.next().and_then(|first| self.table.get(first));
-        let Some(binding) = start.and_then(|start| match steps.next() {
+        let start = self.table.get(steps.next()?)?;
+        match steps.next() {
             Some(index) => start.get(index.parse::<usize>().ok()?),
             None => Some(start),
-        }) else {
-            return Vec::new();
-        };
+        }
+    }
+
+    /// Where the matchers of the binding at a place are: its own, or those of each direction that has some for itself.
+    fn matcher_places(&self, place: &str) -> Vec<String> {
+        let binding = self.at(place);
+        let has =
+            |side: &&str| binding.and_then(|binding| binding.get(side)).is_some_and(|of| of.get("matchers").is_some());
+        let mut places: Vec<String> =
+            ["input", "output"].into_iter().filter(has).map(|side| format!("{place}/{side}/matchers")).collect();
+        let of_both = |key: &str| binding.is_some_and(|binding| binding.get(key).is_some());
+        if places.is_empty() || of_both("matchers") || of_both("name") {
+            places.push(format!("{place}/matchers"));
+        }
+        places
+    }
+
+    /// The matchers of the binding at a place, in the words of the file.
+    pub fn matchers(&self, place: &str) -> Vec<String> {
+        let Some(binding) = self.at(place) else { return Vec::new() };
         let sides = [Some(binding), binding.get("input"), binding.get("output")];
         let written = sides.into_iter().flatten().filter_map(|side| side.get("matchers")?.as_array()).flatten();
         let name = binding.get("name").and_then(Value::as_str).map(|name| format!("name_contains {name:?}"));
@@ -223,7 +240,7 @@ impl Bindings {
         }
         if let Some(matchers) = matchers {
             let value = serde_json::to_value(&matchers).map_err(|error| Error::Failed(error.to_string()))?;
-            changes.push(set(at("matchers"), value));
+            changes.extend(self.matcher_places(place).into_iter().map(|at| set(at, value.clone())));
             what.push(format!("tell it by {} matchers", matchers.len()));
         }
         if let Some(description) = description {
@@ -334,6 +351,21 @@ mod tests {
         assert!(changes.iter().all(|change| change.value.as_deref() == Some("\"drums\"")));
         assert!(bindings.update("pads", Some("synth".into()), None, None, None).is_err(), "taken");
         assert!(bindings.update("pads", Some("pads".into()), None, None, None).is_err(), "nothing changes");
+    }
+
+    #[test]
+    fn what_tells_a_device_is_replaced_where_it_stands() {
+        let text = "[[bindings]]\nalias = 'a'\nname = 'A'\n[[bindings]]\nalias = 'b'\ninput = { matchers = [] }\noutput = { matchers = [] }\n\
+                    [[bindings]]\nalias = 'c'\noutput = { host = '127.0.0.1' }";
+        let bindings = Bindings::parse(text).expect("TOML");
+        let places = |alias| {
+            let one = vec![Matcher::exact_name("A")];
+            let (_, changes) = bindings.update(alias, None, Some(one), None, None).expect("is there");
+            changes.into_iter().map(|change| change.path).collect::<Vec<_>>()
+        };
+        assert_eq!(places("a"), ["bindings/0/matchers"]);
+        assert_eq!(places("b"), ["bindings/1/input/matchers", "bindings/1/output/matchers"]);
+        assert_eq!(places("c"), ["bindings/2/matchers"]);
     }
 
     #[test]
